@@ -1,0 +1,86 @@
+# dialgym: every task of a developer. `make` alone lists them; each sets up what it needs.
+#
+#   VENV     where the virtual environment lies          (.venv)
+#   PYTHON   the interpreter it is made from             (the first Python 3.11 to 3.14 found)
+#   TORCH    what to install as PyTorch, before the rest (the pin in constraints.txt)
+#            e.g. TORCH="torch==2.13.0 --index-url URL" to choose the CPU or a CUDA build
+
+VENV ?= .venv
+PYTHON ?= $(firstword $(foreach p,python3 python3.11 python3.12 python3.13 python3.14,\
+  $(shell $(p) -c $(PYTHON_CHECK) 2>/dev/null && echo $(p))))
+TORCH ?= $(shell grep '^torch==' constraints.txt)
+EXTRAS := agents,ui,zoo,dev
+
+PYTHON_CHECK := 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))'
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
+INSTALLED := $(VENV)/.installed
+INSTALLED_DOCS := $(VENV)/.installed-docs
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test nightly bench docs format lint type freeze clean distclean
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED)  ## build the virtual environment (done once, and again when a pin changes)
+
+run: $(INSTALLED)  ## the main job: train a small GPT with PPO, then score it beside the scripted policies
+	$(BIN)/dialgym train ppo dialgym/Wordle-20-v0
+	$(BIN)/dialgym benchmark
+
+test: $(INSTALLED)  ## run the tests, but for the slow ones
+	$(PYTEST) -m "not slow"
+
+nightly: $(INSTALLED)  ## run all tests
+	$(PYTEST)
+
+bench: $(INSTALLED)  ## measure the speed of the environments and of the optimal Wordle policy
+	$(BIN)/python -m dialgym.benchmark.speed
+
+docs: $(INSTALLED_DOCS)  ## build the documentation into site/
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+format: $(INSTALLED)  ## sort imports, mend what can be mended, format
+	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/ruff format .
+
+lint: $(INSTALLED)  ## check style, format and the direction of the imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+type: $(INSTALLED)  ## check the types
+	$(BIN)/mypy
+
+freeze:  ## resolve the newest admitted versions in a fresh environment and pin them
+	rm -rf .freeze-venv
+	$(PYTHON) -m venv .freeze-venv
+	.freeze-venv/bin/pip install --quiet $(TORCH)
+	.freeze-venv/bin/pip install --quiet '.[$(EXTRAS),docs]'
+	.freeze-venv/bin/python scripts/freeze_constraints.py constraints.txt
+	rm -rf .freeze-venv
+
+clean:  ## remove what builds, tests and checks leave behind
+	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find dialgym agents tests examples scripts docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean  ## clean, and remove the virtual environment and the runs
+	rm -rf $(VENV) .ci-venv .freeze-venv runs logs
+
+# PyTorch goes in first and alone: the ranges of the other packages then find it there. Asked for
+# by a range, pip would take the newest build, on Linux several gigabytes of CUDA.
+$(INSTALLED): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "make setup: no Python 3.11 to 3.14 found (tried python3," \
+	  "python3.11 ... python3.14). Install one, or name it: make setup PYTHON=/path/to/python3"; \
+	  exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) $(TORCH)
+	$(PIP) -c constraints.txt -e '.[$(EXTRAS)]'
+	@touch $@
+
+$(INSTALLED_DOCS): $(INSTALLED)
+	$(PIP) -c constraints.txt -e '.[$(EXTRAS),docs]'
+	@touch $@
