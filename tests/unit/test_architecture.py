@@ -1,0 +1,91 @@
+"""The house's plan, held by tests: what may be imported where, and when."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HEAVY = {
+    "accelerate",
+    "datasets",
+    "matplotlib",
+    "pandas",
+    "peft",
+    "rl_zoo3",
+    "sb3_contrib",
+    "stable_baselines3",
+    "tensorboard",
+    "torch",
+    "transformers",
+}
+LIGHT_FILES = [*sorted((ROOT / "dialgym").rglob("*.py")), ROOT / "agents" / "__init__.py"]
+
+
+def is_type_checking(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def run_at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that importing a module executes: all but functions and type checking."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or is_type_checking(node):
+            continue
+        yield node
+        for name in ("body", "orelse", "finalbody", "handlers"):
+            for part in getattr(node, name, []):
+                inner = part.body if isinstance(part, ast.ExceptHandler) else [part]
+                yield from run_at_import(inner)
+
+
+def imported_at_import(source: str) -> set[str]:
+    """The top-level packages that a module imports as soon as it is imported itself."""
+    packages: set[str] = set()
+    for node in run_at_import(ast.parse(source).body):
+        if isinstance(node, ast.Import):
+            packages |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            packages.add(node.module.partition(".")[0])
+    return packages
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The top-level packages in memory after `statement` in a fresh interpreter."""
+    code = f"{statement}; import sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert result.returncode == 0, result.stderr
+    return set(result.stdout.split())
+
+
+@pytest.mark.parametrize("path", LIGHT_FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_heavy_packages_are_imported_lazily(path: Path):
+    heavy = imported_at_import(path.read_text(encoding="utf-8")) & HEAVY
+    assert not heavy, (
+        f"{path.relative_to(ROOT)} imports {sorted(heavy)} at its top; do it where used"
+    )
+
+
+def test_the_check_sees_through_blocks_and_skips_functions():
+    source = """
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    import pandas
+try:
+    import torch.nn
+except ImportError:
+    from transformers import GPT2Model
+class A:
+    import peft
+    def use(self):
+        import datasets
+from . import matplotlib
+"""
+    assert imported_at_import(source) == {"typing", "torch", "transformers", "peft"}
+
+
+@pytest.mark.parametrize("package", ["dialgym", "agents"])
+def test_importing_loads_nothing_heavy(package: str):
+    assert not loaded_by(f"import {package}") & HEAVY
