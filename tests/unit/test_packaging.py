@@ -58,7 +58,14 @@ def install(tmp_path: Path) -> Callable[..., Path]:
     (own / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
 
     def install(*what: str | Path) -> Path:
-        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python]
+        pip: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "--python",
+            python,
+        ]
         output_of([*pip, "install", "--no-index", "--no-deps", "--force-reinstall", *what])
         return python
 
