@@ -1,0 +1,48 @@
+"""dialgym: dialogue tasks as Gymnasium environments.
+
+``import dialgym`` registers every id; what a function needs beyond that is loaded when it is
+called.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from dialgym.registry import list_ids, register_all
+
+if TYPE_CHECKING:
+    from dialgym.benchmark import Result, evaluate
+    from dialgym.views.sb3 import make_sb3_pool, sb3_vec_env
+    from dialgym.views.two_party import aec_env, parallel_env
+
+__version__ = "0.1.0"
+__all__ = [
+    "Result",
+    "aec_env",
+    "evaluate",
+    "list_ids",
+    "make_sb3_pool",
+    "parallel_env",
+    "sb3_vec_env",
+]
+
+_LAZY = {
+    "Result": "dialgym.benchmark",
+    "aec_env": "dialgym.views.two_party",
+    "evaluate": "dialgym.benchmark",
+    "make_sb3_pool": "dialgym.views.sb3",
+    "parallel_env": "dialgym.views.two_party",
+    "sb3_vec_env": "dialgym.views.sb3",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'dialgym' has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LAZY])
+
+
+register_all()

@@ -1,0 +1,29 @@
+"""Messages for bad arguments: what, where, expected, got, and what to do."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """`" Did you mean 'x'?"` for the nearest known name, or nothing."""
+    close = get_close_matches(str(name), list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def unknown(what: str, name: object, known: Iterable[str], where: str = "") -> ValueError:
+    """The error for a name that is not among the known ones."""
+    names = sorted(known)
+    place = f" in {where}" if where else ""
+    hint = did_you_mean(name, names)
+    listing = ", ".join(names) or "none"
+    return ValueError(f"unknown {what} {name!r}{place}.{hint} Known: {listing}.")
+
+
+def one_of(what: str, value: object, allowed: Iterable[object], where: str = "") -> None:
+    """Raise a ValueError unless `value` is one of `allowed`."""
+    choices = list(allowed)
+    if value not in choices:
+        place = f" of {where}" if where else ""
+        expected = ", ".join(repr(choice) for choice in choices)
+        hint = did_you_mean(value, [str(c) for c in choices if isinstance(c, str)])
+        raise ValueError(f"{what}{place} must be one of {expected}; got {value!r}.{hint}")

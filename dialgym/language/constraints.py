@@ -1,0 +1,169 @@
+"""What may be said next: constraints over text, and their form over tokens.
+
+A task states a constraint on the text of an utterance; a tokenizer turns it into a
+`TokenAutomaton`, whose rows are the action masks of the token views.
+"""
+
+from bisect import bisect_left
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+
+from dialgym.language.tokenizers import END, FIRST_TEXT, Tokenizer
+
+
+class Constraint(Protocol):
+    """A deterministic automaton over characters: what an utterance may be.
+
+    Constraints are hashable and compared by value, so that their token forms can be cached.
+    """
+
+    start: Hashable
+
+    def advance(self, state: Hashable, char: str) -> Hashable | None:
+        """The state after `char`, or None where the character is not allowed."""
+        ...
+
+    def accepts(self, state: Hashable) -> bool:
+        """Whether the utterance may end here."""
+        ...
+
+
+@dataclass(frozen=True)
+class AnyText:
+    """Any text at all: only special tokens are ruled out."""
+
+    start: Hashable = 0
+
+    def advance(self, state: Hashable, char: str) -> Hashable | None:
+        return state
+
+    def accepts(self, state: Hashable) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Letters:
+    """Exactly `length` characters of `alphabet`."""
+
+    alphabet: str
+    length: int
+    start: int = 0
+
+    def advance(self, state: int, char: str) -> int | None:
+        return state + 1 if state < self.length and char in self.alphabet else None
+
+    def accepts(self, state: int) -> bool:
+        return state == self.length
+
+
+class Lexicon:
+    """One of the given words or phrases, letter by letter (a trie over the sorted list).
+
+    A state is `(lo, hi, depth)`: the words `lo..hi` share the `depth` letters said so far.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self.words = tuple(sorted(set(words)))
+        if not self.words:
+            raise ValueError("Lexicon: the list of words is empty; give at least one.")
+        self.start = (0, len(self.words), 0)
+        self._hash = hash(self.words)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Lexicon) and self.words == other.words
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def advance(self, state: tuple[int, int, int], char: str) -> tuple[int, int, int] | None:
+        lo, hi, depth = state
+        prefix = self.words[lo][:depth] + char
+        first = bisect_left(self.words, prefix, lo, hi)
+        last = bisect_left(self.words, prefix[:-1] + chr(ord(char) + 1), first, hi)
+        return (first, last, depth + 1) if first < last else None
+
+    def accepts(self, state: tuple[int, int, int]) -> bool:
+        lo, _, depth = state
+        return len(self.words[lo]) == depth
+
+
+@dataclass(frozen=True, eq=False)
+class TokenAutomaton:
+    """A constraint over the tokens of one utterance; it starts in state 0, after the speaker's tag.
+
+    Attributes:
+        transitions: (S, V) int32, the next state for each token. A forbidden token leads to the
+            dead state, the last one, in which only ``<end>`` is allowed.
+        allowed: (S, V) bool, what may be said in each state. No row is empty.
+    """
+
+    transitions: np.ndarray
+    allowed: np.ndarray
+
+    def walk(self, tokens: Iterable[int], state: int = 0) -> int:
+        """The state after `tokens`, beginning in `state`."""
+        for token in tokens:
+            state = int(self.transitions[state, token])
+        return state
+
+
+@lru_cache(maxsize=64)
+def compile_constraint(constraint: Constraint, tokenizer: Tokenizer) -> TokenAutomaton:
+    """The automaton of `constraint` over the tokens of `tokenizer`.
+
+    Each token is spelled out and walked through the constraint from each reachable state, so
+    multi-character tokens are allowed exactly where all of their characters are.
+    """
+    pieces = {first: _pieces(tokenizer, first) for first in (True, False)}
+    number: dict[tuple[Hashable, bool], int] = {(constraint.start, True): 0}
+    rows: list[dict[int, int]] = []
+    for state, first in _discovered(number):
+        row: dict[int, int] = {}
+        for token, text in pieces[first]:
+            after = _spell(constraint, state, text)
+            if after is not None:
+                row[token] = number.setdefault((after, False), len(number))
+        if constraint.accepts(state):
+            row[END] = 0
+        rows.append(row)
+    return _tables(rows, tokenizer.vocab_size)
+
+
+def _pieces(tokenizer: Tokenizer, first: bool) -> list[tuple[int, str]]:
+    texts = ((i, tokenizer.piece(i, first)) for i in range(FIRST_TEXT, tokenizer.vocab_size))
+    return [(token, text) for token, text in texts if text]
+
+
+def _discovered(number: dict[tuple[Hashable, bool], int]) -> Iterator[tuple[Hashable, bool]]:
+    """The states in the order of their numbers, those found on the way included."""
+    seen = 0
+    while seen < len(number):
+        fresh = list(number)[seen:]
+        seen += len(fresh)
+        yield from fresh
+
+
+def _spell(constraint: Constraint, state: Hashable, text: str) -> Hashable | None:
+    current: Hashable | None = state
+    for char in text:
+        current = constraint.advance(current, char)
+        if current is None:
+            return None
+    return current
+
+
+def _tables(rows: list[dict[int, int]], vocab_size: int) -> TokenAutomaton:
+    dead = len(rows)
+    transitions = np.full((dead + 1, vocab_size), dead, np.int32)
+    allowed = np.zeros((dead + 1, vocab_size), bool)
+    for state, row in enumerate(rows):
+        tokens = list(row)
+        transitions[state, tokens] = list(row.values())
+        allowed[state, tokens] = True
+    allowed[~allowed.any(1), END] = True
+    transitions[:, END] = 0
+    return TokenAutomaton(transitions, allowed)

@@ -1,0 +1,35 @@
+"""Imports of what an extra brings, with one clear error where it is missing."""
+
+from importlib import import_module
+from types import ModuleType
+
+
+def require(module: str, extra: str, purpose: str) -> ModuleType:
+    """The module `module`, which `pip install "dialgym[extra]"` installs.
+
+    Raises:
+        ImportError: it is not installed; the message says what needs it and how to get it.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"{purpose} needs {module.partition('.')[0]}, which could not be imported ({error}). "
+            f'Install it with: pip install "dialgym[{extra}]"'
+        ) from error
+
+
+def require_agents() -> ModuleType:
+    """dialgym's own package `agents`; another distribution installs the same name.
+
+    Raises:
+        ImportError: it is missing, or what was imported is not dialgym's.
+    """
+    agents = require("agents", "agents", "training and loading agents")
+    if not getattr(agents, "__dialgym_agents__", False):
+        raise ImportError(
+            "expected dialgym's package 'agents', got another one of that name from "
+            f"{agents.__file__} (the OpenAI Agents SDK, openai-agents, installs it too). "
+            "Keep the two in separate virtual environments."
+        )
+    return agents

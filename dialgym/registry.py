@@ -1,0 +1,173 @@
+"""envs_registry.yaml to Gymnasium's registry, and from a row to a task and its views."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib import import_module
+from importlib.resources import files
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import yaml
+
+from dialgym.errors import did_you_mean, unknown
+
+NAMESPACE = "dialgym"
+VIEWS = {
+    "token": ("", "dialgym.views.token_env:TokenEnv", "dialgym.views.pools:token_pool"),
+    "utterance": (
+        "-utterance",
+        "dialgym.views.utterance_env:UtteranceEnv",
+        "dialgym.views.utterance_vector_env:UtteranceVectorEnv",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of envs_registry.yaml."""
+
+    name: str
+    task: str
+    description: str
+    version: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    views: tuple[str, ...] = ("token", "utterance")
+    tags: tuple[str, ...] = ()
+    scores: Mapping[str, Any] = field(default_factory=dict)
+
+    def id(self, view: str = "token") -> str:
+        """The Gymnasium id of a view."""
+        return f"{NAMESPACE}/{self.name}{VIEWS[view][0]}-v{self.version}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An id: a row in one view."""
+
+    id: str
+    row: Row
+    view: str
+
+
+@cache
+def read_registry() -> Mapping[str, Any]:
+    """envs_registry.yaml: that inside the installed package, else that of the source tree."""
+    inside = files("dialgym") / "envs_registry.yaml"
+    path = inside if inside.is_file() else Path(__file__).parents[1] / "envs_registry.yaml"
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load(path.read_text("utf-8"), Loader=loader)
+
+
+@cache
+def entries() -> Mapping[str, Entry]:
+    """All ids, in the order of the registry."""
+    return {entry.id: entry for entry in _read_entries()}
+
+
+def _read_entries() -> Iterator[Entry]:
+    for name, values in read_registry()["environments"].items():
+        row = Row(name, **{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+        for view in row.views:
+            yield Entry(row.id(view), row, view)
+
+
+def entry_of(env_id: str) -> Entry:
+    """The entry of an id, with or without the leading ``dialgym/``.
+
+    Raises:
+        ValueError: there is no such id; the message names the nearest.
+    """
+    full = env_id if "/" in env_id else f"{NAMESPACE}/{env_id}"
+    full = full.removeprefix(f"{NAMESPACE}:")
+    known = entries()
+    if full in known:
+        return known[full]
+    removed = read_registry().get("removed") or {}
+    if full in removed:
+        raise ValueError(f"environment {full!r} was removed: {removed[full]}")
+    hint = did_you_mean(full, known)
+    raise ValueError(f"unknown environment id {env_id!r}.{hint} `dialgym list` shows all ids.")
+
+
+def list_ids(tag: str | None = None) -> list[str]:
+    """The ids of all environments, or of those with a tag.
+
+    Raises:
+        ValueError: no environment has the tag.
+    """
+    if tag is None:
+        return list(entries())
+    tags = {t for entry in entries().values() for t in (*entry.row.tags, entry.view)}
+    if tag not in tags:
+        raise unknown("tag", tag, tags)
+    return [e.id for e in entries().values() if tag in (*e.row.tags, e.view)]
+
+
+def register_all() -> None:
+    """Make every id known to Gymnasium. Loads no task and no view."""
+    for entry in entries().values():
+        gym.register(
+            entry.id,
+            entry_point="dialgym.registry:make_view",
+            vector_entry_point="dialgym.registry:make_batched_view",
+            disable_env_checker=True,  # the tests run the checker on every id
+            order_enforce=False,  # the views say it themselves
+            kwargs={"env_id": entry.id},
+        )
+    for env_id in read_registry().get("removed") or {}:
+        gym.register(env_id, "dialgym.registry:make_view", kwargs={"env_id": env_id})
+
+
+def make_view(env_id: str, **kwargs: Any) -> gym.Env:
+    """The single env of an id; `kwargs` are arguments of the view or settings of the task."""
+    entry = entry_of(env_id)
+    view = load(VIEWS[entry.view][1])
+    return view(**split_kwargs(entry, view, kwargs))
+
+
+def make_batched_view(env_id: str, num_envs: int = 1, **kwargs: Any) -> gym.vector.VectorEnv:
+    """The batched env of an id, `num_envs` dialogues in one process (or in `workers`)."""
+    entry = entry_of(env_id)
+    view = load(VIEWS[entry.view][2])
+    kwargs.pop("max_episode_steps", None)  # gym.make_vec passes it on; the task has its own limit
+    return view(num_envs=num_envs, **split_kwargs(entry, view, kwargs))
+
+
+def split_kwargs(entry: Entry, view: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The view's own arguments, and `task` made from all the others.
+
+    Raises:
+        ValueError: an argument is neither the view's nor the task's.
+    """
+    names = [name for name in signature(view).parameters if name not in ("task", "num_envs")]
+    settings = {key: value for key, value in kwargs.items() if key not in names}
+    own = {key: value for key, value in kwargs.items() if key in names}
+    return {"task": make_task(entry, settings, names), **own}
+
+
+def make_task(entry: Entry, settings: Mapping[str, Any], also_known: Any = ()) -> Any:
+    """The task of an entry with the row's settings, overridden by `settings`."""
+    task = load(entry.row.task)
+    known = list(signature(task).parameters)
+    for name in settings:
+        if name not in known:
+            raise unknown("argument", name, [*also_known, *known], entry.id)
+    merged = {**entry.row.settings, **settings}
+    try:
+        return _shared_task(task, tuple(sorted(merged.items())))
+    except TypeError:  # a setting that cannot be hashed, such as a list of words
+        return task(**merged)
+
+
+@lru_cache(maxsize=32)
+def _shared_task(task: Any, settings: tuple[tuple[str, Any], ...]) -> Any:
+    return task(**dict(settings))
+
+
+def load(path: str) -> Any:
+    """The object at ``module:name``."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)

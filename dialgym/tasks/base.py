@@ -1,0 +1,187 @@
+"""What a task is: rules as functions of an explicit state."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from dialgym.errors import unknown
+from dialgym.language import AnyText, Constraint, Utterance
+from dialgym.rewards import Components
+from dialgym.simulators import Speaker
+
+Parties = tuple[str, str]
+SYSTEM, USER = "system", "user"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is always true of a task; declared here and tested by `dialgym.testing`.
+
+    Attributes:
+        turn_limit: most utterances of the learner in one dialogue.
+        longest: characters in the longest meaningful utterance of each party.
+        heard: for each party, the most utterances by each speaker that it can come to see.
+        returns: lowest and highest return of each party.
+        charset: the characters that utterances are made of.
+        hidden: what each party is not told.
+        may_end: the parties whose utterance can end the dialogue.
+    """
+
+    turn_limit: int
+    longest: Mapping[str, int]
+    heard: Mapping[str, Mapping[str, int]]
+    returns: Mapping[str, tuple[float, float]]
+    charset: str
+    hidden: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    may_end: tuple[str, ...] = (SYSTEM,)
+
+
+class State(Protocol):
+    """One dialogue: small, picklable, and copied without sharing anything that changes."""
+
+    def copy(self) -> Self:
+        """An independent copy."""
+        ...
+
+
+class Outcome(NamedTuple):
+    """What an utterance led to.
+
+    Attributes:
+        rewards: reward of each party.
+        terminated: the task has ended.
+        truncated: a limit has cut the dialogue short.
+        components: the system's reward by component name.
+        success: whether the task was solved; None while it is open.
+    """
+
+    rewards: Mapping[str, float]
+    terminated: bool = False
+    truncated: bool = False
+    components: Components = {}  # noqa: RUF012
+    success: bool | None = None
+
+
+class BatchOutcome(NamedTuple):
+    """What k utterances, one in each of k dialogues, led to.
+
+    What the learners hear then is a flat list: `heard_texts[j]` by the party of index
+    `heard_parties[j]` in the dialogue `rows[heard_rows[j]]`, in order.
+    """
+
+    reward: np.ndarray  # (k,) float64
+    terminated: np.ndarray  # (k,) bool
+    truncated: np.ndarray  # (k,) bool
+    success: np.ndarray  # (k,) bool, False while open
+    components: Mapping[str, np.ndarray]  # each (k,) float64
+    heard_texts: np.ndarray  # (m,) <U
+    heard_parties: np.ndarray  # (m,) int64, into Task.parties
+    heard_rows: np.ndarray  # (m,) int64, into the k rows
+
+
+class DialogueBatch(Protocol):
+    """Many dialogues of one task at once, the learner's side; rows are independent."""
+
+    def reset(
+        self, rows: np.ndarray, rngs: Sequence[np.random.Generator], options: Mapping[str, Any]
+    ) -> BatchOutcome:
+        """Begin `rows` anew; `rngs` is the list of all rows' generators. Rewards are 0."""
+        ...
+
+    def say(
+        self, rows: np.ndarray, texts: np.ndarray, rngs: Sequence[np.random.Generator]
+    ) -> BatchOutcome:
+        """Let the learner of each of the `rows` say `texts` (k,) of dtype ``<U``."""
+        ...
+
+    def transcript(self, row: int) -> Sequence[Utterance]:
+        """What the learner of a row has seen."""
+        ...
+
+    def constraint(self, row: int) -> Constraint:
+        """What the learner of a row may say next."""
+        ...
+
+    def turn(self, rows: np.ndarray) -> np.ndarray:
+        """(k,) utterances of the learner so far."""
+        ...
+
+
+class Task(ABC):
+    """The rules of a dialogue between two parties. Immutable and shared by all dialogues.
+
+    A subclass has `name`, `facts` and `speakers`, and the methods below.
+    Randomness comes from the generator that is passed in, and from nowhere else.
+    """
+
+    name: ClassVar[str]
+    parties: ClassVar[Parties] = (SYSTEM, USER)
+    speakers: ClassVar[Mapping[str, Mapping[str, Callable[..., Speaker]]]] = {}
+    """Who can play each party, by party and name; the first of a party is its default.
+
+    Those of the user are simulators, those of the system scripted policies.
+    """
+    options: ClassVar[tuple[str, ...]] = ()
+    """Names that `reset(options=...)` understands."""
+    facts: Facts
+
+    @abstractmethod
+    def initial(self, rng: np.random.Generator, options: Mapping[str, Any] | None = None) -> Any:
+        """A fresh state; `options` fixes hidden parts of it.
+
+        Raises:
+            ValueError: an option is unknown or its value impossible.
+        """
+
+    @abstractmethod
+    def speaker(self, state: Any) -> str:
+        """The party whose turn it is."""
+
+    @abstractmethod
+    def transcript(self, state: Any, party: str) -> Sequence[Utterance]:
+        """The utterances that `party` has seen: append-only, private ones first."""
+
+    @abstractmethod
+    def speak(self, state: Any, text: str, rng: np.random.Generator) -> Outcome:
+        """Let the party whose turn it is say `text`; changes `state`. Any text is legal."""
+
+    def static_constraint(self, party: str) -> Constraint | None:
+        """What `party` may ever say, where that is the same in every state; else None."""
+        return AnyText()
+
+    def constraint(self, state: Any, party: str) -> Constraint:
+        """What `party` may say in this state: the source of every action mask."""
+        return self.static_constraint(party) or AnyText()
+
+    def batch(self, size: int, learner: str, simulator: str) -> DialogueBatch | None:
+        """A vectorised form of `size` dialogues, or None where there is none."""
+        return None
+
+    def speaker_named(self, party: str, name: str, **settings: Any) -> Speaker:
+        """A new speaker for `party`, by its registered name.
+
+        Raises:
+            ValueError: the party has no speaker of that name.
+        """
+        named = self.speakers.get(party, {})
+        if name not in named:
+            raise unknown(f"speaker for the {party}", name, named, self.name)
+        return named[name](**settings)
+
+    def picture(self, state: Any) -> np.ndarray | None:
+        """The dialogue as an (H, W, 3) uint8 image, or None to draw its transcript."""
+        return None
+
+    def words(self) -> Sequence[str]:
+        """The words that utterances are made of, for a word tokenizer."""
+        return ()
+
+    def check_options(self, options: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """The options given to `reset`, all of them known."""
+        for name in options or {}:
+            if name not in self.options:
+                raise unknown("option", name, self.options, f"reset of {self.name}")
+        return options or {}

@@ -1,0 +1,114 @@
+"""Many games of Wordle at once: the rules of `task.py` as table look-ups."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dialgym.language import Constraint, Utterance
+from dialgym.tasks.base import SYSTEM, USER, BatchOutcome
+from dialgym.tasks.wordle.patterns import LENGTH, REPLIES, SOLVED, colour
+from dialgym.tasks.wordle.types import INVALID
+
+if TYPE_CHECKING:
+    from dialgym.tasks.wordle.task import Wordle
+
+_PLACE = 26 ** np.arange(LENGTH - 1, -1, -1)
+_ANSWERS = np.array([*REPLIES, "invalid"])  # indexed by pattern; INVALID = -1 is the last
+
+
+class WordleBatch:
+    """`size` honest games with fixed secrets; equal to as many `WordleState`s, game by game."""
+
+    def __init__(self, task: "Wordle", size: int) -> None:
+        self.task = task
+        self.secret = np.zeros(size, np.int64)
+        self.turns = np.zeros(size, np.int64)
+        self.rejected = np.zeros(size, np.int64)
+        limit = task.facts.turn_limit
+        self.guesses = np.zeros((size, limit), f"<U{LENGTH + 1}")
+        self.patterns = np.zeros((size, limit), np.int16)
+        codes = _codes(np.array(task.guesses))
+        self._codes, self._rows = np.sort(codes), np.argsort(codes)
+
+    def reset(
+        self, rows: np.ndarray, rngs: Sequence[np.random.Generator], options: Mapping[str, Any]
+    ) -> BatchOutcome:
+        draw = self.task.draw_secret
+        self.secret[rows] = [draw(rngs[row], options) for row in rows.tolist()]
+        self.turns[rows] = self.rejected[rows] = 0
+        none = np.zeros(len(rows), bool)
+        nothing = np.zeros(0, np.int64)
+        return BatchOutcome(
+            np.zeros(len(rows)), none, none, none, {}, np.zeros(0, "<U1"), nothing, nothing
+        )
+
+    def say(
+        self, rows: np.ndarray, texts: np.ndarray, rngs: Sequence[np.random.Generator]
+    ) -> BatchOutcome:
+        pattern = self._answer(rows, texts)
+        said = self.turn(rows)
+        self.guesses[rows, said] = texts
+        self.patterns[rows, said] = pattern
+        free = (pattern == INVALID) & (self.task.invalid == "reject")
+        self.turns[rows] += ~free
+        self.rejected[rows] += free
+        return self._judge(rows, pattern)
+
+    def _answer(self, rows: np.ndarray, texts: np.ndarray) -> np.ndarray:
+        letters, legal = _letters(texts)
+        codes = letters @ _PLACE
+        place = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
+        listed = legal & (self._codes[place] == codes)
+        pattern = np.full(len(rows), INVALID, np.int16)
+        pattern[listed] = self.task.table[self._rows[place[listed]], self.secret[rows[listed]]]
+        if self.task.any_guess:
+            other = legal & ~listed
+            secrets = self.task.answer_letters[self.secret[rows[other]]]
+            guesses = letters[other].astype(np.uint8)
+            pattern[other] = colour(guesses, secrets, self.task.feedback)
+        return pattern
+
+    def _judge(self, rows: np.ndarray, pattern: np.ndarray) -> BatchOutcome:
+        success = pattern == SOLVED
+        lost = (self.turns[rows] == self.task.turns) & ~success
+        rejected = (self.rejected[rows] == self.task.turns) & ~success & ~lost
+        cost = np.where(success, 0.0, -self.task.cost.amount)
+        return BatchOutcome(
+            cost,
+            success | lost,
+            rejected,
+            success,
+            {self.task.cost.name: cost},
+            _ANSWERS[pattern],
+            np.ones(len(rows), np.int64),
+            np.arange(len(rows)),
+        )
+
+    def transcript(self, row: int) -> Sequence[Utterance]:
+        said = int(self.turns[row] + self.rejected[row])
+        lines: list[Utterance] = []
+        for guess, pattern in zip(self.guesses[row, :said], self.patterns[row, :said]):
+            lines.append(Utterance(SYSTEM, str(guess)))
+            lines.append(Utterance(USER, str(_ANSWERS[pattern])))
+        return lines
+
+    def constraint(self, row: int) -> Constraint:
+        constraint = self.task.static_constraint(SYSTEM)
+        assert constraint is not None, "a batched game has no hard mode"
+        return constraint
+
+    def turn(self, rows: np.ndarray) -> np.ndarray:
+        return self.turns[rows] + self.rejected[rows]
+
+
+def _letters(texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first five letters (k, 5) int64 of each text from a = 0, and whether it is just them."""
+    wide = np.ascontiguousarray(texts, f"<U{LENGTH + 1}").view(np.uint32).reshape(len(texts), -1)
+    letters = wide[:, :LENGTH] - np.uint32(ord("a"))
+    legal = (letters < 26).all(1) & (wide[:, LENGTH] == 0)
+    return np.where(legal[:, None], letters, 0).astype(np.int64), legal
+
+
+def _codes(words: np.ndarray) -> np.ndarray:
+    return _letters(words)[0] @ _PLACE

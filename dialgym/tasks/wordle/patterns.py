@@ -1,0 +1,75 @@
+"""Colours: what the host says of a guess, for one pair, for many, and as a table.
+
+A pattern is a number in base 3, the first letter the most significant digit:
+0 black, 1 yellow, 2 green. 242 is all green.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from dialgym.cache import cached_array
+
+LENGTH = 5
+PATTERNS = 3**LENGTH
+SOLVED = PATTERNS - 1
+RULES = ("standard", "ilql")
+
+_PLACE = 3 ** np.arange(LENGTH - 1, -1, -1)
+_DIGITS = np.arange(PATTERNS)[:, None] // _PLACE % 3  # (243, 5)
+REPLIES = np.array([" ".join("byg"[d] for d in row) for row in _DIGITS])
+"""(243,) `<U9`: what the host says for each pattern."""
+
+
+def letters(words: Sequence[str] | np.ndarray) -> np.ndarray:
+    """The letters of (k,) five-letter words, (k, 5) uint8 from a = 0."""
+    points = np.asarray(words, f"<U{LENGTH}").view(np.uint32).reshape(-1, LENGTH)
+    return (points - ord("a")).astype(np.uint8)
+
+
+def colour(guesses: np.ndarray, secrets: np.ndarray, rule: str) -> np.ndarray:
+    """Patterns (...) uint8 of guesses (..., 5) against secrets (..., 5), shapes broadcast.
+
+    ``standard``: greens first; then, from left to right, a letter is yellow as often as the
+    secret still has it. ``ilql``: a letter is yellow wherever the secret has it at all, as in
+    ILQL and LMRL-Gym, which do not count repeated letters.
+    """
+    green = [guesses[..., i] == secrets[..., i] for i in range(LENGTH)]
+    pattern = np.zeros(np.broadcast_shapes(guesses.shape, secrets.shape)[:-1], np.uint8)
+    for i in range(LENGTH):
+        spare = _spare(guesses, secrets, green, i, rule)
+        digit = np.where(green[i], np.uint8(2), spare.view(np.uint8))
+        pattern += digit * np.uint8(_PLACE[i])
+    return pattern
+
+
+def _spare(
+    guesses: np.ndarray, secrets: np.ndarray, green: list[np.ndarray], i: int, rule: str
+) -> np.ndarray:
+    """Whether the secret has letter i of the guess somewhere, not yet accounted for."""
+    here = [secrets[..., j] == guesses[..., i] for j in range(LENGTH)]
+    if rule == "ilql":
+        return np.logical_or.reduce(here)
+    left = sum((here[j] & ~green[j]).view(np.int8) for j in range(LENGTH))
+    for j in range(i):
+        same = guesses[..., j] == guesses[..., i]
+        left = left - (same & ~green[j]).view(np.int8)
+    return np.asarray(left > 0)
+
+
+def pattern_table(guesses: Sequence[str], answers: Sequence[str], rule: str) -> np.ndarray:
+    """The patterns of all guesses against all answers, (G, A) uint8, computed once and kept."""
+    text = "\n".join(["dialgym-1", rule, ",".join(guesses), ",".join(answers)])
+    key = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return cached_array(f"wordle-{key}", lambda: _compute(guesses, answers, rule))
+
+
+def _compute(guesses: Sequence[str], answers: Sequence[str], rule: str) -> np.ndarray:
+    rows, columns = letters(guesses), letters(answers)
+    table = np.empty((len(rows), len(columns)), np.uint8)
+    chunk = max(1, 2**18 // max(len(columns), 1))
+    for start in range(0, len(rows), chunk):
+        part = slice(start, start + chunk)
+        table[part] = colour(rows[part, None], columns[None], rule)
+    return table

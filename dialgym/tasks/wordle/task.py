@@ -1,0 +1,288 @@
+"""The rules of Wordle."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dialgym.errors import one_of
+from dialgym.language import AnyText, Constraint, Letters, Lexicon, Utterance
+from dialgym.rewards import Cost
+from dialgym.tasks.base import SYSTEM, USER, DialogueBatch, Facts, Outcome, Task
+from dialgym.tasks.wordle import patterns, policies
+from dialgym.tasks.wordle.patterns import LENGTH, REPLIES, SOLVED
+from dialgym.tasks.wordle.types import INVALID, WordleState
+from dialgym.tasks.wordle.words import Words, builtin, is_word, load_words
+
+ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+
+
+class Wordle(Task):
+    """Guess a hidden five-letter word; the host answers each guess with colours.
+
+    The host (`user`) first chooses the secret, in private. Then the `system` guesses, and the
+    rules answer in the host's name: ``b y b b g`` is black, yellow, black, black, green, or
+    ``invalid`` where the guess is not a word.
+
+    Rewards: -1 for each guess that is not the secret, invalid ones included; 0 for the secret.
+    The host's reward is the opposite. The game is over (terminated) when the word is found or
+    after `turns` guesses.
+
+    Args:
+        words: keep only this many answers, the most common first; None for all.
+        answers: the secret words: a file, a sequence, or None for the built-in list.
+        guesses: what may be guessed beside the answers: ``"allowed"`` (built-in list),
+            ``"answers"`` (nothing else), ``"any"`` (any five letters), a file or a sequence.
+        feedback: ``"standard"``, or ``"ilql"``: repeated letters are not counted, which is not
+            Wordle's rule but that of ILQL and LMRL-Gym (for comparison with their figures).
+        secret: ``"fixed"``, or ``"resample"``: redrawn before each guess from the words that
+            agree with all colours so far (ILQL's way to make the game a Markov process).
+        host: ``"honest"``, or ``"adversarial"``: never settles on a word, and gives the colours
+            that keep the most words possible.
+        hard_mode: a guess must use all that the colours have shown, else it is invalid.
+        invalid: an invalid guess costs 1 and a turn (``"turn"``), or 1 and no turn
+            (``"reject"``; the dialogue is truncated at the `turns`-th such guess).
+        constraint: what action masks allow: ``"letters"`` (any five), ``"words"`` (the guess
+            list, in hard mode what is left of it), or None.
+        turns: guesses in a game.
+
+    Options of reset: ``word``, the secret.
+
+    Raises:
+        ValueError: a setting is not one of the above, or a word list is not usable.
+    """
+
+    name = "Wordle"
+    options = ("word",)
+    speakers = {USER: policies.HOSTS, SYSTEM: policies.POLICIES}  # noqa: RUF012
+
+    def __init__(
+        self,
+        words: int | None = None,
+        answers: Words | None = None,
+        guesses: Words = "allowed",
+        feedback: str = "standard",
+        secret: str = "fixed",
+        host: str = "honest",
+        hard_mode: bool = False,
+        invalid: str = "turn",
+        constraint: str | None = "letters",
+        turns: int = 6,
+    ) -> None:
+        one_of("feedback", feedback, patterns.RULES, self.name)
+        one_of("secret", secret, ("fixed", "resample"), self.name)
+        one_of("host", host, ("honest", "adversarial"), self.name)
+        one_of("invalid", invalid, ("turn", "reject"), self.name)
+        one_of("constraint", constraint, ("letters", "words", None), self.name)
+        if not isinstance(turns, int) or turns < 1:
+            raise ValueError(f"turns of Wordle must be a whole number from 1; got {turns!r}.")
+        self.answers = _answers(answers, words)
+        self.any_guess = guesses == "any"
+        self.guesses = _guesses(guesses, self.answers)
+        if self.any_guess and constraint == "words":
+            raise ValueError(
+                "Wordle: guesses='any' has no list that constraint='words' could follow. "
+                "Use constraint='letters', or give a list of guesses."
+            )
+        self.feedback, self.secret_mode, self.host = feedback, secret, host
+        self.hard_mode, self.invalid, self.mask, self.turns = hard_mode, invalid, constraint, turns
+        self.cost = Cost("wrong guess")
+        self.facts = self._facts()
+
+    def _facts(self) -> Facts:
+        rejections = self.turns if self.invalid == "reject" else 0
+        limit = self.turns + max(rejections - 1, 0)
+        return Facts(
+            turn_limit=limit,
+            longest={SYSTEM: LENGTH, USER: 2 * LENGTH - 1},
+            heard={SYSTEM: {SYSTEM: limit, USER: limit}, USER: {SYSTEM: limit, USER: limit + 1}},
+            returns={SYSTEM: (-float(limit), 0.0), USER: (0.0, float(limit))},
+            charset=ALPHABET + " ",
+            hidden={SYSTEM: ("secret",)},
+        )
+
+    def initial(
+        self, rng: np.random.Generator, options: Mapping[str, Any] | None = None
+    ) -> WordleState:
+        return WordleState(self.draw_secret(rng, options), settled=self.host == "adversarial")
+
+    def draw_secret(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> int:
+        """The index of the answer that `options` names, or of a random one."""
+        word = self.check_options(options).get("word")
+        if word is None:
+            return int(rng.integers(len(self.answers)))
+        if word not in self.answer_index:
+            raise ValueError(
+                f"option 'word' of {self.name}: expected one of its {len(self.answers)} answers; "
+                f"got {word!r}. Choose another word, or give a list with it as answers=."
+            )
+        return self.answer_index[word]
+
+    def speaker(self, state: WordleState) -> str:
+        return SYSTEM if state.settled else USER
+
+    def transcript(self, state: WordleState, party: str) -> Sequence[Utterance]:
+        return state.lines if party == SYSTEM else state.opening + state.lines
+
+    def speak(self, state: WordleState, text: str, rng: np.random.Generator) -> Outcome:
+        if not state.settled:
+            return self._choose(state, text)
+        if self.secret_mode == "resample" and state.turns:
+            state.secret = int(rng.choice(self.candidates(state)))
+        pattern = self._answer(state, text)
+        self._record(state, text, pattern)
+        return self._judge(state, pattern)
+
+    def _choose(self, state: WordleState, word: str) -> Outcome:
+        """The host's first utterance; if it is not an answer, the word drawn at reset stands."""
+        state.secret = self.answer_index.get(word, state.secret)
+        state.settled = True
+        state.opening.append(Utterance(USER, word, private=True))
+        return Outcome({SYSTEM: 0.0, USER: 0.0})
+
+    def _answer(self, state: WordleState, guess: str) -> int:
+        row = self._row(guess)
+        if row is None or (self.hard_mode and not self.keeps_hints(state, guess)):
+            return INVALID
+        if self.host == "adversarial":
+            counts = np.bincount(row[self.candidates(state)], minlength=patterns.PATTERNS)
+            return int(counts.argmax())
+        return int(row[state.secret])
+
+    def _row(self, guess: str) -> np.ndarray | None:
+        """The patterns (A,) of a guess against all answers, None if it is no legal guess."""
+        index = self.guess_index.get(guess)
+        if index is not None:
+            return self.table[index]
+        if self.any_guess and is_word(guess):
+            return patterns.colour(patterns.letters([guess]), self.answer_letters, self.feedback)
+        return None
+
+    def _record(self, state: WordleState, guess: str, pattern: int) -> None:
+        reply = "invalid" if pattern == INVALID else str(REPLIES[pattern])
+        state.lines += (Utterance(SYSTEM, guess), Utterance(USER, reply))
+        state.guesses.append(guess)
+        state.patterns.append(pattern)
+        if pattern == INVALID and self.invalid == "reject":
+            state.rejected += 1
+        else:
+            state.turns += 1
+
+    def _judge(self, state: WordleState, pattern: int) -> Outcome:
+        if pattern == SOLVED:
+            state.over = True
+            return Outcome({SYSTEM: 0.0, USER: 0.0}, terminated=True, success=True)
+        lost = state.turns == self.turns
+        truncated = state.rejected == self.turns and not lost
+        state.over = lost or truncated
+        cost = self.cost.amount
+        rewards = {SYSTEM: -cost, USER: cost}
+        success = False if state.over else None
+        return Outcome(rewards, lost, truncated, self.cost.charge(), success)
+
+    def candidates(self, state: WordleState) -> np.ndarray:
+        """Indices (n,) of the answers that agree with all colours so far; n >= 1."""
+        left = np.arange(len(self.answers)) if state.consistent is None else state.consistent
+        for guess, pattern in zip(
+            state.guesses[state.filtered :], state.patterns[state.filtered :]
+        ):
+            row = self._row(guess)
+            if pattern != INVALID and row is not None:
+                left = left[row[left] == pattern]
+        state.consistent, state.filtered = left, len(state.guesses)
+        return left
+
+    def keeps_hints(self, state: WordleState, guess: str) -> bool:
+        """Hard mode: every green letter stays, every yellow one is used again."""
+        for earlier, pattern in zip(state.guesses, state.patterns):
+            if pattern == INVALID:
+                continue
+            colours = str(REPLIES[pattern])[::2]
+            if any(c == "g" and guess[i] != earlier[i] for i, c in enumerate(colours)):
+                return False
+            shown = [letter for letter, c in zip(earlier, colours) if c != "b"]
+            if any(guess.count(letter) < shown.count(letter) for letter in shown):
+                return False
+        return True
+
+    def static_constraint(self, party: str) -> Constraint | None:
+        if party == USER:
+            return Lexicon(self.answers)
+        if self.mask == "words":
+            return None if self.hard_mode else self.guess_lexicon
+        return Letters(ALPHABET, LENGTH) if self.mask == "letters" else AnyText()
+
+    def constraint(self, state: WordleState, party: str) -> Constraint:
+        if party == SYSTEM and self.mask == "words" and self.hard_mode and state.guesses:
+            return Lexicon([word for word in self.guesses if self.keeps_hints(state, word)])
+        return self.static_constraint(party) or self.guess_lexicon
+
+    def batch(self, size: int, learner: str, simulator: str) -> DialogueBatch | None:
+        from dialgym.tasks.wordle.batch import WordleBatch
+
+        plain = self.secret_mode == "fixed" and self.host == "honest" and not self.hard_mode
+        default = learner == SYSTEM and simulator == next(iter(policies.HOSTS))
+        return WordleBatch(self, size) if plain and default else None
+
+    def picture(self, state: WordleState) -> np.ndarray:
+        from dialgym.tasks.wordle.render import board
+
+        return board(state.guesses, state.patterns, self.turns)
+
+    def words(self) -> Sequence[str]:
+        return (*self.guesses, "b", "y", "g", "invalid")
+
+    @cached_property
+    def table(self) -> np.ndarray:
+        """Patterns (G, A) uint8 of every guess against every answer."""
+        return patterns.pattern_table(self.guesses, self.answers, self.feedback)
+
+    @cached_property
+    def answer_letters(self) -> np.ndarray:
+        """(A, 5) uint8."""
+        return patterns.letters(self.answers)
+
+    @cached_property
+    def answer_index(self) -> dict[str, int]:
+        return {word: i for i, word in enumerate(self.answers)}
+
+    @cached_property
+    def guess_index(self) -> dict[str, int]:
+        return {word: i for i, word in enumerate(self.guesses)}
+
+    @cached_property
+    def answer_rows(self) -> np.ndarray:
+        """(A,) the row of each answer in the table."""
+        return np.array([self.guess_index[word] for word in self.answers])
+
+    @cached_property
+    def guess_lexicon(self) -> Lexicon:
+        return Lexicon(self.guesses)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the table, which the other process maps from the cache."""
+        return {key: value for key, value in self.__dict__.items() if key != "table"}
+
+
+def _answers(source: Words | None, count: int | None) -> tuple[str, ...]:
+    words = builtin("answers") if source is None else load_words(source, "answers")
+    if count is None:
+        return words
+    if not isinstance(count, int) or not 1 <= count <= len(words):
+        raise ValueError(
+            f"words of Wordle must be a whole number from 1 to {len(words)}, the length of its "
+            f"list of answers; got {count!r}."
+        )
+    return words[:count]
+
+
+def _guesses(source: Words, answers: tuple[str, ...]) -> tuple[str, ...]:
+    """All legal guesses, alphabetical; the answers are always among them."""
+    if isinstance(source, str) and source in ("answers", "any"):
+        extra: tuple[str, ...] = ()
+    elif isinstance(source, str) and source == "allowed":
+        extra = builtin("guesses")
+    else:
+        extra = load_words(source, "guesses")
+    return tuple(sorted({*answers, *extra}))

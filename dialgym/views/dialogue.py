@@ -1,0 +1,120 @@
+"""One dialogue from the learner's side: the rules, with the other party played by a speaker."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dialgym.errors import one_of
+from dialgym.language import Utterance, render_transcript
+from dialgym.rewards import Components
+from dialgym.simulators import Speaker
+from dialgym.tasks import Task
+
+
+class Exchange(NamedTuple):
+    """What one utterance of the learner led to, up to its next turn."""
+
+    reward: float
+    terminated: bool
+    truncated: bool
+    heard: Sequence[Utterance]
+    components: Components
+    success: bool | None
+
+    @property
+    def over(self) -> bool:
+        return self.terminated or self.truncated
+
+
+class Dialogue:
+    """A state of `task` in which `learner` speaks and `other` answers."""
+
+    def __init__(self, task: Task, learner: str, other: Speaker) -> None:
+        self.task, self.learner, self.other = task, learner, other
+        self.state: Any = None
+        self.turn = 0
+        self._seen = 0
+
+    def start(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> Exchange:
+        """Begin anew, and let the other party speak until it is the learner's turn."""
+        self.state = self.task.initial(rng, options)
+        self.turn = self._seen = 0
+        return self._until_my_turn(0.0, False, False, {}, None, rng)
+
+    def say(self, text: str, rng: np.random.Generator) -> Exchange:
+        """Let the learner say `text`, and the other party answer."""
+        outcome = self.task.speak(self.state, text, rng)
+        self.turn += 1
+        self._seen += 1  # its own words are no news to the learner
+        rewards, terminated, truncated, components, success = outcome
+        reward = rewards[self.learner]
+        return self._until_my_turn(reward, terminated, truncated, components, success, rng)
+
+    def _until_my_turn(
+        self,
+        reward: float,
+        terminated: bool,
+        truncated: bool,
+        components: Components,
+        success: bool | None,
+        rng: np.random.Generator,
+    ) -> Exchange:
+        task, state = self.task, self.state
+        while not (terminated or truncated) and task.speaker(state) != self.learner:
+            text = self.other.reply(task, state, rng)
+            rewards, terminated, truncated, more, success = task.speak(state, text, rng)
+            reward += rewards[self.learner]
+            components = {**components, **more}
+        lines = task.transcript(state, self.learner)
+        heard, self._seen = lines[self._seen :], len(lines)
+        return Exchange(reward, terminated, truncated, heard, components, success)
+
+    def transcript(self) -> str:
+        """What the learner has seen, as text."""
+        return render_transcript(self.task.transcript(self.state, self.learner))
+
+
+def find_speaker(task: Task, learner: str, simulator: str | Speaker | None) -> Speaker:
+    """Who plays the other party: an object, a registered name, or the task's default.
+
+    Raises:
+        ValueError: the learner is no party, or there is no such simulator.
+    """
+    if simulator is not None and not isinstance(simulator, str):
+        if isinstance(simulator, Speaker):
+            return simulator
+        raise ValueError(
+            f"simulator of {task.name}: expected a registered name or an object with "
+            f"reply(task, state, rng) -> str; got {simulator!r}."
+        )
+    other = other_party(task, learner)
+    return task.speaker_named(other, simulator or default_speaker(task, other))
+
+
+def other_party(task: Task, learner: str) -> str:
+    """The party that is not the learner."""
+    one_of("learner", learner, task.parties, task.name)
+    first, second = task.parties
+    return second if learner == first else first
+
+
+def default_speaker(task: Task, party: str) -> str:
+    """The name of who plays `party` when nobody is named."""
+    for name in task.speakers.get(party, {}):
+        return name
+    raise ValueError(
+        f"{task.name} has nobody to play its {party}. Give one as simulator=, an object with "
+        "reply(task, state, rng) -> str."
+    )
+
+
+def exchange_info(text: str, turn: int, exchange: Exchange) -> dict[str, Any]:
+    """What an env reports at the end of an utterance."""
+    reply = exchange.heard[-1].text if exchange.heard else ""
+    return {
+        "utterance": text,
+        "reply": reply,
+        "turn": turn,
+        "reward_components": exchange.components,
+    }

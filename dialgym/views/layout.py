@@ -1,0 +1,78 @@
+"""How a party's transcript is laid out in tokens or characters: tags, limits, window."""
+
+from dataclasses import dataclass
+
+from dialgym.language.tokenizers import END, TAGS, Tokenizer
+from dialgym.language.utterances import UNKNOWN, Utterance
+from dialgym.tasks import Facts, Task
+from dialgym.views.spaces import TokenBox
+
+
+@dataclass(frozen=True)
+class TokenLayout:
+    """The token form of what `party` sees: ``<tag> text... <end>`` for each utterance.
+
+    An utterance has at most `limit(speaker)` tokens; one of just that many has no ``<end>``.
+    """
+
+    task: Task
+    tokenizer: Tokenizer
+    party: str
+    window: int
+
+    @classmethod
+    def of(cls, task: Task, tokenizer: Tokenizer, party: str, window: int | None) -> "TokenLayout":
+        """The layout with the window that every dialogue fits into, unless one is given.
+
+        Raises:
+            ValueError: the window cannot hold even one exchange.
+        """
+        cost = {speaker: 1 + utterance_limit(task.facts, speaker) for speaker in task.parties}
+        least = sum(cost.values())
+        if window is None:
+            window = max(least, sum(cost[s] * n for s, n in task.facts.heard[party].items()))
+        if not isinstance(window, int) or window < least:
+            raise ValueError(
+                f"window of {task.name}: expected a whole number from {least} (one exchange); "
+                f"got {window!r}. Make it larger, or leave it out."
+            )
+        return cls(task, tokenizer, party, window)
+
+    @property
+    def tag(self) -> int:
+        """The token that opens the party's own utterances."""
+        return TAGS[self.party]
+
+    def limit(self, speaker: str) -> int:
+        """Most tokens of one utterance, ``<end>`` included."""
+        return utterance_limit(self.task.facts, speaker)
+
+    def encode(self, utterance: Utterance) -> list[int]:
+        """The tokens of an utterance, its tag first."""
+        limit = self.limit(utterance.speaker)
+        ids = self.tokenizer.encode(utterance.text)[:limit]
+        if len(ids) < limit:
+            ids.append(END)
+        return [TAGS[utterance.speaker], *ids]
+
+    def space(self) -> TokenBox:
+        """The observation space of the party."""
+        constraint = self.task.static_constraint(self.party)
+        return TokenBox(self.tokenizer, self.window, self.tag, constraint)
+
+
+def utterance_limit(facts: Facts, speaker: str) -> int:
+    """Most tokens of one utterance, and most characters that are looked at.
+
+    One more than the longest meaningful utterance, which leaves room for ``<end>`` and lets an
+    utterance that runs on be told from a whole one.
+    """
+    return facts.longest[speaker] + 1
+
+
+def clean(text: str, facts: Facts, speaker: str) -> str:
+    """A text as the rules and all transcripts get it: cut to the limit, foreign characters out."""
+    text = text[: utterance_limit(facts, speaker)]
+    if set(facts.charset).issuperset(text):
+        return text
+    return "".join([char if char in facts.charset else UNKNOWN for char in text])

@@ -1,0 +1,45 @@
+"""Dialogues for people: plain text, coloured text on the terminal, pictures."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dialgym.language import render_transcript
+from dialgym.optional import require
+from dialgym.tasks import Task
+
+RENDER_MODES = ("ansi", "human", "rgb_array")
+STYLES = {"system": "bold cyan", "user": "bold magenta"}
+
+
+def render(mode: str, task: Task, state: Any, party: str) -> str | np.ndarray | None:
+    """The dialogue as `party` sees it, in one of `RENDER_MODES`."""
+    if mode == "ansi":
+        return render_transcript(task.transcript(state, party))
+    if mode == "rgb_array":
+        picture = task.picture(state)
+        return _draw(task, state, party) if picture is None else picture
+    _print(task, state, party)
+    return None
+
+
+def _print(task: Task, state: Any, party: str) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console()
+    console.rule(task.name)
+    for speaker, text, _ in task.transcript(state, party):
+        console.print(Text.assemble((f"{speaker}: ", STYLES.get(speaker, "bold")), text))
+
+
+def _draw(task: Task, state: Any, party: str) -> np.ndarray:
+    pil = partial(require, extra="ui", purpose='render_mode="rgb_array"')
+    font = pil("PIL.ImageFont").load_default(16)
+    lines = render_transcript(task.transcript(state, party)).splitlines()[-16:]
+    image = pil("PIL.Image").new("RGB", (640, 400), "white")
+    draw = pil("PIL.ImageDraw").Draw(image)
+    for i, line in enumerate(lines):
+        draw.text((12, 10 + 24 * i), line[:72], fill="black", font=font)
+    return np.asarray(image)

@@ -1,0 +1,47 @@
+"""The observation space of the token views."""
+
+from functools import cached_property
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from dialgym.language import Constraint, TokenAutomaton, Tokenizer, compile_constraint
+
+
+class TokenBox(gym.spaces.Box):
+    """`Box(0, V-1, (L,), int32)`: a transcript as token ids, PAD on the right.
+
+    Beside what a Box has, it tells a policy what the tokens are.
+
+    Attributes:
+        vocab_size: V.
+        window: L.
+        tokenizer: what the ids mean.
+        learner_tag: the token that opens the learner's utterances.
+        constraint: what the learner may ever say; None where that depends on more than the
+            utterance so far (then only the env's `action_masks()` knows it).
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        window: int,
+        learner_tag: int,
+        constraint: Constraint | None = None,
+    ) -> None:
+        super().__init__(0, tokenizer.vocab_size - 1, (window,), np.int32)
+        self.vocab_size = tokenizer.vocab_size
+        self.window = window
+        self.tokenizer = tokenizer
+        self.learner_tag = learner_tag
+        self.constraint = constraint
+
+    @cached_property
+    def automaton(self) -> TokenAutomaton | None:
+        """The constraint over tokens, compiled on first use."""
+        return self.constraint and compile_constraint(self.constraint, self.tokenizer)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the compiled automaton, which is quickly made again."""
+        return {key: value for key, value in self.__dict__.items() if key != "automaton"}
