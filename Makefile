@@ -40,7 +40,7 @@ bench: $(INSTALLED)  ## measure the speed of the environments and of the optimal
 	$(BIN)/python -m dialgym.benchmark.speed
 
 docs: $(INSTALLED_DOCS)  ## build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
 format: $(INSTALLED)  ## sort imports, mend what can be mended, format
