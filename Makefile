@@ -9,13 +9,12 @@ VENV ?= .venv
 PYTHON ?= $(firstword $(foreach p,python3 python3.11 python3.12 python3.13 python3.14,\
   $(shell $(p) -c $(PYTHON_CHECK) 2>/dev/null && echo $(p))))
 TORCH ?= $(shell grep '^torch==' constraints.txt)
-EXTRAS := agents,ui,zoo,dev
+EXTRAS := agents,ui,zoo,docs,dev
 
 PYTHON_CHECK := 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))'
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 INSTALLED := $(VENV)/.installed
-INSTALLED_DOCS := $(VENV)/.installed-docs
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
 
 .DEFAULT_GOAL := help
@@ -39,7 +38,7 @@ nightly: $(INSTALLED)  ## run all tests
 bench: $(INSTALLED)  ## measure the speed of the environments and of the optimal Wordle policy
 	$(BIN)/python -m dialgym.benchmark.speed
 
-docs: $(INSTALLED_DOCS)  ## build the documentation into site/
+docs: $(INSTALLED)  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
@@ -59,7 +58,7 @@ freeze:  ## resolve the newest admitted versions in a fresh environment and pin 
 	rm -rf .freeze-venv
 	$(PYTHON) -m venv .freeze-venv
 	.freeze-venv/bin/pip install --quiet $(TORCH)
-	.freeze-venv/bin/pip install --quiet '.[$(EXTRAS),docs]'
+	.freeze-venv/bin/pip install --quiet '.[$(EXTRAS)]'
 	.freeze-venv/bin/python scripts/freeze_constraints.py constraints.txt
 	rm -rf .freeze-venv
 
@@ -79,8 +78,4 @@ $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) $(TORCH)
 	$(PIP) -c constraints.txt -e '.[$(EXTRAS)]'
-	@touch $@
-
-$(INSTALLED_DOCS): $(INSTALLED)
-	$(PIP) -c constraints.txt -e '.[$(EXTRAS),docs]'
 	@touch $@

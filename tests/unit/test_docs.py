@@ -1,0 +1,50 @@
+"""The generated parts of the documentation."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import dialgym
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def maker() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("maker", ROOT / "scripts" / "make_env_pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_id_is_on_a_page(maker: ModuleType):
+    text = "".join(maker.pages().values())
+    assert [env_id for env_id in dialgym.list_ids() if f"`{env_id}`" not in text] == []
+
+
+def test_arguments_are_listed_with_their_defaults(maker: ModuleType):
+    assert "| `turns` | `6` | guesses in a game. |" in maker.pages()["environments/wordle.md"]
+
+
+def test_the_readme_lists_the_environments_of_the_registry(maker: ModuleType):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert maker.environments() in readme, "run: python scripts/make_env_pages.py README.md"
+
+
+def test_renewing_a_table_keeps_the_rest(maker: ModuleType, tmp_path: Path):
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{maker.BEGIN}\nold\n{maker.END}\nafter\n", encoding="utf-8")
+    maker.renew(page)
+    text = page.read_text(encoding="utf-8")
+    assert text == f"before\n{maker.BEGIN}\n{maker.environments()}{maker.END}\nafter\n"
+
+
+def test_a_file_without_markers_is_refused(maker: ModuleType, tmp_path: Path):
+    page = tmp_path / "page.md"
+    page.write_text("nothing to renew\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match="expected the markers"):
+        maker.renew(page)
