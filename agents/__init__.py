@@ -1,0 +1,46 @@
+"""Agents that talk: Stable-Baselines3-style learners for dialogue tasks.
+
+`import agents` loads nothing heavy: each public name is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agents.online.buffers import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
+    from agents.online.maskable import MaskableGPTPolicy
+    from agents.online.policies import GPTPolicy
+    from agents.online.train import train
+
+# Another distribution installs a package of this name; whoever imports us can tell them apart.
+__dialgym_agents__ = True
+
+__all__ = [
+    "EpisodeRolloutBuffer",
+    "GPTPolicy",
+    "MaskableEpisodeRolloutBuffer",
+    "MaskableGPTPolicy",
+    "train",
+]
+
+_HOMES = {
+    "EpisodeRolloutBuffer": "agents.online.buffers",
+    "GPTPolicy": "agents.online.policies",
+    "MaskableEpisodeRolloutBuffer": "agents.online.buffers",
+    "MaskableGPTPolicy": "agents.online.maskable",
+    "train": "agents.online.train",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'agents' has no attribute {name!r}; it has {__all__}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

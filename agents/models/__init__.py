@@ -1,0 +1,1 @@
+"""Networks: backbones (tokens to hidden states), their KV cache, and the heads on top."""

@@ -1,0 +1,46 @@
+"""What an agent asks of a language model: tokens in, hidden states out."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from torch import Tensor
+
+from agents.models.cache import KVCache
+
+
+class Backbone(Protocol):
+    """A causal language model without its head; any `nn.Module` with these members will do.
+
+    Sequences are left-aligned. What stands to the right of a position never changes its hidden
+    state, so padding on the right is harmless and needs no mask.
+    """
+
+    width: int  # d, size of a hidden state
+    window: int  # longest sequence, in tokens
+
+    @property
+    def embedding(self) -> Tensor:
+        """Token embeddings (V, d), which a tied policy head shares."""
+        ...
+
+    def __call__(self, tokens: Tensor) -> Tensor:
+        """Hidden states (B, T, d) of whole sequences of token ids (B, T), T <= window."""
+        ...
+
+    def new_cache(self, rows: int) -> KVCache:
+        """An empty cache for `rows` sequences, on the model's device."""
+        ...
+
+    def extend(
+        self, tokens: Tensor, counts: Tensor, cache: KVCache, rows: Tensor | None = None
+    ) -> Tensor:
+        """Append new tokens to cached sequences; return their hidden states (b, k, d).
+
+        Args:
+            tokens: (b, k) new token ids, left-aligned; row i adds `counts[i]` of them.
+            counts: (b,) how many are real, 0..k; hidden states beyond them mean nothing.
+            cache: grows by `counts` in place.
+            rows: (b,) the cache rows to extend; None when b is all of them, in order.
+        """
+        ...

@@ -1,0 +1,165 @@
+"""A small GPT: pre-LN transformer with learned positions (Radford et al. 2019).
+
+Two ways through it, equal in result: `forward` takes whole sequences, `extend` appends new
+tokens to sequences whose keys and values are cached. There is no dropout: under PPO it would
+make the new policy differ from the old one before any update.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from agents.models.cache import KVCache, Slots
+
+
+@dataclass(frozen=True)
+class GPTConfig:
+    """Shape of a GPT. Raises ValueError when `n_embd` is not a multiple of `n_head`."""
+
+    vocab_size: int
+    window: int  # longest sequence, in tokens
+    n_layer: int = 2
+    n_head: int = 2
+    n_embd: int = 64
+
+    def __post_init__(self) -> None:
+        if min(self.vocab_size, self.window, self.n_layer, self.n_head, self.n_embd) < 1:
+            raise ValueError(f"GPTConfig: every size must be at least 1, got {self}")
+        if self.n_embd % self.n_head:
+            raise ValueError(
+                f"GPTConfig: n_embd must be a multiple of n_head, got n_embd={self.n_embd}, "
+                f"n_head={self.n_head}"
+            )
+
+
+PRESETS: dict[str, dict[str, int]] = {
+    "nano": {"n_layer": 2, "n_head": 2, "n_embd": 64},
+    "mini": {"n_layer": 4, "n_head": 4, "n_embd": 256},
+    "small": {"n_layer": 12, "n_head": 12, "n_embd": 768},  # GPT-2's shape
+}
+
+
+def preset(name: str, vocab_size: int, window: int, **overrides: int | None) -> GPTConfig:
+    """A named shape, with any of n_layer, n_head, n_embd replaced where not None."""
+    if name not in PRESETS:
+        raise ValueError(f"GPT preset: expected one of {list(PRESETS)}, got {name!r}")
+    changes = {key: value for key, value in overrides.items() if value is not None}
+    return replace(GPTConfig(vocab_size, window, **PRESETS[name]), **changes)
+
+
+class Attention(nn.Module):
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.n_head = config.n_head
+        self.qkv = nn.Linear(config.n_embd, 3 * config.n_embd)
+        self.proj = nn.Linear(config.n_embd, config.n_embd)
+
+    def _heads(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        b, t, d = x.shape
+        heads = self.qkv(x).view(b, t, 3, self.n_head, d // self.n_head)
+        return heads.unbind(2)  # 3 x (B, T, nh, hs)
+
+    def forward(self, x: Tensor) -> Tensor:  # (B, T, d)
+        q, k, v = (h.transpose(1, 2) for h in self._heads(x))  # (B, nh, T, hs)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.proj(y.transpose(1, 2).flatten(2))
+
+    def extend(self, x: Tensor, layer: int, cache: KVCache, slots: Slots) -> Tensor:  # (b, k, d)
+        q, k, v = self._heads(x)  # (b, k, nh, hs)
+        keys, values = cache.append(layer, k, v, slots)  # (b, nh, span, hs)
+        y = F.scaled_dot_product_attention(q.transpose(1, 2), keys, values, attn_mask=slots.visible)
+        return self.proj(y.transpose(1, 2).flatten(2))
+
+
+class MLP(nn.Sequential):
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.up = nn.Linear(config.n_embd, 4 * config.n_embd)
+        self.act = nn.GELU(approximate="tanh")
+        self.proj = nn.Linear(4 * config.n_embd, config.n_embd)
+
+
+class Block(nn.Module):
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(config.n_embd)
+        self.attn = Attention(config)
+        self.ln_2 = nn.LayerNorm(config.n_embd)
+        self.mlp = MLP(config)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+
+    def extend(self, x: Tensor, layer: int, cache: KVCache, slots: Slots) -> Tensor:
+        x = x + self.attn.extend(self.ln_1(x), layer, cache, slots)
+        return x + self.mlp(self.ln_2(x))
+
+
+class GPT(nn.Module):
+    """Tokens to hidden states; implements the `Backbone` protocol. Heads live elsewhere.
+
+    Initialisation is GPT-2's: weights from N(0, 0.02), the two projections that write into the
+    residual stream from N(0, 0.02 / sqrt(2 n_layer)), biases 0, layer norms 1 and 0.
+    """
+
+    def __init__(self, config: GPTConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.width = config.n_embd
+        self.window = config.window
+        self.wte = nn.Embedding(config.vocab_size, config.n_embd)
+        self.wpe = nn.Embedding(config.window, config.n_embd)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layer))
+        self.ln_f = nn.LayerNorm(config.n_embd)
+        self.apply(_init_weights)
+        for name, weight in self.named_parameters():
+            if name.endswith("proj.weight"):
+                nn.init.normal_(weight, std=0.02 / math.sqrt(2 * config.n_layer))
+
+    @property
+    def embedding(self) -> Tensor:
+        return self.wte.weight
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Hidden states (B, T, d) of token ids (B, T). Raises ValueError when T > window."""
+        t = tokens.shape[1]
+        if t > self.window:
+            raise ValueError(f"GPT: sequences of {t} tokens, the window is {self.window}")
+        x = self.wte(tokens) + self.wpe.weight[:t]  # (B, T, d)
+        for block in self.blocks:
+            x = block(x)
+        return self.ln_f(x)
+
+    def new_cache(self, rows: int) -> KVCache:
+        c, weight = self.config, self.wte.weight
+        head_size = c.n_embd // c.n_head
+        return KVCache(c.n_layer, rows, c.n_head, c.window, head_size, weight.device, weight.dtype)
+
+    @torch.no_grad()
+    def extend(
+        self, tokens: Tensor, counts: Tensor, cache: KVCache, rows: Tensor | None = None
+    ) -> Tensor:
+        """Hidden states (b, k, d) of new tokens (b, k), which the cache then holds.
+
+        See `Backbone.extend`. Gradients never flow through a cache.
+        """
+        slots = cache.plan(counts, tokens.shape[1], rows)
+        x = self.wte(tokens) + self.wpe(slots.positions)  # (b, k, d)
+        for layer, block in enumerate(self.blocks):
+            assert isinstance(block, Block)
+            x = block.extend(x, layer, cache, slots)
+        cache.commit(counts, slots)
+        return self.ln_f(x)
+
+
+def _init_weights(module: nn.Module) -> None:
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.normal_(module.weight, std=0.02)
+    if isinstance(module, nn.Linear):
+        nn.init.zeros_(module.bias)

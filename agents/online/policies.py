@@ -1,0 +1,226 @@
+"""GPT policies for the stock on-policy algorithms of Stable-Baselines3.
+
+Two costs are gone, without a change to the algorithm. In the rollout each env row keeps its KV
+cache and only new tokens are computed; in the update the observations that are beginnings of one
+another share one forward. Both give what reading every observation from its start would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.distributions import Distribution
+from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
+from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
+from torch import Tensor
+
+from agents.models.gpt import GPT, preset
+from agents.models.heads import PolicyHead, ValueHead
+from agents.online.masking import FORBIDDEN, TokenMasker
+from agents.online.prefixes import last_hidden, lengths_of
+from agents.online.rollout_cache import RolloutCaches
+
+MASK_TYPES = np.ndarray | Tensor
+
+
+class GPTActorCritic(BasePolicy):
+    """What every GPT policy shares; comes first among the bases of a policy class.
+
+    Args:
+        observation_space: `Box(0, V - 1, (L,), int)`, token ids left-aligned, 0 at the right;
+            `learner_tag` and `automaton` are used when the space has them.
+        action_space: `Discrete(V)`.
+        lr_schedule: as everywhere in Stable-Baselines3.
+        preset: "nano" (2 layers of 64), "mini" (4 of 256) or "small" (12 of 768).
+        n_layer, n_head, n_embd: replace the preset's sizes.
+        tie: the policy head shares the token embeddings.
+        mask: tokens that the space's automaton forbids get no probability. Masks handed in by
+            the caller (MaskablePPO) are used instead of the automaton's.
+        group: the update reads one sequence for all observations that are its beginnings.
+        cache: the rollout keeps keys and values between steps.
+        cache_rows: batches with more rows than this are read without a cache.
+        optimizer_class, optimizer_kwargs: as everywhere in Stable-Baselines3.
+
+    Raises:
+        ValueError: the spaces are not tokens in, token out.
+    """
+
+    # Set before the parent's constructor, which calls `_build`.
+    config: dict[str, Any]
+    action_dist: Distribution
+
+    def __init__(
+        self,
+        observation_space: spaces.Space,
+        action_space: spaces.Space,
+        lr_schedule: Schedule,
+        preset: str = "nano",
+        n_layer: int | None = None,
+        n_head: int | None = None,
+        n_embd: int | None = None,
+        tie: bool = True,
+        mask: bool = True,
+        group: bool = True,
+        cache: bool = True,
+        cache_rows: int = 4096,
+        use_sde: bool = False,
+        optimizer_class: type[torch.optim.Optimizer] = torch.optim.Adam,
+        optimizer_kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        if use_sde:
+            raise ValueError("GPTPolicy: use_sde=True is for continuous actions; leave it out")
+        check_spaces(observation_space, action_space)
+        self.config = {"preset": preset, "n_layer": n_layer, "n_head": n_head, "n_embd": n_embd}
+        self.config |= {"tie": tie, "mask": mask, "group": group, "cache": cache}
+        self.config |= {"cache_rows": cache_rows}
+        super().__init__(
+            observation_space,
+            action_space,
+            lr_schedule,
+            net_arch=[],
+            ortho_init=False,  # would overwrite the GPT's own initialisation
+            optimizer_class=optimizer_class,
+            optimizer_kwargs=optimizer_kwargs,
+        )
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        space, c = self.observation_space, self.config
+        assert isinstance(space, spaces.Box)
+        sizes = {key: c[key] for key in ("n_layer", "n_head", "n_embd")}
+        vocab_size = int(space.high.max()) + 1
+        self.backbone = GPT(preset(c["preset"], vocab_size, space.shape[0], **sizes))
+        tied_to = self.backbone.embedding if c["tie"] else None
+        self.policy_head = PolicyHead(self.backbone.width, vocab_size, tied_to)
+        self.value_head = ValueHead(self.backbone.width)
+        automaton = getattr(space, "automaton", None) if c["mask"] else None
+        tag = getattr(space, "learner_tag", -1)
+        self.masker: TokenMasker | None = None
+        if automaton is not None:
+            self.masker = TokenMasker(automaton, tag)
+        self.caches = RolloutCaches(self.backbone)
+        self.optimizer = self.optimizer_class(
+            self.parameters(),
+            lr=lr_schedule(1),  # type: ignore[call-arg]
+            **self.optimizer_kwargs,
+        )
+
+    # Hidden states
+
+    def _hidden(self, obs: PyTorchObs) -> Tensor:
+        """Hidden state (B, d) at the end of each observation (B, L)."""
+        assert isinstance(obs, Tensor)
+        c = self.config
+        if c["cache"] and not torch.is_grad_enabled() and len(obs) <= c["cache_rows"]:
+            return self.caches.last_hidden(obs, self._weights_version())
+        return last_hidden(self.backbone, obs, group=c["group"])
+
+    def _weights_version(self) -> Hashable:
+        """Changes with every in-place update of a weight, and when weights are replaced."""
+        return tuple((p.data_ptr(), p._version) for p in self.backbone.parameters())
+
+    def set_training_mode(self, mode: bool) -> None:
+        if mode:  # an update follows
+            self.caches.forget()
+        super().set_training_mode(mode)
+
+    # Distributions
+
+    def _logits(self, obs: PyTorchObs, hidden: Tensor, masks: MASK_TYPES | None) -> Tensor:
+        """Logits (B, V), forbidden tokens at a large negative number."""
+        assert isinstance(obs, Tensor)
+        logits = self.policy_head(hidden)
+        if masks is not None:
+            allowed = torch.as_tensor(masks, device=logits.device).bool().view_as(logits)
+        elif self.masker is not None:
+            lengths = lengths_of(obs)
+            allowed = self.masker(obs[:, : int(lengths.max())].long(), lengths)
+        else:
+            return logits
+        return logits.masked_fill(~allowed, FORBIDDEN)
+
+    def _distribution(
+        self, obs: PyTorchObs, hidden: Tensor, masks: MASK_TYPES | None
+    ) -> Distribution:
+        logits = self._logits(obs, hidden, masks)
+        return self.action_dist.proba_distribution(action_logits=logits)
+
+    # What Stable-Baselines3 calls
+
+    def forward(
+        self, obs: Tensor, deterministic: bool = False, action_masks: MASK_TYPES | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Actions (B,), values (B, 1) and log-probabilities (B,) for observations (B, L)."""
+        hidden = self._hidden(obs)
+        distribution = self._distribution(obs, hidden, action_masks)
+        actions = distribution.get_actions(deterministic=deterministic)
+        return actions, self.value_head(hidden), distribution.log_prob(actions)
+
+    def evaluate_actions(
+        self, obs: PyTorchObs, actions: Tensor, action_masks: MASK_TYPES | None = None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Values (B, 1), log-probabilities (B,) of `actions` (B,) and entropies (B,)."""
+        assert isinstance(obs, Tensor)
+        hidden = last_hidden(self.backbone, obs, group=self.config["group"])
+        distribution = self._distribution(obs, hidden, action_masks)
+        return self.value_head(hidden), distribution.log_prob(actions), distribution.entropy()
+
+    def get_distribution(  # type: ignore[override]
+        self, obs: PyTorchObs, action_masks: MASK_TYPES | None = None
+    ) -> Distribution:
+        """Distribution of the next token after each observation (B, L)."""
+        return self._distribution(obs, self._hidden(obs), action_masks)
+
+    def predict_values(self, obs: PyTorchObs) -> Tensor:
+        """Values (B, 1) of observations (B, L)."""
+        return self.value_head(self._hidden(obs))
+
+    def _predict(
+        self,
+        observation: PyTorchObs,
+        deterministic: bool = False,
+        action_masks: MASK_TYPES | None = None,
+    ) -> Tensor:
+        distribution = self.get_distribution(observation, action_masks)
+        return distribution.get_actions(deterministic=deterministic)
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {
+            "observation_space": self.observation_space,
+            "action_space": self.action_space,
+            "lr_schedule": self._dummy_schedule,
+            "optimizer_class": self.optimizer_class,
+            "optimizer_kwargs": self.optimizer_kwargs,
+            **self.config,
+        }
+
+
+class GPTPolicy(GPTActorCritic, ActorCriticPolicy):  # type: ignore[misc]
+    """A GPT as actor and critic, for stock PPO and A2C: `PPO(GPTPolicy, env)`.
+
+    See `GPTActorCritic` for the arguments, which go into `policy_kwargs`.
+    """
+
+
+def check_spaces(observation_space: spaces.Space, action_space: spaces.Space) -> None:
+    """Raises ValueError unless observations are token windows and actions are their tokens."""
+    is_tokens = (
+        isinstance(observation_space, spaces.Box)
+        and len(observation_space.shape) == 1
+        and np.issubdtype(observation_space.dtype, np.integer)
+    )
+    if not is_tokens:
+        raise ValueError(
+            "GPTPolicy: expected observations Box(0, V - 1, (L,), integer), token ids with 0 as "
+            f"padding, got {observation_space}; use the token view of the task"
+        )
+    assert isinstance(observation_space, spaces.Box)
+    vocab_size = int(observation_space.high.max()) + 1
+    if not isinstance(action_space, spaces.Discrete) or int(action_space.n) != vocab_size:
+        raise ValueError(
+            f"GPTPolicy: expected actions Discrete({vocab_size}), one for each token of the "
+            f"observations, got {action_space}"
+        )

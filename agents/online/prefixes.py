@@ -1,0 +1,116 @@
+"""One forward for many prefixes: which observations of a batch are the beginnings of others.
+
+A minibatch of PPO holds many moments of the same dialogue. A causal model computes all of them
+while it reads the longest one, so only the maximal sequences need a forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from agents.models.backbone import Backbone
+
+PAD = 0
+
+
+def lengths_of(tokens: Tensor) -> Tensor:
+    """Tokens (B, L), PAD at the right, to lengths (B,): one more than the last that is not PAD.
+
+    An empty row counts as one token, so that it has a hidden state at all.
+    """
+    ends = torch.arange(1, tokens.shape[1] + 1, device=tokens.device)
+    return ((tokens != PAD) * ends).amax(1).clamp(min=1)
+
+
+@dataclass(frozen=True)
+class PrefixGroups:
+    """`owner[i]` indexes `maximal`; row i is the beginning of row `maximal[owner[i]]`."""
+
+    maximal: np.ndarray  # (M,) rows that are the beginning of no other
+    owner: np.ndarray  # (B,)
+
+
+def group_prefixes(tokens: np.ndarray, lengths: np.ndarray) -> PrefixGroups:
+    """Groups of rows (B, T) with `lengths` (B,); tokens beyond a row's length must be PAD.
+
+    In lexicographic order a beginning comes before everything that continues it, and only
+    continuations stand between the two: comparing each row with the next one is enough.
+    """
+    order = np.argsort(_as_strings(tokens), kind="stable")
+    rows, ends = tokens[order], lengths[order]
+    beyond = np.arange(tokens.shape[1]) >= ends[:-1, None]
+    is_prefix = np.append(((rows[:-1] == rows[1:]) | beyond).all(1), False)
+    owner = np.empty(len(tokens), dtype=np.int64)
+    owner[order] = np.cumsum(~is_prefix) - ~is_prefix  # maximal rows that come before
+    return PrefixGroups(order[~is_prefix], owner)
+
+
+def _as_strings(tokens: np.ndarray) -> np.ndarray:
+    """Rows as byte strings that sort as the rows do (big-endian; trailing PAD is dropped)."""
+    size = 1 if tokens.max(initial=0) < 256 else 4
+    big_endian = np.ascontiguousarray(tokens.astype(f">u{size}"))
+    return big_endian.view(f"S{size * tokens.shape[1]}")[:, 0]
+
+
+def buckets(lengths: np.ndarray, ratio: float, smallest: int = 1) -> Iterator[np.ndarray]:
+    """Split rows by length, so that padding to the longest of a bucket wastes little.
+
+    Longest first; a bucket closes before a length below `ratio` times its longest, once it
+    holds `smallest` tokens. Yields index arrays.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    start = 0
+    for i in range(1, len(order)):
+        longest = lengths[order[start]]
+        if lengths[order[i]] < ratio * longest and (i - start) * longest >= smallest:
+            yield order[start:i]
+            start = i
+    yield order[start:]
+
+
+def last_hidden(
+    backbone: Backbone, tokens: Tensor, group: bool = True, ratio: float = 0.8, smallest: int = 2048
+) -> Tensor:
+    """Hidden state (B, d) at the end of each row of `tokens` (B, L), with gradients.
+
+    Args:
+        backbone: any causal model of left-aligned sequences.
+        tokens: (B, L) int, PAD at the right.
+        group: one forward per maximal sequence; False reads every row by itself.
+        ratio, smallest: see `buckets`.
+    """
+    lengths = lengths_of(tokens)
+    ends = lengths.cpu().numpy()
+    tokens = tokens[:, : ends.max()]
+    if group:
+        groups = group_prefixes(tokens.cpu().numpy(), ends)
+    else:
+        groups = PrefixGroups(np.arange(len(ends)), np.arange(len(ends)))
+    states, starts = _read(backbone, tokens, groups.maximal, ends, ratio, smallest)
+    at = torch.from_numpy(starts[groups.owner] + ends - 1).to(tokens.device)
+    return states.index_select(0, at)
+
+
+def _read(
+    backbone: Backbone,
+    tokens: Tensor,
+    rows: np.ndarray,
+    ends: np.ndarray,
+    ratio: float,
+    smallest: int,
+) -> tuple[Tensor, np.ndarray]:
+    """All hidden states of `rows`, flat (sum of padded lengths, d), and where each row starts."""
+    starts = np.empty(len(rows), dtype=np.int64)
+    states, total = [], 0
+    for bucket in buckets(ends[rows], ratio, smallest):
+        longest = int(ends[rows[bucket[0]]])
+        chosen = torch.from_numpy(rows[bucket]).to(tokens.device)
+        states.append(backbone(tokens[chosen, :longest]).flatten(0, 1))
+        starts[bucket] = total + longest * np.arange(len(bucket))
+        total += longest * len(bucket)
+    return torch.cat(states), starts

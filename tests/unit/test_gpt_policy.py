@@ -1,0 +1,316 @@
+"""GPT policies inside the stock algorithms: the fast ways give what the slow ways give."""
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sb3_contrib import MaskablePPO
+from stable_baselines3 import A2C, PPO
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.evaluation import evaluate_policy
+from toy_tokens import END, FIRST, SYSTEM, USER, Echo, ToyBox, V, letters_then_end
+
+from agents import EpisodeRolloutBuffer, GPTPolicy, MaskableEpisodeRolloutBuffer, MaskableGPTPolicy
+from agents.models.gpt import GPT, GPTConfig
+from agents.online.buffers import episode_batches
+from agents.online.masking import TokenMasker
+from agents.online.prefixes import buckets, group_prefixes, last_hidden, lengths_of
+from agents.online.rollout_cache import RolloutCaches
+
+CLOSE = {"atol": 1e-5, "rtol": 1e-4}
+SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
+WINDOW = 12
+
+
+def tiny() -> GPT:
+    torch.manual_seed(0)
+    return GPT(GPTConfig(V, WINDOW, n_layer=2, n_head=2, n_embd=16))
+
+
+def policy(space: spaces.Box | None = None, **kwargs) -> GPTPolicy:
+    torch.manual_seed(0)
+    space = space or ToyBox(WINDOW, letters_then_end(2))
+    return GPTPolicy(space, spaces.Discrete(V), lambda _: 1e-3, **SMALL, **kwargs)
+
+
+def random_rows(rng: np.random.Generator, b: int, vocab: int = 3) -> np.ndarray:
+    """Rows of few different tokens, so that many are beginnings of others."""
+    rows = rng.integers(1, vocab, (b, WINDOW))
+    rows[np.arange(WINDOW) >= rng.integers(0, WINDOW + 1, b)[:, None]] = 0
+    return rows
+
+
+def plain(model: GPT, rows: torch.Tensor) -> torch.Tensor:
+    ends = lengths_of(rows).tolist()
+    return torch.cat([model(row[None, :n])[:, -1] for row, n in zip(rows, ends, strict=True)])
+
+
+# Prefix grouping
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 10**6), st.integers(1, 40))
+def test_groups_are_maximal_and_own_their_beginnings(seed, b):
+    rows = random_rows(np.random.default_rng(seed), b)
+    ends = lengths_of(torch.tensor(rows)).numpy()
+    groups = group_prefixes(rows, ends)
+    starts = [tuple(row[:n]) for row, n in zip(rows, ends, strict=True)]
+    maximal = {s for s in starts if not any(t != s and t[: len(s)] == s for t in starts)}
+    assert sorted(starts[row] for row in groups.maximal) == sorted(maximal)
+    for start, owner in zip(starts, groups.owner, strict=True):
+        assert starts[groups.maximal[owner]][: len(start)] == start
+
+
+def test_groups_with_a_large_vocabulary():
+    rows = np.array([[70000, 300, 0], [70000, 0, 0], [300, 70000, 1], [300, 0, 0]])
+    groups = group_prefixes(rows, np.array([2, 1, 3, 1]))
+    assert groups.maximal[groups.owner].tolist() == [0, 0, 2, 2]
+
+
+@pytest.mark.parametrize("group", [True, False])
+def test_prefix_grouped_equals_naive_with_gradients(group):
+    model = tiny()
+    rows = torch.tensor(random_rows(np.random.default_rng(0), 60))
+    torch.testing.assert_close(
+        last_hidden(model, rows, group=group, smallest=16), plain(model, rows), **CLOSE
+    )
+    grads = []
+    for hidden in (last_hidden(model, rows, group=group, smallest=16), plain(model, rows)):
+        model.zero_grad()
+        hidden.square().sum().backward()
+        grads.append([p.grad.clone() for p in model.parameters()])
+    for fast, slow in zip(*grads, strict=True):
+        torch.testing.assert_close(fast, slow, atol=1e-4, rtol=1e-3)
+
+
+def test_grouping_reads_an_episode_once():
+    model, read = tiny(), []
+    model.register_forward_hook(lambda m, args, out: read.append(args[0].shape))
+    episode = torch.tril(torch.ones(WINDOW, WINDOW, dtype=torch.int64))
+    last_hidden(model, torch.cat([episode, 2 * episode]))
+    assert read == [(2, WINDOW)]
+
+
+@given(st.lists(st.integers(1, 50), min_size=1), st.integers(1, 200))
+def test_buckets_hold_every_row_once_and_waste_little(lengths, smallest):
+    lengths = np.array(lengths)
+    parts = list(buckets(lengths, 0.5, smallest))
+    assert sorted(np.concatenate(parts).tolist()) == list(range(len(lengths)))
+    for part in parts:
+        held = len(part) * lengths[part].max()
+        assert lengths[part].min() >= 0.5 * lengths[part].max() or held < smallest + 50
+
+
+# The cache of a rollout
+
+
+def test_cached_equals_plain_for_any_sequence_of_batches():
+    model, rng = tiny(), np.random.default_rng(1)
+    caches = RolloutCaches(model, kept=2)
+    rows = {b: random_rows(rng, b) for b in (1, 4, 7)}
+    for _ in range(60):
+        b = rng.choice([1, 4, 7])
+        changed = rng.random(b) < 0.5
+        rows[b][changed] = random_rows(rng, b)[changed]
+        hidden = caches.last_hidden(torch.tensor(rows[b]), version=0)
+        torch.testing.assert_close(hidden, plain(model, torch.tensor(rows[b])), **CLOSE)
+    assert len(caches.caches) == 2
+
+
+def test_only_new_tokens_are_computed():
+    caches = RolloutCaches(tiny())
+    rows = torch.ones(3, WINDOW, dtype=torch.int64)
+    for n in range(1, WINDOW + 1):
+        caches.last_hidden(rows * (torch.arange(WINDOW) < n), version=0)
+    assert caches.caches[3].computed == 3 * WINDOW
+
+
+def test_an_update_of_the_weights_is_noticed():
+    p = policy(mask=False)
+    obs = torch.tensor(random_rows(np.random.default_rng(0), 4))
+    with torch.no_grad():
+        before = p.predict_values(obs)
+        p.value_head.linear.bias += 1.0
+        p.backbone.wte.weight += torch.randn_like(p.backbone.wte.weight)
+        p.value_head.linear.weight += 1.0
+        after = p.predict_values(obs)
+        assert not torch.allclose(before, after)
+        torch.testing.assert_close(after, p.value_head(plain(p.backbone, obs)), **CLOSE)
+
+
+# Masks
+
+
+def test_states_are_those_of_a_walk():
+    automaton = letters_then_end(2)
+    masker = TokenMasker(automaton, SYSTEM)
+    rng = np.random.default_rng(0)
+    start = [USER, 6, END, SYSTEM]
+    rows = np.zeros((50, WINDOW), dtype=np.int64)
+    states = []
+    for row in rows:
+        said = rng.integers(FIRST, V, rng.integers(0, 4)).tolist()
+        head = [*start, 7, 8, END] if rng.random() < 0.5 else []
+        tokens = [*head, *start, *said][-WINDOW:]
+        row[: len(tokens)] = tokens
+        state = 0
+        for token in said:
+            state = automaton.transitions[state, token]
+        states.append(state)
+    tokens = torch.tensor(rows)
+    assert masker.states(tokens, lengths_of(tokens)).tolist() == states
+    assert masker(tokens, lengths_of(tokens)).tolist() == automaton.allowed[states].tolist()
+
+
+def test_a_row_without_a_tag_is_the_start_of_an_utterance():
+    masker = TokenMasker(letters_then_end(1), SYSTEM)
+    assert masker.states(torch.tensor([[USER, 6, 0]]), torch.tensor([2])).tolist() == [0]
+
+
+def test_only_allowed_tokens_have_probability():
+    p = policy()
+    obs = torch.tensor([[SYSTEM, 0, 0, 0], [SYSTEM, 6, 0, 0], [SYSTEM, 6, 7, 0]])
+    obs = torch.nn.functional.pad(obs, (0, WINDOW - 4))
+    probabilities = p.get_distribution(obs).distribution.probs
+    letters = torch.arange(V) >= FIRST
+    assert (probabilities[:2, ~letters] == 0).all()
+    assert (probabilities[:2, letters] > 0).all()
+    assert probabilities[2].tolist() == [0, 1, *[0] * (V - 2)]
+    free = policy(mask=False).get_distribution(obs).distribution.probs
+    assert (free > 0).all()
+    by_hand = np.zeros((3, V), dtype=bool)
+    by_hand[:, 2] = True
+    assert p.get_distribution(obs, by_hand).distribution.probs[:, 2].tolist() == [1, 1, 1]
+
+
+def test_gradients_stay_finite_where_one_token_is_allowed():
+    p = policy()
+    obs = torch.zeros(2, WINDOW, dtype=torch.int64)
+    obs[:, :3] = torch.tensor([SYSTEM, 6, 7])
+    values, log_prob, entropy = p.evaluate_actions(obs, torch.tensor([END, END]))
+    assert log_prob.tolist() == [0, 0]
+    (values.sum() + log_prob.sum() + entropy.sum()).backward()
+    assert all(torch.isfinite(q.grad).all() for q in p.parameters() if q.grad is not None)
+
+
+# Inside the algorithms
+
+ALGORITHMS = [
+    (PPO, GPTPolicy, {"n_steps": 8, "batch_size": 16, "n_epochs": 2}),
+    (
+        PPO,
+        GPTPolicy,
+        {"n_steps": 8, "batch_size": 16, "rollout_buffer_class": EpisodeRolloutBuffer},
+    ),
+    (A2C, GPTPolicy, {}),
+    (MaskablePPO, MaskableGPTPolicy, {"n_steps": 8, "batch_size": 16, "n_epochs": 2}),
+    (
+        MaskablePPO,
+        MaskableGPTPolicy,
+        {
+            "n_steps": 8,
+            "batch_size": 16,
+            "rollout_buffer_class": MaskableEpisodeRolloutBuffer,
+        },
+    ),
+]
+NAMES = ["ppo", "ppo-episodes", "a2c", "maskable-ppo", "maskable-ppo-episodes"]
+
+
+@pytest.mark.parametrize(("algorithm", "policy_class", "options"), ALGORITHMS, ids=NAMES)
+def test_learns_evaluates_saves_and_loads(algorithm, policy_class, options, tmp_path):
+    model = algorithm(
+        policy_class, make_vec_env(Echo, 4, seed=0), policy_kwargs=SMALL, seed=0, **options
+    )
+    model.learn(64)
+    evaluate_policy(model, make_vec_env(Echo, 2, seed=1), n_eval_episodes=4)
+    model.learn(64, reset_num_timesteps=False)
+    model.save(tmp_path / "model")
+    loaded = algorithm.load(tmp_path / "model")
+    obs = np.stack([Echo().reset(seed=i)[0] for i in range(6)])
+    for deterministic in (True, False):
+        torch.manual_seed(0)
+        expected = model.predict(obs, deterministic=deterministic)[0]
+        torch.manual_seed(0)
+        assert expected.tolist() == loaded.predict(obs, deterministic=deterministic)[0].tolist()
+    single = loaded.predict(obs[0], deterministic=True)[0]
+    assert single.shape == ()
+    loaded.set_env(make_vec_env(Echo, 4, seed=0))
+    loaded.learn(32)
+
+
+def test_a_rollout_log_probability_is_what_the_update_computes():
+    model = PPO(GPTPolicy, make_vec_env(Echo, 4, seed=0), n_steps=16, policy_kwargs=SMALL, seed=0)
+    _, callback = model._setup_learn(64)
+    model.collect_rollouts(model.env, callback, model.rollout_buffer, 16)
+    for batch in model.rollout_buffer.get(32):
+        values, log_prob, _ = model.policy.evaluate_actions(
+            batch.observations, batch.actions.long().flatten()
+        )
+        torch.testing.assert_close(log_prob, batch.old_log_prob, **CLOSE)
+        torch.testing.assert_close(values.flatten(), batch.old_values, **CLOSE)
+
+
+def test_fast_and_slow_training_give_the_same_policy():
+    weights = []
+    for fast in (True, False):
+        model = PPO(
+            GPTPolicy,
+            make_vec_env(Echo, 4, seed=0),
+            n_steps=8,
+            batch_size=16,
+            n_epochs=2,
+            policy_kwargs={**SMALL, "group": fast, "cache": fast},
+            seed=0,
+        )
+        model.learn(96)
+        weights.append(model.policy.parameters_to_vector())
+    np.testing.assert_allclose(*weights, atol=1e-4)
+
+
+def test_a_policy_alone_can_be_saved_and_loaded(tmp_path):
+    p = policy(tie=False)
+    p.save(tmp_path / "policy.pt")
+    loaded = GPTPolicy.load(tmp_path / "policy.pt")
+    obs = random_rows(np.random.default_rng(0), 5)
+    assert loaded.predict(obs, deterministic=True)[0].tolist() == (
+        p.predict(obs, deterministic=True)[0].tolist()
+    )
+    assert loaded.config == p.config
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 60))
+def test_minibatches_are_whole_pieces_of_episodes(seed, batch_size):
+    rng = np.random.default_rng(seed)
+    starts = rng.random((13, 5)) < 0.3
+    batches = list(episode_batches(starts, batch_size, rng))
+    assert sorted(np.concatenate(batches).tolist()) == list(range(65))
+    place = {int(i): n for n, batch in enumerate(batches) for i in batch}
+    for env in range(5):
+        for t in range(1, 13):
+            if not starts[t, env]:
+                assert place[env * 13 + t] == place[env * 13 + t - 1]
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("observations", "actions", "message"),
+    [
+        (spaces.Box(0, 1, (4,)), spaces.Discrete(2), "expected observations Box"),
+        (spaces.Discrete(3), spaces.Discrete(2), "use the token view of the task"),
+        (ToyBox(4, None), spaces.Discrete(V + 1), rf"expected actions Discrete\({V}\)"),
+    ],
+)
+def test_spaces_that_are_no_tokens_are_explained(observations, actions, message):
+    with pytest.raises(ValueError, match=message):
+        GPTPolicy(observations, actions, lambda _: 1e-3)
+
+
+def test_sde_is_refused():
+    with pytest.raises(ValueError, match="use_sde=True is for continuous actions"):
+        policy(use_sde=True)
