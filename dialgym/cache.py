@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -26,10 +27,8 @@ def cached_array(name: str, compute: Callable[[], np.ndarray]) -> np.ndarray:
         return np.asarray(np.load(path, mmap_mode="r"))
     except (OSError, ValueError, EOFError):
         array = compute()
-    try:
+    with suppress(OSError):
         write_atomically(path, lambda temporary: np.save(temporary, array))
-    except OSError:
-        pass
     array.flags.writeable = False
     return array
 

@@ -16,7 +16,11 @@ from dialgym.errors import did_you_mean, unknown
 
 NAMESPACE = "dialgym"
 VIEWS = {
-    "token": ("", "dialgym.views.token_env:TokenEnv", "dialgym.views.pools:token_pool"),
+    "token": (
+        "",
+        "dialgym.views.token_env:TokenEnv",
+        "dialgym.views.token_vector_env:TokenVectorEnv",
+    ),
     "utterance": (
         "-utterance",
         "dialgym.views.utterance_env:UtteranceEnv",
@@ -128,11 +132,21 @@ def make_view(env_id: str, **kwargs: Any) -> gym.Env:
     return view(**split_kwargs(entry, view, kwargs))
 
 
-def make_batched_view(env_id: str, num_envs: int = 1, **kwargs: Any) -> gym.vector.VectorEnv:
-    """The batched env of an id, `num_envs` dialogues in one process (or in `workers`)."""
+def make_batched_view(
+    env_id: str, num_envs: int = 1, workers: int = 0, **kwargs: Any
+) -> gym.vector.VectorEnv:
+    """The batched env of an id, `num_envs` dialogues in this process, or over `workers` others."""
     entry = entry_of(env_id)
     view = load(VIEWS[entry.view][2])
     kwargs.pop("max_episode_steps", None)  # gym.make_vec passes it on; the task has its own limit
+    if workers:
+        if entry.view != "token":
+            raise ValueError(
+                f"workers: only token views can be sharded over processes; got {entry.id!r}. "
+                f"Use {entry.row.id('token')!r}, or workers=0."
+            )
+        sharded = load("dialgym.views.shards:ShardedTokenVectorEnv")
+        return sharded({"env_id": env_id, **kwargs}, num_envs, workers)
     return view(num_envs=num_envs, **split_kwargs(entry, view, kwargs))
 
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from dialgym.language.tokenizers import END, TAGS, Tokenizer
 from dialgym.language.utterances import UNKNOWN, Utterance
 from dialgym.tasks import Facts, Task
@@ -76,3 +78,10 @@ def clean(text: str, facts: Facts, speaker: str) -> str:
     if set(facts.charset).issuperset(text):
         return text
     return "".join([char if char in facts.charset else UNKNOWN for char in text])
+
+
+def oldest_to_drop(tokens: np.ndarray, excess: int) -> int:
+    """How many of the first tokens must leave, whole utterances only, to free `excess`."""
+    begins = np.flatnonzero(np.isin(tokens[1:], tuple(TAGS.values()))) + 1
+    enough = begins[begins >= excess]
+    return int(enough[0]) if len(enough) else len(tokens)

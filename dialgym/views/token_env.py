@@ -12,7 +12,7 @@ from dialgym.language.tokenizers import END, PAD, UNK
 from dialgym.simulators import Speaker
 from dialgym.tasks import Task
 from dialgym.views.dialogue import Exchange
-from dialgym.views.layout import TokenLayout, clean
+from dialgym.views.layout import TokenLayout, clean, oldest_to_drop
 from dialgym.views.single import DialogueEnv
 
 OVERFLOWS = ("truncate", "slide")
@@ -142,12 +142,10 @@ class TokenEnv(DialogueEnv):
 
     def _make_room(self, needed: int) -> None:
         """Where sliding is allowed, let oldest utterances leave until `needed` tokens fit."""
-        spare = len(self._tokens) - self._length
-        if spare >= needed or not self._slide:
+        excess = self._length + needed - len(self._tokens)
+        if excess <= 0 or not self._slide:
             return
-        ends = np.flatnonzero(np.isin(self._tokens[1 : self._length], (3, 4))) + 1
-        enough = ends[ends >= needed - spare]
-        cut = int(enough[0]) if len(enough) else self._length
+        cut = oldest_to_drop(self._tokens[: self._length], excess)
         self._tokens[: self._length - cut] = self._tokens[cut : self._length].copy()
         self._tokens[self._length - cut : self._length] = PAD
         self._length -= cut

@@ -1,0 +1,175 @@
+"""The batched token view as a Stable-Baselines3 `VecEnv`, and stock SB3 pools that start fast."""
+
+import multiprocessing
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from dialgym.errors import unknown
+from dialgym.optional import require
+from dialgym.registry import entry_of
+
+require("stable_baselines3", "agents", "a Stable-Baselines3 VecEnv")
+
+from stable_baselines3.common.vec_env.base_vec_env import VecEnv  # noqa: E402
+
+PRELOAD = ["stable_baselines3.common.vec_env.subproc_vec_env", "dialgym.views.token_env"]
+
+
+def sb3_vec_env(
+    id: str, n_envs: int, workers: int = 0, seed: int | None = None, **kwargs: Any
+) -> "DialogueVecEnv":
+    """`n_envs` dialogues as a Stable-Baselines3 `VecEnv`.
+
+    Args:
+        id: an id of the token view.
+        n_envs: number of dialogues.
+        workers: 0 for this process; k to shard the dialogues over k processes.
+        seed: of the first reset; dialogue i takes seed + i.
+        kwargs: as for ``gym.make(id, ...)``.
+
+    Raises:
+        ValueError: the id is unknown or of another view, or an argument is.
+        ImportError: Stable-Baselines3 is not installed.
+    """
+    entry = entry_of(id)
+    if entry.view != "token":
+        raise ValueError(
+            f"sb3_vec_env: expected an id of a token view, whose spaces Stable-Baselines3 knows; "
+            f"got {entry.id!r} ({entry.view} view). Use {entry.row.id('token')!r}."
+        )
+    env = gym.make_vec(entry.id, n_envs, autoreset_mode="SameStep", workers=workers, **kwargs)
+    pool = DialogueVecEnv(env)
+    if seed is not None:
+        pool.seed(seed)
+    return pool
+
+
+class DialogueVecEnv(VecEnv):
+    """A same-step vector env of dialogues, as Stable-Baselines3 wants it."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self.render_mode = None
+        super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
+        self._result: Any = None
+
+    def reset(self) -> np.ndarray:
+        """Begin all dialogues; takes the seeds and options that were set for it."""
+        seeds = self._seeds if any(s is not None for s in self._seeds) else None
+        observation, info = self.env.reset(seed=seeds, options=self._options[0] or None)
+        self.reset_infos = rows_of(info, self.num_envs)
+        self._reset_seeds()
+        self._reset_options()
+        return observation
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Set the step going."""
+        if hasattr(self.env, "step_async"):
+            self.env.step_async(actions)
+        else:
+            self._result = self.env.step(actions)
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:  # type: ignore[override]
+        """Observations, rewards (float32), dones, and infos as SB3 names them."""
+        result = self.env.step_wait() if hasattr(self.env, "step_async") else self._result
+        observation, reward, terminated, truncated, info = result
+        done = terminated | truncated
+        infos = rows_of(info, self.num_envs)
+        for row in np.flatnonzero(done).tolist():
+            infos[row] |= infos[row].pop("final_info", {})
+            infos[row]["terminal_observation"] = infos[row].pop("final_obs")
+            infos[row]["TimeLimit.truncated"] = bool(truncated[row] and not terminated[row])
+        return observation, reward.astype(np.float32), done, infos
+
+    def close(self) -> None:
+        """End the worker processes, if there are any."""
+        self.env.close()
+
+    def env_method(
+        self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any
+    ) -> list[Any]:
+        """``action_masks`` of the dialogues asked for; there is no other method by row.
+
+        Raises:
+            AttributeError: any other method.
+        """
+        if method_name != "action_masks":
+            raise AttributeError(
+                f"the batched view has no env objects to call {method_name!r} on. "
+                "For single envs use SB3's make_vec_env with the same id."
+            )
+        masks = self.env.action_masks()
+        return [masks[i] for i in self._get_indices(indices)]
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether `get_attr` or `env_method` knows the name."""
+        return attr_name == "action_masks" or hasattr(self.env, attr_name)
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """The batch's own attribute, once for each dialogue asked for."""
+        owner = self if attr_name == "render_mode" else self.env
+        return [getattr(owner, attr_name)] * len(list(self._get_indices(indices)))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Rows of a batch have no attributes of their own.
+
+        Raises:
+            AttributeError: always.
+        """
+        raise AttributeError(
+            f"cannot set {attr_name!r}: the batched view has no env objects. "
+            "Give settings when making it, or use SB3's make_vec_env with the same id."
+        )
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        """No row is wrapped."""
+        return [False] * len(list(self._get_indices(indices)))
+
+    def get_images(self) -> Sequence[np.ndarray | None]:
+        """Batched dialogues draw no pictures."""
+        return [None] * self.num_envs
+
+
+def rows_of(info: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
+    """A vector env's info as one dict for each row."""
+    rows: list[dict[str, Any]] = [{} for _ in range(num_envs)]
+    for name, values in info.items():
+        if name.startswith("_"):
+            continue
+        mask = info.get(f"_{name}")
+        if isinstance(values, dict):
+            parts = rows_of(values, num_envs)
+            chosen = range(num_envs) if mask is None else np.flatnonzero(mask).tolist()
+            for row in chosen:
+                rows[row][name] = parts[row]
+        elif mask is not None:
+            chosen = np.flatnonzero(mask)
+            for row, value in zip(chosen.tolist(), values[chosen].tolist()):
+                rows[row][name] = value if values.ndim == 1 else values[row]
+    return rows
+
+
+def make_sb3_pool(id: str, n_envs: int, vec_env: str = "subproc", **kwargs: Any) -> VecEnv:
+    """SB3's own `make_vec_env` over single envs, with a fork server that has SB3 preloaded.
+
+    A pool of stock `SubprocVecEnv` workers then starts in seconds instead of importing torch
+    once in each. The fork server can be prepared only before its first use in a process.
+
+    Args:
+        id: any id of the token view.
+        n_envs: number of envs.
+        vec_env: ``"subproc"`` or ``"dummy"``.
+        kwargs: as for `stable_baselines3.common.env_util.make_vec_env` (`seed`, `env_kwargs`...).
+    """
+    from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
+
+    kinds = {"subproc": SubprocVecEnv, "dummy": DummyVecEnv}
+    if vec_env not in kinds:
+        raise unknown("vec_env", vec_env, kinds, "make_sb3_pool")
+    if vec_env == "subproc" and "forkserver" in multiprocessing.get_all_start_methods():
+        multiprocessing.set_forkserver_preload(PRELOAD)
+    return make_vec_env(entry_of(id).id, n_envs, vec_env_cls=kinds[vec_env], **kwargs)

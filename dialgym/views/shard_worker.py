@@ -1,0 +1,83 @@
+"""A worker of `ShardedTokenVectorEnv`: some rows of the batch, in a process of their own."""
+
+import json
+import sys
+from multiprocessing.connection import Client, Connection
+from pathlib import Path
+from typing import Any
+
+from dialgym.views.shards import SharedArrays
+from dialgym.views.vector_base import Info
+
+
+def main() -> None:
+    """Connect to the parent and do as it says, until it hangs up."""
+    address, key = (sys.stdin.readline().strip() for _ in range(2))
+    where = json.loads(address)
+    pipe = Client(tuple(where) if isinstance(where, list) else where, authkey=bytes.fromhex(key))
+    try:
+        _serve(pipe)
+    except (EOFError, BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
+        pass
+
+
+def _serve(pipe: Connection) -> None:
+    shard: _Shard | None = None
+    while True:
+        name, *args = pipe.recv()
+        try:
+            if name == "make":
+                shard = _Shard(*args)
+                result = None
+            else:
+                result = getattr(shard, name)(*args)
+        except Exception as error:
+            pipe.send(("error", error))
+        else:
+            pipe.send(("ok", result))
+
+
+class _Shard:
+    """The rows, and what the parent can ask of them."""
+
+    def __init__(
+        self, make: dict[str, Any], rows: tuple[int, int], layout: tuple[str, int, int, int]
+    ) -> None:
+        from dialgym.registry import make_batched_view
+
+        path, *shape = layout
+        self.rows = slice(*rows)
+        self.env: Any = make_batched_view(num_envs=rows[1] - rows[0], **make)
+        self.arrays = SharedArrays(Path(path), *shape)
+        self.with_masks = False
+
+    def reset(self, seeds: list[int | None] | None, options: dict[str, Any] | None) -> Info:
+        tokens, info = self.env.reset(seed=seeds, options=options)
+        self.arrays.tokens[self.rows] = tokens
+        return self._sent(info)
+
+    def step(self) -> Info:
+        arrays, rows = self.arrays, self.rows
+        tokens, reward, terminated, truncated, info = self.env.step(arrays.actions[rows])
+        arrays.tokens[rows] = tokens
+        arrays.reward[rows] = reward
+        arrays.terminated[rows] = terminated
+        arrays.truncated[rows] = truncated
+        return self._sent(info)
+
+    def masks(self) -> None:
+        self.with_masks = True
+        self.arrays.masks[self.rows] = self.env.action_masks()
+
+    def modules(self) -> list[str]:
+        return sorted(sys.modules)
+
+    def _sent(self, info: Info) -> Info:
+        """The info without what travels in shared memory."""
+        if "final_obs" in info:
+            final = info.pop("final_obs")
+            for row in info["_final_obs"].nonzero()[0].tolist():
+                self.arrays.final[self.rows.start + row] = final[row]
+        if self.with_masks:
+            self.masks()
+        return info

@@ -1,0 +1,273 @@
+"""The batched token view sharded over processes: arrays in shared memory, few words on a pipe.
+
+A worker is a plain Python process that imports dialgym and nothing heavier. It does not import
+the caller's script again, so scripts need no ``if __name__ == "__main__"``.
+"""
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, Listener
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from dialgym.views.vector_base import Info
+
+START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); " \
+        "from dialgym.views.shard_worker import main; main()"  # fmt: skip
+START_SECONDS = 60
+
+
+class ShardedTokenVectorEnv(gym.vector.VectorEnv):
+    """N dialogues over `workers` processes; equal to one `TokenVectorEnv` of N rows.
+
+    Args:
+        make: what each worker calls: the env id and keyword arguments of
+            `dialgym.registry.make_batched_view`.
+        num_envs: N, at least one for each worker.
+        workers: number of processes.
+
+    Raises:
+        ValueError: there are more workers than dialogues.
+        RuntimeError: a worker ended; the pool cannot go on and must be made again.
+    """
+
+    def __init__(self, make: dict[str, Any], num_envs: int, workers: int) -> None:
+        if not isinstance(workers, int) or not 1 <= workers <= num_envs:
+            raise ValueError(
+                f"workers must be a whole number from 1 to num_envs ({num_envs}); got {workers!r}."
+            )
+        from dialgym.registry import make_batched_view
+
+        template = make_batched_view(num_envs=1, **make)  # spaces, and all errors of arguments
+        self.num_envs = num_envs
+        self.metadata = template.metadata
+        self.single_observation_space = template.single_observation_space
+        self.single_action_space = template.single_action_space
+        self.observation_space = gym.vector.utils.batch_space(
+            self.single_observation_space, num_envs
+        )
+        self.action_space = gym.vector.utils.batch_space(self.single_action_space, num_envs)
+        self.task = template.task
+        self.learner = template.learner
+        self._slices = _slices(num_envs, workers)
+        self.arrays = SharedArrays.create(num_envs, self.single_observation_space)
+        self._workers = [
+            _Worker(make, rows, self.arrays, f"{i + 1} of {workers}")
+            for i, rows in enumerate(self._slices)
+        ]
+        self._cleanup = weakref.finalize(self, _shut_down, self._workers, self.arrays)
+        self._masks = False
+        for worker in self._workers:
+            worker.wait()
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[np.ndarray, Info]:
+        """Begin all dialogues; row i takes seed + i, or the i-th of a list of seeds."""
+        n = self.num_envs
+        seeds = [seed + i for i in range(n)] if isinstance(seed, int) else seed
+        for worker, rows in zip(self._workers, self._slices):
+            worker.send("reset", None if seeds is None else list(seeds[rows]), options)
+        info = self._join([worker.wait() for worker in self._workers])
+        return self.arrays.tokens.copy(), info
+
+    def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Info]:
+        """Say one token in each dialogue (see `TokenVectorEnv.step`)."""
+        self.step_async(actions)
+        return self.step_wait()
+
+    def step_async(self, actions: Any) -> None:
+        """Set the workers going."""
+        actions = np.asarray(actions)
+        if actions.shape != (self.num_envs,) or actions.dtype.kind not in "iu":
+            raise ValueError(
+                f"actions of {self.task.name}: expected ({self.num_envs},) whole numbers; "
+                f"got {actions.dtype} {actions.shape}. Choose from action_space."
+            )
+        self.arrays.actions[:] = actions
+        for worker in self._workers:
+            worker.send("step")
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Info]:
+        """The result of the step under way."""
+        info = self._join([worker.wait() for worker in self._workers])
+        a = self.arrays
+        return (
+            a.tokens.copy(), a.reward.copy(), a.terminated.copy(), a.truncated.copy(), info
+        )  # fmt: skip
+
+    def action_masks(self) -> np.ndarray:
+        """(N, V) bool; asked for once, masks come with each reply."""
+        if not self._masks:
+            for worker in self._workers:
+                worker.send("masks")
+            for worker in self._workers:
+                worker.wait()
+            self._masks = True
+        return self.arrays.masks.copy()
+
+    def loaded_modules(self) -> list[list[str]]:
+        """The names of the modules that each worker has loaded."""
+        for worker in self._workers:
+            worker.send("modules")
+        return [worker.wait() for worker in self._workers]
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """End the workers and give the shared memory back."""
+        self._cleanup()
+
+    def _join(self, infos: list[Info]) -> Info:
+        info = join_infos(infos, self._slices, self.num_envs)
+        if "_final_obs" in info:
+            final = np.full(self.num_envs, None, object)
+            for row in np.flatnonzero(info["_final_obs"]).tolist():
+                final[row] = self.arrays.final[row].copy()
+            info["final_obs"] = final
+        return info
+
+
+class SharedArrays:
+    """Arrays over all rows, in a file that the processes map into memory."""
+
+    def __init__(self, path: Path, num_envs: int, window: int, vocab_size: int) -> None:
+        self.path, self.shape = path, (num_envs, window, vocab_size)
+        fields = {
+            "reward": (np.float64, (num_envs,)),
+            "actions": (np.int64, (num_envs,)),
+            "tokens": (np.int32, (num_envs, window)),
+            "final": (np.int32, (num_envs, window)),
+            "terminated": (np.bool_, (num_envs,)),
+            "truncated": (np.bool_, (num_envs,)),
+            "masks": (np.bool_, (num_envs, vocab_size)),
+        }
+        sizes = {k: np.dtype(t).itemsize * int(np.prod(s)) for k, (t, s) in fields.items()}
+        if path.stat().st_size == 0:
+            os.truncate(path, sum(sizes.values()))
+        memory, start = np.memmap(path, np.uint8, "r+"), 0
+        for name, (dtype, shape) in fields.items():
+            part = np.asarray(memory[start : start + sizes[name]])
+            setattr(self, name, part.view(dtype).reshape(shape))
+            start += sizes[name]
+
+    reward: np.ndarray
+    actions: np.ndarray
+    tokens: np.ndarray
+    final: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    masks: np.ndarray
+
+    @classmethod
+    def create(cls, num_envs: int, space: Any) -> "SharedArrays":
+        """New arrays, in memory where the system has a file system for that."""
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        handle, name = tempfile.mkstemp(prefix="dialgym-", dir=memory)
+        os.close(handle)
+        return cls(Path(name), num_envs, space.window, space.vocab_size)
+
+
+class _Worker:
+    """One process, from its parent's side."""
+
+    def __init__(self, make: dict[str, Any], rows: slice, arrays: SharedArrays, name: str) -> None:
+        self.name = name
+        key = secrets.token_bytes(16)
+        with Listener(authkey=key) as listener:
+            address = listener.address
+            command = [sys.executable, "-c", START, json.dumps(sys.path)]
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE)
+            assert self.process.stdin is not None
+            self.process.stdin.write(f"{json.dumps(address)}\n{key.hex()}\n".encode())
+            self.process.stdin.close()
+            self.pipe: Connection = _accept(listener, self.process)
+        layout = (str(arrays.path), *arrays.shape)
+        self.send("make", make, (rows.start, rows.stop), layout)
+
+    def send(self, *message: Any) -> None:
+        try:
+            self.pipe.send(message)
+        except OSError as error:
+            raise self._gone() from error
+
+    def wait(self) -> Any:
+        try:
+            kind, value = self.pipe.recv()
+        except (EOFError, OSError) as error:
+            raise self._gone() from error
+        if kind == "error":
+            raise value
+        return value
+
+    def _gone(self) -> RuntimeError:
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(1)
+        return RuntimeError(
+            f"environment worker {self.name} ended unexpectedly (exit status "
+            f"{self.process.returncode}). The dialogues under way are lost; make the pool again."
+        )
+
+
+def _accept(listener: Listener, process: subprocess.Popen) -> Connection:
+    """The worker's connection; an error where it ends before it connects."""
+    import threading
+
+    def give_up() -> None:
+        if process.wait() and process.returncode:
+            with suppress(OSError):
+                listener.close()
+
+    threading.Thread(target=give_up, daemon=True).start()
+    try:
+        return listener.accept()
+    except OSError as error:
+        raise RuntimeError(
+            "an environment worker could not start; its own message stands above."
+        ) from error
+
+
+def _shut_down(workers: list[_Worker], arrays: SharedArrays) -> None:
+    for worker in workers:
+        with suppress(OSError):
+            worker.pipe.close()
+    for worker in workers:
+        try:
+            worker.process.wait(5)
+        except subprocess.TimeoutExpired:
+            worker.process.kill()
+            worker.process.wait()
+    arrays.path.unlink(missing_ok=True)
+
+
+def _slices(num_envs: int, workers: int) -> list[slice]:
+    edges = [round(i * num_envs / workers) for i in range(workers + 1)]
+    return [slice(start, stop) for start, stop in zip(edges, edges[1:])]
+
+
+def join_infos(infos: list[Info], slices: list[slice], num_envs: int) -> Info:
+    """The infos of consecutive rows as one; where a part lacks a name, its mask is False."""
+    joined: Info = {}
+    for name in dict.fromkeys(name for info in infos for name in info):
+        parts = [info.get(name) for info in infos]
+        present = [part for part in parts if part is not None]
+        if isinstance(present[0], dict):
+            joined[name] = join_infos([part or {} for part in parts], slices, num_envs)
+            continue
+        shape = (num_envs, *present[0].shape[1:])
+        joined[name] = np.zeros(shape, np.result_type(*present))
+        for rows, part in zip(slices, parts):
+            if part is not None:
+                joined[name][rows] = part
+    return joined

@@ -1,0 +1,110 @@
+"""The token buffers of a batch of dialogues: what `TokenEnv` keeps for one, over rows."""
+
+import numpy as np
+
+from dialgym.language.tokenizers import END, PAD, TAGS
+from dialgym.views.layout import TokenLayout, oldest_to_drop
+
+
+class TokenRows:
+    """N transcripts as token ids, left-aligned.
+
+    The array has some columns to spare on the right, so that whole blocks can be written
+    without looking; what lies beyond the window is never shown.
+    """
+
+    def __init__(self, layout: TokenLayout, size: int, slide: bool) -> None:
+        parties = layout.task.parties
+        self.layout, self.slide = layout, slide
+        self.window = layout.window
+        self.limits = np.array([layout.limit(party) for party in parties])
+        self.tags = np.array([TAGS[party] for party in parties])
+        self.limit = layout.limit(layout.party)
+        width = self.window + int(self.limits.max()) + 2
+        self.tokens = np.full((size, width), PAD, np.int32)
+        self.length = np.zeros(size, np.int64)
+        self.start = np.zeros(size, np.int64)
+
+    def clear(self, rows: np.ndarray) -> None:
+        """Forget all tokens of the rows."""
+        self.tokens[rows] = PAD
+        self.length[rows] = 0
+
+    def utterances(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Ids (k, limit) and lengths (k,) of the utterances that have just ended."""
+        start = self.start[rows]
+        ids = self.tokens[rows[:, None], start[:, None] + np.arange(self.limit)]
+        lengths = self.length[rows] - start
+        closed = self.tokens[rows, self.length[rows] - 1] == END
+        return ids, lengths - closed
+
+    def open(self, rows: np.ndarray) -> np.ndarray:
+        """Append the learner's tag; (k,) whether a whole utterance fits after it."""
+        fits = self._make_room(rows, np.full(len(rows), 1 + self.limit))
+        kept = rows if fits.all() else rows[fits]
+        self.tokens[kept, self.length[kept]] = self.layout.tag
+        self.length[kept] += 1
+        self.start[kept] = self.length[kept]
+        return fits
+
+    def hear(
+        self, rows: np.ndarray, heard: np.ndarray, parties: np.ndarray, texts: np.ndarray
+    ) -> np.ndarray:
+        """Append texts, `texts[j]` by `parties[j]` to `rows[heard[j]]`; (k,) whether all fit."""
+        fits = np.ones(len(rows), bool)
+        if not len(texts):
+            return fits
+        blocks, sizes = self._blocks(parties, texts)
+        for turn in _rounds(heard):
+            now = heard[turn]
+            fits[now] &= self._append(rows[now], blocks[turn], sizes[turn])
+        return fits
+
+    def _blocks(self, parties: np.ndarray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Each text as ``<tag> text... <end>``, (m, W) with PAD on the right, and sizes (m,)."""
+        ids, lengths = self.layout.tokenizer.encode_many(texts)
+        limits = self.limits[parties]
+        widest = int(self.limits.max())
+        block = np.full((len(texts), widest + 1), PAD, np.int32)
+        block[:, 0] = self.tags[parties]
+        width = min(ids.shape[1], widest)
+        block[:, 1 : 1 + width] = ids[:, :width]
+        whole = np.flatnonzero(lengths < limits)
+        block[whole, 1 + lengths[whole]] = END
+        sizes = 1 + np.minimum(lengths + 1, limits)
+        cut = np.flatnonzero(lengths > limits)
+        block[cut] = np.where(np.arange(widest + 1) < sizes[cut, None], block[cut], PAD)
+        return block, sizes
+
+    def _append(self, rows: np.ndarray, block: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        fits = self._make_room(rows, sizes)
+        columns = self.length[rows, None] + np.arange(block.shape[1])
+        self.tokens[rows[:, None], columns] = block
+        self.length[rows] = np.minimum(self.length[rows] + sizes, self.window)
+        return fits
+
+    def _make_room(self, rows: np.ndarray, needed: np.ndarray) -> np.ndarray:
+        fits = self.length[rows] + needed <= self.window
+        if self.slide and not fits.all():
+            for i in np.flatnonzero(~fits):
+                fits[i] = self._slide(int(rows[i]), int(needed[i]))
+        return fits
+
+    def _slide(self, row: int, needed: int) -> bool:
+        tokens, length = self.tokens[row], int(self.length[row])
+        cut = oldest_to_drop(tokens[:length], needed - (self.window - length))
+        tokens[: length - cut] = tokens[cut:length].copy()
+        tokens[length - cut :] = PAD
+        self.length[row] -= cut
+        return True
+
+
+def _rounds(heard: np.ndarray) -> list[np.ndarray]:
+    """The positions of `heard`, split so that no row comes twice in a round; order is kept."""
+    if len(heard) < 2 or (np.diff(heard) > 0).all():
+        return [np.arange(len(heard))]
+    order = np.argsort(heard, kind="stable")
+    ranked = np.empty(len(heard), np.int64)
+    firsts = np.searchsorted(heard[order], heard[order])
+    ranked[order] = np.arange(len(heard)) - firsts
+    return [np.flatnonzero(ranked == r) for r in range(int(ranked.max()) + 1)]

@@ -1,0 +1,171 @@
+"""The batched token view: many dialogues in one process, their tokens in one array."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from dialgym.errors import one_of
+from dialgym.language import CharTokenizer, TokenAutomaton, compile_constraint, make_tokenizer
+from dialgym.language.tokenizers import END, PAD, UNK
+from dialgym.simulators import Speaker
+from dialgym.tasks import BatchOutcome, Task
+from dialgym.views.layout import TokenLayout, clean
+from dialgym.views.token_env import OVERFLOWS
+from dialgym.views.token_rows import TokenRows
+from dialgym.views.vector_base import DialogueVectorEnv, Info
+
+
+class TokenVectorEnv(DialogueVectorEnv):
+    """N dialogues; actions (N,) integer, observations (N, L) int32. Row by row a `TokenEnv`.
+
+    Python runs only for tasks without a vectorised form, and there only for the rows whose
+    utterance has just ended.
+
+    Args:
+        task, tokenizer, learner, simulator, window, overflow, action_masks: as in `TokenEnv`.
+        num_envs: N.
+        autoreset_mode: ``"NextStep"`` (Gymnasium's default) or ``"SameStep"``, or the enum.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        num_envs: int = 1,
+        tokenizer: Any = "char",
+        learner: str = "system",
+        simulator: str | Speaker | None = None,
+        window: int | None = None,
+        overflow: str = "truncate",
+        action_masks: bool = False,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+    ) -> None:
+        super().__init__(task, num_envs, learner, simulator, autoreset_mode)
+        one_of("overflow", overflow, OVERFLOWS, task.name)
+        self.tokenizer = make_tokenizer(tokenizer, task.facts.charset, task.words())
+        self.layout = TokenLayout.of(task, self.tokenizer, learner, window)
+        self._vocab_size = self.tokenizer.vocab_size
+        self._batch_spaces(self.layout.space(), gym.spaces.Discrete(self._vocab_size))
+        self._rows = TokenRows(self.layout, num_envs, overflow == "slide")
+        self._mask_in_info = action_masks
+        self._walker: _Walker | None = None
+
+    def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Info]:
+        """Say one token in each dialogue.
+
+        Raises:
+            ResetNeeded: before the first reset.
+            ValueError: the actions are not N whole numbers from 0 to V-1.
+        """
+        self._require_reset()
+        tokens = self._checked(actions)
+        active = self._begin_late()
+        ended = self._write(active, tokens[active])
+        ids, lengths = self._rows.utterances(ended)
+        texts = self._clean(self.tokenizer.decode_many(ids, lengths))
+        reward, terminated, truncated, info = self._exchange(ended, texts)
+        observation, info = self._autoreset(terminated | truncated, info)
+        return observation, reward, terminated, truncated, info
+
+    def _checked(self, actions: Any) -> np.ndarray:
+        tokens = np.asarray(actions)
+        right = tokens.shape == (self.num_envs,) and tokens.dtype.kind in "iu"
+        if right and tokens.min() >= 0 and tokens.max() < self._vocab_size:
+            return tokens
+        got = f"{tokens.dtype} {tokens.shape}"
+        if right:
+            got = f"values from {tokens.min()} to {tokens.max()}"
+        raise ValueError(
+            f"actions of {self.task.name}: expected ({self.num_envs},) whole numbers from 0 to "
+            f"{self._vocab_size - 1}; got {got}. Choose from action_space."
+        )
+
+    def _write(self, active: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Append one token to each active row; the rows whose utterance it ends."""
+        rows = self._rows
+        length = rows.length[active]
+        rows.tokens[active, length] = np.where(tokens == PAD, UNK, tokens)
+        rows.length[active] = length + 1
+        full = length + 1 - rows.start[active] == rows.limit
+        return active[full | (tokens == END)]
+
+    def _clean(self, texts: np.ndarray) -> np.ndarray:
+        """The texts as the rules get them; a character tokenizer decodes to nothing else."""
+        if isinstance(self.tokenizer, CharTokenizer):
+            return texts
+        facts, learner = self.task.facts, self.learner
+        return np.array([clean(text, facts, learner) for text in texts.tolist()], np.str_)
+
+    def _clear(self, rows: np.ndarray) -> None:
+        self._rows.clear(rows)
+
+    def _hear(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
+        return self._rows.hear(rows, outcome.heard_rows, outcome.heard_parties, outcome.heard_texts)
+
+    def _open(self, rows: np.ndarray) -> np.ndarray:
+        if self._walker is not None:
+            self._walker.restart(rows)
+        return self._rows.open(rows)
+
+    def _observe(self) -> np.ndarray:
+        return self._rows.tokens[:, : self.layout.window].copy()
+
+    def _observe_row(self, row: int) -> np.ndarray:
+        return self._rows.tokens[row, : self.layout.window].copy()
+
+    def action_masks(self) -> np.ndarray:
+        """(N, V) bool: the tokens that each row's constraint allows next."""
+        self._require_reset()
+        if self._walker is None:
+            static = self.single_observation_space.automaton
+            self._walker = _Walker(self._rows, self._compile, static)
+        return self._walker.masks(self._all)
+
+    def _compile(self, row: int) -> TokenAutomaton:
+        return compile_constraint(self.dialogues.constraint(row), self.tokenizer)
+
+    def _more_info(self, info: Info) -> Info:
+        if self._mask_in_info:
+            info |= {"action_mask": self.action_masks(), "_action_mask": np.ones_like(self._over)}
+        return info
+
+
+class _Walker:
+    """Where each row stands in the automaton of its constraint; nothing moves until asked."""
+
+    def __init__(self, rows: TokenRows, compile_row: Any, static: TokenAutomaton | None) -> None:
+        self._rows, self._compile, self._static = rows, compile_row, static
+        self._node = np.zeros(len(rows.length), np.int64)
+        self._walked = rows.start.copy()
+        self._own: dict[int, TokenAutomaton] = {}
+
+    def restart(self, rows: np.ndarray) -> None:
+        """A new utterance begins in the rows (their start follows at once)."""
+        self._node[rows] = 0
+        self._walked[rows] = -1
+        if self._static is None:
+            for row in rows.tolist():
+                self._own.pop(row, None)
+
+    def masks(self, rows: np.ndarray) -> np.ndarray:
+        walked = np.where(self._walked < 0, self._rows.start, self._walked)
+        while (behind := walked < self._rows.length).any():
+            late = np.flatnonzero(behind)
+            self._node[late] = self._next(late, self._rows.tokens[late, walked[late]])
+            walked[late] += 1
+        self._walked = walked
+        if self._static is not None:
+            return self._static.allowed[self._node]
+        return np.stack([self._automaton(r).allowed[self._node[r]] for r in rows.tolist()])
+
+    def _next(self, rows: np.ndarray, tokens: np.ndarray) -> Any:
+        if self._static is not None:
+            return self._static.transitions[self._node[rows], tokens]
+        pairs = zip(rows.tolist(), tokens.tolist())
+        return [self._automaton(row).transitions[self._node[row], token] for row, token in pairs]
+
+    def _automaton(self, row: int) -> TokenAutomaton:
+        if row not in self._own:
+            self._own[row] = self._compile(row)
+        return self._own[row]

@@ -1,0 +1,84 @@
+"""The batched utterance view: many dialogues in one process, one utterance each a step."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from dialgym.simulators import Speaker
+from dialgym.tasks import BatchOutcome, Task
+from dialgym.views.layout import clean, utterance_limit
+from dialgym.views.utterance_env import utterance_spaces
+from dialgym.views.vector_base import DialogueVectorEnv, Info
+
+
+class UtteranceVectorEnv(DialogueVectorEnv):
+    """N dialogues; actions and observations are tuples of N strings. Row by row `UtteranceEnv`.
+
+    Args:
+        task, learner, simulator: as in `UtteranceEnv`.
+        num_envs: N.
+        autoreset_mode: ``"NextStep"`` (Gymnasium's default) or ``"SameStep"``, or the enum.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        num_envs: int = 1,
+        learner: str = "system",
+        simulator: str | Speaker | None = None,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+    ) -> None:
+        super().__init__(task, num_envs, learner, simulator, autoreset_mode)
+        self._batch_spaces(*utterance_spaces(task, learner))
+        self._dtype = f"<U{utterance_limit(task.facts, learner)}"
+        self._texts = [""] * num_envs
+
+    def step(
+        self, actions: Any
+    ) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray, Info]:
+        """Say one utterance in each dialogue.
+
+        Raises:
+            ResetNeeded: before the first reset.
+            ValueError: the actions are not N strings.
+        """
+        self._require_reset()
+        self._check(actions)
+        active = self._begin_late()
+        facts, learner = self.task.facts, self.learner
+        texts = [clean(actions[row], facts, learner) for row in active.tolist()]
+        for row, text in zip(active.tolist(), texts):
+            self._texts[row] += f"{learner}: {text}\n"
+        array = np.array(texts, self._dtype)
+        reward, terminated, truncated, info = self._exchange(active, array)
+        observation, info = self._autoreset(terminated | truncated, info)
+        return observation, reward, terminated, truncated, info
+
+    def _check(self, actions: Any) -> None:
+        if len(actions) != self.num_envs or not all(isinstance(a, str) for a in actions):
+            raise ValueError(
+                f"actions of {self.task.name}: expected {self.num_envs} strings; "
+                f"got {len(actions)} of {sorted({type(a).__name__ for a in actions})}."
+            )
+
+    def _clear(self, rows: np.ndarray) -> None:
+        for row in rows.tolist():
+            self._texts[row] = ""
+
+    def _hear(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
+        parties, owners = self.task.parties, rows[outcome.heard_rows].tolist()
+        for row, party, text in zip(
+            owners, outcome.heard_parties.tolist(), outcome.heard_texts.tolist()
+        ):
+            self._texts[row] += f"{parties[party]}: {text}\n"
+        return np.ones(len(rows), bool)
+
+    def _open(self, rows: np.ndarray) -> np.ndarray:
+        return np.ones(len(rows), bool)
+
+    def _observe(self) -> tuple[str, ...]:
+        return tuple(self._texts)
+
+    def _observe_row(self, row: int) -> str:
+        return self._texts[row]

@@ -1,0 +1,215 @@
+"""What the batched token env and the batched utterance env have in common.
+
+Rows are independent: each has its own generator, and row i of a batch seeded with s is the single
+env seeded with s + i, over any number of autoresets.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.seeding import np_random
+from gymnasium.vector import AutoresetMode
+
+from dialgym.errors import one_of
+from dialgym.language import render_transcript
+from dialgym.simulators import Speaker
+from dialgym.tasks import BatchOutcome, Task
+from dialgym.views.looped import make_batch
+
+Info = dict[str, Any]
+MODES = {mode.value: mode for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP)}
+
+
+class DialogueVectorEnv(gym.vector.VectorEnv):
+    """Many dialogues in one process; a subclass says what actions and observations are."""
+
+    metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # type: ignore[misc]
+
+    def __init__(
+        self,
+        task: Task,
+        num_envs: int,
+        learner: str,
+        simulator: str | Speaker | None,
+        autoreset_mode: str | AutoresetMode,
+    ) -> None:
+        if not isinstance(num_envs, int) or num_envs < 1:
+            raise ValueError(
+                f"num_envs of {task.name} must be a whole number from 1; got {num_envs!r}."
+            )
+        mode = getattr(autoreset_mode, "value", autoreset_mode)
+        one_of("autoreset_mode", mode, MODES, task.name)
+        self.metadata = {**type(self).metadata, "autoreset_mode": MODES[mode]}
+        self._same_step = mode == AutoresetMode.SAME_STEP.value
+        self.task = task
+        self.num_envs = num_envs
+        self.learner = learner
+        self.dialogues = make_batch(task, num_envs, learner, simulator)
+        self._rngs: list[np.random.Generator] = []
+        self._all = np.arange(num_envs)
+        self._over = np.zeros(num_envs, bool)
+
+    def _batch_spaces(self, observation: gym.Space, action: gym.Space) -> None:
+        self.single_observation_space, self.single_action_space = observation, action
+        self.observation_space = gym.vector.utils.batch_space(observation, self.num_envs)
+        self.action_space = gym.vector.utils.batch_space(action, self.num_envs)
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Any, Info]:
+        """Begin all dialogues; row i takes seed + i, or the i-th of a list of seeds."""
+        self._seed(seed)
+        self._over[:] = False
+        self._begin(self._all, options or {})
+        return self._observe(), self._more_info({})
+
+    def _seed(self, seed: int | Sequence[int | None] | None) -> None:
+        if seed is None and self._rngs:
+            return
+        n = self.num_envs
+        seeds = [seed + i for i in range(n)] if isinstance(seed, int) else seed or [None] * n
+        if len(seeds) != n:
+            raise ValueError(
+                f"seed of {self.task.name}: expected one whole number or {n} of them; "
+                f"got {len(seeds)}."
+            )
+        old = self._rngs or [None] * n
+        self._rngs = [
+            rng if s is None and rng is not None else np_random(s)[0] for s, rng in zip(seeds, old)
+        ]
+
+    def _begin(self, rows: np.ndarray, options: dict[str, Any]) -> None:
+        self._clear(rows)
+        outcome = self.dialogues.reset(rows, self._rngs, options)
+        self._hear(rows, outcome)
+        self._open(rows)
+
+    def _require_reset(self) -> None:
+        if not self._rngs:
+            raise ResetNeeded(
+                f"{self.task.name}: step() was called before the first reset(). Call reset() first."
+            )
+
+    def _exchange(
+        self, rows: np.ndarray, texts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Info]:
+        """Let `rows` say `texts`; (N,) rewards, terminated, truncated, and the info."""
+        reward = np.zeros(self.num_envs)
+        terminated = np.zeros(self.num_envs, bool)
+        truncated = np.zeros(self.num_envs, bool)
+        if not len(rows):
+            return reward, terminated, truncated, {}
+        outcome = self.dialogues.say(rows, texts, self._rngs)
+        fits = self._hear(rows, outcome)
+        over = outcome.terminated | outcome.truncated
+        fits[~over] &= self._open(rows[~over])
+        reward[rows] = outcome.reward
+        terminated[rows] = outcome.terminated
+        truncated[rows] = outcome.truncated | ~(fits | over)
+        info = self._turn_info(rows, texts, outcome, (terminated | truncated)[rows])
+        return reward, terminated, truncated, info
+
+    def _turn_info(
+        self, rows: np.ndarray, texts: np.ndarray, outcome: BatchOutcome, over: np.ndarray
+    ) -> Info:
+        replies = np.zeros(len(rows), outcome.heard_texts.dtype)
+        replies[outcome.heard_rows] = outcome.heard_texts
+        info = self._scatter(
+            rows,
+            {"utterance": texts, "reply": replies, "turn": self.dialogues.turn(rows)},
+        )
+        known = {k: ~np.isnan(v) for k, v in outcome.components.items()}
+        parts = {k: self._scatter(rows[known[k]], {k: v[known[k]]}) for k, v in
+                 outcome.components.items()}  # fmt: skip
+        info |= self._scatter(rows, {"reward_components": None})
+        info["reward_components"] = {k: v for part in parts.values() for k, v in part.items()}
+        if over.any():
+            ended = rows[over]
+            texts = np.array([self._transcript(row) for row in ended.tolist()], object)
+            more = {"is_success": outcome.success[over], "transcript": texts}
+            info |= self._scatter(ended, more)
+        return info
+
+    def _transcript(self, row: int) -> str:
+        return render_transcript(self.dialogues.transcript(row))
+
+    def _scatter(self, rows: np.ndarray, values: dict[str, np.ndarray | None]) -> Info:
+        """Values of some rows in Gymnasium's form: an array over all rows, and `_name` masks."""
+        mask = np.zeros(self.num_envs, bool)
+        mask[rows] = True
+        info: Info = {}
+        for name, value in values.items():
+            if value is not None:
+                info[name] = np.zeros(self.num_envs, value.dtype)
+                info[name][rows] = value
+            info[f"_{name}"] = mask
+        return info
+
+    def _autoreset(self, over: np.ndarray, info: Info) -> tuple[Any, Info]:
+        """The observation after a step; rows that are over begin anew now or at the next step."""
+        if not self._same_step:
+            self._over = over
+            return self._observe(), self._more_info(info)
+        if not over.any():
+            return self._observe(), self._more_info(info)
+        rows = np.flatnonzero(over)
+        final = np.full(self.num_envs, None, object)
+        for row in rows.tolist():
+            final[row] = self._observe_row(row)
+        self._begin(rows, {})
+        info, final_info = _split(info, over)
+        info |= {"final_obs": final, "_final_obs": over}
+        info |= {"final_info": final_info, "_final_info": over}
+        return self._observe(), self._more_info(info)
+
+    def _begin_late(self) -> np.ndarray:
+        """Begin the rows that ended with the last step; the rows that can act now."""
+        if not self._over.any():
+            return self._all
+        rows = np.flatnonzero(self._over)
+        self._begin(rows, {})
+        return np.flatnonzero(~self._over)
+
+    def _more_info(self, info: Info) -> Info:
+        return info
+
+    @abstractmethod
+    def _clear(self, rows: np.ndarray) -> None:
+        """Forget what the rows have seen."""
+
+    @abstractmethod
+    def _hear(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
+        """Append what was heard; (k,) whether it fits."""
+
+    @abstractmethod
+    def _open(self, rows: np.ndarray) -> np.ndarray:
+        """Begin the learner's utterance in the rows; (k,) whether one fits."""
+
+    @abstractmethod
+    def _observe(self) -> Any:
+        """The observation of all rows, a copy."""
+
+    @abstractmethod
+    def _observe_row(self, row: int) -> Any:
+        """The observation of one row, a copy."""
+
+
+def _split(info: Info, over: np.ndarray) -> tuple[Info, Info]:
+    """The info of the rows that go on, and that of the rows that are over."""
+    going, final = dict(info), dict(info)
+    for name, value in info.items():
+        if name == "reward_components":
+            going[name], final[name] = _split(value, over)
+        elif name.startswith("_"):
+            going[name], final[name] = value & ~over, value & over
+    for name in ("is_success", "transcript"):
+        going.pop(name, None)
+        going.pop(f"_{name}", None)
+    return going, final
