@@ -24,8 +24,12 @@ class Backbone(Protocol):
         """Token embeddings (V, d), which a tied policy head shares."""
         ...
 
-    def __call__(self, tokens: Tensor) -> Tensor:
-        """Hidden states (B, T, d) of whole sequences of token ids (B, T), T <= window."""
+    def __call__(self, tokens: Tensor, at: Tensor | None = None) -> Tensor:
+        """Hidden states of whole sequences of token ids (B, T), T <= window.
+
+        All of them, (B, T, d); or only those at the places `at` (N,) of the flattened (B * T),
+        as (N, d), which spares the last layer the rest.
+        """
         ...
 
     def new_cache(self, rows: int) -> KVCache:

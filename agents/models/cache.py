@@ -17,7 +17,7 @@ class Slots:
     targets: Tensor  # (b, k) place it is written to: its position, or the scratch slot
     index: Tensor  # (b, 1) cache row of each batch row
     span: int  # longest sequence after the extension: keys are read up to here
-    visible: Tensor  # (b, 1, k, span) bool, which keys each new token attends to
+    bias: Tensor  # (b, 1, k, span), 0 where a new token sees a key and -inf where not
 
 
 class KVCache:
@@ -71,9 +71,11 @@ class KVCache:
         positions = lengths[:, None] + step  # (b, k)
         targets = positions.masked_fill(step >= counts[:, None], self.window)
         index = torch.arange(self.rows, device=lengths.device) if rows is None else rows
-        seen = torch.arange(span, device=lengths.device) <= positions[..., None]  # (b, k, span)
+        hidden = torch.arange(span, device=lengths.device) > positions[..., None]  # (b, k, span)
+        bias = torch.zeros(hidden.shape, dtype=self.keys.dtype, device=hidden.device)
+        bias.masked_fill_(hidden, -torch.inf)
         positions = positions.clamp(max=self.window - 1)
-        return Slots(rows, positions, targets, index[:, None], span, seen[:, None])
+        return Slots(rows, positions, targets, index[:, None], span, bias[:, None])
 
     def append(self, layer: int, k: Tensor, v: Tensor, slots: Slots) -> tuple[Tensor, Tensor]:
         """Write new keys and values (b, k, nh, hs); return all visible ones (b, nh, span, hs)."""

@@ -91,26 +91,16 @@ def last_hidden(
         groups = group_prefixes(tokens.cpu().numpy(), ends)
     else:
         groups = PrefixGroups(np.arange(len(ends)), np.arange(len(ends)))
-    states, starts = _read(backbone, tokens, groups.maximal, ends, ratio, smallest)
-    at = torch.from_numpy(starts[groups.owner] + ends - 1).to(tokens.device)
-    return states.index_select(0, at)
-
-
-def _read(
-    backbone: Backbone,
-    tokens: Tensor,
-    rows: np.ndarray,
-    ends: np.ndarray,
-    ratio: float,
-    smallest: int,
-) -> tuple[Tensor, np.ndarray]:
-    """All hidden states of `rows`, flat (sum of padded lengths, d), and where each row starts."""
-    starts = np.empty(len(rows), dtype=np.int64)
-    states, total = [], 0
-    for bucket in buckets(ends[rows], ratio, smallest):
-        longest = int(ends[rows[bucket[0]]])
-        chosen = torch.from_numpy(rows[bucket]).to(tokens.device)
-        states.append(backbone(tokens[chosen, :longest]).flatten(0, 1))
-        starts[bucket] = total + longest * np.arange(len(bucket))
-        total += longest * len(bucket)
-    return torch.cat(states), starts
+    states, places = [], []
+    for bucket in buckets(ends[groups.maximal], ratio, smallest):
+        rows = groups.maximal[bucket]
+        longest = int(ends[rows[0]])
+        where = np.full(len(groups.maximal), -1)
+        where[bucket] = longest * np.arange(len(bucket))
+        served = np.flatnonzero(where[groups.owner] >= 0)  # rows of the batch read here
+        at = where[groups.owner[served]] + ends[served] - 1
+        chosen = tokens[torch.from_numpy(rows).to(tokens.device), :longest]
+        states.append(backbone(chosen, torch.from_numpy(at).to(tokens.device)))
+        places.append(served)
+    back = np.argsort(np.concatenate(places))
+    return torch.cat(states)[torch.from_numpy(back).to(tokens.device)]
