@@ -73,7 +73,10 @@ def entries() -> Mapping[str, Entry]:
 
 def _read_entries() -> Iterator[Entry]:
     for name, values in read_registry()["environments"].items():
-        row = Row(name, **{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+        columns: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in values.items()
+        }
+        row = Row(name, **columns)
         for view in row.views:
             yield Entry(row.id(view), row, view)
 

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -18,16 +18,20 @@ from dialgym.language.tokenizers import END, FIRST_TEXT, Tokenizer
 class Constraint(Protocol):
     """A deterministic automaton over characters: what an utterance may be.
 
-    Constraints are hashable and compared by value, so that their token forms can be cached.
+    States are any hashable values. Constraints themselves are hashable and compared by value, so
+    that their token forms can be cached.
     """
 
-    start: Hashable
+    @property
+    def start(self) -> Any:
+        """The state before the first character."""
+        ...
 
-    def advance(self, state: Hashable, char: str) -> Hashable | None:
+    def advance(self, state: Any, char: str) -> Any | None:
         """The state after `char`, or None where the character is not allowed."""
         ...
 
-    def accepts(self, state: Hashable) -> bool:
+    def accepts(self, state: Any) -> bool:
         """Whether the utterance may end here."""
         ...
 
@@ -36,12 +40,12 @@ class Constraint(Protocol):
 class AnyText:
     """Any text at all: only special tokens are ruled out."""
 
-    start: Hashable = 0
+    start: int = 0
 
-    def advance(self, state: Hashable, char: str) -> Hashable | None:
+    def advance(self, state: int, char: str) -> int | None:
         return state
 
-    def accepts(self, state: Hashable) -> bool:
+    def accepts(self, state: int) -> bool:
         return True
 
 
@@ -111,15 +115,20 @@ class TokenAutomaton:
         return state
 
 
-@lru_cache(maxsize=64)
 def compile_constraint(constraint: Constraint, tokenizer: Tokenizer) -> TokenAutomaton:
     """The automaton of `constraint` over the tokens of `tokenizer`.
 
     Each token is spelled out and walked through the constraint from each reachable state, so
-    multi-character tokens are allowed exactly where all of their characters are.
+    multi-character tokens are allowed exactly where all of their characters are. Automata are
+    remembered and shared; nobody may write into them.
     """
+    return _compiled(cast(Hashable, constraint), cast(Hashable, tokenizer))
+
+
+@lru_cache(maxsize=64)
+def _compiled(constraint: Any, tokenizer: Any) -> TokenAutomaton:
     pieces = {first: _pieces(tokenizer, first) for first in (True, False)}
-    number: dict[tuple[Hashable, bool], int] = {(constraint.start, True): 0}
+    number: dict[tuple[Any, bool], int] = {(constraint.start, True): 0}
     rows: list[dict[int, int]] = []
     for state, first in _discovered(number):
         row: dict[int, int] = {}
@@ -138,7 +147,7 @@ def _pieces(tokenizer: Tokenizer, first: bool) -> list[tuple[int, str]]:
     return [(token, text) for token, text in texts if text]
 
 
-def _discovered(number: dict[tuple[Hashable, bool], int]) -> Iterator[tuple[Hashable, bool]]:
+def _discovered(number: dict[tuple[Any, bool], int]) -> Iterator[tuple[Any, bool]]:
     """The states in the order of their numbers, those found on the way included."""
     seen = 0
     while seen < len(number):
@@ -147,8 +156,8 @@ def _discovered(number: dict[tuple[Hashable, bool], int]) -> Iterator[tuple[Hash
         yield from fresh
 
 
-def _spell(constraint: Constraint, state: Hashable, text: str) -> Hashable | None:
-    current: Hashable | None = state
+def _spell(constraint: Constraint, state: Any, text: str) -> Any | None:
+    current = state
     for char in text:
         current = constraint.advance(current, char)
         if current is None:

@@ -26,9 +26,12 @@ Ids = np.ndarray
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """What every tokenizer offers. `tokens[i]` is the printable form of token `i`."""
+    """What every tokenizer offers."""
 
-    tokens: Sequence[str]
+    @property
+    def tokens(self) -> Sequence[str]:
+        """The printable form of each token."""
+        ...
 
     @property
     def vocab_size(self) -> int:
@@ -62,13 +65,11 @@ class _Loops:
     Tokenizers with the same tokens are equal, so that what is compiled for one serves the other.
     """
 
-    tokens: Sequence[str]
-
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.tokens == other.tokens  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
-        return hash((type(self), self.tokens))
+        return hash((type(self), self.tokens))  # type: ignore[attr-defined]
 
     def encode(self, text: str) -> list[int]:
         raise NotImplementedError
@@ -189,7 +190,7 @@ class HFTokenizer(_Loops):
         return FIRST_TEXT + self._size
 
     @cached_property
-    def tokens(self) -> tuple[str, ...]:  # type: ignore[override]
+    def tokens(self) -> tuple[str, ...]:
         return (*SPECIALS, *self._hf.convert_ids_to_tokens(range(self._size)))
 
     def encode(self, text: str) -> list[int]:

@@ -38,6 +38,14 @@ class Facts:
     hidden: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     may_end: tuple[str, ...] = (SYSTEM,)
 
+    def limit(self, speaker: str) -> int:
+        """Most tokens of one utterance, and most characters that are looked at.
+
+        One more than the longest meaningful utterance, which leaves room for ``<end>`` and lets
+        an utterance that runs on be told from a whole one.
+        """
+        return self.longest[speaker] + 1
+
 
 class State(Protocol):
     """One dialogue: small, picklable, and copied without sharing anything that changes."""

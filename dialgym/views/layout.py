@@ -29,7 +29,7 @@ class TokenLayout:
         Raises:
             ValueError: the window cannot hold even one exchange.
         """
-        cost = {speaker: 1 + utterance_limit(task.facts, speaker) for speaker in task.parties}
+        cost = {speaker: 1 + task.facts.limit(speaker) for speaker in task.parties}
         least = sum(cost.values())
         if window is None:
             window = max(least, sum(cost[s] * n for s, n in task.facts.heard[party].items()))
@@ -47,7 +47,7 @@ class TokenLayout:
 
     def limit(self, speaker: str) -> int:
         """Most tokens of one utterance, ``<end>`` included."""
-        return utterance_limit(self.task.facts, speaker)
+        return self.task.facts.limit(speaker)
 
     def encode(self, utterance: Utterance) -> list[int]:
         """The tokens of an utterance, its tag first."""
@@ -63,18 +63,9 @@ class TokenLayout:
         return TokenBox(self.tokenizer, self.window, self.tag, constraint)
 
 
-def utterance_limit(facts: Facts, speaker: str) -> int:
-    """Most tokens of one utterance, and most characters that are looked at.
-
-    One more than the longest meaningful utterance, which leaves room for ``<end>`` and lets an
-    utterance that runs on be told from a whole one.
-    """
-    return facts.longest[speaker] + 1
-
-
 def clean(text: str, facts: Facts, speaker: str) -> str:
     """A text as the rules and all transcripts get it: cut to the limit, foreign characters out."""
-    text = text[: utterance_limit(facts, speaker)]
+    text = text[: facts.limit(speaker)]
     if set(facts.charset).issuperset(text):
         return text
     return "".join([char if char in facts.charset else UNKNOWN for char in text])

@@ -140,13 +140,12 @@ def rows_of(info: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
         if name.startswith("_"):
             continue
         mask = info.get(f"_{name}")
+        chosen = np.arange(num_envs) if mask is None else np.flatnonzero(mask)
         if isinstance(values, dict):
             parts = rows_of(values, num_envs)
-            chosen = range(num_envs) if mask is None else np.flatnonzero(mask).tolist()
-            for row in chosen:
+            for row in chosen.tolist():
                 rows[row][name] = parts[row]
-        elif mask is not None:
-            chosen = np.flatnonzero(mask)
+        else:
             for row, value in zip(chosen.tolist(), values[chosen].tolist()):
                 rows[row][name] = value if values.ndim == 1 else values[row]
     return rows
@@ -167,7 +166,7 @@ def make_sb3_pool(id: str, n_envs: int, vec_env: str = "subproc", **kwargs: Any)
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
-    kinds = {"subproc": SubprocVecEnv, "dummy": DummyVecEnv}
+    kinds: dict[str, Any] = {"subproc": SubprocVecEnv, "dummy": DummyVecEnv}
     if vec_env not in kinds:
         raise unknown("vec_env", vec_env, kinds, "make_sb3_pool")
     if vec_env == "subproc" and "forkserver" in multiprocessing.get_all_start_methods():

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import suppress
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,8 @@ def main() -> None:
     address, key = (sys.stdin.readline().strip() for _ in range(2))
     where = json.loads(address)
     pipe = Client(tuple(where) if isinstance(where, list) else where, authkey=bytes.fromhex(key))
-    try:
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
         _serve(pipe)
-    except (EOFError, BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
-        pass
 
 
 def _serve(pipe: Connection) -> None:

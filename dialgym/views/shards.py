@@ -13,6 +13,7 @@ import tempfile
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
 from multiprocessing.connection import Connection, Listener
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ class ShardedTokenVectorEnv(gym.vector.VectorEnv):
             )
         from dialgym.registry import make_batched_view
 
-        template = make_batched_view(num_envs=1, **make)  # spaces, and all errors of arguments
+        template: Any = make_batched_view(num_envs=1, **make)  # spaces, and errors of arguments
         self.num_envs = num_envs
         self.metadata = template.metadata
         self.single_observation_space = template.single_observation_space
@@ -253,7 +254,7 @@ def _shut_down(workers: list[_Worker], arrays: SharedArrays) -> None:
 
 def _slices(num_envs: int, workers: int) -> list[slice]:
     edges = [round(i * num_envs / workers) for i in range(workers + 1)]
-    return [slice(start, stop) for start, stop in zip(edges, edges[1:])]
+    return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
 def join_infos(infos: list[Info], slices: list[slice], num_envs: int) -> Info:

@@ -1,6 +1,6 @@
 """What the single token env and the single utterance env have in common."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -15,7 +15,7 @@ from dialgym.views.render import RENDER_MODES, render
 class DialogueEnv(gym.Env):
     """One dialogue; a subclass says what an action and an observation are."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 4}
+    metadata = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # noqa: RUF012
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The observation space of the token views."""
+"""The spaces of the views."""
 
 from functools import cached_property
 from typing import Any
@@ -7,6 +7,8 @@ import gymnasium as gym
 import numpy as np
 
 from dialgym.language import Constraint, TokenAutomaton, Tokenizer, compile_constraint
+from dialgym.language.utterances import UNKNOWN
+from dialgym.tasks import Task
 
 
 class TokenBox(gym.spaces.Box):
@@ -40,8 +42,25 @@ class TokenBox(gym.spaces.Box):
     @cached_property
     def automaton(self) -> TokenAutomaton | None:
         """The constraint over tokens, compiled on first use."""
-        return self.constraint and compile_constraint(self.constraint, self.tokenizer)
+        if self.constraint is None:
+            return None
+        return compile_constraint(self.constraint, self.tokenizer)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the compiled automaton, which is quickly made again."""
         return {key: value for key, value in self.__dict__.items() if key != "automaton"}
+
+
+def utterance_spaces(task: Task, party: str) -> tuple[gym.spaces.Text, gym.spaces.Text]:
+    """Observation and action space: what `party` sees of a dialogue, and what it can say."""
+    chars = task.facts.charset + UNKNOWN
+    frame = "".join(task.parties) + ": \n"
+    longest = sum(
+        count * (len(f"{speaker}: \n") + task.facts.limit(speaker))
+        for speaker, count in task.facts.heard[party].items()
+    )
+    seen = gym.spaces.Text(longest, min_length=0, charset=frozenset(chars + frame))
+    said = gym.spaces.Text(
+        task.facts.limit(party), min_length=0, charset=frozenset(task.facts.charset)
+    )
+    return seen, said

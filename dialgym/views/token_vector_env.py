@@ -46,7 +46,8 @@ class TokenVectorEnv(DialogueVectorEnv):
         self.tokenizer = make_tokenizer(tokenizer, task.facts.charset, task.words())
         self.layout = TokenLayout.of(task, self.tokenizer, learner, window)
         self._vocab_size = self.tokenizer.vocab_size
-        self._batch_spaces(self.layout.space(), gym.spaces.Discrete(self._vocab_size))
+        self._space = self.layout.space()
+        self._batch_spaces(self._space, gym.spaces.Discrete(self._vocab_size))
         self._rows = TokenRows(self.layout, num_envs, overflow == "slide")
         self._mask_in_info = action_masks
         self._walker: _Walker | None = None
@@ -118,8 +119,7 @@ class TokenVectorEnv(DialogueVectorEnv):
         """(N, V) bool: the tokens that each row's constraint allows next."""
         self._require_reset()
         if self._walker is None:
-            static = self.single_observation_space.automaton
-            self._walker = _Walker(self._rows, self._compile, static)
+            self._walker = _Walker(self._rows, self._compile, self._space.automaton)
         return self._walker.masks(self._all)
 
     def _compile(self, row: int) -> TokenAutomaton:

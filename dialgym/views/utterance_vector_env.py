@@ -7,8 +7,8 @@ from gymnasium.vector import AutoresetMode
 
 from dialgym.simulators import Speaker
 from dialgym.tasks import BatchOutcome, Task
-from dialgym.views.layout import clean, utterance_limit
-from dialgym.views.utterance_env import utterance_spaces
+from dialgym.views.layout import clean
+from dialgym.views.spaces import utterance_spaces
 from dialgym.views.vector_base import DialogueVectorEnv, Info
 
 
@@ -31,7 +31,7 @@ class UtteranceVectorEnv(DialogueVectorEnv):
     ) -> None:
         super().__init__(task, num_envs, learner, simulator, autoreset_mode)
         self._batch_spaces(*utterance_spaces(task, learner))
-        self._dtype = f"<U{utterance_limit(task.facts, learner)}"
+        self._dtype = f"<U{task.facts.limit(learner)}"
         self._texts = [""] * num_envs
 
     def step(

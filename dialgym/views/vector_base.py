@@ -6,7 +6,7 @@ env seeded with s + i, over any number of autoresets.
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -27,7 +27,7 @@ MODES = {mode.value: mode for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.SA
 class DialogueVectorEnv(gym.vector.VectorEnv):
     """Many dialogues in one process; a subclass says what actions and observations are."""
 
-    metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # type: ignore[misc]
+    metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class DialogueVectorEnv(gym.vector.VectorEnv):
                 f"seed of {self.task.name}: expected one whole number or {n} of them; "
                 f"got {len(seeds)}."
             )
-        old = self._rngs or [None] * n
+        old: Sequence[np.random.Generator | None] = self._rngs or [None] * n
         self._rngs = [
             rng if s is None and rng is not None else np_random(s)[0] for s, rng in zip(seeds, old)
         ]

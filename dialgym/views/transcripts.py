@@ -1,0 +1,155 @@
+"""What one party sees of one dialogue, as it grows: in tokens, or as text."""
+
+from collections.abc import Iterable
+from operator import index
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from dialgym.language import Constraint, TokenAutomaton, compile_constraint, render_transcript
+from dialgym.language.tokenizers import END, PAD, UNK
+from dialgym.language.utterances import Utterance
+from dialgym.tasks import Task
+from dialgym.views.layout import TokenLayout, clean, oldest_to_drop
+from dialgym.views.spaces import utterance_spaces
+
+
+class TokenTranscript:
+    """A party's transcript as token ids (L,) int32, with the utterance that it is saying.
+
+    Args:
+        layout: how the party's transcript is written.
+        slide: whether whole oldest utterances leave when there is no more room.
+    """
+
+    def __init__(self, layout: TokenLayout, slide: bool) -> None:
+        self.layout, self.slide = layout, slide
+        self.observation_space = layout.space()
+        self.action_space = gym.spaces.Discrete(layout.tokenizer.vocab_size)
+        self.tokens = np.full(layout.window, PAD, np.int32)
+        self.length = self._start = 0
+        self._vocab_size = layout.tokenizer.vocab_size
+        self._limit = layout.limit(layout.party)
+        self._automaton: TokenAutomaton | None = None
+        self._node = self._walked = 0
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.tokens[:] = PAD
+        self.length = self._start = 0
+
+    def observe(self) -> np.ndarray:
+        """(L,) int32, a copy."""
+        return self.tokens.copy()
+
+    def hear(self, utterances: Iterable[Utterance]) -> bool:
+        """Append utterances; whether all of them fit."""
+        fits = [self._append(self.layout.encode(utterance)) for utterance in utterances]
+        return all(fits)
+
+    def open(self) -> bool:
+        """Begin the party's own utterance by its tag; whether a whole one fits."""
+        if not self._make_room(1 + self._limit):
+            return False
+        self._append([self.layout.tag])
+        self._start = self.length
+        self._automaton = None
+        return True
+
+    def say(self, action: Any) -> str | None:
+        """Append the token that the party says; the text of its utterance once that has ended.
+
+        Raises:
+            ValueError: the action is not a whole number from 0 to V-1.
+        """
+        token = self._checked(action)
+        self.tokens[self.length] = token or UNK
+        self.length += 1
+        if token != END and self.length - self._start < self._limit:
+            return None
+        ids = self.tokens[self._start : self.length - (token == END)].tolist()
+        return clean(self.layout.tokenizer.decode(ids), self.layout.task.facts, self.layout.party)
+
+    def masks(self, constraint: Constraint) -> np.ndarray:
+        """(V,) bool: what may be said next. `constraint` counts from the utterance's beginning."""
+        if self._automaton is None:
+            self._automaton = compile_constraint(constraint, self.layout.tokenizer)
+            self._node, self._walked = 0, self._start
+        fresh = self.tokens[self._walked : self.length].tolist()
+        self._node, self._walked = self._automaton.walk(fresh, self._node), self.length
+        return self._automaton.allowed[self._node].copy()
+
+    def no_masks(self) -> np.ndarray:
+        """(V,) bool, all True: there is no utterance under way."""
+        return np.ones(self._vocab_size, bool)
+
+    def _checked(self, action: Any) -> int:
+        try:
+            token = index(action)
+        except TypeError:
+            token = -1
+        if 0 <= token < self._vocab_size:
+            return token
+        raise ValueError(
+            f"action of {self.layout.task.name}: expected a token id, a whole number from 0 to "
+            f"{self._vocab_size - 1}; got {action!r}. Choose from action_space."
+        )
+
+    def _append(self, ids: list[int]) -> bool:
+        fits = self._make_room(len(ids))
+        kept = ids[: len(self.tokens) - self.length]
+        self.tokens[self.length : self.length + len(kept)] = kept
+        self.length += len(kept)
+        return fits
+
+    def _make_room(self, needed: int) -> bool:
+        excess = self.length + needed - len(self.tokens)
+        if excess <= 0 or not self.slide:
+            return excess <= 0
+        cut = oldest_to_drop(self.tokens[: self.length], excess)
+        self.tokens[: self.length - cut] = self.tokens[cut : self.length].copy()
+        self.tokens[self.length - cut : self.length] = PAD
+        self.length -= cut
+        return True
+
+
+class TextTranscript:
+    """A party's transcript as text, a line an utterance."""
+
+    def __init__(self, task: Task, party: str) -> None:
+        self.task, self.party = task, party
+        self.observation_space, self.action_space = utterance_spaces(task, party)
+        self.text = ""
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.text = ""
+
+    def observe(self) -> str:
+        """All lines so far."""
+        return self.text
+
+    def hear(self, utterances: Iterable[Utterance]) -> bool:
+        """Append utterances; all of them fit."""
+        self.text += render_transcript(utterances)
+        return True
+
+    def open(self) -> bool:
+        """There is always room for one more utterance."""
+        return True
+
+    def say(self, action: Any) -> str:
+        """Append what the party says, as the rules get it.
+
+        Raises:
+            ValueError: the action is not a string.
+        """
+        if not isinstance(action, str):
+            raise ValueError(
+                f"action of {self.task.name}: expected a string; got {action!r}. "
+                "For token ids use the token env."
+            )
+        text = clean(action, self.task.facts, self.party)
+        self.text += f"{self.party}: {text}\n"
+        return text
