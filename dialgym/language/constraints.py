@@ -27,6 +27,10 @@ class Constraint(Protocol):
         """The state before the first character."""
         ...
 
+    def choices(self, state: Any) -> Iterable[str] | None:
+        """The characters that may be allowed next, or None for any."""
+        ...
+
     def advance(self, state: Any, char: str) -> Any | None:
         """The state after `char`, or None where the character is not allowed."""
         ...
@@ -42,6 +46,9 @@ class AnyText:
 
     start: int = 0
 
+    def choices(self, state: int) -> None:
+        return None
+
     def advance(self, state: int, char: str) -> int | None:
         return state
 
@@ -56,6 +63,9 @@ class Letters:
     alphabet: str
     length: int
     start: int = 0
+
+    def choices(self, state: int) -> str:
+        return self.alphabet
 
     def advance(self, state: int, char: str) -> int | None:
         return state + 1 if state < self.length and char in self.alphabet else None
@@ -82,6 +92,14 @@ class Lexicon:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def choices(self, state: tuple[int, int, int]) -> Iterator[str]:
+        lo, hi, depth = state
+        lo += len(self.words[lo]) == depth
+        while lo < hi:
+            char = self.words[lo][depth]
+            yield char
+            lo = bisect_left(self.words, self.words[lo][:depth] + chr(ord(char) + 1), lo, hi)
 
     def advance(self, state: tuple[int, int, int], char: str) -> tuple[int, int, int] | None:
         lo, hi, depth = state
@@ -132,7 +150,7 @@ def _compiled(constraint: Any, tokenizer: Any) -> TokenAutomaton:
     rows: list[dict[int, int]] = []
     for state, first in _discovered(number):
         row: dict[int, int] = {}
-        for token, text in pieces[first]:
+        for token, text in _possible(pieces[first], constraint.choices(state)):
             after = _spell(constraint, state, text)
             if after is not None:
                 row[token] = number.setdefault((after, False), len(number))
@@ -142,9 +160,22 @@ def _compiled(constraint: Any, tokenizer: Any) -> TokenAutomaton:
     return _tables(rows, tokenizer.vocab_size)
 
 
-def _pieces(tokenizer: Tokenizer, first: bool) -> list[tuple[int, str]]:
-    texts = ((i, tokenizer.piece(i, first)) for i in range(FIRST_TEXT, tokenizer.vocab_size))
-    return [(token, text) for token, text in texts if text]
+Pieces = dict[str, list[tuple[int, str]]]
+"""Tokens and the text they add, by its first character."""
+
+
+def _pieces(tokenizer: Tokenizer, first: bool) -> Pieces:
+    pieces: Pieces = {}
+    for token in range(FIRST_TEXT, tokenizer.vocab_size):
+        text = tokenizer.piece(token, first)
+        if text:
+            pieces.setdefault(text[0], []).append((token, text))
+    return pieces
+
+
+def _possible(pieces: Pieces, choices: Iterable[str] | None) -> Iterator[tuple[int, str]]:
+    for char in pieces if choices is None else choices:
+        yield from pieces.get(char, ())
 
 
 def _discovered(number: dict[tuple[Any, bool], int]) -> Iterator[tuple[Any, bool]]:

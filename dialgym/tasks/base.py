@@ -84,7 +84,7 @@ class BatchOutcome(NamedTuple):
     terminated: np.ndarray  # (k,) bool
     truncated: np.ndarray  # (k,) bool
     success: np.ndarray  # (k,) bool, False while open
-    components: Mapping[str, np.ndarray]  # each (k,) float64
+    components: Mapping[str, np.ndarray]  # each (k,) float64, NaN where a row has none of it
     heard_texts: np.ndarray  # (m,) <U
     heard_parties: np.ndarray  # (m,) int64, into Task.parties
     heard_rows: np.ndarray  # (m,) int64, into the k rows

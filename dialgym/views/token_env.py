@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import one_of
-from dialgym.language import make_tokenizer
+from dialgym.language import Constraint, make_tokenizer
 from dialgym.simulators import Speaker
 from dialgym.tasks import Task
 from dialgym.views.layout import TokenLayout
@@ -93,7 +93,10 @@ class TokenEnv(DialogueEnv):
         """(V,) bool: the tokens that the task's constraint allows next."""
         if self._closed_because:
             return self._tokens.no_masks()
-        return self._tokens.masks(self.task.constraint(self.dialogue.state, self.learner))
+        return self._tokens.masks(self._constraint)
+
+    def _constraint(self) -> Constraint:
+        return self.task.constraint(self.dialogue.state, self.learner)
 
     def _with_mask(self, info: dict[str, Any]) -> dict[str, Any]:
         if self._mask_in_info:

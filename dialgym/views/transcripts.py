@@ -1,6 +1,6 @@
 """What one party sees of one dialogue, as it grows: in tokens, or as text."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import index
 from typing import Any
 
@@ -71,10 +71,10 @@ class TokenTranscript:
         ids = self.tokens[self._start : self.length - (token == END)].tolist()
         return clean(self.layout.tokenizer.decode(ids), self.layout.task.facts, self.layout.party)
 
-    def masks(self, constraint: Constraint) -> np.ndarray:
-        """(V,) bool: what may be said next. `constraint` counts from the utterance's beginning."""
+    def masks(self, constraint: Callable[[], Constraint]) -> np.ndarray:
+        """(V,) bool: what may be said next; `constraint` is asked for once an utterance."""
         if self._automaton is None:
-            self._automaton = compile_constraint(constraint, self.layout.tokenizer)
+            self._automaton = compile_constraint(constraint(), self.layout.tokenizer)
             self._node, self._walked = 0, self._start
         fresh = self.tokens[self._walked : self.length].tolist()
         self._node, self._walked = self._automaton.walk(fresh, self._node), self.length

@@ -64,8 +64,8 @@ class TwoPartyEnv(AECEnv):
         self.possible_agents = list(task.parties)
         self.agents: list[str] = []
         self._transcripts = transcripts
-        self._rng: np.random.Generator | None = None
-        self._dialogue: Any = None
+        self.rng: np.random.Generator | None = None
+        self.dialogue_state: Any = None
         self.observation_spaces = {a: t.observation_space for a, t in transcripts.items()}
         self.action_spaces = {a: t.action_space for a, t in transcripts.items()}
 
@@ -79,9 +79,9 @@ class TwoPartyEnv(AECEnv):
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begin a dialogue; `options` fixes hidden parts of it (see the task)."""
-        if seed is not None or self._rng is None:
-            self._rng = np_random(seed)[0]
-        self._dialogue = self.task.initial(self._rng, options)
+        if seed is not None or self.rng is None:
+            self.rng = np_random(seed)[0]
+        self.dialogue_state = self.task.initial(self.rng, self._known(options))
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
@@ -95,6 +95,19 @@ class TwoPartyEnv(AECEnv):
         self._tell_all()
         self._give_floor()
 
+    def _known(self, options: dict[str, Any] | None) -> dict[str, Any]:
+        """The options without those that the task does not know.
+
+        PettingZoo's conventions have an env ignore foreign options; a warning names them.
+        """
+        foreign = sorted(set(options or {}) - set(self.task.options))
+        if foreign:
+            gym.logger.warn(
+                f"reset of {self.task.name}: ignored unknown options {foreign}. "
+                f"Known: {', '.join(self.task.options) or 'none'}."
+            )
+        return {k: v for k, v in (options or {}).items() if k not in foreign}
+
     def observe(self, agent: str) -> Any:
         """What the party has seen so far."""
         return self._transcripts[agent].observe()
@@ -107,7 +120,7 @@ class TwoPartyEnv(AECEnv):
             ValueError: the action is not one of its space.
         """
         if not self.agents:
-            when = "after the end of the episode" if self._rng else "before the first reset()"
+            when = "after the end of the episode" if self.rng else "before the first reset()"
             raise ResetNeeded(f"{self.task.name}: step() was called {when}. Call reset() first.")
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
@@ -125,8 +138,8 @@ class TwoPartyEnv(AECEnv):
             self.render()
 
     def _speak(self, agent: str, text: str) -> None:
-        assert self._rng is not None
-        outcome = self.task.speak(self._dialogue, text, self._rng)
+        assert self.rng is not None
+        outcome = self.task.speak(self.dialogue_state, text, self.rng)
         self._turns[agent] += 1
         self._seen[agent] += 1  # its own words are no news to it
         fits = self._tell_all()
@@ -141,13 +154,13 @@ class TwoPartyEnv(AECEnv):
         """Let each party hear what is new to it; whether all of it fits."""
         fits = True
         for party, transcript in self._transcripts.items():
-            lines = self.task.transcript(self._dialogue, party)
+            lines = self.task.transcript(self.dialogue_state, party)
             fits &= transcript.hear(lines[self._seen[party] :])
             self._seen[party] = len(lines)
         return fits
 
     def _give_floor(self) -> bool:
-        self.agent_selection = self.task.speaker(self._dialogue)
+        self.agent_selection = self.task.speaker(self.dialogue_state)
         fits: bool = self._transcripts[self.agent_selection].open()
         return fits
 
@@ -165,10 +178,10 @@ class TwoPartyEnv(AECEnv):
 
     def render(self) -> str | np.ndarray | None:
         """The dialogue so far, as the party that holds the floor sees it."""
-        if self.render_mode is None or self._dialogue is None:
+        if self.render_mode is None or self.dialogue_state is None:
             gym.logger.warn(f"{self.task.name}: render() needs a render_mode and a reset().")
             return None
-        return render(self.render_mode, self.task, self._dialogue, self.agent_selection)
+        return render(self.render_mode, self.task, self.dialogue_state, self.agent_selection)
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -211,7 +224,10 @@ class TokenTwoPartyEnv(TwoPartyEnv):
         party = self.agent_selection
         if not self.agents or self.terminations[party] or self.truncations[party]:
             return self._transcripts[party].no_masks()
-        return self._transcripts[party].masks(self.task.constraint(self._dialogue, party))
+        mask: np.ndarray = self._transcripts[party].masks(
+            lambda: self.task.constraint(self.dialogue_state, party)
+        )
+        return mask
 
     def _add_masks(self) -> None:
         if self._mask_in_info:

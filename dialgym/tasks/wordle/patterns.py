@@ -22,6 +22,11 @@ REPLIES = np.array([" ".join("byg"[d] for d in row) for row in _DIGITS])
 """(243,) `<U9`: what the host says for each pattern."""
 
 
+def digits(pattern: int) -> np.ndarray:
+    """The colours (5,) of a pattern: 0 black, 1 yellow, 2 green."""
+    return _DIGITS[pattern]
+
+
 def letters(words: Sequence[str] | np.ndarray) -> np.ndarray:
     """The letters of (k,) five-letter words, (k, 5) uint8 from a = 0."""
     points = np.asarray(words, f"<U{LENGTH}").view(np.uint32).reshape(-1, LENGTH)

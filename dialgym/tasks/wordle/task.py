@@ -1,5 +1,6 @@
 """The rules of Wordle."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -143,7 +144,9 @@ class Wordle(Task):
 
     def _answer(self, state: WordleState, guess: str) -> int:
         row = self._row(guess)
-        if row is None or (self.hard_mode and not self.keeps_hints(state, guess)):
+        if row is None:
+            return INVALID
+        if self.hard_mode and not self.keeps_hints(state, patterns.letters([guess])).all():
             return INVALID
         if self.host == "adversarial":
             counts = np.bincount(row[self.candidates(state)], minlength=patterns.PATTERNS)
@@ -193,18 +196,19 @@ class Wordle(Task):
         state.consistent, state.filtered = left, len(state.guesses)
         return left
 
-    def keeps_hints(self, state: WordleState, guess: str) -> bool:
-        """Hard mode: every green letter stays, every yellow one is used again."""
-        for earlier, pattern in zip(state.guesses, state.patterns):
+    def keeps_hints(self, state: WordleState, words: np.ndarray) -> np.ndarray:
+        """Hard mode, for words as letters (k, 5): (k,) bool, whether every green letter stays and
+        every yellow one is used again."""
+        keeps = np.ones(len(words), bool)
+        for guess, pattern in zip(state.guesses, state.patterns):
             if pattern == INVALID:
                 continue
-            colours = str(REPLIES[pattern])[::2]
-            if any(c == "g" and guess[i] != earlier[i] for i, c in enumerate(colours)):
-                return False
-            shown = [letter for letter, c in zip(earlier, colours) if c != "b"]
-            if any(guess.count(letter) < shown.count(letter) for letter in shown):
-                return False
-        return True
+            colours = patterns.digits(pattern)
+            said = patterns.letters([guess])[0]
+            keeps &= (words == said)[:, colours == 2].all(1)
+            for letter, count in Counter(said[colours > 0].tolist()).items():
+                keeps &= (words == letter).sum(1) >= count
+        return keeps
 
     def static_constraint(self, party: str) -> Constraint | None:
         if party == USER:
@@ -215,7 +219,8 @@ class Wordle(Task):
 
     def constraint(self, state: WordleState, party: str) -> Constraint:
         if party == SYSTEM and self.mask == "words" and self.hard_mode and state.guesses:
-            return Lexicon([word for word in self.guesses if self.keeps_hints(state, word)])
+            keeps = self.keeps_hints(state, self.guess_letters)
+            return Lexicon(self.guesses[i] for i in np.flatnonzero(keeps))
         return self.static_constraint(party) or self.guess_lexicon
 
     def batch(self, size: int, learner: str, simulator: str) -> DialogueBatch | None:
@@ -242,6 +247,11 @@ class Wordle(Task):
     def answer_letters(self) -> np.ndarray:
         """(A, 5) uint8."""
         return patterns.letters(self.answers)
+
+    @cached_property
+    def guess_letters(self) -> np.ndarray:
+        """(G, 5) uint8."""
+        return patterns.letters(self.guesses)
 
     @cached_property
     def answer_index(self) -> dict[str, int]:

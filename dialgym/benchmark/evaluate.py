@@ -1,0 +1,122 @@
+"""Score any policy on any ids."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from dialgym.benchmark.policies import Policy, open_policy, policy_name
+from dialgym.benchmark.result import Episodes, Result
+from dialgym.benchmark.rollout import Played, Report, play_predictor, play_scripted
+from dialgym.registry import VIEWS, Entry, entry_of, load, split_kwargs
+from dialgym.simulators import Speaker
+from dialgym.views.dialogue import Dialogue, find_speaker
+
+NEUTRAL = {"tokenizer", "action_masks"}
+"""Arguments of an environment that leave its reference scores valid."""
+
+
+def evaluate(
+    policy: Policy,
+    ids: str | Sequence[str],
+    episodes: int = 100,
+    seeds: Sequence[int] = (0, 1, 2),
+    env_kwargs: Mapping[str, Any] | None = None,
+    *,
+    name: str | None = None,
+    num_envs: int = 128,
+    deterministic: bool = True,
+    report: Report = lambda ended: None,
+) -> Result:
+    """Let a policy play `episodes` episodes for each seed in each environment.
+
+    The same seeds give the same hidden states to every policy, whatever `num_envs` is.
+
+    Args:
+        policy: a registered name (``random``, ``optimal`` ...), an object with
+            ``reply(task, state, rng) -> str``, an object with Stable-Baselines3's ``predict`` for
+            token observations, or the path to a checkpoint.
+        ids: one id or several.
+        episodes: for each seed.
+        seeds: whole numbers from 0, distinct.
+        env_kwargs: settings for all ids, as for ``gym.make(id, ...)``. Scores are then None,
+            since the references hold for the registry's settings.
+        name: what tables call the policy.
+        num_envs: dialogues at once, for a policy with `predict`.
+        deterministic: such a policy takes the likeliest action, else samples.
+        report: called with the number of episodes that have just ended.
+
+    Raises:
+        ValueError: an argument is impossible, or the policy does not fit the environment.
+        FileNotFoundError: there is no such checkpoint.
+        ImportError: a checkpoint is given and the package `agents` cannot be imported.
+    """
+    kwargs = dict(env_kwargs or {})
+    places = {entry.id: entry for entry in map(entry_of, [ids] if isinstance(ids, str) else ids)}
+    _check(places, episodes, seeds)
+    dialogues = [make_dialogue(entry, kwargs) for entry in places.values()]
+    opened = open_policy(policy, dialogues)
+    jobs = [(seed, episode) for seed in seeds for episode in range(episodes)]
+    by_id = {}
+    for entry, dialogue in zip(places.values(), dialogues):
+        if isinstance(opened, (str, Speaker)):
+            played = play_scripted(named_speaker(opened, dialogue), dialogue, jobs, report)
+        else:
+            env = make_batch(entry, min(num_envs, len(jobs)), kwargs)
+            played = play_predictor(opened, env, jobs, report, deterministic)
+            env.close()
+        by_id[entry.id] = _arrange(played, len(seeds), _references(entry, kwargs))
+    return Result(name or policy_name(policy), tuple(seeds), by_id, kwargs)
+
+
+def make_dialogue(entry: Entry, kwargs: Mapping[str, Any]) -> Dialogue:
+    """The dialogue that a view of `entry`, made with `kwargs`, would hold."""
+    parts = split_kwargs(entry, load(VIEWS[entry.view][1]), kwargs)
+    task, learner = parts["task"], parts.get("learner", "system")
+    return Dialogue(task, learner, find_speaker(task, learner, parts.get("simulator")))
+
+
+def named_speaker(policy: str | Speaker, dialogue: Dialogue) -> Speaker:
+    """The speaker of a name for the learner of a dialogue; a speaker is returned as it is."""
+    if isinstance(policy, str):
+        return dialogue.task.speaker_named(dialogue.learner, policy)
+    return policy
+
+
+def make_batch(entry: Entry, num_envs: int, kwargs: Mapping[str, Any]) -> gym.vector.VectorEnv:
+    """The batched token view of `entry`, same-step autoreset."""
+    if entry.view != "token":
+        raise ValueError(
+            f"evaluate: a policy with predict() plays token views; got {entry.id!r} "
+            f"({entry.view} view). Use {entry.row.id('token')!r}."
+        )
+    return gym.make_vec(entry.id, num_envs, autoreset_mode="SameStep", **kwargs)
+
+
+def _references(entry: Entry, kwargs: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Mean returns of the random policy and the expert, where they are known and differ."""
+    random, expert = entry.row.scores.get("random"), entry.row.scores.get("expert")
+    if random is None or expert is None or random == expert or not NEUTRAL.issuperset(kwargs):
+        return None
+    return random, expert
+
+
+def _arrange(played: Played, seeds: int, references: tuple[float, float] | None) -> Episodes:
+    returns, solved, lengths = (np.reshape(column, (seeds, -1)) for column in played)
+    if references is None:
+        return Episodes(returns, solved, lengths)
+    random, expert = references
+    return Episodes(returns, solved, lengths, 100 * (returns - random) / (expert - random))
+
+
+def _check(places: Collection[str], episodes: int, seeds: Sequence[int]) -> None:
+    if not places:
+        raise ValueError("evaluate: ids is empty; expected at least one id. See `dialgym list`.")
+    if not isinstance(episodes, int) or episodes < 1:
+        raise ValueError(f"evaluate: episodes must be a whole number from 1; got {episodes!r}.")
+    whole = all(isinstance(seed, int) and seed >= 0 for seed in seeds)
+    if not seeds or not whole or len(set(seeds)) != len(seeds):
+        raise ValueError(
+            f"evaluate: seeds must be distinct whole numbers from 0, at least one; got {seeds!r}."
+        )

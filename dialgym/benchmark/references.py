@@ -1,0 +1,66 @@
+"""The registry's reference scores: computed, and written into its text."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dialgym.benchmark.evaluate import evaluate
+from dialgym.benchmark.rollout import Report
+from dialgym.cache import write_atomically
+from dialgym.registry import Row, entry_of
+
+EXPERT = "optimal"
+"""Who is the expert where a row's scores do not name one as `expert_policy`."""
+
+
+def reference_scores(
+    row: Row, episodes: int = 20_000, seed: int = 0, report: Report = lambda ended: None
+) -> dict[str, Any]:
+    """The mean returns of the random policy and the expert, as a row's `scores`."""
+    expert = row.scores.get("expert_policy", EXPERT)
+
+    def mean(policy: str) -> float:
+        result = evaluate(policy, row.id(row.views[0]), episodes, (seed,), report=report)
+        return round(result.mean_return, 3)
+
+    return {
+        "random": mean("random"),
+        "expert": mean(expert),
+        "expert_policy": expert,
+        "episodes": episodes,
+        "seed": seed,
+    }
+
+
+def scores_line(scores: Mapping[str, Any]) -> str:
+    """A row's `scores`, as a line of envs_registry.yaml."""
+    inside = ", ".join(f"{name}: {value}" for name, value in scores.items())
+    return f"    scores: {{{inside}}}\n"
+
+
+def with_scores(text: str, name: str, scores: Mapping[str, Any]) -> str:
+    """The text of envs_registry.yaml with the scores of a row set; nothing else is touched.
+
+    Raises:
+        ValueError: the text has no such row.
+    """
+    head = rf"^  {re.escape(name)}:[ \t]*\n"
+    found = re.search(rf"{head}(?:    .*\n)+", text, re.MULTILINE)
+    if found is None:
+        raise ValueError(f"with_scores: expected a row {name!r} under `environments:`; got none.")
+    block = re.sub(r"^    scores:.*\n(?:      .*\n)*", "", found[0], flags=re.MULTILINE)
+    return text[: found.start()] + block + scores_line(scores) + text[found.end() :]
+
+
+def write_references(path: Path, scores: Mapping[str, Mapping[str, Any]]) -> None:
+    """Set the scores of the named rows in a registry file, atomically."""
+    text = path.read_text("utf-8")
+    for name, values in scores.items():
+        text = with_scores(text, name, values)
+    write_atomically(path, lambda temporary: temporary.write_text(text, "utf-8"))
+
+
+def rows_of(ids: Sequence[str]) -> list[Row]:
+    """The registry's rows that the ids belong to, each once."""
+    return list({row.name: row for row in (entry_of(env_id).row for env_id in ids)}.values())

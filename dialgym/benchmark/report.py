@@ -1,0 +1,83 @@
+"""Results as tables: one row for each environment and policy, raw and normalised."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from dialgym.benchmark.result import Episodes, Interval, Result
+from dialgym.registry import NAMESPACE
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+HEAD = ("environment", "policy", "mean return", "IQM", "success", "score", "turns")
+ALL = "all"
+PREFIX = f"{NAMESPACE}/"
+Row = tuple[str, ...]
+
+
+def rows(results: Sequence[Result]) -> Iterator[Row]:
+    """The cells, environment by environment; last those over all, where there are several."""
+    ids = list(dict.fromkeys(env_id for result in results for env_id in result.by_id))
+    for env_id in ids:
+        for result in results:
+            if env_id in result.by_id:
+                yield (env_id, result.policy, *_cells(result.by_id[env_id]))
+    if len(ids) > 1:
+        for result in results:
+            if len(result.by_id) == len(ids):
+                yield (ALL, result.policy, *_cells(result.overall))
+
+
+def markdown(results: Sequence[Result]) -> str:
+    """A Markdown table, and below it what its figures mean."""
+    lines = [HEAD, ("---",) * len(HEAD), *rows(results)]
+    table = "".join("| " + " | ".join(line) + " |\n" for line in lines)
+    return f"{table}\n{caption(results[0])}\n"
+
+
+def rich_table(results: Sequence[Result]) -> "Table":
+    """The same table for the terminal, a section for each environment."""
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, caption=caption(results[0]), caption_justify="left")
+    for i, column in enumerate(HEAD[1:]):
+        table.add_column(column, justify="right" if i else "left", no_wrap=not i)
+    previous = ""
+    for env_id, policy, *cells in rows(results):
+        if env_id != previous:
+            table.add_section()
+            table.add_row(f"[bold]{env_id.removeprefix(PREFIX)}[/bold]")
+        narrow = [cell.replace(", ", ",") for cell in cells]  # break only before the bracket
+        table.add_row(f"  {escape(policy)}", *map(escape, narrow))
+        previous = env_id
+    return table
+
+
+def caption(result: Result) -> str:
+    """What the figures of a table mean."""
+    episodes = next(iter(result.by_id.values())).returns.shape[1]
+    return (
+        f"{episodes} episodes for each of {len(result.seeds)} seeds. In brackets: 95 % stratified "
+        "bootstrap interval. IQM: interquartile mean of the returns. Score: 100 (return - random) "
+        "/ (expert - random), on the mean return."
+    )
+
+
+def _cells(part: Episodes) -> Row:
+    return (
+        with_interval(part.mean_return, part.interval, 2),
+        with_interval(part.iqm, part.iqm_interval, 2),
+        f"{100 * part.success:.1f} %",
+        with_interval(part.score, part.score_interval, 1),
+        f"{part.mean_length:.2f}",
+    )
+
+
+def with_interval(value: float | None, bounds: Interval | None, digits: int) -> str:
+    """``-2.61 [-2.65, -2.57]``, or a dash where there is no value."""
+    if value is None or bounds is None:
+        return "-"
+    low, high = bounds
+    return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"

@@ -1,0 +1,207 @@
+"""What an evaluation found: the episodes, and the figures made of them."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from dialgym.benchmark.statistics import Resampled, bootstrap, interval, iqm
+from dialgym.cache import write_atomically
+from dialgym.errors import unknown
+from dialgym.registry import NAMESPACE
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Episodes:
+    """Episodes of one environment, or of several; row k is one seed of one environment.
+
+    Attributes:
+        returns: (K, E) float64, undiscounted.
+        solved: (K, E) bool.
+        lengths: (K, E) int64, utterances of the learner.
+        scores: (K, E) float64, 100 (r - random) / (expert - random); None without references.
+    """
+
+    returns: np.ndarray
+    solved: np.ndarray
+    lengths: np.ndarray
+    scores: np.ndarray | None = None
+
+    @property
+    def mean_return(self) -> float:
+        return float(self.returns.mean())
+
+    @cached_property
+    def iqm(self) -> float:
+        """Interquartile mean of the returns."""
+        return iqm(self.returns)
+
+    @property
+    def interval(self) -> Interval:
+        """95 % stratified bootstrap interval of the mean return."""
+        return interval(self._resampled.mean)
+
+    @property
+    def iqm_interval(self) -> Interval:
+        """95 % stratified bootstrap interval of the interquartile mean."""
+        return interval(self._resampled.iqm)
+
+    @property
+    def success(self) -> float:
+        """Share of episodes in which the task was solved."""
+        return float(self.solved.mean())
+
+    @property
+    def mean_length(self) -> float:
+        """Utterances of the learner in an episode."""
+        return float(self.lengths.mean())
+
+    @property
+    def score(self) -> float | None:
+        """Mean normalised score: 0 is the random policy, 100 the expert."""
+        return None if self.scores is None else float(self.scores.mean())
+
+    @cached_property
+    def score_interval(self) -> Interval | None:
+        """95 % stratified bootstrap interval of the score."""
+        return None if self.scores is None else interval(bootstrap(self.scores).mean)
+
+    @cached_property
+    def _resampled(self) -> Resampled:
+        return bootstrap(self.returns)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A policy's episodes on each environment, and over all of them.
+
+    ``result["Wordle-v0"]`` are the `Episodes` of one environment; the properties are those of
+    `overall`, in which every environment weighs the same.
+
+    Attributes:
+        policy: its name.
+        seeds: of the rows of each environment's arrays.
+        by_id: `Episodes` by id.
+        env_kwargs: what the environments were made with, beside the registry's settings.
+    """
+
+    policy: str
+    seeds: tuple[int, ...]
+    by_id: Mapping[str, Episodes]
+    env_kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, env_id: str) -> Episodes:
+        full = env_id if "/" in env_id else f"{NAMESPACE}/{env_id}"
+        if full not in self.by_id:
+            raise unknown("id", env_id, self.by_id, f"the result of {self.policy}")
+        return self.by_id[full]
+
+    @cached_property
+    def overall(self) -> Episodes:
+        """All environments together; no scores where one of them has no references."""
+        parts = list(self.by_id.values())
+
+        def rows(take: Callable[[Episodes], Any]) -> np.ndarray:
+            return np.concatenate([take(part) for part in parts])
+
+        scored = all(part.scores is not None for part in parts)
+        scores = rows(lambda p: p.scores) if scored else None
+        return Episodes(
+            rows(lambda p: p.returns), rows(lambda p: p.solved), rows(lambda p: p.lengths), scores
+        )
+
+    @property
+    def mean_return(self) -> float:
+        return self.overall.mean_return
+
+    @property
+    def iqm(self) -> float:
+        """Interquartile mean of the returns."""
+        return self.overall.iqm
+
+    @property
+    def interval(self) -> Interval:
+        """95 % stratified bootstrap interval of the mean return."""
+        return self.overall.interval
+
+    @property
+    def success(self) -> float:
+        """Share of episodes in which the task was solved."""
+        return self.overall.success
+
+    @property
+    def score(self) -> float | None:
+        """Mean normalised score; None where an environment has no references."""
+        return self.overall.score
+
+    def to_markdown(self) -> str:
+        """A table with a row for each environment and, if there are several, one for all."""
+        from dialgym.benchmark.report import markdown
+
+        return markdown([self])
+
+    def to_table(self) -> "Table":
+        """The same for `rich.print`."""
+        from dialgym.benchmark.report import rich_table
+
+        return rich_table([self])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain lists and numbers; what is no such thing in `env_kwargs` as text."""
+        return {
+            "policy": self.policy,
+            "seeds": list(self.seeds),
+            "env_kwargs": json.loads(json.dumps(dict(self.env_kwargs), default=repr)),
+            "environments": {env_id: _as_dict(part) for env_id, part in self.by_id.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The inverse of `as_dict`."""
+        by_id = {env_id: _from_dict(part) for env_id, part in values["environments"].items()}
+        return cls(values["policy"], tuple(values["seeds"]), by_id, values["env_kwargs"])
+
+    def to_json(self, path: str | PathLike[str]) -> None:
+        """Write `as_dict`, atomically."""
+        write_json(path, self.as_dict())
+
+    @classmethod
+    def from_json(cls, path: str | PathLike[str]) -> Self:
+        """Read what `to_json` wrote."""
+        return cls.from_dict(json.loads(Path(path).read_text("utf-8")))
+
+
+def write_json(path: str | PathLike[str], values: Any) -> None:
+    """Write `values` to a file, atomically."""
+    text = json.dumps(values, separators=(",", ":"))
+    write_atomically(Path(path), lambda temporary: temporary.write_text(text + "\n", "utf-8"))
+
+
+def _as_dict(part: Episodes) -> dict[str, Any]:
+    """The arrays, and for the reader the figures made of them."""
+    arrays = {name: getattr(part, name) for name in ("returns", "solved", "lengths", "scores")}
+    figures = ("mean_return", "interval", "iqm", "iqm_interval", "success", "mean_length")
+    return {
+        **{name: getattr(part, name) for name in (*figures, "score", "score_interval")},
+        **{name: None if array is None else array.tolist() for name, array in arrays.items()},
+    }
+
+
+def _from_dict(values: Mapping[str, Any]) -> Episodes:
+    scores = values["scores"]
+    return Episodes(
+        np.array(values["returns"], np.float64),
+        np.array(values["solved"], bool),
+        np.array(values["lengths"], np.int64),
+        None if scores is None else np.array(scores, np.float64),
+    )

@@ -1,0 +1,109 @@
+"""Is a batch of N dialogues the same as N single ones?"""
+
+from typing import Any
+
+import numpy as np
+
+from dialgym.language.tokenizers import END
+from dialgym.tasks import Task
+from dialgym.testing.scripts import require
+from dialgym.views.token_env import TokenEnv
+from dialgym.views.token_vector_env import TokenVectorEnv
+
+MODES = ("SameStep", "NextStep")
+
+
+def check_batch(
+    task: Task, num_envs: int = 5, steps: int = 300, seed: int = 0, **kwargs: Any
+) -> None:
+    """Step a batch and as many single envs with the same random tokens, over many autoresets.
+
+    Observations, rewards, ends, masks and infos must be the same, in both autoreset modes.
+
+    Args:
+        task: the rules.
+        num_envs, steps, seed: how much is played.
+        kwargs: arguments of both views, such as `window` and `overflow`.
+
+    Raises:
+        AssertionError: a row differs from its single env; the message says where.
+    """
+    for mode in MODES:
+        _Comparison(task, num_envs, mode, seed, kwargs).run(steps)
+
+
+class _Comparison:
+    """A batch beside its singles."""
+
+    def __init__(
+        self, task: Task, num_envs: int, mode: str, seed: int, kwargs: dict[str, Any]
+    ) -> None:
+        self.task, self.mode, self.seed = task, mode, seed
+        self.batch = TokenVectorEnv(task, num_envs, autoreset_mode=mode, **kwargs)
+        self.singles = [TokenEnv(task, **kwargs) for _ in range(num_envs)]
+        self.over = [False] * num_envs
+        self.rng = np.random.default_rng([seed, 2])
+        self.at = 0
+
+    def run(self, steps: int) -> None:
+        observation, _ = self.batch.reset(seed=self.seed)
+        for row, env in enumerate(self.singles):
+            self._same(row, "observation", observation[row], env.reset(seed=self.seed + row)[0])
+        for self.at in range(steps):
+            masks = self.batch.action_masks() if self.at % 3 else None
+            actions = np.array([self._act(env) for env in self.singles])
+            result = self.batch.step(actions)
+            for row, action in enumerate(actions.tolist()):
+                if masks is not None and not self.over[row]:
+                    self._same(row, "mask", masks[row], self.singles[row].action_masks())
+                self._step(row, action, result)
+
+    def _act(self, env: TokenEnv) -> int:
+        """Mostly a token that the mask allows, else any."""
+        mask = env.action_masks()
+        choices = np.flatnonzero(mask) if self.rng.random() < 0.8 else np.arange(len(mask))
+        return int(self.rng.choice([*choices, END] if self.rng.random() < 0.1 else choices))
+
+    def _step(self, row: int, action: int, result: Any) -> None:
+        observation, reward, terminated, truncated, info = result
+        env = self.singles[row]
+        if self.over[row]:
+            single = (env.reset()[0], 0.0, False, False, {})
+            self.over[row] = False
+        else:
+            single = env.step(action)
+        got, final = observation[row], row_info(info, row)
+        ended = single[2] or single[3]
+        if ended and self.mode == "SameStep":
+            self._same(row, "final observation", final.pop("final_obs"), single[0])
+            final = final["final_info"]
+            single = (env.reset()[0], *single[1:])
+        elif ended:
+            self.over[row] = True
+        self._same(row, "observation", got, single[0])
+        self._same(row, "reward", reward[row], single[1])
+        self._same(row, "end", (terminated[row], truncated[row]), single[2:4])
+        require(final == single[4], self.task, self._where(row, "info", final, single[4]))
+
+    def _same(self, row: int, what: str, got: Any, expected: Any) -> None:
+        require(np.array_equal(got, expected), self.task, self._where(row, what, got, expected))
+
+    def _where(self, row: int, what: str, got: Any, expected: Any) -> str:
+        return (
+            f"row {row} of the batch has another {what} than the single env at step {self.at} "
+            f"({self.mode}, seed {self.seed}): got {got}, expected {expected}"
+        )
+
+
+def row_info(info: dict[str, Any], row: int) -> dict[str, Any]:
+    """One row of a vector env's info, as a single env gives it."""
+    own: dict[str, Any] = {}
+    for name, values in info.items():
+        if name.startswith("_") or not info.get(f"_{name}", [True] * (row + 1))[row]:
+            continue
+        if isinstance(values, dict):
+            own[name] = row_info(values, row)
+        else:
+            value = values[row]
+            own[name] = value.item() if isinstance(value, np.generic) else value
+    return own

@@ -1,0 +1,40 @@
+"""Utterances to test with: some that the constraint allows, some at random."""
+
+import numpy as np
+
+from dialgym.language import Constraint
+from dialgym.tasks import Task
+
+
+def random_utterance(
+    task: Task, party: str, constraint: Constraint, rng: np.random.Generator, wild: float = 0.3
+) -> str:
+    """A text for `party`: with probability `wild` any characters, else one that is allowed."""
+    if rng.random() < wild:
+        return random_text(task, party, rng)
+    return allowed_text(task, party, constraint, rng)
+
+
+def random_text(task: Task, party: str, rng: np.random.Generator) -> str:
+    """Up to the longest length of any characters of the charset."""
+    length = int(rng.integers(task.facts.limit(party) + 1))
+    return "".join(rng.choice(list(task.facts.charset), length))
+
+
+def allowed_text(task: Task, party: str, constraint: Constraint, rng: np.random.Generator) -> str:
+    """A random walk through the constraint, cut at the longest length."""
+    text, state = "", constraint.start
+    while len(text) < task.facts.longest[party]:
+        steps = {char: constraint.advance(state, char) for char in task.facts.charset}
+        choices = [char for char, after in steps.items() if after is not None]
+        if not choices or (constraint.accepts(state) and rng.random() < 0.3):
+            break
+        char = str(rng.choice(choices))
+        text, state = text + char, steps[char]
+    return text
+
+
+def require(condition: object, task: Task, message: str) -> None:
+    """Raise an AssertionError with the task's name unless the condition holds."""
+    if not condition:
+        raise AssertionError(f"{task.name}: {message}")

@@ -1,0 +1,156 @@
+"""Does a task do what it declares? Random dialogues against its facts."""
+
+import pickle
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dialgym.language import Utterance
+from dialgym.language.utterances import UNKNOWN
+from dialgym.tasks import Outcome, Task
+from dialgym.testing.scripts import random_utterance, require
+
+
+def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:
+    """Play random dialogues, both sides at random, and hold the task to its contract.
+
+    Checked: transcripts are append-only and begin a turn with the speaker's own words; private
+    utterances stay private; states copy and pickle; the same generator gives the same dialogue;
+    turn limit, lengths, charset, number of utterances and returns keep to `task.facts`; unknown
+    options are refused.
+
+    Raises:
+        AssertionError: a promise is broken; the message says which, where, and what came.
+    """
+    for episode in range(episodes):
+        _Episode(task, seed + episode).play()
+    _check_options(task)
+
+
+class _Episode:
+    """One random dialogue under scrutiny."""
+
+    def __init__(self, task: Task, seed: int) -> None:
+        self.task, self.seed = task, seed
+        self.rng = np.random.default_rng([seed, 0])  # the rules'
+        self.words = np.random.default_rng([seed, 1])  # the speakers'
+        self.state: Any = task.initial(self.rng, None)
+        self.seen = {p: list(task.transcript(self.state, p)) for p in task.parties}
+        self.returns = dict.fromkeys(task.parties, 0.0)
+        self.turns: Counter[str] = Counter()
+
+    def play(self) -> None:
+        most = sum(map(sum, (c.values() for c in self.task.facts.heard.values())))
+        for _ in range(most + 1):
+            outcome = self._turn()
+            if outcome.terminated or outcome.truncated:
+                return self._check_end(outcome)
+        return self._fail(f"the dialogue did not end within {most} utterances of both parties")
+
+    def _turn(self) -> Outcome:
+        task = self.task
+        speaker = task.speaker(self.state)
+        self._require(speaker in task.parties, f"speaker() gave {speaker!r}, which is no party")
+        constraint = task.constraint(self.state, speaker)
+        text = random_utterance(task, speaker, constraint, self.words)
+        outcome = self._speak_twice(text)
+        self.turns[speaker] += 1
+        for party, reward in outcome.rewards.items():
+            self.returns[party] += reward
+        for party in task.parties:
+            self._check_transcript(party, speaker, text)
+        over = outcome.terminated or outcome.truncated
+        self._require(
+            not over or speaker in task.facts.may_end,
+            f"an utterance of {speaker} ended the dialogue; facts.may_end is {task.facts.may_end}",
+        )
+        return outcome
+
+    def _speak_twice(self, text: str) -> Outcome:
+        """Speak, having first done the same on a pickled copy with the same generator."""
+        before = self._snapshot(self.state)
+        copy, rng = pickle.loads(pickle.dumps((self.state.copy(), self.rng)))
+        first = self.task.speak(copy, text, rng)
+        self._require(
+            self._snapshot(self.state) == before, "speaking on state.copy() changed the state"
+        )
+        outcome = self.task.speak(self.state, text, self.rng)
+        self._require(
+            outcome == first and self._snapshot(self.state) == self._snapshot(copy),
+            f"the same state, text ({text!r}) and generator gave two outcomes: "
+            f"{first} and {outcome}",
+        )
+        return outcome
+
+    def _snapshot(self, state: Any) -> list[list[Utterance]]:
+        return [list(self.task.transcript(state, party)) for party in self.task.parties]
+
+    def _check_transcript(self, party: str, speaker: str, text: str) -> None:
+        lines: Sequence[Utterance] = self.task.transcript(self.state, party)
+        known = self.seen[party]
+        self._require(
+            list(lines[: len(known)]) == known,
+            f"the transcript of {party} is not append-only: {known} became {list(lines)}",
+        )
+        fresh = list(lines[len(known) :])
+        self._require(
+            party != speaker or (fresh and fresh[0][:2] == (speaker, text)),
+            f"after {speaker} said {text!r} its transcript goes on with {fresh[:1]}",
+        )
+        self._require(
+            all(line.speaker == party for line in fresh if line.private),
+            f"{party} sees a private utterance of the other party: {fresh}",
+        )
+        self._check_facts(party, lines)
+        self.seen[party] = list(lines)
+
+    def _check_facts(self, party: str, lines: Sequence[Utterance]) -> None:
+        facts = self.task.facts
+        counts = Counter(line.speaker for line in lines)
+        for speaker, count in counts.items():
+            most = facts.heard[party].get(speaker, 0)
+            self._require(
+                count <= most,
+                f"{party} saw {count} utterances of {speaker}; facts.heard allows {most}",
+            )
+        for line in lines:
+            self._require(
+                len(line.text) <= facts.limit(line.speaker),
+                f"{line!r} is longer than facts.longest[{line.speaker!r}] allows",
+            )
+            self._require(
+                set(line.text) <= {*facts.charset, UNKNOWN},
+                f"{line!r} has characters outside facts.charset",
+            )
+
+    def _check_end(self, outcome: Outcome) -> None:
+        facts, (system, _) = self.task.facts, self.task.parties
+        self._require(
+            self.turns[system] <= facts.turn_limit,
+            f"{self.turns[system]} utterances of {system}; facts.turn_limit is {facts.turn_limit}",
+        )
+        for party, gained in self.returns.items():
+            low, high = facts.returns[party]
+            self._require(
+                low <= gained <= high,
+                f"return {gained} of {party}; facts.returns allows {low} to {high}",
+            )
+        self._require(outcome.success is not None, "the last outcome leaves success None")
+
+    def _require(self, condition: object, message: str) -> None:
+        require(condition, self.task, f"{message} (seed {self.seed})")
+
+    def _fail(self, message: str) -> None:
+        self._require(False, message)
+
+
+def _check_options(task: Task) -> None:
+    name = "no-such-option"
+    try:
+        task.initial(np.random.default_rng(0), {name: 1})
+    except ValueError as error:
+        require(name in str(error), task, f"the error of an unknown option hides it: {error}")
+    else:
+        require(False, task, "initial() accepted an unknown option; use self.check_options")
