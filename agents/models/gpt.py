@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -26,6 +27,7 @@ class GPTConfig:
     n_layer: int = 2
     n_head: int = 2
     n_embd: int = 64
+    init_std: float | None = None  # None: GPT-2's 0.02 at its width, more in narrower models
 
     def __post_init__(self) -> None:
         if min(self.vocab_size, self.window, self.n_layer, self.n_head, self.n_embd) < 1:
@@ -36,6 +38,15 @@ class GPTConfig:
                 f"n_head={self.n_head}"
             )
 
+    @property
+    def std(self) -> float:
+        """Standard deviation of initial weights, 0.02 sqrt(768 / n_embd) unless given.
+
+        A sum over n_embd inputs then has the same size at any width. With 0.02 itself a model
+        of width 64 starts with attention so flat that RL does not find its use.
+        """
+        return self.init_std or 0.02 * math.sqrt(768 / self.n_embd)
+
 
 PRESETS: dict[str, dict[str, int]] = {
     "nano": {"n_layer": 2, "n_head": 2, "n_embd": 64},
@@ -44,8 +55,8 @@ PRESETS: dict[str, dict[str, int]] = {
 }
 
 
-def preset(name: str, vocab_size: int, window: int, **overrides: int | None) -> GPTConfig:
-    """A named shape, with any of n_layer, n_head, n_embd replaced where not None."""
+def preset(name: str, vocab_size: int, window: int, **overrides: Any) -> GPTConfig:
+    """A named shape, with any other field of `GPTConfig` replaced where not None."""
     if name not in PRESETS:
         raise ValueError(f"GPT preset: expected one of {list(PRESETS)}, got {name!r}")
     changes = {key: value for key, value in overrides.items() if value is not None}
@@ -108,8 +119,9 @@ class Block(nn.Module):
 class GPT(nn.Module):
     """Tokens to hidden states; implements the `Backbone` protocol. Heads live elsewhere.
 
-    Initialisation is GPT-2's: weights from N(0, 0.02), the two projections that write into the
-    residual stream from N(0, 0.02 / sqrt(2 n_layer)), biases 0, layer norms 1 and 0.
+    Initialisation is GPT-2's, its deviation scaled with the width (`GPTConfig.std`, 0.02 at
+    width 768): weights and embeddings from N(0, std), the two projections that write into the
+    residual stream from N(0, std / sqrt(2 n_layer)), biases 0, layer norms 1 and 0.
     """
 
     def __init__(self, config: GPTConfig) -> None:
@@ -121,10 +133,18 @@ class GPT(nn.Module):
         self.wpe = nn.Embedding(config.window, config.n_embd)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layer))
         self.ln_f = nn.LayerNorm(config.n_embd)
-        self.apply(_init_weights)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new weights from PyTorch's generator."""
+        std, residual_std = self.config.std, self.config.std / math.sqrt(2 * self.config.n_layer)
         for name, weight in self.named_parameters():
             if name.endswith("proj.weight"):
-                nn.init.normal_(weight, std=0.02 / math.sqrt(2 * config.n_layer))
+                nn.init.normal_(weight, std=residual_std)
+            elif weight.ndim == 2:
+                nn.init.normal_(weight, std=std)
+            elif name.endswith("bias"):
+                nn.init.zeros_(weight)
 
     @property
     def embedding(self) -> Tensor:
@@ -164,10 +184,3 @@ class GPT(nn.Module):
             x = block.extend(x, layer, cache, slots)
         cache.commit(counts, slots)
         return self.ln_f(x)
-
-
-def _init_weights(module: nn.Module) -> None:
-    if isinstance(module, nn.Linear | nn.Embedding):
-        nn.init.normal_(module.weight, std=0.02)
-    if isinstance(module, nn.Linear):
-        nn.init.zeros_(module.bias)

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 class PolicyHead(nn.Module):
     """Hidden states (..., d) to logits (..., V).
 
-    Tied, it shares the token embeddings, as GPT-2 does. With its own weights it starts from
-    N(0, 0.02). Either way the first policy is close to uniform.
+    Tied, it shares the token embeddings, as GPT-2 does. With its own weights it starts at zero:
+    the first policy is uniform.
     """
 
     def __init__(self, width: int, vocab_size: int, tied_to: Tensor | None = None) -> None:
@@ -18,7 +18,7 @@ class PolicyHead(nn.Module):
         own = nn.Linear(width, vocab_size, bias=False).weight
         self.weight = own if tied_to is None else tied_to
         if tied_to is None:
-            nn.init.normal_(self.weight, std=0.02)
+            nn.init.zeros_(self.weight)
 
     def forward(self, hidden: Tensor) -> Tensor:
         return F.linear(hidden, self.weight)

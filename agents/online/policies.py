@@ -37,6 +37,7 @@ class GPTActorCritic(BasePolicy):
         lr_schedule: as everywhere in Stable-Baselines3.
         preset: "nano" (2 layers of 64), "mini" (4 of 256) or "small" (12 of 768).
         n_layer, n_head, n_embd: replace the preset's sizes.
+        init_std: deviation of the initial weights; see `GPTConfig.std` for what None gives.
         tie: the policy head shares the token embeddings.
         mask: tokens that the space's automaton forbids get no probability. Masks handed in by
             the caller (MaskablePPO) are used instead of the automaton's.
@@ -62,6 +63,7 @@ class GPTActorCritic(BasePolicy):
         n_layer: int | None = None,
         n_head: int | None = None,
         n_embd: int | None = None,
+        init_std: float | None = None,
         tie: bool = True,
         mask: bool = True,
         group: bool = True,
@@ -76,7 +78,7 @@ class GPTActorCritic(BasePolicy):
         check_spaces(observation_space, action_space)
         self.config = {"preset": preset, "n_layer": n_layer, "n_head": n_head, "n_embd": n_embd}
         self.config |= {"tie": tie, "mask": mask, "group": group, "cache": cache}
-        self.config |= {"cache_rows": cache_rows}
+        self.config |= {"cache_rows": cache_rows, "init_std": init_std}
         super().__init__(
             observation_space,
             action_space,
@@ -90,7 +92,7 @@ class GPTActorCritic(BasePolicy):
     def _build(self, lr_schedule: Schedule) -> None:
         space, c = self.observation_space, self.config
         assert isinstance(space, spaces.Box)
-        sizes = {key: c[key] for key in ("n_layer", "n_head", "n_embd")}
+        sizes = {key: c[key] for key in ("n_layer", "n_head", "n_embd", "init_std")}
         vocab_size = int(space.high.max()) + 1
         self.backbone = GPT(preset(c["preset"], vocab_size, space.shape[0], **sizes))
         tied_to = self.backbone.embedding if c["tie"] else None

@@ -1,0 +1,71 @@
+"""What training leaves behind: a learning curve, and models that are never half written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
+
+COLUMNS = ("timesteps", "seconds", "episodes", "mean_return", "success")
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file that is either there whole or not at all."""
+    part = path.with_name(path.name + ".tmp")
+    part.write_text(text, "utf-8")
+    os.replace(part, path)
+
+
+def save_atomically(model: BaseAlgorithm, path: Path) -> None:
+    """`model.save(path)`, such that a reader finds the old file or the new one."""
+    part = path.with_name(f"{path.stem}.tmp.zip")
+    model.save(part)
+    os.replace(part, path)
+
+
+class LearningCurve(BaseCallback):
+    """Writes a CSV row at the end of each rollout.
+
+    `timesteps, seconds, episodes, mean_return, success`: the last three over the episodes that
+    ended in that rollout. A rollout without one leaves no row; `success` is empty where the
+    task has no `is_success`. Needs a `VecMonitor` (or `Monitor`) around the env.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        self.rows: list[tuple[Any, ...]] = []
+        self.ended: list[dict[str, Any]] = []
+
+    def _on_training_start(self) -> None:
+        self.started = time.monotonic()
+
+    def _on_step(self) -> bool:
+        dones = np.flatnonzero(self.locals["dones"])
+        self.ended += [self.locals["infos"][row] for row in dones]
+        return True
+
+    def _on_rollout_end(self) -> None:
+        returns = [info["episode"]["r"] for info in self.ended if "episode" in info]
+        wins = [info["is_success"] for info in self.ended if "is_success" in info]
+        self.ended = []
+        if not returns:
+            return
+        seconds = round(time.monotonic() - self.started, 2)
+        success = round(float(np.mean(wins)), 4) if wins else ""
+        mean = round(float(np.mean(returns)), 4)
+        self.rows.append((self.num_timesteps, seconds, len(returns), mean, success))
+        self._write()
+
+    def _write(self) -> None:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerows([COLUMNS, *self.rows])
+        write_atomically(self.path, text.getvalue())

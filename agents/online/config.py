@@ -1,0 +1,141 @@
+"""Hyperparameters from YAML, in rl-zoo3's format: a row for each id, and `default` for the rest.
+
+`python -m rl_zoo3.train --conf-file agents/configs/ppo.yml` reads the same files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.resources import files
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dialgym.errors import unknown
+from dialgym.optional import require
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A learner and what it needs to learn fast from whole episodes."""
+
+    home: str  # "module:Class"
+    buffer: str  # "module.Class", the default of `rollout_buffer_class`
+
+    def load(self) -> Any:
+        """The class. Raises ImportError, with the remedy, when its package is missing."""
+        module, _, name = self.home.partition(":")
+        return getattr(require(module, "agents", f"training with {name}"), name)
+
+
+ALGORITHMS = {
+    "ppo": Algorithm("stable_baselines3:PPO", "agents.EpisodeRolloutBuffer"),
+    "maskable-ppo": Algorithm("sb3_contrib:MaskablePPO", "agents.MaskableEpisodeRolloutBuffer"),
+}
+TRAINER_KEYS = {"n_timesteps", "n_envs", "policy"}
+GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
+SCHEDULES = ("learning_rate", "clip_range", "clip_range_vf")
+
+
+def find_algorithm(name: str) -> Algorithm:
+    """Raises ValueError, with the nearest name, when there is no such algorithm."""
+    if name not in ALGORITHMS:
+        raise unknown("algorithm", name, ALGORITHMS)
+    return ALGORITHMS[name]
+
+
+def read_config(
+    algo: str,
+    env_id: str,
+    overrides: Mapping[str, Any] | None = None,
+    path: str | Path | None = None,
+) -> dict[str, Any]:
+    """Hyperparameters of `algo` on `env_id`: `default`, then the id's row, then `overrides`.
+
+    `policy_kwargs` and other mappings are merged key by key.
+
+    Args:
+        algo: a key of `ALGORITHMS`.
+        env_id: the full id, `dialgym/Wordle-20-v0`.
+        overrides: replace what the file says.
+        path: a YAML file; the built-in `agents/configs/<algo>.yml` when None.
+
+    Raises:
+        ValueError: unknown algorithm or key (with the nearest one), or a file without rows.
+    """
+    learner = find_algorithm(algo).load()
+    where = Path(path) if path else files("agents") / "configs" / f"{algo}.yml"
+    rows = yaml.safe_load(where.read_text("utf-8"))
+    if not isinstance(rows, dict) or not {"default", env_id} & rows.keys():
+        raise ValueError(
+            f"{where}: expected a row {env_id!r} or 'default', got {_rows(rows)}; "
+            "add one in rl-zoo3's format"
+        )
+    config: dict[str, Any] = {}
+    for name, part in (
+        ("default", rows.get("default")),
+        (env_id, rows.get(env_id)),
+        ("overrides", overrides),
+    ):
+        _check_keys(part or {}, learner, f"{name} of {where}" if name != "overrides" else name)
+        config = _merge(config, part or {})
+    return config
+
+
+def _rows(rows: Any) -> list[str] | str:
+    return sorted(rows) if isinstance(rows, dict) else repr(rows)
+
+
+def _check_keys(part: Mapping[str, Any], learner: Any, where: str) -> None:
+    known = (set(signature(learner.__init__).parameters) - GIVEN_KEYS) | TRAINER_KEYS
+    for key in part:
+        if key not in known:
+            raise unknown("hyperparameter", key, known, where)
+
+
+def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in changes.items():
+        old = merged.get(key)
+        both = isinstance(old, Mapping) and isinstance(value, Mapping)
+        merged[key] = _merge(old, value) if both else value  # type: ignore[arg-type]
+    return merged
+
+
+def constructor_arguments(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What the algorithm's constructor takes: names become classes, `lin_x` becomes a schedule."""
+    arguments = {k: v for k, v in config.items() if k not in {"n_timesteps", "n_envs"}}
+    for key in ("policy", "rollout_buffer_class"):
+        if "." in str(arguments.get(key)):
+            arguments[key] = load_name(key, str(arguments[key]))
+    for key in SCHEDULES:
+        if isinstance(arguments.get(key), str):
+            arguments[key] = linear(key, arguments[key])
+    return arguments
+
+
+def load_name(key: str, name: str) -> Any:
+    """The object with a dotted name. Raises ValueError when there is none."""
+    module, _, attribute = name.rpartition(".")
+    try:
+        return getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(
+            f"{key}: expected a dotted name such as agents.GPTPolicy, got {name!r} ({error})"
+        ) from error
+
+
+def linear(key: str, text: str) -> Any:
+    """`lin_0.001` to a schedule that falls from 0.001 to 0 over training."""
+    kind, _, start = text.partition("_")
+    try:
+        value = float(start)
+    except ValueError:
+        kind = ""
+    if kind != "lin":
+        raise ValueError(f"{key}: expected a number or 'lin_<number>', got {text!r}")
+    return lambda remaining: remaining * value

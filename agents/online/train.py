@@ -1,0 +1,153 @@
+"""Train an agent on an id, with the hyperparameters that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback, EvalCallback
+from stable_baselines3.common.logger import configure
+from stable_baselines3.common.vec_env import VecEnv, VecMonitor
+
+import dialgym
+from agents.online.callbacks import LearningCurve, save_atomically, write_atomically
+from agents.online.config import constructor_arguments, find_algorithm, read_config
+from dialgym.registry import entry_of
+
+EVALUATION_SEED = 1_000_003  # added to the seed: evaluation meets other dialogues than training
+
+
+def train(
+    algo: str = "ppo",
+    env_id: str = "dialgym/Wordle-20-v0",
+    total_timesteps: int | None = None,
+    n_envs: int | None = None,
+    workers: int = 0,
+    seed: int = 0,
+    log_dir: str | Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    progress_bar: bool = True,
+    env_kwargs: Mapping[str, Any] | None = None,
+    config: str | Path | None = None,
+    threads: int | None = None,
+    eval_freq: int = 0,
+    eval_episodes: int = 200,
+    save_freq: int = 0,
+    verbose: int = 0,
+) -> BaseAlgorithm:
+    """Train a model, save it and return it.
+
+    `log_dir` then holds `model.zip`, `learning_curve.csv`, `config.yml`, TensorBoard events, and,
+    where asked for, `best_model.zip` and `checkpoints/`.
+
+    Args:
+        algo: "ppo" or "maskable-ppo".
+        env_id: an id of a token view, with or without the leading `dialgym/`.
+        total_timesteps: tokens to learn from; what the configuration says when None.
+        n_envs: dialogues at a time; what the configuration says when None.
+        workers: processes for the dialogues; 0 keeps them in this one.
+        seed: of the weights, the dialogues and the minibatches.
+        log_dir: `runs/<algo>-<id>-seed<seed>` when None.
+        overrides: hyperparameters that replace those of the configuration.
+        device: "cpu", "cuda" or "auto".
+        progress_bar: show one.
+        env_kwargs: settings of the env, as for `gym.make`.
+        config: a YAML file instead of `agents/configs/<algo>.yml`.
+        threads: PyTorch threads while training; None leaves what PyTorch has.
+        eval_freq: evaluate each so many timesteps, on `eval_episodes` dialogues; 0 is never.
+        eval_episodes: dialogues of one evaluation.
+        save_freq: a checkpoint each so many timesteps; 0 is never.
+        verbose: 1 prints the log table.
+
+    Raises:
+        ValueError: unknown algorithm, id, hyperparameter or setting, with the nearest one.
+    """
+    env_id = entry_of(env_id).id
+    given = {"n_timesteps": total_timesteps, "n_envs": n_envs}
+    changes = {**(overrides or {}), **{k: v for k, v in given.items() if v is not None}}
+    settings = read_config(algo, env_id, changes, config)
+    directory = Path(log_dir or Path("runs") / f"{algo}-{env_id.rpartition('/')[2]}-seed{seed}")
+
+    def make(rows: int, first_seed: int) -> VecEnv:
+        env = dialgym.sb3_vec_env(env_id, rows, workers, first_seed, **(env_kwargs or {}))
+        return VecMonitor(env)
+
+    envs = [make(settings["n_envs"], seed)]
+    try:
+        model = build(algo, settings, envs[0], seed, device, verbose)
+        directory.mkdir(parents=True, exist_ok=True)
+        write_atomically(directory / "config.yml", yaml.safe_dump({env_id: settings}))
+        model.set_logger(_logger(directory, verbose))
+        callbacks: list[BaseCallback] = [LearningCurve(directory / "learning_curve.csv")]
+        if save_freq:
+            callbacks.append(_checkpoints(directory, save_freq // model.n_envs))
+        if eval_freq:
+            envs.append(make(min(eval_episodes, 64), seed + EVALUATION_SEED))
+            freq = eval_freq // model.n_envs
+            callbacks.append(_evaluation(directory, envs[1], freq, eval_episodes, verbose))
+        with torch_threads(threads):
+            model.learn(settings["n_timesteps"], callbacks, progress_bar=progress_bar)
+    finally:
+        for env in envs:
+            env.close()
+    save_atomically(model, directory / "model.zip")
+    return model
+
+
+def build(
+    algo: str,
+    settings: Mapping[str, Any],
+    env: VecEnv,
+    seed: int = 0,
+    device: str = "auto",
+    verbose: int = 0,
+) -> BaseAlgorithm:
+    """The untrained model of `read_config`'s settings.
+
+    Minibatches are whole episodes unless the settings name another `rollout_buffer_class`.
+    """
+    algorithm = find_algorithm(algo)
+    if "rollout_buffer_class" not in settings:
+        buffer = {"rollout_buffer_class": algorithm.buffer, "rollout_buffer_kwargs": {"seed": seed}}
+        settings = {**settings, **buffer}
+    arguments = constructor_arguments(settings)
+    return algorithm.load()(env=env, seed=seed, device=device, verbose=verbose, **arguments)
+
+
+@contextmanager
+def torch_threads(count: int | None) -> Iterator[None]:
+    """Use `count` PyTorch threads inside, the former number after; None changes nothing."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _logger(directory: Path, verbose: int) -> Any:
+    formats = ["tensorboard", *(["stdout"] if verbose else [])]
+    return configure(str(directory / "tensorboard"), formats)
+
+
+def _checkpoints(directory: Path, freq: int) -> CheckpointCallback:
+    return CheckpointCallback(max(freq, 1), str(directory / "checkpoints"), "model")
+
+
+def _evaluation(
+    directory: Path, env: VecEnv, freq: int, episodes: int, verbose: int
+) -> EvalCallback:
+    return EvalCallback(
+        env,
+        n_eval_episodes=episodes,
+        eval_freq=max(freq, 1),
+        log_path=str(directory),
+        best_model_save_path=str(directory),
+        verbose=verbose,
+    )
