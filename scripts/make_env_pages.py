@@ -141,12 +141,19 @@ def variant(row: Row) -> str:
     settings = (
         ", ".join(f"`{name}={value!r}`" for name, value in row.settings.items()) or "defaults"
     )
-    scores = ", ".join(f"{name} {value}" for name, value in row.scores.items()) or "none yet"
     return (
         f"### {row.name}\n\n{row.description}\n\n"
-        f"Settings: {settings}. Tags: {', '.join(row.tags)}. Mean returns: {scores}.\n\n"
+        f"Settings: {settings}. Tags: {', '.join(row.tags)}. Mean returns: {references(row)}.\n\n"
         + table(("id", "observation", "action"), spaces)
     )
+
+
+def references(row: Row) -> str:
+    """The mean returns that scores are normalised by."""
+    if not {"random", "expert"} <= row.scores.keys():
+        return "not measured"
+    expert = row.scores.get("expert_policy", "expert")
+    return f"`random` {row.scores['random']}, `{expert}` {row.scores['expert']}"
 
 
 def shown(space: gym.Space) -> str:
