@@ -1,0 +1,127 @@
+"""Training by configuration: what is read, what is refused, what is left behind."""
+
+import csv
+
+import numpy as np
+import pytest
+import torch
+from sb3_contrib import MaskablePPO
+from stable_baselines3 import PPO
+from stable_baselines3.common.buffers import RolloutBuffer
+
+import dialgym
+from agents import EpisodeRolloutBuffer, GPTPolicy, MaskableEpisodeRolloutBuffer, train
+from agents.online.callbacks import COLUMNS
+from agents.online.config import ALGORITHMS, constructor_arguments, read_config
+from agents.online.train import torch_threads
+
+ID = "dialgym/Wordle-20-v0"
+SHORT = {
+    "n_steps": 36,
+    "batch_size": 288,
+    "n_epochs": 1,
+    "policy_kwargs": {"n_layer": 1, "n_embd": 16},
+}
+ARGUMENTS = {"total_timesteps": 600, "n_envs": 8, "overrides": SHORT, "progress_bar": False}
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_built_in_hyperparameters_are_known_for_every_algorithm(algo):
+    config = read_config(algo, ID)
+    assert {"n_timesteps", "n_envs", "policy"} <= config.keys()
+    assert config["gamma"] == 1.0
+    assert read_config(algo, "dialgym/Wordle-v0").keys() <= config.keys()
+
+
+def test_overrides_are_merged_and_names_resolved(tmp_path):
+    file = tmp_path / "mine.yml"
+    file.write_text(
+        "default: {policy: agents.GPTPolicy, policy_kwargs: {preset: nano}, gamma: 0.9}\n"
+        f"{ID}: {{gamma: 1, learning_rate: lin_0.01, n_envs: 3}}\n"
+    )
+    config = read_config("ppo", ID, {"policy_kwargs": {"n_layer": 3}}, file)
+    assert config["gamma"] == 1
+    assert config["policy_kwargs"] == {"preset": "nano", "n_layer": 3}
+    arguments = constructor_arguments(config)
+    assert arguments["policy"] is GPTPolicy
+    assert arguments["learning_rate"](0.5) == 0.005
+    assert "n_envs" not in arguments
+
+
+def test_bad_hyperparameters_are_explained(tmp_path):
+    with pytest.raises(ValueError, match="Did you mean 'n_epochs'"):
+        read_config("ppo", ID, {"n_epoch": 3})
+    with pytest.raises(ValueError, match=r"unknown algorithm 'pp0'. Did you mean 'ppo'"):
+        read_config("pp0", ID)
+    with pytest.raises(ValueError, match=r"learning_rate: expected a number or 'lin_<number>'"):
+        constructor_arguments({"learning_rate": "cos_1"})
+    with pytest.raises(ValueError, match=r"policy: expected a dotted name .* got 'agents.GPT'"):
+        constructor_arguments({"policy": "agents.GPT"})
+    empty = tmp_path / "empty.yml"
+    empty.write_text("other: {}\n")
+    with pytest.raises(ValueError, match="expected a row 'dialgym/Wordle-20-v0' or 'default'"):
+        read_config("ppo", ID, path=empty)
+    with pytest.raises(ValueError, match="unknown environment id"):
+        train("ppo", "dialgym/Wordl-v0")
+
+
+@pytest.mark.parametrize(
+    ("algo", "algorithm", "buffer"),
+    [
+        ("ppo", PPO, EpisodeRolloutBuffer),
+        ("maskable-ppo", MaskablePPO, MaskableEpisodeRolloutBuffer),
+    ],
+)
+def test_training_leaves_a_model_a_curve_and_logs(algo, algorithm, buffer, tmp_path):
+    model = train(algo, "Wordle-20-v0", log_dir=tmp_path, eval_freq=300, save_freq=300, **ARGUMENTS)
+    assert isinstance(model, algorithm)
+    assert isinstance(model.rollout_buffer, buffer)
+    assert model.num_timesteps >= 600
+    with (tmp_path / "learning_curve.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert tuple(rows[0]) == COLUMNS
+    assert [int(row["timesteps"]) for row in rows] == [288, 576, 864]
+    assert all(-6 <= float(row["mean_return"]) <= 0 for row in rows)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"model.zip", "best_model.zip", "config.yml", "checkpoints", "tensorboard"} <= names
+    assert not [name for name in names if ".tmp" in name]
+    assert list((tmp_path / "tensorboard").iterdir())
+    obs = dialgym.sb3_vec_env(ID, 5, seed=1).reset()
+    again = algorithm.load(tmp_path / "model.zip").predict(obs, deterministic=True)[0]
+    assert again.tolist() == model.predict(obs, deterministic=True)[0].tolist()
+
+
+def test_a_seed_gives_one_curve_and_workers_change_nothing(tmp_path):
+    weights = [
+        train(
+            log_dir=tmp_path / str(run), seed=seed, workers=workers, **ARGUMENTS
+        ).policy.parameters_to_vector()
+        for run, (seed, workers) in enumerate([(3, 0), (3, 0), (3, 2), (4, 0)])
+    ]
+    np.testing.assert_array_equal(weights[0], weights[1])
+    np.testing.assert_allclose(weights[0], weights[2], atol=1e-6)
+    assert not np.allclose(weights[0], weights[3])
+
+
+def test_a_run_logs_returns_and_success(tmp_path, monkeypatch):
+    seen = set()
+    monkeypatch.setattr(
+        "stable_baselines3.common.logger.TensorBoardOutputFormat.write",
+        lambda self, values, excluded, step=0: seen.update(values),
+    )
+    train(log_dir=tmp_path, **ARGUMENTS)
+    assert {"rollout/ep_rew_mean", "rollout/success_rate", "train/loss"} <= seen
+
+
+def test_another_buffer_can_be_asked_for(tmp_path):
+    name = "stable_baselines3.common.buffers.RolloutBuffer"
+    overrides = {**SHORT, "rollout_buffer_class": name}
+    model = train(log_dir=tmp_path, **{**ARGUMENTS, "overrides": overrides})
+    assert type(model.rollout_buffer) is RolloutBuffer
+
+
+def test_threads_are_put_back():
+    before = torch.get_num_threads()
+    with torch_threads(before + 1):
+        assert torch.get_num_threads() == before + 1
+    assert torch.get_num_threads() == before
