@@ -1,6 +1,7 @@
 """The generated parts of the documentation."""
 
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -48,3 +49,13 @@ def test_a_file_without_markers_is_refused(maker: ModuleType, tmp_path: Path):
     page.write_text("nothing to renew\n", encoding="utf-8")
     with pytest.raises(SystemExit, match="expected the markers"):
         maker.renew(page)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
+def test_the_code_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    if any("agents" in block for block in blocks):
+        pytest.importorskip("stable_baselines3")
+    code = re.sub(r"learn\([\d_]+\)", "learn(1)", "\n".join(blocks))
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, page.name, "exec"), {})
