@@ -1,0 +1,26 @@
+"""What several tests share."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+DATA = Path(os.environ.get("DIALGYM_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real data, which is no part of the package; without it the test is skipped."""
+    if not DATA.is_dir():
+        pytest.skip(f"no real data at {DATA}; set DIALGYM_TEST_DATA to its folder")
+    return DATA
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Tables computed by the tests are kept apart from the user's, and shared by the workers."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    os.environ["DIALGYM_CACHE"] = str(shared / "dialgym-cache")

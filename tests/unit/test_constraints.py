@@ -1,0 +1,86 @@
+"""Constraints over text, and their automata over tokens."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialgym.language import (
+    END,
+    AnyText,
+    CharTokenizer,
+    Letters,
+    Lexicon,
+    WordTokenizer,
+    compile_constraint,
+)
+
+CHARS = CharTokenizer("abc ")
+WORD_LISTS = st.lists(st.text("abc", min_size=1, max_size=4), min_size=1, max_size=12)
+
+
+def sayable(automaton, tokenizer, longest):
+    """Every text that the automaton lets end, by walking all of it."""
+    found, frontier = set(), [((), 0)]
+    for _ in range(longest + 1):
+        found |= {ids for ids, state in frontier if automaton.allowed[state, END]}
+        frontier = [
+            ((*ids, t), automaton.transitions[state, t])
+            for ids, state in frontier
+            for t in np.flatnonzero(automaton.allowed[state])
+            if t != END
+        ]
+    return {tokenizer.decode(ids) for ids in found}
+
+
+@given(WORD_LISTS)
+def test_a_lexicon_allows_its_words_and_nothing_else(words):
+    automaton = compile_constraint(Lexicon(words), CHARS)
+    assert sayable(automaton, CHARS, 4) == set(words)
+
+
+@given(WORD_LISTS, st.text("abc", max_size=5))
+def test_a_lexicon_knows_the_beginnings_of_its_words(words, text):
+    lexicon, state = Lexicon(words), Lexicon(words).start
+    for char in text:
+        assert set(lexicon.choices(state)) == {
+            c for c in "abc" if lexicon.advance(state, c) is not None
+        }
+        state = lexicon.advance(state, char)
+        if state is None:
+            break
+    assert (state is not None) == any(word.startswith(text) for word in words)
+
+
+def test_letters():
+    automaton = compile_constraint(Letters("ab", 2), CHARS)
+    assert sayable(automaton, CHARS, 3) == {"aa", "ab", "ba", "bb"}
+
+
+def test_words_with_spaces_between():
+    tokenizer = WordTokenizer(["new", "york", "city"])
+    automaton = compile_constraint(Lexicon(["new york", "new city"]), tokenizer)
+    assert sayable(automaton, tokenizer, 3) == {"new york", "new city"}
+
+
+def test_any_text_rules_out_only_special_tokens():
+    automaton = compile_constraint(AnyText(), CHARS)
+    assert automaton.allowed[0].tolist() == [False, True, False, False, False] + [True] * 4
+
+
+def test_no_mask_is_empty_even_after_a_forbidden_token():
+    automaton = compile_constraint(Lexicon(["abc"]), CHARS)
+    assert automaton.allowed.any(1).all()
+    dead = automaton.walk([CHARS.encode("c")[0]])
+    assert np.flatnonzero(automaton.allowed[dead]).tolist() == [END]
+    assert automaton.walk([END], dead) == 0
+
+
+def test_equal_constraints_share_an_automaton():
+    first = compile_constraint(Lexicon(["a", "b"]), CHARS)
+    assert compile_constraint(Lexicon(["b", "a"]), CharTokenizer("abc ")) is first
+
+
+def test_an_empty_lexicon_is_refused():
+    with pytest.raises(ValueError, match="the list of words is empty"):
+        Lexicon([])

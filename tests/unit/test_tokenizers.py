@@ -1,0 +1,116 @@
+"""Text to tokens and back."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dialgym.language import (
+    END,
+    PAD,
+    UNK,
+    CharTokenizer,
+    HFTokenizer,
+    Tokenizer,
+    WordTokenizer,
+    make_tokenizer,
+)
+from dialgym.language.utterances import UNKNOWN
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz "
+CHARS = CharTokenizer(LETTERS)
+WORDS = WordTokenizer(["b", "y", "g", "crane", "slate"])
+
+
+@given(st.text(LETTERS))
+def test_characters_come_back(text):
+    assert CHARS.decode(CHARS.encode(text)) == text
+
+
+@given(st.lists(st.sampled_from(WORDS.words)))
+def test_words_come_back(words):
+    text = " ".join(words)
+    assert WORDS.decode(WORDS.encode(text)) == text
+
+
+@given(st.text())
+def test_no_text_forges_a_special_token(text):
+    for tokenizer in (CHARS, WORDS):
+        assert all(token >= 5 or token == UNK for token in tokenizer.encode(text))
+
+
+@given(st.lists(st.text(LETTERS + "é<", max_size=9), min_size=1, max_size=6))
+def test_many_at_once_are_as_one_by_one(texts):
+    ids, lengths = CHARS.encode_many(np.array(texts))
+    # NumPy's fixed-width strings cannot end in NUL; nothing else is lost
+    assert [row[:n].tolist() for row, n in zip(ids, lengths)] == [CHARS.encode(t) for t in texts]
+    assert (ids[np.arange(ids.shape[1]) >= lengths[:, None]] == PAD).all()
+    decoded = CHARS.decode_many(ids, lengths)
+    assert decoded.tolist() == [CHARS.decode(CHARS.encode(t)) for t in texts]
+
+
+def test_special_tokens_decode_to_the_replacement_character():
+    assert CHARS.decode([PAD, END, 5, 3]) == f"{UNKNOWN}{UNKNOWN}a{UNKNOWN}"
+    assert WORDS.decode([4, 5]) == f"{UNKNOWN} b"
+
+
+def test_equal_tokenizers_are_interchangeable():
+    assert CharTokenizer(LETTERS) == CHARS
+    assert hash(CharTokenizer(LETTERS)) == hash(CHARS)
+    assert CharTokenizer("ab") != CHARS
+    assert pickle.loads(pickle.dumps(CHARS)) == CHARS
+
+
+@pytest.mark.parametrize("bad", ["", "aa", f"a{UNKNOWN}"])
+def test_alphabet_is_checked(bad):
+    with pytest.raises(ValueError, match="distinct characters"):
+        CharTokenizer(bad)
+
+
+@pytest.mark.parametrize("bad", [[], ["a b"], ["a", "a"], [""]])
+def test_words_are_checked(bad):
+    with pytest.raises(ValueError, match="words must be distinct"):
+        WordTokenizer(bad)
+
+
+def test_unknown_tokenizer_names_the_known_ones():
+    with pytest.raises(ValueError, match=r"unknown tokenizer 'chars'\. Did you mean 'char'\?"):
+        make_tokenizer("chars", LETTERS)
+    with pytest.raises(ValueError, match="must be a name or meet"):
+        make_tokenizer(3, LETTERS)
+
+
+@pytest.fixture(scope="module")
+def hugging_face(tmp_path_factory):
+    """A tiny byte-level BPE tokenizer in a local folder, as a user would name it."""
+    tokenizers = pytest.importorskip("tokenizers")
+    transformers = pytest.importorskip("transformers")
+    bpe = tokenizers.ByteLevelBPETokenizer()
+    bpe.train_from_iterator(["the crane ate the slate", "crane crane late"], vocab_size=300)
+    folder = tmp_path_factory.mktemp("bpe")
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=bpe._tokenizer)
+    fast.save_pretrained(folder)
+    return HFTokenizer(str(folder))
+
+
+def test_hugging_face_tokens_are_shifted_by_the_special_ones(hugging_face):
+    assert isinstance(hugging_face, Tokenizer)
+    ids = hugging_face.encode("the crane")
+    assert min(ids) >= 5
+    assert hugging_face.decode(ids) == "the crane"
+    assert hugging_face.decode([*ids, END]) == "the crane" + UNKNOWN
+    assert hugging_face.vocab_size == len(hugging_face.tokens)
+
+
+def test_hugging_face_pieces_add_up(hugging_face):
+    ids = hugging_face.encode("the crane ate")
+    pieces = [hugging_face.piece(token, i == 0) for i, token in enumerate(ids)]
+    assert "".join(pieces) == "the crane ate"
+
+
+def test_a_missing_hugging_face_tokenizer_is_one_clear_error(tmp_path):
+    pytest.importorskip("transformers")
+    with pytest.raises(ValueError, match="was not found: expected a hub name or a local folder"):
+        make_tokenizer(f"hf:{tmp_path / 'nothing'}", LETTERS)

@@ -1,0 +1,205 @@
+"""The rules of Wordle, setting by setting."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dialgym.language import Lexicon, Utterance
+from dialgym.tasks.wordle import Wordle
+from dialgym.tasks.wordle.patterns import REPLIES
+
+SMALL = ("crane", "slate", "abide", "speed", "trace", "crate", "react", "caret")
+
+
+def play(task, words, secret=None, seed=0):
+    """Let the system say the words; the state and the outcomes."""
+    rng = np.random.default_rng(seed)
+    state = task.initial(rng, {"word": secret} if secret else None)
+    if task.speaker(state) == "user":
+        task.speak(state, task.answers[state.secret], rng)
+    return state, [task.speak(state, word, rng) for word in words]
+
+
+def replies(state):
+    return [line.text for line in state.lines if line.speaker == "user"]
+
+
+def test_a_won_game():
+    state, outcomes = play(Wordle(), ["speed", "abide"], "abide")
+    assert replies(state) == ["b b y b y", "g g g g g"]
+    assert [o.rewards["system"] for o in outcomes] == [-1.0, 0.0]
+    assert [o.rewards["user"] for o in outcomes] == [1.0, 0.0]
+    assert [o.terminated for o in outcomes] == [False, True]
+    assert outcomes[-1].success is True
+
+
+def test_a_lost_game_is_terminated_not_truncated():
+    _, outcomes = play(Wordle(), ["speed"] * 6, "abide")
+    assert outcomes[-1].terminated
+    assert not outcomes[-1].truncated
+    assert outcomes[-1].success is False
+    assert sum(o.rewards["system"] for o in outcomes) == -6
+
+
+@pytest.mark.parametrize("guess", ["", "cran", "cranes", "zzzzz", "CRANE", "c r a", "cr\ufffdne"])
+def test_what_is_not_a_word_takes_a_turn(guess):
+    state, outcomes = play(Wordle(), [guess] * 6, "abide")
+    assert replies(state) == ["invalid"] * 6
+    assert outcomes[-1].terminated
+
+
+def test_rejected_guesses_cost_but_take_no_turn_until_the_limit():
+    task = Wordle(invalid="reject", turns=3)
+    state, outcomes = play(task, ["zzzzz", "speed", "zzzzz", "abide"], "abide")
+    assert state.turns == 2
+    assert outcomes[-1].success
+    assert sum(o.rewards["system"] for o in outcomes) == -3
+    state, outcomes = play(task, ["zzzzz"] * 3, "abide")
+    assert outcomes[-1].truncated
+    assert not outcomes[-1].terminated
+
+
+def test_any_five_letters():
+    state, _ = play(Wordle(guesses="any"), ["zzzzz", "speed", "ab"], "abide")
+    assert replies(state) == ["b b b b b", "b b y b y", "invalid"]
+
+
+def test_ilql_feedback():
+    state, _ = play(Wordle(feedback="ilql"), ["speed"], "abide")
+    assert replies(state) == ["b b y y y"]
+
+
+def test_hard_mode_holds_to_the_hints():
+    task = Wordle(hard_mode=True)
+    state, _ = play(task, ["trace", "crane", "slate"], "crane")
+    assert replies(state)[1] == "g g g g g"
+    state, _ = play(task, ["trace", "slate", "prate"], "crane")
+    assert replies(state) == ["b g g y g", "invalid", "invalid"]  # both leave the yellow c out
+    words = state.lines and task.constraint(state, "system")
+    assert isinstance(words, Lexicon)
+    assert "crane" in words.words
+    assert "slate" not in words.words
+    keeps = task.keeps_hints(state, task.guess_letters)
+    assert {task.guesses[i] for i in np.flatnonzero(keeps)} == set(words.words)
+
+
+def test_the_adversary_keeps_the_most_words():
+    task = Wordle(answers=SMALL, guesses="answers", host="adversarial")
+    state, _ = play(task, ["crane"])
+    sizes = np.bincount(task.table[task.guess_index["crane"]], minlength=243)
+    assert len(task.candidates(state)) == sizes.max()
+    assert task.speaker(state) == "system"
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=30)
+def test_the_adversary_never_lies(seed):
+    task = Wordle(host="adversarial", turns=10)
+    rng = np.random.default_rng(seed)
+    words = [task.guesses[i] for i in rng.integers(0, len(task.guesses), 8)]
+    state, _ = play(task, words)
+    left = task.candidates(state)
+    assert len(left) >= 1
+    for guess, reply in zip(words, replies(state)):
+        patterns = task.table[task.guess_index[guess], left]
+        assert {str(REPLIES[p]) for p in patterns} == {reply}
+
+
+def test_a_redrawn_secret_agrees_with_all_colours():
+    task = Wordle(secret="resample")
+    state, _ = play(task, ["slate", "crony", "dumpy"])
+    assert state.secret in task.candidates(state)
+
+
+def distribution(task, words, games):
+    rng = np.random.default_rng(1)
+    counts: dict[tuple, int] = {}
+    for _ in range(games):
+        state, _ = play(task, words, seed=int(rng.integers(2**32)))
+        key = tuple(state.patterns)
+        counts[key] = counts.get(key, 0) + 1
+    return counts
+
+
+def test_redrawing_the_secret_does_not_change_the_distribution_of_games():
+    """Chi-squared over the colours of two guesses; 20 cells would reject at ~50 by chance 1e-4."""
+    words, games = ["crane", "slate"], 4000
+    fixed = distribution(Wordle(answers=SMALL), words, games)
+    redrawn = distribution(Wordle(answers=SMALL, secret="resample"), words, games)
+    cells = fixed.keys() | redrawn.keys()
+    statistic = sum(
+        (fixed.get(c, 0) - redrawn.get(c, 0)) ** 2 / (fixed.get(c, 0) + redrawn.get(c, 0))
+        for c in cells
+    )
+    assert statistic < 35, (fixed, redrawn)
+    assert len(cells) > 3
+
+
+def test_the_host_chooses_the_secret_in_private():
+    task, rng = Wordle(), np.random.default_rng(0)
+    state = task.initial(rng)
+    assert task.speaker(state) == "user"
+    task.speak(state, "abide", rng)
+    task.speak(state, "speed", rng)
+    assert task.transcript(state, "user")[0] == Utterance("user", "abide", private=True)
+    assert task.transcript(state, "system") == [
+        Utterance("system", "speed"),
+        Utterance("user", "b b y b y"),
+    ]
+
+
+def test_a_host_who_names_no_answer_is_given_the_drawn_word():
+    task, rng = Wordle(), np.random.default_rng(0)
+    state = task.initial(rng, {"word": "crane"})
+    task.speak(state, "zzzzz", rng)
+    assert task.answers[state.secret] == "crane"
+
+
+def test_lists_from_a_file_and_from_a_sequence(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_text("Crane\nslate\ncrane\n")
+    assert Wordle(answers=str(path)).answers == ("crane", "slate")
+    assert Wordle(answers=path, guesses="answers").guesses == ("crane", "slate")
+    assert Wordle(answers=["slate"], guesses=["crane"]).guesses == ("crane", "slate")
+    assert Wordle(words=3).answers == Wordle().answers[:3]
+
+
+def test_the_built_in_lists():
+    task = Wordle()
+    assert 2300 <= len(task.answers) <= 3500
+    assert len(task.guesses) > 10_000
+    assert set(task.answers) <= set(task.guesses)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"feedback": "red"}, "feedback of Wordle must be one of 'standard', 'ilql'; got 'red'"),
+        ({"secret": "resampled"}, "Did you mean 'resample'"),
+        ({"host": "evil"}, "host of Wordle must be one of"),
+        ({"invalid": "skip"}, "invalid of Wordle must be one of 'turn', 'reject'"),
+        ({"constraint": "trie"}, "constraint of Wordle must be one of"),
+        ({"turns": 0}, "turns of Wordle must be a whole number from 1; got 0"),
+        ({"words": 10**6}, "words of Wordle must be a whole number from 1 to"),
+        ({"answers": ["cranes"]}, "expected words of 5 letters a-z; got 'cranes'"),
+        ({"answers": []}, "got no words"),
+        ({"answers": "no/such/file"}, "expected a text file of words at 'no/such/file'"),
+        ({"guesses": "any", "constraint": "words"}, "has no list that constraint='words'"),
+    ],
+)
+def test_bad_settings_are_one_clear_error(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        Wordle(**kwargs)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"word": "zzzzz"}, "expected one of its .* answers; got 'zzzzz'"),
+        ({"wrod": "crane"}, r"unknown option 'wrod'.*Did you mean 'word'\?"),
+    ],
+)
+def test_bad_options_are_one_clear_error(options, message):
+    with pytest.raises(ValueError, match=message):
+        Wordle().initial(np.random.default_rng(0), options)
