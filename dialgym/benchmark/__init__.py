@@ -4,13 +4,17 @@ from dialgym.benchmark.evaluate import evaluate
 from dialgym.benchmark.policies import Policy
 from dialgym.benchmark.result import Episodes, Result
 from dialgym.benchmark.rollout import MisfitError, Predictor, episode_seed
+from dialgym.benchmark.run import Benchmark, benchmark, load_results
 
 __all__ = [
+    "Benchmark",
     "Episodes",
     "MisfitError",
     "Policy",
     "Predictor",
     "Result",
+    "benchmark",
     "episode_seed",
     "evaluate",
+    "load_results",
 ]

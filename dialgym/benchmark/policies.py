@@ -11,18 +11,16 @@ from dialgym.optional import require_agents
 from dialgym.simulators import Speaker
 from dialgym.views.dialogue import Dialogue
 
+CHECKPOINT = "model.zip"
 Policy = str | PathLike[str] | Speaker | Predictor
 
 
 def policy_name(policy: Policy) -> str:
-    """What a table calls a policy: its registered name, its checkpoint, or its class."""
-    if isinstance(policy, str) and not _is_path(policy):
-        return policy
-    if isinstance(policy, (str, PathLike)):
-        path = Path(policy)
-        generic = path.suffix == ".zip" and path.stem in ("model", "best_model", "final_model")
-        return path.parent.name if generic and path.parent.name else path.stem
-    return type(policy).__name__
+    """What a table calls a policy: its registered name, its run or checkpoint, or its class."""
+    if not isinstance(policy, (str, PathLike)):
+        return type(policy).__name__
+    path = Path(policy)
+    return path.parent.name or path.stem if path.name == CHECKPOINT else path.name
 
 
 def open_policy(policy: Policy, dialogues: Sequence[Dialogue]) -> Any:
@@ -51,22 +49,28 @@ def open_policy(policy: Policy, dialogues: Sequence[Dialogue]) -> Any:
     )
 
 
+def find_checkpoint(path: str | PathLike[str]) -> Path | None:
+    """The file that `path` means: itself, with ``.zip`` added, or the model in a run's folder."""
+    for file in (Path(path), Path(f"{path}.zip"), Path(path) / CHECKPOINT):
+        if file.is_file():
+            return file
+    return None
+
+
 def _load(path: str | PathLike[str], named: Iterable[str], learner: str) -> Any:
-    if not any(candidate.exists() for candidate in (Path(path), Path(f"{path}.zip"))):
-        if _is_path(path):
-            raise FileNotFoundError(
-                f"policy: there is no checkpoint at {str(path)!r}. Check the path."
-            )
+    file = find_checkpoint(path)
+    if file is None and isinstance(path, str) and not {"/", "\\", "."}.intersection(path):
         error = unknown(f"policy for the {learner}", path, named)
-        raise ValueError(f"{error} A path to a checkpoint will do as well.")
+        raise ValueError(f"{error} The path of a checkpoint will do as well.")
+    if file is None:
+        raise FileNotFoundError(
+            f"policy: expected a checkpoint, or a folder with {CHECKPOINT}, at {str(path)!r}; "
+            "there is none. Check the path."
+        )
     agents = require_agents()
     if not hasattr(agents, "load"):
         raise ImportError(
-            f"loading the checkpoint {str(path)!r} needs agents.load, which this version of the "
-            "package 'agents' does not have. Load it yourself and give the object as policy."
+            f"the checkpoint {str(path)!r} needs agents.load, which this version of the package "
+            "'agents' does not have. Load the model yourself and give the object as policy."
         )
-    return agents.load(path)
-
-
-def _is_path(policy: str | PathLike[str]) -> bool:
-    return not isinstance(policy, str) or "/" in policy or "\\" in policy or policy.endswith(".zip")
+    return agents.load(file)

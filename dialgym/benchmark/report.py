@@ -1,6 +1,8 @@
 """Results as tables: one row for each environment and policy, raw and normalised."""
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from dialgym.benchmark.result import Episodes, Interval, Result
@@ -36,23 +38,30 @@ def markdown(results: Sequence[Result]) -> str:
 
 
 def rich_table(results: Sequence[Result]) -> "Table":
-    """The same table for the terminal, a section for each environment."""
+    """The same for the terminal, a section for each environment; without the turns."""
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD, caption=caption(results[0]), caption_justify="left")
-    for i, column in enumerate(HEAD[1:]):
-        table.add_column(column, justify="right" if i else "left", no_wrap=not i)
-    previous = ""
-    for env_id, policy, *cells in rows(results):
-        if env_id != previous:
-            table.add_section()
-            table.add_row(f"[bold]{env_id.removeprefix(PREFIX)}[/bold]")
-        narrow = [cell.replace(", ", ",") for cell in cells]  # break only before the bracket
-        table.add_row(f"  {escape(policy)}", *map(escape, narrow))
-        previous = env_id
+    lines = [(env_id, f"  {policy}", *_breakable(cells)) for env_id, policy, *cells, _ in
+             rows(results)]  # fmt: skip
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    table.caption, table.caption_justify = caption(results[0]), "left"
+    table.add_column(HEAD[1], no_wrap=True)
+    for column, cells in zip(HEAD[2:-1], list(zip(*lines))[2:]):
+        width = max(len(word) for cell in cells for word in cell.split(" "))
+        table.add_column(column, justify="right", min_width=width)
+    for env_id, part in groupby(lines, key=itemgetter(0)):
+        table.add_section()
+        table.add_row(f"[bold]{env_id.removeprefix(PREFIX)}[/bold]")
+        for line in part:
+            table.add_row(*map(escape, line[1:]))
     return table
+
+
+def _breakable(cells: Sequence[str]) -> list[str]:
+    """Cells that can be broken only before the bracket."""
+    return [cell.replace(", ", ",").replace(" %", "%") for cell in cells]
 
 
 def caption(result: Result) -> str:

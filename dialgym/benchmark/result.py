@@ -177,8 +177,27 @@ class Result:
 
     @classmethod
     def from_json(cls, path: str | PathLike[str]) -> Self:
-        """Read what `to_json` wrote."""
-        return cls.from_dict(json.loads(Path(path).read_text("utf-8")))
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: the file holds something else.
+        """
+        return cls.from_dict(read_json(path, "policy", "seeds", "env_kwargs", "environments"))
+
+
+def read_json(path: str | PathLike[str], *names: str) -> dict[str, Any]:
+    """The object in a file, which must have the `names`."""
+    try:
+        values = json.loads(Path(path).read_text("utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{str(path)!r}: expected a result as JSON; got {error}.") from error
+    missing = [name for name in names if not isinstance(values, dict) or name not in values]
+    if missing:
+        raise ValueError(
+            f"{str(path)!r}: expected a result with {', '.join(names)}; "
+            f"it lacks {', '.join(missing)}. Write it with Result.to_json."
+        )
+    return values
 
 
 def write_json(path: str | PathLike[str], values: Any) -> None:

@@ -112,13 +112,13 @@ def play_predictor(
 
 
 def _play_wave(
-    policy: Predictor, env: gym.vector.VectorEnv, wave: Sequence[Job], report: Report, best: bool
+    policy: Predictor, env: Any, wave: Sequence[Job], report: Report, best: bool
 ) -> Played:
     n, size = len(wave), env.num_envs
     played = Played(*_empty(size))
     jobs = [*wave, *[wave[-1]] * (size - n)]
     observation, _ = env.reset(seed=[episode_seed(*job) for job in jobs])
-    act = actor(policy, env, best)
+    act = actor(policy, env.unwrapped.action_masks, best)
     alive, start = np.arange(size) < n, np.ones(size, bool)
     while alive.any():
         observation, reward, terminated, truncated, info = env.step(act(observation, start))
@@ -134,27 +134,39 @@ def _play_wave(
     return Played(*(column[:n] for column in played))
 
 
+def play_token_env(policy: Predictor, env: gym.Env, job: Job, deterministic: bool = True) -> float:
+    """Let a policy play one episode of a single token env; its return."""
+    own: Any = env.unwrapped
+    act = actor(policy, lambda: own.action_masks()[None], deterministic)
+    observation, _ = env.reset(seed=episode_seed(*job))
+    start, gained, over = np.ones(1, bool), 0.0, False
+    while not over:
+        action = act(observation[None], start)[0]
+        observation, reward, terminated, truncated, _ = env.step(action)
+        start, over = np.zeros(1, bool), terminated or truncated
+        gained += float(reward)
+    return gained
+
+
 def actor(
-    policy: Predictor, env: Any, deterministic: bool
+    policy: Predictor, masks: Callable[[], np.ndarray], deterministic: bool
 ) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """A function of observations and episode starts that keeps the policy's state and masks."""
-    masks = env.unwrapped.action_masks if takes_masks(policy) else None
+    """A function of observations and episode starts that keeps a recurrent policy's state.
+
+    It hands over `masks()` where `predict` has an argument `action_masks`, as MaskablePPO's.
+    """
+    masked = "action_masks" in signature(policy.predict).parameters
     state: Any = None
 
     def act(observation: np.ndarray, start: np.ndarray) -> np.ndarray:
         nonlocal state
-        more = {"action_masks": masks()} if masks else {}
+        more = {"action_masks": masks()} if masked else {}
         action, state = policy.predict(
             observation, state=state, episode_start=start, deterministic=deterministic, **more
         )
         return action
 
     return act
-
-
-def takes_masks(policy: Predictor) -> bool:
-    """Whether `predict` has an argument `action_masks`, as sb3-contrib's MaskablePPO."""
-    return "action_masks" in signature(policy.predict).parameters
 
 
 def check_fit(policy: Any, env: Any) -> None:
@@ -166,7 +178,7 @@ def check_fit(policy: Any, env: Any) -> None:
         return
     raise MisfitError(
         f"{type(policy).__name__} sees {seen} and says one of {said} tokens; {env.spec.id} shows "
-        f"{window} and has {size} tokens. Evaluate it where it was trained, with the same env_kwargs."
+        f"{window} and has {size}. Evaluate it where it was trained, with the same env_kwargs."
     )
 
 

@@ -1,0 +1,83 @@
+"""A few games to look at, each policy with the same hidden states."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from dialgym.benchmark.evaluate import make_dialogue, named_speaker
+from dialgym.benchmark.rollout import Job, Predictor, play_dialogue, play_token_env
+from dialgym.registry import Entry
+from dialgym.simulators import Speaker
+from dialgym.views.dialogue import Dialogue
+from dialgym.views.render import render
+
+
+class Game(NamedTuple):
+    """One dialogue of a policy.
+
+    Attributes:
+        policy: its name.
+        job: seed and episode.
+        gained: the return.
+        turns: utterances of the learner.
+        text: the transcript.
+        picture: (H, W, 3) uint8; None where Pillow is missing.
+    """
+
+    policy: str
+    job: Job
+    gained: float
+    turns: int
+    text: str
+    picture: np.ndarray | None
+
+
+def play_games(
+    name: str, policy: Any, entry: Entry, jobs: Iterable[Job], kwargs: Mapping[str, Any]
+) -> list[Game]:
+    """Let an opened policy play the episodes; they are those of `evaluate`."""
+    return [_play(name, policy, entry, job, kwargs) for job in jobs]
+
+
+def _play(name: str, policy: Any, entry: Entry, job: Job, kwargs: Mapping[str, Any]) -> Game:
+    if isinstance(policy, (str, Speaker)):
+        dialogue = make_dialogue(entry, kwargs)
+        gained, _ = play_dialogue(named_speaker(policy, dialogue), dialogue, job)
+    else:
+        dialogue, gained = _play_tokens(policy, entry, job, kwargs)
+    return Game(name, job, gained, dialogue.turn, dialogue.transcript(), _picture(dialogue))
+
+
+def _play_tokens(
+    policy: Predictor, entry: Entry, job: Job, kwargs: Mapping[str, Any]
+) -> tuple[Dialogue, float]:
+    env = gym.make(entry.id, **kwargs)
+    gained = play_token_env(policy, env, job)
+    own: Any = env.unwrapped
+    return own.dialogue, gained
+
+
+def _picture(dialogue: Dialogue) -> np.ndarray | None:
+    try:
+        picture = render("rgb_array", dialogue.task, dialogue.state, dialogue.learner)
+    except ImportError:
+        return None
+    assert isinstance(picture, np.ndarray)
+    return picture
+
+
+def as_text(env_id: str, games: Sequence[Game]) -> str:
+    """The transcripts, episode by episode, the policies below each other."""
+    lines = []
+    for job in dict.fromkeys(game.job for game in games):
+        lines.append(f"{env_id}, seed {job[0]}, episode {job[1]}\n{'=' * 60}\n")
+        for game in games:
+            if game.job == job:
+                lines.append(f"{game.policy}: return {game.gained:g}\n\n{_indented(game.text)}\n")
+    return "\n".join(lines)
+
+
+def _indented(text: str) -> str:
+    return "".join(f"    {line}\n" for line in text.splitlines())

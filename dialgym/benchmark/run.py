@@ -1,0 +1,127 @@
+"""The benchmark: several policies on several ids, as tables, pictures and games."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from dialgym.benchmark.curves import Curve, read_curve
+from dialgym.benchmark.evaluate import evaluate, make_dialogue
+from dialgym.benchmark.games import Game, as_text, play_games
+from dialgym.benchmark.policies import Policy, open_policy
+from dialgym.benchmark.report import markdown
+from dialgym.benchmark.result import Episodes, Result, read_json, write_json
+from dialgym.benchmark.rollout import MisfitError, Report
+from dialgym.cache import write_atomically
+from dialgym.registry import entry_of
+
+
+@dataclass(frozen=True, eq=False)
+class Benchmark:
+    """What a benchmark found.
+
+    Attributes:
+        results: one for each policy that fits any of the ids.
+        games: some of the episodes on the first id.
+        curves: learning curves to draw beside them.
+        notes: which policy was left out where, and why.
+    """
+
+    results: Sequence[Result]
+    games: Sequence[Game] = ()
+    curves: Sequence[Curve] = ()
+    notes: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def first_id(self) -> str:
+        """The environment of the games and the learning curves."""
+        return next(iter(self.results[0].by_id))
+
+    def save(self, folder: str | PathLike[str]) -> list[Path]:
+        """Write results.json, table.md, games.txt and, with matplotlib, the pictures.
+
+        Returns:
+            The files written.
+
+        Raises:
+            ImportError: matplotlib is not installed; all other files have then been written.
+        """
+        out = Path(folder)
+        write_json(out / "results.json", {"results": [r.as_dict() for r in self.results]})
+        _write(out / "table.md", markdown(self.results))
+        files = [out / "results.json", out / "table.md"]
+        if self.games:
+            files.append(out / "games.txt")
+            _write(files[-1], as_text(self.first_id, self.games))
+        return files + self._draw(out)
+
+    def _draw(self, out: Path) -> list[Path]:
+        from dialgym.benchmark.plots import plot_curves, plot_games, plot_scores
+
+        files = [out / "scores.png"]
+        plot_scores(self.results, files[0])
+        if self.curves:
+            files.append(out / "curve.png")
+            plot_curves(self.curves, files[-1])
+        if any(game.picture is not None for game in self.games):
+            files.append(out / "games.png")
+            plot_games(self.games, files[-1], self.first_id)
+        return files
+
+
+def benchmark(
+    policies: Mapping[str, Policy],
+    ids: Sequence[str],
+    episodes: int = 100,
+    seeds: Sequence[int] = (0, 1, 2),
+    env_kwargs: Mapping[str, Any] | None = None,
+    *,
+    games: int = 3,
+    curves: Sequence[str | PathLike[str]] = (),
+    report: Report = lambda ended: None,
+) -> Benchmark:
+    """Score each policy on each id that it fits.
+
+    Args:
+        policies: by the name that tables give them; see `evaluate`.
+        ids, episodes, seeds, env_kwargs, report: see `evaluate`.
+        games: how many episodes of the first seed and id to show.
+        curves: runs or CSV files whose learning curves to draw.
+
+    Raises:
+        ValueError: an argument is impossible, or a policy fits none of the ids.
+        FileNotFoundError: there is no such checkpoint or learning curve.
+        ImportError: a checkpoint is given and the package `agents` cannot be imported.
+    """
+    read = [read_curve(path) for path in curves]
+    kwargs = dict(env_kwargs or {})
+    entries = [entry_of(env_id) for env_id in ids]
+    dialogues = [make_dialogue(entry, kwargs) for entry in entries]
+    opened = {name: open_policy(policy, dialogues) for name, policy in policies.items()}
+    jobs = [(seeds[0], episode) for episode in range(games)]
+    results, shown, notes = [], [], []
+    for name, policy in opened.items():
+        by_id: dict[str, Episodes] = {}
+        for entry in entries:
+            try:
+                part = evaluate(policy, entry.id, episodes, seeds, kwargs, report=report)
+            except MisfitError as misfit:
+                notes.append(f"{name} is left out on {entry.id}: {misfit}")
+                continue
+            by_id |= part.by_id
+        if not by_id:
+            raise ValueError(notes[-1])
+        results.append(Result(name, tuple(seeds), by_id, kwargs))
+        if entries[0].id in by_id:
+            shown += play_games(name, policy, entries[0], jobs, kwargs)
+    return Benchmark(results, shown, read, notes)
+
+
+def load_results(path: str | PathLike[str]) -> list[Result]:
+    """The results in the results.json of a benchmark."""
+    return [Result.from_dict(values) for values in read_json(path, "results")["results"]]
+
+
+def _write(path: Path, text: str) -> None:
+    write_atomically(path, lambda temporary: temporary.write_text(text, "utf-8"))
