@@ -139,6 +139,9 @@ def compile_constraint(constraint: Constraint, tokenizer: Tokenizer) -> TokenAut
     Each token is spelled out and walked through the constraint from each reachable state, so
     multi-character tokens are allowed exactly where all of their characters are. Automata are
     remembered and shared; nobody may write into them.
+
+    Raises:
+        ValueError: no utterance that the tokenizer can write meets the constraint.
     """
     return _compiled(cast(Hashable, constraint), cast(Hashable, tokenizer))
 
@@ -147,9 +150,9 @@ def compile_constraint(constraint: Constraint, tokenizer: Tokenizer) -> TokenAut
 def _compiled(constraint: Any, tokenizer: Any) -> TokenAutomaton:
     pieces = {first: _pieces(tokenizer, first) for first in (True, False)}
     number: dict[tuple[Any, bool], int] = {(constraint.start, True): 0}
-    rows: list[dict[int, int]] = []
+    rows: list[Row] = []
     for state, first in _discovered(number):
-        row: dict[int, int] = {}
+        row: Row = {}
         for token, text in _possible(pieces[first], constraint.choices(state)):
             after = _spell(constraint, state, text)
             if after is not None:
@@ -157,7 +160,35 @@ def _compiled(constraint: Any, tokenizer: Any) -> TokenAutomaton:
         if constraint.accepts(state):
             row[END] = 0
         rows.append(row)
-    return _tables(rows, tokenizer.vocab_size)
+    return _tables(_without_dead_ends(rows), tokenizer.vocab_size)
+
+
+Row = dict[int, int]
+"""The tokens allowed in a state, and the state that each leads to."""
+
+
+def _without_dead_ends(rows: list[Row]) -> list[Row]:
+    """The rows without tokens after which the utterance could never rightly end.
+
+    A tokenizer may have a token for the beginning of a word and none for its rest.
+    """
+    before: list[list[int]] = [[] for _ in rows]
+    for state, row in enumerate(rows):
+        for token, after in row.items():
+            if token != END:
+                before[after].append(state)
+    frontier = [state for state, row in enumerate(rows) if END in row]
+    alive = set(frontier)
+    while frontier:
+        fresh = [state for state in before[frontier.pop()] if state not in alive]
+        alive.update(fresh)
+        frontier += fresh
+    if 0 not in alive:
+        raise ValueError(
+            "no utterance that the tokenizer can write meets the constraint. "
+            "Use another tokenizer, or one whose vocabulary has the task's words."
+        )
+    return [{t: s for t, s in row.items() if t == END or s in alive} for row in rows]
 
 
 Pieces = dict[str, list[tuple[int, str]]]
@@ -196,7 +227,7 @@ def _spell(constraint: Constraint, state: Any, text: str) -> Any | None:
     return current
 
 
-def _tables(rows: list[dict[int, int]], vocab_size: int) -> TokenAutomaton:
+def _tables(rows: list[Row], vocab_size: int) -> TokenAutomaton:
     dead = len(rows)
     transitions = np.full((dead + 1, vocab_size), dead, np.int32)
     allowed = np.zeros((dead + 1, vocab_size), bool)

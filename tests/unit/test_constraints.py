@@ -63,6 +63,17 @@ def test_words_with_spaces_between():
     assert sayable(automaton, tokenizer, 3) == {"new york", "new city"}
 
 
+def test_beginnings_that_no_token_completes_are_not_allowed():
+    tokenizer = WordTokenizer(["b", "brand", "crane"])
+    automaton = compile_constraint(Lexicon(["brand", "crane"]), tokenizer)
+    assert np.flatnonzero(automaton.allowed[0]).tolist() == tokenizer.encode("brand crane")
+
+
+def test_a_constraint_that_cannot_be_met_is_one_clear_error():
+    with pytest.raises(ValueError, match="no utterance that the tokenizer can write"):
+        compile_constraint(Lexicon(["xyz"]), CHARS)
+
+
 def test_any_text_rules_out_only_special_tokens():
     automaton = compile_constraint(AnyText(), CHARS)
     assert automaton.allowed[0].tolist() == [False, True, False, False, False] + [True] * 4

@@ -1,0 +1,163 @@
+"""The public checks find what is broken, and say so."""
+
+import pytest
+
+from dialgym.language import Utterance
+from dialgym.tasks.base import Facts, Outcome, Task
+from dialgym.testing import check_batch, check_task, check_views
+from dialgym.views.looped import LoopedBatch
+
+BOTH = {"system": 1, "user": 1}
+
+
+class Echo:
+    """The user of `Sound`: repeats what it has heard."""
+
+    def reply(self, task, state, rng):
+        return state[-1].text
+
+
+class Lines(list):
+    """A state that is just its lines."""
+
+    def copy(self):
+        return Lines(self)
+
+
+class Sound(Task):
+    """A sound task of one exchange: the system says something, the user repeats it."""
+
+    name = "Sound"
+    speakers = {"user": {"echo": Echo}}
+    facts = Facts(
+        turn_limit=1,
+        longest={"system": 3, "user": 4},
+        heard={"system": BOTH, "user": BOTH},
+        returns={"system": (0, 4), "user": (0, 0)},
+        charset="ab",
+        may_end=("user",),
+    )
+
+    def initial(self, rng, options=None):
+        self.check_options(options)
+        return Lines()
+
+    def speaker(self, state):
+        return "user" if len(state) % 2 else "system"
+
+    def transcript(self, state, party):
+        return list(state)
+
+    def speak(self, state, text, rng):
+        speaker = self.speaker(state)
+        state.append(Utterance(speaker, text))
+        rewards = {"system": float(len(text) if speaker == "system" else 0), "user": 0.0}
+        done = speaker == "user"
+        return Outcome(rewards, terminated=done, success=True if done else None)
+
+
+def test_a_sound_task_passes():
+    check_task(Sound())
+    check_views(Sound())
+    check_batch(Sound())
+
+
+def broken(**changes):
+    return type("Broken", (Sound,), changes)()
+
+
+def facts(**changes):
+    from dataclasses import replace
+
+    return {"facts": replace(Sound.facts, **changes)}
+
+
+def forgetful(self, state, party):
+    return list(state[-1:])
+
+
+def dice(self, state, text, rng):
+    outcome = Sound.speak(self, state, text, rng)
+    self.count = getattr(self, "count", 0) + 1
+    return outcome._replace(rewards={"system": float(self.count), "user": 0.0})
+
+
+class Shallow(Lines):
+    """A state whose copy is itself."""
+
+    def copy(self):
+        return self
+
+    def __reduce__(self):
+        return (keep, (id(self),))
+
+
+KEPT: dict[int, Shallow] = {}
+
+
+def keep(key):
+    return KEPT[key]
+
+
+def shallow(self, rng, options=None):
+    state = Shallow()
+    KEPT[id(state)] = state
+    return state
+
+
+def lax(self, rng, options=None):
+    return Lines()
+
+
+def endless(self, state, text, rng):
+    state.append(Utterance(self.speaker(state), text))
+    return Outcome({"system": 0.0, "user": 0.0})
+
+
+def gossip(self, state, party):
+    return [line._replace(private=True) for line in state]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"transcript": forgetful}, "the transcript of system is not append-only"),
+        ({"speak": dice}, "gave two outcomes"),
+        ({"initial": shallow}, r"speaking on state.copy\(\) changed the state"),
+        ({"initial": lax}, r"initial\(\) accepted an unknown option"),
+        ({"speak": endless}, "facts.heard allows 1"),
+        ({"transcript": gossip}, "sees a private utterance of the other party"),
+        (facts(returns={"system": (0, 1), "user": (0, 0)}), "facts.returns allows 0 to 1"),
+        (facts(may_end=("system",)), "an utterance of user ended the dialogue"),
+        (facts(heard={"system": {}, "user": BOTH}), "facts.heard allows 0"),
+        (facts(turn_limit=0), "facts.turn_limit is 0"),
+        ({"speaker": lambda self, state: "host"}, "speaker.. gave 'host', which is no party"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_broken_tasks_are_found(changes, message):
+    with pytest.raises(AssertionError, match=message):
+        check_task(broken(**changes))
+
+
+def test_a_batch_that_differs_is_found():
+    class Wrong(LoopedBatch):
+        def say(self, rows, texts, rngs):
+            outcome = super().say(rows, texts, rngs)
+            return outcome._replace(reward=outcome.reward + (rows == 1))
+
+    task = broken(batch=lambda self, n, learner, other: Wrong(self, n, learner, Echo()))
+    with pytest.raises(AssertionError, match="row 1 of the batch has another reward"):
+        check_batch(task)
+    check_views(task)  # one row: it is right there
+
+
+def test_views_that_differ_are_found():
+    class Deaf(LoopedBatch):
+        def say(self, rows, texts, rngs):
+            outcome = super().say(rows, texts, rngs)
+            return outcome._replace(success=outcome.success & False)
+
+    task = broken(batch=lambda self, n, learner, other: Deaf(self, n, learner, Echo()))
+    with pytest.raises(AssertionError, match="the batched token view gave"):
+        check_views(task)

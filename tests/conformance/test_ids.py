@@ -1,0 +1,164 @@
+"""Every registered id against the checkers of the libraries that will use it."""
+
+import copy
+import pickle
+import warnings
+from itertools import pairwise
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from pettingzoo.test import api_test, parallel_api_test, seed_test
+
+import dialgym
+from dialgym.registry import entries, entry_of
+
+IDS = dialgym.list_ids()
+TOKEN_IDS = dialgym.list_ids("token")
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_gymnasium_checker_has_nothing_to_say(env_id):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(gym.make(env_id).unwrapped, skip_render_check=False)
+
+
+@pytest.mark.parametrize("env_id", TOKEN_IDS)
+def test_stable_baselines3_checker_has_nothing_to_say(env_id):
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        checker.check_env(gym.make(env_id).unwrapped)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("env_id", TOKEN_IDS)
+def test_pettingzoo_api(env_id):
+    """At token level: `api_test` asks observations for a dtype, which strings do not have."""
+    api_test(dialgym.aec_env(env_id), num_cycles=200)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("env_id", IDS)
+def test_pettingzoo_parallel_api_and_seeds(env_id):
+    parallel_api_test(dialgym.parallel_env(env_id), num_cycles=200)
+    seed_test(lambda: dialgym.aec_env(env_id), num_cycles=100)
+
+
+def play(env, steps=150, seed=0):
+    """A stream of what a random player sees."""
+    env.action_space.seed(seed)
+    yield env.reset(seed=seed)
+    for _ in range(steps):
+        result = env.step(env.action_space.sample())
+        yield result
+        if result[2] or result[3]:
+            yield env.reset()
+
+
+def same(first, second):
+    return pickle.dumps(first) == pickle.dumps(second)
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_two_copies_with_one_seed_do_the_same(env_id):
+    assert all(map(same, play(gym.make(env_id)), play(gym.make(env_id))))
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_a_pickled_or_copied_env_goes_on_as_the_original(env_id):
+    env = gym.make(env_id)
+    for _ in play(env, steps=40):
+        pass
+    env.reset()
+    for other in (pickle.loads(pickle.dumps(env)), copy.deepcopy(env)):
+        ahead = copy.deepcopy(env)
+        actions = [ahead.action_space.sample() for _ in range(4)]
+        assert same([ahead.step(a) for a in actions], [other.step(a) for a in actions])
+
+
+@pytest.mark.parametrize("env_id", TOKEN_IDS)
+def test_observations_share_no_memory(env_id):
+    seen = [result[0] for result in play(gym.make(env_id), steps=20)]
+    before = [observation.copy() for observation in seen[:-1]]
+    seen[-1][:] = -1
+    assert all(np.array_equal(a, b) for a, b in zip(before, seen))
+    assert not any(np.shares_memory(a, b) for a, b in pairwise(seen))
+
+
+@pytest.mark.parametrize("env_id", TOKEN_IDS)
+def test_observations_are_append_only(env_id):
+    env = gym.make(env_id)
+    previous, _ = env.reset(seed=0)
+    for result in play(env, steps=200):
+        observation = result[0]
+        length = int((observation != 0).sum())
+        assert (observation[:length] != 0).all()
+        assert (observation[length:] == 0).all()
+        if len(result) == 5:
+            known = int((previous != 0).sum())
+            assert (observation[:known] == previous[:known]).all()
+        previous = observation
+
+
+@pytest.mark.parametrize("env_id", TOKEN_IDS)
+def test_resets_differ_and_options_fix_them(env_id):
+    env = dialgym.aec_env(env_id)
+    env.reset(seed=0)
+    secrets = {env.dialogue_state.secret for _ in range(20) if not env.reset()}
+    assert len(secrets) > 1
+    word = env.task.answers[3]
+    env.reset(options={"word": word})
+    assert env.task.answers[env.dialogue_state.secret] == word
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_made_by_module_prefix_and_as_a_batch(env_id):
+    assert gym.make(f"dialgym:{env_id}").spec.id == env_id
+    batch = gym.make_vec(env_id, num_envs=3)
+    batch.reset(seed=1)
+    result = batch.step(batch.action_space.sample())
+    assert len(result[0]) == 3
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_every_render_mode(env_id, capsys):
+    for mode in gym.make(env_id).metadata["render_modes"]:
+        if mode == "rgb_array":
+            pytest.importorskip("PIL")
+        env = gym.make(env_id, render_mode=mode)
+        env.reset(seed=0)
+        env.step(env.action_space.sample())
+        drawn = env.render()
+        if mode == "ansi":
+            assert isinstance(drawn, str)
+        elif mode == "human":
+            assert "Wordle" in capsys.readouterr().out
+        else:
+            assert drawn.dtype == np.uint8
+            assert drawn.shape[2] == 3
+
+
+@pytest.mark.parametrize("env_id", TOKEN_IDS)
+def test_a_random_legal_player_says_only_words_where_words_are_asked(env_id):
+    if entry_of(env_id).row.settings.get("constraint") != "words":
+        pytest.skip("this id masks letters only")
+    env, rng = gym.make(env_id), np.random.default_rng(0)
+    env.reset(seed=0)
+    for _ in range(300):
+        mask = env.unwrapped.action_masks()
+        *_, terminated, truncated, info = env.step(rng.choice(np.flatnonzero(mask)))
+        assert info.get("reply") != "invalid"
+        if terminated or truncated:
+            env.reset()
+
+
+def test_the_registry_is_in_order():
+    assert len(IDS) == len(set(IDS))
+    for entry in entries().values():
+        assert entry.row.description.endswith("."), entry.id
+        assert entry.row.tags, entry.id
+        scores = entry.row.scores
+        assert scores["random"] < scores["expert"], entry.id
