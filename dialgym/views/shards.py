@@ -21,6 +21,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from dialgym.views.token_vector_env import check_tokens
 from dialgym.views.vector_base import Info
 
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); " \
@@ -60,6 +61,7 @@ class ShardedTokenVectorEnv(gym.vector.VectorEnv):
         self.action_space = gym.vector.utils.batch_space(self.single_action_space, num_envs)
         self.task = template.task
         self.learner = template.learner
+        self._vocab_size = template.tokenizer.vocab_size
         self._slices = _slices(num_envs, workers)
         self.arrays = SharedArrays.create(num_envs, self.single_observation_space)
         self._workers = [
@@ -68,8 +70,7 @@ class ShardedTokenVectorEnv(gym.vector.VectorEnv):
         ]
         self._cleanup = weakref.finalize(self, _shut_down, self._workers, self.arrays)
         self._masks = False
-        for worker in self._workers:
-            worker.wait()
+        _gather(self._workers)
 
     def reset(
         self,
@@ -82,7 +83,7 @@ class ShardedTokenVectorEnv(gym.vector.VectorEnv):
         seeds = [seed + i for i in range(n)] if isinstance(seed, int) else seed
         for worker, rows in zip(self._workers, self._slices):
             worker.send("reset", None if seeds is None else list(seeds[rows]), options)
-        info = self._join([worker.wait() for worker in self._workers])
+        info = self._join(_gather(self._workers))
         return self.arrays.tokens.copy(), info
 
     def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Info]:
@@ -92,19 +93,14 @@ class ShardedTokenVectorEnv(gym.vector.VectorEnv):
 
     def step_async(self, actions: Any) -> None:
         """Set the workers going."""
-        actions = np.asarray(actions)
-        if actions.shape != (self.num_envs,) or actions.dtype.kind not in "iu":
-            raise ValueError(
-                f"actions of {self.task.name}: expected ({self.num_envs},) whole numbers; "
-                f"got {actions.dtype} {actions.shape}. Choose from action_space."
-            )
+        actions = check_tokens(actions, self.num_envs, self._vocab_size, self.task.name)
         self.arrays.actions[:] = actions
         for worker in self._workers:
             worker.send("step")
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Info]:
         """The result of the step under way."""
-        info = self._join([worker.wait() for worker in self._workers])
+        info = self._join(_gather(self._workers))
         a = self.arrays
         return (
             a.tokens.copy(), a.reward.copy(), a.terminated.copy(), a.truncated.copy(), info
@@ -115,8 +111,7 @@ class ShardedTokenVectorEnv(gym.vector.VectorEnv):
         if not self._masks:
             for worker in self._workers:
                 worker.send("masks")
-            for worker in self._workers:
-                worker.wait()
+            _gather(self._workers)
             self._masks = True
         return self.arrays.masks.copy()
 
@@ -124,7 +119,7 @@ class ShardedTokenVectorEnv(gym.vector.VectorEnv):
         """The names of the modules that each worker has loaded."""
         for worker in self._workers:
             worker.send("modules")
-        return [worker.wait() for worker in self._workers]
+        return _gather(self._workers)
 
     def close_extras(self, **kwargs: Any) -> None:
         """End the workers and give the shared memory back."""
@@ -203,14 +198,12 @@ class _Worker:
         except OSError as error:
             raise self._gone() from error
 
-    def wait(self) -> Any:
+    def wait(self) -> tuple[str, Any]:
         try:
             kind, value = self.pipe.recv()
         except (EOFError, OSError) as error:
             raise self._gone() from error
-        if kind == "error":
-            raise value
-        return value
+        return kind, value
 
     def _gone(self) -> RuntimeError:
         with suppress(subprocess.TimeoutExpired):
@@ -219,6 +212,15 @@ class _Worker:
             f"environment worker {self.name} ended unexpectedly (exit status "
             f"{self.process.returncode}). The dialogues under way are lost; make the pool again."
         )
+
+
+def _gather(workers: list[_Worker]) -> list[Any]:
+    """The answers of all workers; the first error only after all have answered."""
+    answers = [worker.wait() for worker in workers]
+    for kind, value in answers:
+        if kind == "error":
+            raise value
+    return [value for _, value in answers]
 
 
 def _accept(listener: Listener, process: subprocess.Popen) -> Connection:

@@ -17,6 +17,23 @@ from dialgym.views.token_rows import TokenRows
 from dialgym.views.vector_base import DialogueVectorEnv, Info
 
 
+def check_tokens(actions: Any, num_envs: int, vocab_size: int, name: str) -> np.ndarray:
+    """The actions as an array (N,) of integers.
+
+    Raises:
+        ValueError: they are not N whole numbers from 0 to V-1.
+    """
+    tokens = np.asarray(actions)
+    right = tokens.shape == (num_envs,) and tokens.dtype.kind in "iu"
+    if right and tokens.min() >= 0 and tokens.max() < vocab_size:
+        return tokens
+    got = f"values from {tokens.min()} to {tokens.max()}" if right else ""
+    raise ValueError(
+        f"actions of {name}: expected ({num_envs},) whole numbers from 0 to {vocab_size - 1}; "
+        f"got {got or f'{tokens.dtype} {tokens.shape}'}. Choose from action_space."
+    )
+
+
 class TokenVectorEnv(DialogueVectorEnv):
     """N dialogues; actions (N,) integer, observations (N, L) int32. Row by row a `TokenEnv`.
 
@@ -60,7 +77,7 @@ class TokenVectorEnv(DialogueVectorEnv):
             ValueError: the actions are not N whole numbers from 0 to V-1.
         """
         self._require_reset()
-        tokens = self._checked(actions)
+        tokens = check_tokens(actions, self.num_envs, self._vocab_size, self.task.name)
         active = self._begin_late()
         ended = self._write(active, tokens[active])
         ids, lengths = self._rows.utterances(ended)
@@ -68,19 +85,6 @@ class TokenVectorEnv(DialogueVectorEnv):
         reward, terminated, truncated, info = self._exchange(ended, texts)
         observation, info = self._autoreset(terminated | truncated, info)
         return observation, reward, terminated, truncated, info
-
-    def _checked(self, actions: Any) -> np.ndarray:
-        tokens = np.asarray(actions)
-        right = tokens.shape == (self.num_envs,) and tokens.dtype.kind in "iu"
-        if right and tokens.min() >= 0 and tokens.max() < self._vocab_size:
-            return tokens
-        got = f"{tokens.dtype} {tokens.shape}"
-        if right:
-            got = f"values from {tokens.min()} to {tokens.max()}"
-        raise ValueError(
-            f"actions of {self.task.name}: expected ({self.num_envs},) whole numbers from 0 to "
-            f"{self._vocab_size - 1}; got {got}. Choose from action_space."
-        )
 
     def _write(self, active: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Append one token to each active row; the rows whose utterance it ends."""

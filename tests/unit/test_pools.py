@@ -1,0 +1,174 @@
+"""Batches over processes, and their Stable-Baselines3 form."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import dialgym
+
+HEAVY = {"torch", "transformers", "pandas", "stable_baselines3", "pettingzoo", "matplotlib"}
+
+
+def same_info(first, second):
+    assert first.keys() == second.keys()
+    for name, value in first.items():
+        if isinstance(value, dict):
+            same_info(value, second[name])
+        elif name.startswith("_"):
+            assert (value == second[name]).all()
+        else:
+            mask = first.get(f"_{name}", np.ones(len(value), bool))
+            for row in np.flatnonzero(mask):
+                assert np.array_equal(value[row], second[name][row])
+
+
+@pytest.mark.parametrize("mode", ["SameStep", "NextStep"])
+def test_shards_equal_one_batch(mode):
+    shards = gym.make_vec("dialgym/Wordle-v0", 7, workers=2, autoreset_mode=mode)
+    batch = gym.make_vec("dialgym/Wordle-v0", 7, autoreset_mode=mode)
+    rng = np.random.default_rng(0)
+    try:
+        assert np.array_equal(shards.reset(seed=5)[0], batch.reset(seed=5)[0])
+        for step in range(150):
+            actions = rng.integers(0, 32, 7)
+            *ours, info = shards.step(actions)
+            *theirs, expected = batch.step(actions)
+            assert all(np.array_equal(a, b) for a, b in zip(ours, theirs))
+            same_info(info, expected)
+            if step > 70:
+                assert np.array_equal(shards.action_masks(), batch.action_masks())
+        for modules in shards.loaded_modules():
+            assert not HEAVY & set(modules)
+    finally:
+        shards.close()
+
+
+def test_errors_of_a_worker_reach_the_caller_and_the_pool_goes_on():
+    shards = gym.make_vec("dialgym/Wordle-v0", 2, workers=2)
+    try:
+        with pytest.raises(ValueError, match=r"expected one of its .* answers; got 'zzzzz'"):
+            shards.reset(seed=0, options={"word": "zzzzz"})
+        shards.reset(seed=0)
+        with pytest.raises(ValueError, match="values from 5 to 32"):
+            shards.step(np.array([5, 32]))
+        shards.step(np.array([5, 5]))
+    finally:
+        shards.close()
+
+
+def test_a_killed_worker_is_one_clear_error():
+    shards = gym.make_vec("dialgym/Wordle-v0", 2, workers=2)
+    shards.reset(seed=0)
+    os.kill(shards._workers[1].process.pid, signal.SIGKILL)
+    shards._workers[1].process.wait(10)
+    with pytest.raises(RuntimeError, match=r"environment worker 2 of 2 ended unexpectedly .*-9"):
+        shards.step(np.array([5, 5]))
+    path = shards.arrays.path
+    shards.close()
+    assert not path.exists()
+
+
+SCRIPT = """
+import gymnasium, dialgym
+pool = gymnasium.make_vec("dialgym/Wordle-20-v0", 4, workers=2)
+pool.reset(seed=0)
+print(pool.arrays.path, *[worker.process.pid for worker in pool._workers])
+"""
+
+
+def test_a_script_needs_no_main_guard_and_leaves_nothing_behind():
+    run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    path, *pids = run.stdout.split()
+    assert not os.path.exists(path)
+    assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+
+
+sb3 = pytest.importorskip("stable_baselines3")
+
+
+def test_sb3_pool_equals_sb3s_own():
+    """The batched VecEnv against stock DummyVecEnv over single envs, infos included."""
+    ours = dialgym.sb3_vec_env("dialgym/Wordle-v0", 3, seed=4)
+    stock = dialgym.make_sb3_pool("dialgym/Wordle-v0", 3, vec_env="dummy", seed=4)
+    rng = np.random.default_rng(0)
+    assert np.array_equal(ours.reset(), stock.reset())
+    for _ in range(120):
+        masks = [np.stack(pool.env_method("action_masks")) for pool in (ours, stock)]
+        assert np.array_equal(*masks)
+        actions = np.array([rng.choice(np.flatnonzero(row)) for row in masks[0]])
+        observations, rewards, dones, infos = ours.step(actions)
+        expected = stock.step(actions)
+        assert np.array_equal(observations, expected[0])
+        assert np.array_equal(rewards, expected[1])
+        assert np.array_equal(dones, expected[2])
+        for info, other in zip(infos, expected[3]):
+            other.pop("episode", None)
+            if info or other.get("terminal_observation") is not None:
+                assert np.array_equal(
+                    info.pop("terminal_observation", 0), other.pop("terminal_observation", 0)
+                )
+            other.setdefault("TimeLimit.truncated", False)
+            info.setdefault("TimeLimit.truncated", False)
+            assert info == other
+
+
+def test_truncation_is_told_from_termination():
+    pool = dialgym.sb3_vec_env("dialgym/Wordle-v0", 2, seed=0, window=40)
+    pool.reset()
+    for _ in range(18):
+        _, _, dones, infos = pool.step(np.full(2, 30))
+    assert dones.all()
+    assert all(info["TimeLimit.truncated"] for info in infos)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_maskable_ppo_plays_only_words(workers):
+    contrib = pytest.importorskip("sb3_contrib")
+    pool = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 4, workers=workers, seed=0)
+    seen = []
+    model = contrib.MaskablePPO("MlpPolicy", pool, n_steps=32, batch_size=64, n_epochs=1, seed=0)
+
+    def collect(local, _):
+        seen.extend(info["reply"] for info in local["infos"] if "reply" in info)
+        return True
+
+    model.learn(256, callback=collect)
+    pool.close()
+    assert len(seen) > 20
+    assert "invalid" not in seen
+
+
+def test_what_a_batch_cannot_do_is_one_clear_error():
+    pool = dialgym.sb3_vec_env("dialgym/Wordle-v0", 2)
+    with pytest.raises(AttributeError, match="no env objects to call 'render' on"):
+        pool.env_method("render")
+    with pytest.raises(AttributeError, match="cannot set 'x'"):
+        pool.set_attr("x", 1)
+    with pytest.raises(ValueError, match=r"utterance view\)\. Use 'dialgym/Wordle-v0'"):
+        dialgym.sb3_vec_env("dialgym/Wordle-utterance-v0", 2)
+    with pytest.raises(ValueError, match=r"unknown vec_env 'subprocess'.*Did you mean"):
+        dialgym.make_sb3_pool("dialgym/Wordle-v0", 2, vec_env="subprocess")
+
+
+STOCK = """
+import time, dialgym
+if __name__ == "__main__":
+    start = time.time()
+    pool = dialgym.make_sb3_pool("dialgym/Wordle-20-v0", 32, seed=0)
+    pool.reset()
+    print(time.time() - start)
+    pool.close()
+"""
+
+
+def test_a_stock_pool_of_32_workers_starts_in_seconds(tmp_path):
+    """Stock SubprocVecEnv without the prepared fork server took 67 s."""
+    script = tmp_path / "pool.py"
+    script.write_text(STOCK)
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert float(run.stdout) < 30

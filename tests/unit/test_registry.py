@@ -1,0 +1,107 @@
+"""Ids, arguments, and the errors of both."""
+
+import subprocess
+import sys
+
+import gymnasium as gym
+import pytest
+
+import dialgym
+from dialgym import registry
+from dialgym.registry import entry_of, list_ids
+
+
+def test_ids_come_in_both_views_and_by_tag():
+    assert "dialgym/Wordle-v0" in list_ids()
+    assert "dialgym/Wordle-utterance-v0" in list_ids()
+    assert set(list_ids("token")) | set(list_ids("utterance")) == set(list_ids())
+    assert list_ids("quick") == ["dialgym/Wordle-20-v0", "dialgym/Wordle-20-utterance-v0"]
+
+
+def test_an_id_may_be_short():
+    assert entry_of("Wordle-v0") is entry_of("dialgym:dialgym/Wordle-v0")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: dialgym.aec_env("dialgym/Wordl-v0"),
+         r"unknown environment id 'dialgym/Wordl-v0'\. Did you mean 'dialgym/Wordle-v0'\?"),
+        (lambda: list_ids("quik"), r"unknown tag 'quik'\. Did you mean 'quick'\?"),
+        (lambda: gym.make("dialgym/Wordle-v0", hardmode=True),
+         r"unknown argument 'hardmode' in dialgym/Wordle-v0\. Did you mean 'hard_mode'\?"),
+        (lambda: gym.make("dialgym/Wordle-v0", tokeniser="char"), "Did you mean 'tokenizer'"),
+        (lambda: gym.make("dialgym/Wordle-v0", learner="host"),
+         "learner of Wordle must be one of 'system', 'user'; got 'host'"),
+        (lambda: gym.make("dialgym/Wordle-v0", simulator="hosst"),
+         r"unknown speaker for the user 'hosst' in Wordle\. Did you mean 'host'\?"),
+        (lambda: gym.make("dialgym/Wordle-v0", simulator=3), r"object with reply\(task, state"),
+        (lambda: gym.make("dialgym/Wordle-v0", window=3), "expected a whole number from 18"),
+        (lambda: gym.make("dialgym/Wordle-v0", overflow="wrap"), "overflow of Wordle must be one"),
+        (lambda: gym.make("dialgym/Wordle-v0", render_mode="ascii"), "expected one of ansi"),
+        (lambda: gym.make_vec("dialgym/Wordle-v0", 0), "must be a whole number from 1; got 0"),
+        (lambda: gym.make_vec("dialgym/Wordle-v0", 2, autoreset_mode="Never"),
+         "autoreset_mode of Wordle must be one of"),
+        (lambda: gym.make_vec("dialgym/Wordle-v0", 2, workers=3),
+         r"from 1 to num_envs \(2\); got 3"),
+        (lambda: gym.make_vec("dialgym/Wordle-utterance-v0", 2, workers=1),
+         "only token views can be sharded"),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_bad_arguments_are_one_clear_error(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_gymnasium_suggests_the_nearest_id():
+    with pytest.raises(gym.error.NameNotFound, match="Did you mean: `Wordle`"):
+        gym.make("dialgym/Wordlee-v0")
+
+
+def test_a_removed_id_explains_itself(monkeypatch):
+    monkeypatch.setattr(
+        registry,
+        "read_registry",
+        lambda: {"environments": {}, "removed": {"dialgym/Old-v0": "use New-v0"}},
+    )
+    with pytest.raises(ValueError, match="'dialgym/Old-v0' was removed: use New-v0"):
+        entry_of("dialgym/Old-v0")
+
+
+def test_environments_share_a_task():
+    first, second = gym.make("dialgym/Wordle-v0"), gym.make("dialgym/Wordle-v0")
+    assert first.unwrapped.task is second.unwrapped.task
+    assert gym.make("dialgym/Wordle-v0", turns=3).unwrapped.task.turns == 3
+    listed = gym.make("dialgym/Wordle-v0", answers=["crane", "slate"])
+    assert listed.unwrapped.task.answers == ("crane", "slate")
+
+
+PROBE = """
+import time, sys
+start = time.process_time()
+import dialgym
+spent = time.process_time() - start
+import gymnasium
+gymnasium.make("dialgym/Wordle-20-v0").reset(seed=0)
+gymnasium.make_vec("dialgym/Wordle-20-v0", 2).reset(seed=0)
+heavy = {"torch", "transformers", "pandas", "stable_baselines3", "matplotlib"} & set(sys.modules)
+print(spent, sorted(heavy))
+"""
+
+
+def test_import_is_light():
+    probe = subprocess.run(
+        [sys.executable, "-c", PROBE], capture_output=True, text=True, check=True
+    )
+    spent, heavy = probe.stdout.split(maxsplit=1)
+    assert heavy.strip() == "[]"
+    assert float(spent) < 0.6
+
+
+def test_public_names_exist():
+    pytest.importorskip("stable_baselines3")
+    for name in dialgym.__all__:
+        assert getattr(dialgym, name).__doc__
+    with pytest.raises(AttributeError, match="no attribute 'make'"):
+        dialgym.make  # noqa: B018

@@ -1,0 +1,186 @@
+"""The single token and utterance envs: details that the conformance tests do not pin."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+
+from dialgym.language.utterances import UNKNOWN
+
+END = 1
+
+
+def spell(env, *words):
+    return [t for word in words for t in [*env.unwrapped.tokenizer.encode(word), END]]
+
+
+def test_the_layout_of_a_transcript():
+    env = gym.make("dialgym/Wordle-v0")
+    observation, info = env.reset(seed=0, options={"word": "abide"})
+    assert observation.tolist() == [3] + [0] * 107
+    assert info == {}
+    for token in spell(env, "speed"):
+        observation, reward, terminated, truncated, info = env.step(token)
+    reply = env.unwrapped.tokenizer.encode("b b y b y")
+    shown = [3, *spell(env, "speed"), 4, *reply, END, 3]
+    assert observation.tolist() == shown + [0] * (108 - len(shown))
+    assert (reward, terminated, truncated) == (-1.0, False, False)
+    assert info == {
+        "utterance": "speed",
+        "reply": "b b y b y",
+        "turn": 1,
+        "reward_components": {"wrong guess": -1.0},
+    }
+
+
+def test_rewards_come_at_the_end_of_an_utterance():
+    env = gym.make("dialgym/Wordle-v0")
+    env.reset(seed=0, options={"word": "abide"})
+    rewards = [env.step(token)[1] for token in spell(env, "speed", "abide")]
+    assert rewards == [0.0] * 5 + [-1.0] + [0.0] * 6
+
+
+def test_the_end_of_an_episode_is_reported():
+    env = gym.make("dialgym/Wordle-utterance-v0")
+    assert env.reset(seed=0, options={"word": "abide"}) == ("", {})
+    text, reward, terminated, truncated, info = env.step("abide")
+    assert text == info["transcript"] == "system: abide\nuser: g g g g g\n"
+    assert (reward, terminated, truncated, info["is_success"]) == (0.0, True, False, True)
+
+
+def test_an_utterance_ends_at_its_limit_and_tokens_stay_as_emitted():
+    env = gym.make("dialgym/Wordle-v0")
+    env.reset(seed=0)
+    for token in [3, 0, 2, 4, 31, 30]:
+        observation, _, _, _, info = env.step(token)
+    assert observation[1:7].tolist() == [3, 2, 2, 4, 31, 30]  # PAD would not be seen: <unk>
+    assert info["utterance"] == UNKNOWN * 4 + " z"
+    assert info["reply"] == "invalid"
+
+
+def test_utterances_are_cut_and_cleaned():
+    env = gym.make("dialgym/Wordle-utterance-v0")
+    env.reset(seed=0)
+    text, *_ = env.step("é\n<end> and much more")
+    assert text == f"system: {UNKNOWN * 3}end\nuser: invalid\n"
+    assert text in env.observation_space
+
+
+@pytest.mark.parametrize("action", [-1, 32, 1.5, "a", None, np.array([1, 2])])
+def test_tokens_out_of_range_are_one_clear_error(action):
+    env = gym.make("dialgym/Wordle-v0")
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match="expected a token id, a whole number from 0 to 31; got"):
+        env.step(action)
+
+
+def test_a_token_for_an_utterance_is_one_clear_error():
+    env = gym.make("dialgym/Wordle-utterance-v0")
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"expected a string; got 5\. For token ids"):
+        env.step(5)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "action"), [("dialgym/Wordle-v0", 5), ("dialgym/Wordle-utterance-v0", "crane")]
+)
+def test_stepping_at_the_wrong_time_is_one_clear_error(env_id, action):
+    env = gym.make(env_id)
+    with pytest.raises(ResetNeeded, match=r"step\(\) was called before the first reset\(\)"):
+        env.step(action)
+    env.reset(seed=0)
+    while not env.step(action)[2]:
+        pass
+    with pytest.raises(ResetNeeded, match=r"step\(\) was called after the end of the episode"):
+        env.step(action)
+    batch = gym.make_vec(env_id, 2)
+    with pytest.raises(ResetNeeded, match=r"step\(\) was called before the first reset\(\)"):
+        batch.step([action, action])
+
+
+def test_wrong_batches_are_one_clear_error():
+    batch = gym.make_vec("dialgym/Wordle-v0", 2)
+    batch.reset(seed=0)
+    for actions, got in [
+        ([1], r"int64 \(1,\)"), ([1.0, 2.0], "float64"), ([0, 32], "values from 0 to 32"),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match=f"whole numbers from 0 to 31; got {got}"):
+            batch.step(np.array(actions))
+    with pytest.raises(ValueError, match="expected one whole number or 2 of them; got 3"):
+        batch.reset(seed=[1, 2, 3])
+    texts = gym.make_vec("dialgym/Wordle-utterance-v0", 2)
+    texts.reset(seed=0)
+    with pytest.raises(ValueError, match="expected 2 strings"):
+        texts.step(("a", 3))
+
+
+def test_masks():
+    env = gym.make("dialgym/Wordle-20-v0", action_masks=True)
+    _, info = env.reset(seed=0)
+    task, tokenizer = env.unwrapped.task, env.unwrapped.tokenizer
+    firsts = {tokenizer.encode(word[0])[0] for word in task.guesses}
+    assert set(np.flatnonzero(info["action_mask"]).tolist()) == firsts
+    *_, info = env.step(tokenizer.encode("q")[0])
+    assert [tokenizer.tokens[i] for i in np.flatnonzero(info["action_mask"])] == ["u"]
+    letters = gym.make("dialgym/Wordle-v0")
+    letters.reset(seed=0)
+    for expected in [26] * 5 + [1]:
+        assert letters.unwrapped.action_masks().sum() == expected
+        letters.step(5)
+
+
+def test_masks_are_not_compiled_unless_asked_for(monkeypatch):
+    def refuse(*args):
+        raise AssertionError("nobody asked for a mask")
+
+    monkeypatch.setattr("dialgym.views.transcripts.compile_constraint", refuse)
+    env = gym.make("dialgym/Wordle-v0")
+    env.reset(seed=0)
+    for token in spell(env, "crane", "slate"):
+        env.step(token)
+
+
+def test_overflow_truncates_the_episode():
+    env = gym.make("dialgym/Wordle-v0", window=40)
+    env.reset(seed=0, options={"word": "abide"})
+    for token in spell(env, "speed", "crane"):
+        observation, _, terminated, truncated, info = env.step(token)
+    assert (terminated, truncated, info["is_success"]) == (False, True, False)
+    assert info["transcript"].count("\n") == 4
+    assert observation.shape == (40,)
+
+
+def test_overflow_slides_whole_utterances():
+    env = gym.make("dialgym/Wordle-v0", window=40, overflow="slide")
+    env.reset(seed=0, options={"word": "abide"})
+    for token in spell(env, "speed", "crane", "trail"):
+        observation, _, terminated, truncated, _ = env.step(token)
+        assert observation[0] in (3, 4)
+    assert not terminated
+    assert not truncated
+    words = env.unwrapped.tokenizer.decode(observation[observation > 0])
+    assert "trail" in words
+    assert "speed" not in words
+
+
+def test_rendering_needs_a_mode_and_a_reset():
+    env = gym.make("dialgym/Wordle-v0", render_mode="ansi").unwrapped
+    with pytest.raises(ResetNeeded, match="before the first reset"):
+        env.render()
+
+
+def test_two_party_ignores_foreign_options_with_a_warning():
+    from dialgym import aec_env
+
+    env = aec_env("dialgym/Wordle-v0")
+    with pytest.warns(UserWarning, match=r"ignored unknown options \['wrod'\]"):
+        env.reset(seed=0, options={"wrod": "crane"})
+    env.reset(options={"word": "crane"})
+    assert env.task.answers[env.dialogue_state.secret] == "crane"
+
+
+def test_two_party_reset_is_required():
+    from dialgym import aec_env
+
+    with pytest.raises(ResetNeeded, match="before the first reset"):
+        aec_env("dialgym/Wordle-v0").step(5)
