@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 HEAD = ("environment", "policy", "mean return", "IQM", "success", "score", "turns")
 ALL = "all"
+WIDE = 110
 PREFIX = f"{NAMESPACE}/"
 Row = tuple[str, ...]
 
@@ -37,31 +38,28 @@ def markdown(results: Sequence[Result]) -> str:
     return f"{table}\n{caption(results[0])}\n"
 
 
-def rich_table(results: Sequence[Result]) -> "Table":
-    """The same for the terminal, a section for each environment; without the turns."""
+def rich_table(results: Sequence[Result], width: int | None = None) -> "Table":
+    """The same for the terminal, a section for each environment; without the turns.
+
+    Where `width`, by default the terminal's, is less than `WIDE`, intervals go below their values.
+    """
+    import rich
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
 
-    lines = [(env_id, f"  {policy}", *_breakable(cells)) for env_id, policy, *cells, _ in
-             rows(results)]  # fmt: skip
+    wide = (width or rich.get_console().width) >= WIDE
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     table.caption, table.caption_justify = caption(results[0]), "left"
-    table.add_column(HEAD[1], no_wrap=True)
-    for column, cells in zip(HEAD[2:-1], list(zip(*lines))[2:]):
-        width = max(len(word) for cell in cells for word in cell.split(" "))
-        table.add_column(column, justify="right", min_width=width)
-    for env_id, part in groupby(lines, key=itemgetter(0)):
+    for i, column in enumerate(HEAD[1:-1]):
+        table.add_column(column, justify="right" if i else "left", no_wrap=True)
+    for env_id, part in groupby(rows(results), key=itemgetter(0)):
         table.add_section()
         table.add_row(f"[bold]{env_id.removeprefix(PREFIX)}[/bold]")
-        for line in part:
-            table.add_row(*map(escape, line[1:]))
+        for _, policy, *cells, _ in part:
+            lines = cells if wide else [c.replace(" [", "\n[").replace(", ", ",") for c in cells]
+            table.add_row(f"  {escape(policy)}", *map(escape, lines))
     return table
-
-
-def _breakable(cells: Sequence[str]) -> list[str]:
-    """Cells that can be broken only before the bracket."""
-    return [cell.replace(", ", ",").replace(" %", "%") for cell in cells]
 
 
 def caption(result: Result) -> str:
