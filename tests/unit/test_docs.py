@@ -57,5 +57,7 @@ def test_the_code_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest
     if any("agents" in block for block in blocks):
         pytest.importorskip("stable_baselines3")
     code = re.sub(r"learn\([\d_]+\)", "learn(1)", "\n".join(blocks))
+    (tmp_path / f"page_{page.stem}.py").write_text(code, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    exec(compile(code, page.name, "exec"), {})
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module(f"page_{page.stem}")
