@@ -7,7 +7,7 @@ import gymnasium as gym
 import numpy as np
 
 from dialgym.benchmark.evaluate import make_dialogue, named_speaker
-from dialgym.benchmark.rollout import Job, Predictor, play_dialogue, play_token_env
+from dialgym.benchmark.rollout import Job, play_dialogue, play_token_env
 from dialgym.registry import Entry
 from dialgym.simulators import Speaker
 from dialgym.views.dialogue import Dialogue
@@ -38,25 +38,32 @@ def play_games(
     name: str, policy: Any, entry: Entry, jobs: Iterable[Job], kwargs: Mapping[str, Any]
 ) -> list[Game]:
     """Let an opened policy play the episodes; they are those of `evaluate`."""
-    return [_play(name, policy, entry, job, kwargs) for job in jobs]
+    games = []
+    for job in jobs:
+        dialogue, gained, _ = play_game(policy, entry, job, kwargs)
+        picture = _picture(dialogue)
+        games.append(Game(name, job, gained, dialogue.turn, dialogue.transcript(), picture))
+    return games
 
 
-def _play(name: str, policy: Any, entry: Entry, job: Job, kwargs: Mapping[str, Any]) -> Game:
+def play_game(
+    policy: Any,
+    entry: Entry,
+    job: Job,
+    kwargs: Mapping[str, Any],
+    options: Mapping[str, Any] | None = None,
+) -> tuple[Dialogue, float, bool]:
+    """Let an opened policy hold one dialogue: that, its return, and whether the task was solved.
+
+    `options` fixes hidden parts of the dialogue, as in ``env.reset``.
+    """
     if isinstance(policy, (str, Speaker)):
         dialogue = make_dialogue(entry, kwargs)
-        gained, _ = play_dialogue(named_speaker(policy, dialogue), dialogue, job)
-    else:
-        dialogue, gained = _play_tokens(policy, entry, job, kwargs)
-    return Game(name, job, gained, dialogue.turn, dialogue.transcript(), _picture(dialogue))
-
-
-def _play_tokens(
-    policy: Predictor, entry: Entry, job: Job, kwargs: Mapping[str, Any]
-) -> tuple[Dialogue, float]:
+        return dialogue, *play_dialogue(named_speaker(policy, dialogue), dialogue, job, options)
     env = gym.make(entry.id, **kwargs)
-    gained = play_token_env(policy, env, job)
     own: Any = env.unwrapped
-    return own.dialogue, gained
+    gained, solved = play_token_env(policy, env, job, dict(options or {}))
+    return own.dialogue, gained, solved
 
 
 def _picture(dialogue: Dialogue) -> np.ndarray | None:

@@ -4,7 +4,7 @@ Episode e of seed s is the dialogue that ``env.reset(seed=episode_seed(s, e))`` 
 policy meets the same hidden states, and no figure depends on how many dialogues run at once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -59,11 +59,16 @@ def policy_rng(seed: int, episode: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence([seed, episode], spawn_key=(1,)))
 
 
-def play_dialogue(policy: Speaker, dialogue: Dialogue, job: Job) -> tuple[float, bool]:
-    """Let a scripted policy play one episode; its return, and whether it solved the task."""
+def play_dialogue(
+    policy: Speaker, dialogue: Dialogue, job: Job, options: Mapping[str, Any] | None = None
+) -> tuple[float, bool]:
+    """Let a scripted policy play one episode; its return, and whether it solved the task.
+
+    `options` fixes hidden parts of the dialogue, as in ``env.reset``.
+    """
     rng, own = np_random(episode_seed(*job))[0], policy_rng(*job)
     task, learner = dialogue.task, dialogue.learner
-    exchange = dialogue.start(rng, None)
+    exchange = dialogue.start(rng, options)
     gained = exchange.reward
     while not exchange.over:
         text = clean(policy.reply(task, dialogue.state, own), task.facts, learner)
@@ -134,18 +139,20 @@ def _play_wave(
     return Played(*(column[:n] for column in played))
 
 
-def play_token_env(policy: Predictor, env: gym.Env, job: Job, deterministic: bool = True) -> float:
-    """Let a policy play one episode of a single token env; its return."""
+def play_token_env(
+    policy: Predictor, env: gym.Env, job: Job, options: dict[str, Any] | None = None
+) -> tuple[float, bool]:
+    """Let a policy play one episode of a single token env; its return, and whether it solved it."""
     own: Any = env.unwrapped
-    act = actor(policy, lambda: own.action_masks()[None], deterministic)
-    observation, _ = env.reset(seed=episode_seed(*job))
+    act = actor(policy, lambda: own.action_masks()[None], deterministic=True)
+    observation, info = env.reset(seed=episode_seed(*job), options=options)
     start, gained, over = np.ones(1, bool), 0.0, False
     while not over:
         action = act(observation[None], start)[0]
-        observation, reward, terminated, truncated, _ = env.step(action)
+        observation, reward, terminated, truncated, info = env.step(action)
         start, over = np.zeros(1, bool), terminated or truncated
         gained += float(reward)
-    return gained
+    return gained, info["is_success"]
 
 
 def actor(

@@ -1,0 +1,64 @@
+"""The program: its commands, and what becomes of their errors."""
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import dialgym
+from dialgym.cli.benchmark import benchmark
+from dialgym.cli.check import check
+from dialgym.cli.common import complain
+from dialgym.cli.evaluate import evaluate
+from dialgym.cli.list_ids import list_ids
+from dialgym.cli.play import play
+from dialgym.cli.train import train
+
+KNOWN = (ValueError, ImportError, OSError)
+"""What our functions raise for a bad argument, a missing package, a missing file."""
+
+
+class Commands(TyperGroup):
+    """Prints a known error as one line and leaves with exit code 2."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KNOWN as error:
+            if ctx.params.get("debug"):
+                raise
+            complain(str(error))
+            raise typer.Exit(2) from error
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dialgym {dialgym.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Dialogue tasks as Gymnasium environments, and agents that learn to talk in them."""
+
+
+app.command("list")(list_ids)
+app.command("play")(play)
+app.command("check")(check)
+app.command("train")(train)
+app.command("evaluate")(evaluate)
+app.command("benchmark")(benchmark)

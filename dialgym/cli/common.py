@@ -1,0 +1,74 @@
+"""What several commands share: options, parsing, progress, errors."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+import yaml
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+console = Console(highlight=False)
+
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", "-s", metavar="KEY=VALUE", help="A setting of the environment."),
+]
+Episodes = Annotated[int, typer.Option("--episodes", "-n", min=1, help="Episodes for each seed.")]
+Seeds = Annotated[str, typer.Option(metavar="N,N,...", help="Seeds of the episodes.")]
+EnvId = Annotated[str, typer.Argument(metavar="ID", help="An id; `dialgym list` shows them.")]
+
+
+def complain(message: str) -> None:
+    """Print an error in red on one line of the error stream."""
+    err = Console(stderr=True, highlight=False, soft_wrap=True)
+    err.print("error:", style="bold red", end=" ")
+    err.print(" ".join(message.split()), style="red", markup=False)
+
+
+def settings(pairs: Sequence[str] | None, option: str = "--set") -> dict[str, Any]:
+    """``["words=50", "hard_mode=true"]`` as a dict, the values read as YAML.
+
+    Raises:
+        ValueError: a pair has no ``=``, or its value is no YAML.
+    """
+    return dict(_pair(text, option) for text in pairs or ())
+
+
+def _pair(text: str, option: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    try:
+        if name and equals:
+            return name, yaml.safe_load(value)
+    except yaml.YAMLError:
+        pass
+    raise ValueError(f"{option}: expected KEY=VALUE, such as words=50; got {text!r}.")
+
+
+def numbers(text: str, option: str = "--seeds") -> list[int]:
+    """``"0,1,2"`` as a list.
+
+    Raises:
+        ValueError: a part is no whole number.
+    """
+    try:
+        return [int(part) for part in words(text)]
+    except ValueError:
+        raise ValueError(
+            f"{option}: expected whole numbers separated by commas; got {text!r}."
+        ) from None
+
+
+def words(text: str) -> list[str]:
+    """``"a,b"`` as a list, without empty parts."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar while the block runs; yields the function that says how much more is done."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.advance(task, done)

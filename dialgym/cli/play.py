@@ -1,0 +1,93 @@
+"""``dialgym play``"""
+
+import secrets
+from typing import Annotated, Any
+
+import typer
+
+from dialgym.cli.common import EnvId, Set, console, settings
+from dialgym.registry import entry_of
+from dialgym.simulators import Speaker
+from dialgym.tasks import Task
+from dialgym.views.dialogue import Dialogue, other_party
+
+HINTING = "optimal"
+
+
+def play(
+    id: EnvId,
+    as_: Annotated[
+        str, typer.Option("--as", metavar="PARTY", help="Whom you play: system or user.")
+    ] = "system",
+    against: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who plays the other party.")
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="A policy or checkpoint plays in your place.")
+    ] = None,
+    hints: Annotated[bool, typer.Option("--hints", help="Show what an expert would say.")] = False,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the dialogue; else random.")] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", "-o", metavar="KEY=VALUE", help="Fix a hidden part: word=crane."),
+    ] = None,
+    set_: Set = None,
+) -> None:
+    """Hold a dialogue at the terminal, or watch a policy hold it."""
+    from dialgym.benchmark.evaluate import make_dialogue
+    from dialgym.benchmark.games import play_game
+    from dialgym.benchmark.policies import open_policy
+
+    entry = entry_of(id)
+    kwargs = {**settings(set_), "learner": as_, "simulator": against}
+    dialogue = make_dialogue(entry, {**kwargs, "simulator": None})
+    kwargs["simulator"] = against or _opponent(dialogue)
+    number = secrets.randbelow(2**31) if seed is None else seed
+    if policy is None:
+        player: Any = _person(dialogue.task, as_, hints)
+    else:
+        player = open_policy(policy, [dialogue])
+        entry = entry_of(entry.row.id()) if hasattr(player, "predict") else entry
+    fixed = settings(option, "--option")
+    try:
+        held, gained, solved = play_game(player, entry, (number, 0), kwargs, fixed)
+    except (EOFError, KeyboardInterrupt):
+        console.print("\nGoodbye.")
+        return
+    _finish(held, player, policy is not None)
+    console.print(_verdict(solved, held.turn, gained), style="bold", end=" ")
+    console.print(f"seed {number}", style="dim")
+
+
+def _person(task: Task, party: str, hints: bool) -> Speaker:
+    from dialgym.simulators.human import HumanSpeaker
+
+    if hints and HINTING not in task.speakers.get(party, {}):
+        raise ValueError(f"--hints: the {party} of {task.name} has no policy {HINTING!r} to ask.")
+    return HumanSpeaker(task.speaker_named(party, HINTING) if hints else None)
+
+
+def _opponent(dialogue: Dialogue) -> str | None:
+    """An expert for the system, where there is one; else the task's default."""
+    other = other_party(dialogue.task, dialogue.learner)
+    known = HINTING in dialogue.task.speakers.get(other, {})
+    return HINTING if other == "system" and known else None
+
+
+def _verdict(solved: bool, turns: int, gained: float) -> str:
+    counted = "1 turn" if turns == 1 else f"{turns} turns"
+    return f"{'Solved' if solved else 'Not solved'} in {counted}, return {gained:g}."
+
+
+def _finish(dialogue: Dialogue, player: Any, watched: bool) -> None:
+    """Show what is left to be seen of a dialogue that is over, and what was hidden in it."""
+    task, state, party = dialogue.task, dialogue.state, dialogue.learner
+    if watched:
+        from dialgym.views.render import render
+
+        render("human", task, state, party)
+    else:
+        player.show(task, state, party)
+    for speaker, text, private in task.transcript(state, other_party(task, party)):
+        if private:
+            console.print(f"({speaker}, in private: {text})", style="dim", markup=False)

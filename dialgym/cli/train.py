@@ -1,0 +1,55 @@
+"""``dialgym train``"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dialgym.cli.common import EnvId, Set, console, settings
+from dialgym.optional import require_agents
+
+
+def train(
+    algo: Annotated[str, typer.Argument(help="ppo, maskable-ppo ...")],
+    id: EnvId,
+    timesteps: Annotated[
+        int | None, typer.Option(min=1, help="Tokens to learn from; else as configured.")
+    ] = None,
+    n_envs: Annotated[
+        int | None, typer.Option(min=1, help="Dialogues at a time; else as configured.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=0, help="Processes for the dialogues.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of networks and dialogues.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run; default runs/ALGO-ID-seedN.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(exists=True, help="A YAML file of hyperparameters.")
+    ] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", "-p", metavar="KEY=VALUE", help="A hyperparameter."),
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
+    threads: Annotated[int | None, typer.Option(min=1, help="PyTorch threads.")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the log table.")] = False,
+    set_: Set = None,
+) -> None:
+    """Train an agent; the run's folder then holds the model, its learning curve and its log."""
+    agents = require_agents()
+    agents.train(
+        algo,
+        id,
+        timesteps,
+        n_envs=n_envs,
+        workers=workers,
+        seed=seed,
+        log_dir=out,
+        overrides=settings(param, "--param"),
+        device=device,
+        env_kwargs=settings(set_),
+        config=config,
+        threads=threads,
+        verbose=int(verbose),
+    )
+    console.print("Score it with: dialgym benchmark", style="dim")
