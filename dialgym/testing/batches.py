@@ -68,7 +68,7 @@ class _Comparison:
         observation, reward, terminated, truncated, info = result
         env = self.singles[row]
         if self.over[row]:
-            single = (env.reset()[0], 0.0, False, False, {})
+            single: tuple[Any, ...] = (env.reset()[0], 0.0, False, False, {})
             self.over[row] = False
         else:
             single = env.step(action)

@@ -8,7 +8,7 @@ import numpy as np
 from dialgym.language.tokenizers import END
 from dialgym.tasks import Task
 from dialgym.testing.scripts import random_utterance, require
-from dialgym.views.dialogue import Dialogue, default_speaker, find_speaker
+from dialgym.views.dialogue import Dialogue, find_speaker
 from dialgym.views.token_env import TokenEnv
 from dialgym.views.token_vector_env import TokenVectorEnv
 from dialgym.views.two_party import TokenTwoPartyEnv, TwoPartyEnv, UtteranceTwoPartyEnv
@@ -129,7 +129,7 @@ def _two_party(env: TwoPartyEnv, script: list[str], seed: int) -> Played:
     total, said = 0.0, iter(script)
     while env.agents and not any((*env.terminations.values(), *env.truncations.values())):
         party = env.agent_selection
-        text = next(said, "") if party == learner else _reply(env, party)
+        text = next(said, "") if party == learner else _reply(env, learner)
         at_token_level = isinstance(env, TokenTwoPartyEnv)
         for action in spell(env, party, text) if at_token_level else [text]:
             env.step(action)
@@ -141,7 +141,6 @@ def _two_party(env: TwoPartyEnv, script: list[str], seed: int) -> Played:
     return Played(total, *end, transcript)
 
 
-def _reply(env: TwoPartyEnv, party: str) -> str:
+def _reply(env: TwoPartyEnv, learner: str) -> str:
     assert env.rng is not None
-    speaker = env.task.speaker_named(party, default_speaker(env.task, party))
-    return speaker.reply(env.task, env.dialogue_state, env.rng)
+    return find_speaker(env.task, learner, None).reply(env.task, env.dialogue_state, env.rng)

@@ -75,21 +75,33 @@ class Dialogue:
         return render_transcript(self.task.transcript(self.state, self.learner))
 
 
+class Nobody:
+    """Stands in for a party that a task has no speaker for, and that never gets the floor."""
+
+    def reply(self, task: Task, state: Any, rng: np.random.Generator) -> str:
+        """Raise a RuntimeError that says what to give."""
+        raise RuntimeError(
+            f"{task.name} has nobody to play its {task.speaker(state)}, which has the floor. Give "
+            "one as simulator=, an object with reply(task, state, rng) -> str."
+        )
+
+
 def find_speaker(task: Task, learner: str, simulator: str | Speaker | None) -> Speaker:
     """Who plays the other party: an object, a registered name, or the task's default.
 
     Raises:
         ValueError: the learner is no party, or there is no such simulator.
     """
-    if simulator is not None and not isinstance(simulator, str):
-        if isinstance(simulator, Speaker):
-            return simulator
-        raise ValueError(
-            f"simulator of {task.name}: expected a registered name or an object with "
-            f"reply(task, state, rng) -> str; got {simulator!r}."
-        )
     other = other_party(task, learner)
-    return task.speaker_named(other, simulator or default_speaker(task, other))
+    name = simulator or default_speaker(task, other) or Nobody()
+    if isinstance(name, str):
+        return task.speaker_named(other, name)
+    if isinstance(name, Speaker):
+        return name
+    raise ValueError(
+        f"simulator of {task.name}: expected a registered name or an object with "
+        f"reply(task, state, rng) -> str; got {simulator!r}."
+    )
 
 
 def other_party(task: Task, learner: str) -> str:
@@ -99,14 +111,9 @@ def other_party(task: Task, learner: str) -> str:
     return second if learner == first else first
 
 
-def default_speaker(task: Task, party: str) -> str:
-    """The name of who plays `party` when nobody is named."""
-    for name in task.speakers.get(party, {}):
-        return name
-    raise ValueError(
-        f"{task.name} has nobody to play its {party}. Give one as simulator=, an object with "
-        "reply(task, state, rng) -> str."
-    )
+def default_speaker(task: Task, party: str) -> str | None:
+    """The name of who plays `party` when nobody is named, if there is anybody."""
+    return next(iter(task.speakers.get(party, {})), None)
 
 
 def exchange_info(text: str, turn: int, exchange: Exchange) -> dict[str, Any]:

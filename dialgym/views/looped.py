@@ -68,7 +68,7 @@ def make_batch(
 ) -> DialogueBatch:
     """The task's own vectorised form where it has one for this simulator, else the loop."""
     if simulator is None or isinstance(simulator, str):
-        name = simulator or default_speaker(task, other_party(task, learner))
+        name = simulator or default_speaker(task, other_party(task, learner)) or ""
         batch = task.batch(size, learner, name)
         if batch is not None:
             return batch
