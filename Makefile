@@ -4,6 +4,7 @@
 #   PYTHON   the interpreter it is made from             (the first Python 3.11 to 3.14 found)
 #   TORCH    what to install as PyTorch, before the rest (the pin in constraints.txt)
 #            e.g. TORCH="torch==2.13.0 --index-url URL" to choose the CPU or a CUDA build
+#   ARGS     further arguments of test, nightly and bench, e.g. ARGS="-k wordle"
 
 VENV ?= .venv
 PYTHON ?= $(firstword $(foreach p,python3 python3.11 python3.12 python3.13 python3.14,\
@@ -30,13 +31,13 @@ run: $(INSTALLED)  ## the main job: train a small GPT with PPO, then score it be
 	$(BIN)/dialgym benchmark
 
 test: $(INSTALLED)  ## run the tests, but for the slow ones
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow" $(ARGS)
 
 nightly: $(INSTALLED)  ## run all tests
-	$(PYTEST)
+	$(PYTEST) $(ARGS)
 
 bench: $(INSTALLED)  ## measure the speed of the environments and of the optimal Wordle policy
-	$(BIN)/python -m dialgym.benchmark.speed
+	$(BIN)/python -m dialgym.benchmark.speed $(ARGS)
 
 docs: $(INSTALLED)  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

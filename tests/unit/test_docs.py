@@ -51,12 +51,17 @@ def test_a_file_without_markers_is_refused(maker: ModuleType, tmp_path: Path):
         maker.renew(page)
 
 
+def included(block: str) -> str:
+    """A block with the files that it includes."""
+    return re.sub(r'--8<-- "(.*)"', lambda found: (ROOT / found[1]).read_text("utf-8"), block)
+
+
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
 def test_the_code_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
     if any("agents" in block for block in blocks):
         pytest.importorskip("stable_baselines3")
-    code = re.sub(r"learn\([\d_]+\)", "learn(1)", "\n".join(blocks))
+    code = re.sub(r"learn\([\d_]+\)", "learn(1)", "\n".join(map(included, blocks)))
     (tmp_path / f"page_{page.stem}.py").write_text(code, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
