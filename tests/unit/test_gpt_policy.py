@@ -10,7 +10,7 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
-from toy_tokens import END, FIRST, SYSTEM, USER, Echo, ToyBox, V, letters_then_end
+from toy_tokens import SYSTEM, USER, Echo, V, box
 
 from agents import EpisodeRolloutBuffer, GPTPolicy, MaskableEpisodeRolloutBuffer, MaskableGPTPolicy
 from agents.models.gpt import GPT, GPTConfig
@@ -18,6 +18,7 @@ from agents.online.buffers import episode_batches
 from agents.online.masking import TokenMasker
 from agents.online.prefixes import buckets, group_prefixes, last_hidden, lengths_of
 from agents.online.rollout_cache import RolloutCaches
+from dialgym.language.tokenizers import END, FIRST_TEXT
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-4}
 SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
@@ -31,7 +32,7 @@ def tiny() -> GPT:
 
 def policy(space: spaces.Box | None = None, **kwargs) -> GPTPolicy:
     torch.manual_seed(0)
-    space = space or ToyBox(WINDOW, letters_then_end(2))
+    space = space or box(WINDOW)
     return GPTPolicy(space, spaces.Discrete(V), lambda _: 1e-3, **SMALL, **kwargs)
 
 
@@ -144,28 +145,25 @@ def test_an_update_of_the_weights_is_noticed():
 
 
 def test_states_are_those_of_a_walk():
-    automaton = letters_then_end(2)
+    automaton = box(WINDOW).automaton
     masker = TokenMasker(automaton, SYSTEM)
     rng = np.random.default_rng(0)
     start = [USER, 6, END, SYSTEM]
     rows = np.zeros((50, WINDOW), dtype=np.int64)
     states = []
     for row in rows:
-        said = rng.integers(FIRST, V, rng.integers(0, 4)).tolist()
+        said = rng.integers(FIRST_TEXT, V, rng.integers(0, 4)).tolist()
         head = [*start, 7, 8, END] if rng.random() < 0.5 else []
         tokens = [*head, *start, *said][-WINDOW:]
         row[: len(tokens)] = tokens
-        state = 0
-        for token in said:
-            state = automaton.transitions[state, token]
-        states.append(state)
+        states.append(automaton.walk(said))
     tokens = torch.tensor(rows)
     assert masker.states(tokens, lengths_of(tokens)).tolist() == states
     assert masker(tokens, lengths_of(tokens)).tolist() == automaton.allowed[states].tolist()
 
 
 def test_a_row_without_a_tag_is_the_start_of_an_utterance():
-    masker = TokenMasker(letters_then_end(1), SYSTEM)
+    masker = TokenMasker(box(WINDOW).automaton, SYSTEM)
     assert masker.states(torch.tensor([[USER, 6, 0]]), torch.tensor([2])).tolist() == [0]
 
 
@@ -174,7 +172,7 @@ def test_only_allowed_tokens_have_probability():
     obs = torch.tensor([[SYSTEM, 0, 0, 0], [SYSTEM, 6, 0, 0], [SYSTEM, 6, 7, 0]])
     obs = torch.nn.functional.pad(obs, (0, WINDOW - 4))
     probabilities = p.get_distribution(obs).distribution.probs
-    letters = torch.arange(V) >= FIRST
+    letters = torch.arange(V) >= FIRST_TEXT
     assert (probabilities[:2, ~letters] == 0).all()
     assert (probabilities[:2, letters] > 0).all()
     assert probabilities[2].tolist() == [0, 1, *[0] * (V - 2)]
@@ -303,7 +301,7 @@ def test_minibatches_are_whole_pieces_of_episodes(seed, batch_size):
     [
         (spaces.Box(0, 1, (4,)), spaces.Discrete(2), "expected observations Box"),
         (spaces.Discrete(3), spaces.Discrete(2), "use the token view of the task"),
-        (ToyBox(4, None), spaces.Discrete(V + 1), rf"expected actions Discrete\({V}\)"),
+        (box(4), spaces.Discrete(V + 1), rf"expected actions Discrete\({V}\)"),
     ],
 )
 def test_spaces_that_are_no_tokens_are_explained(observations, actions, message):
