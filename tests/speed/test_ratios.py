@@ -1,0 +1,52 @@
+"""Speed as ratios within one run: they hold on any machine, however busy it is.
+
+The gates are a third to a half of what was measured (docs/performance.md); a change that makes
+something an order slower falls through them, noise does not.
+"""
+
+import pytest
+
+from dialgym.benchmark.timing import rate
+from dialgym.benchmark.workloads import (
+    batched_tokens,
+    batched_turns,
+    cartpole,
+    single_tokens,
+    single_turns,
+)
+
+
+def measure(work):
+    return rate(work, repeats=3, seconds=0.15)
+
+
+@pytest.fixture(scope="module")
+def rates():
+    return {
+        "cartpole": measure(cartpole()),
+        "tokens": measure(single_tokens({})),
+        "turns": measure(single_turns({})),
+        "batched tokens": measure(batched_tokens({})),
+        "masked tokens": measure(batched_tokens({}, masks=True)),
+        "batched turns": measure(batched_turns({})),
+    }
+
+
+@pytest.mark.parametrize(
+    ("what", "reference", "least"),
+    [
+        ("tokens", "cartpole", 0.8),
+        ("turns", "cartpole", 0.3),
+        ("batched tokens", "tokens", 1.5),
+        ("masked tokens", "tokens", 1.5),
+        ("batched turns", "turns", 1.2),
+    ],
+)
+def test_ratio(rates, what, reference, least):
+    assert rates[what] / rates[reference] >= least
+
+
+def test_the_vectorised_rules_beat_the_loop(monkeypatch):
+    fast = measure(batched_tokens({}))
+    monkeypatch.setattr("dialgym.tasks.wordle.Wordle.batch", lambda *args: None)
+    assert fast / measure(batched_tokens({})) >= 1.5
