@@ -69,6 +69,9 @@ def words(text: str) -> list[str]:
 def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """A bar while the block runs; yields the function that says how much more is done."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+    hidden = not console.is_terminal
+    with Progress(
+        *columns, TimeRemainingColumn(), console=console, transient=True, disable=hidden
+    ) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done: bar.advance(task, done)
