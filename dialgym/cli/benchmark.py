@@ -81,7 +81,12 @@ def compare(
     console.print(rich_table(found.results, console.width))
     for note in found.notes:
         console.print(note, style="yellow", markup=False)
-    console.print("\nwritten: " + ", ".join(str(path) for path in found.save(out)), style="dim")
+    try:
+        files = ", ".join(path.name for path in found.save(out))
+    except ImportError as error:  # all but the pictures has been written
+        console.print(f"without pictures: {error}", style="yellow", markup=False)
+        files = "results.json, table.md"
+    console.print(f"\nin {out}: {files}", style="dim")
 
 
 def parse_policies(text: str) -> dict[str, str]:
