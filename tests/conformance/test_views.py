@@ -47,8 +47,8 @@ def test_short_windows(kwargs, overflow):
 
 
 def test_a_thousand_random_episodes_batched_and_single():
-    """40 rows x 600 steps in two modes; a game takes 36 tokens at most, so 1,300 games or more."""
-    check_batch(Wordle(words=20, constraint="words", guesses="answers"), 40, 600, seed=3)
+    """40 rows x 480 steps in two modes; a game takes 36 tokens at most, so 1,060 games or more."""
+    check_batch(Wordle(words=20, constraint="words", guesses="answers"), 40, 480, seed=3)
 
 
 def test_word_tokens():

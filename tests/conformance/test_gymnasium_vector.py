@@ -1,0 +1,46 @@
+"""Our batch against Gymnasium's own SyncVectorEnv over single envs: the same to the last info."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+import dialgym
+
+
+def same_info(ours, theirs):
+    assert set(ours) == set(theirs)
+    for name, values in ours.items():
+        if isinstance(values, dict):
+            same_info(values, theirs[name])
+        elif name.startswith("_"):
+            assert (values == theirs[name]).all(), name
+        else:
+            for row in np.flatnonzero(ours[f"_{name}"]):
+                assert np.array_equal(values[row], theirs[name][row]), name
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+@pytest.mark.parametrize("env_id", dialgym.list_ids("token"))
+def test_batch_equals_sync_vector_env(env_id, mode):
+    ours = gym.make_vec(env_id, 3, autoreset_mode=mode)
+    theirs = gym.make_vec(
+        env_id,
+        3,
+        vectorization_mode="sync",
+        vector_kwargs={"autoreset_mode": AutoresetMode(mode)},
+    )
+    assert ours.metadata["autoreset_mode"] == theirs.metadata["autoreset_mode"]
+    assert ours.observation_space == theirs.observation_space
+    assert ours.action_space == theirs.action_space
+    assert np.array_equal(ours.reset(seed=3)[0], theirs.reset(seed=3)[0])
+    rng = np.random.default_rng(0)
+    for _ in range(120):
+        masks = ours.unwrapped.action_masks()
+        actions = np.array([rng.choice(np.flatnonzero(row)) for row in masks])
+        *batch, info = ours.step(actions)
+        *single, expected = theirs.step(actions)
+        for array, other in zip(batch, single):
+            assert array.dtype == other.dtype
+            assert np.array_equal(array, other)
+        same_info(info, expected)
