@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agents.load import load
     from agents.online.buffers import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
     from agents.online.maskable import MaskableGPTPolicy
     from agents.online.policies import GPTPolicy
@@ -22,6 +23,7 @@ __all__ = [
     "GPTPolicy",
     "MaskableEpisodeRolloutBuffer",
     "MaskableGPTPolicy",
+    "load",
     "train",
 ]
 
@@ -30,6 +32,7 @@ _HOMES = {
     "GPTPolicy": "agents.online.policies",
     "MaskableEpisodeRolloutBuffer": "agents.online.buffers",
     "MaskableGPTPolicy": "agents.online.maskable",
+    "load": "agents.load",
     "train": "agents.online.train",
 }
 

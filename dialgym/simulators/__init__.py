@@ -1,5 +1,6 @@
 """The other party: whoever answers the learner."""
 
 from dialgym.simulators.base import Speaker
+from dialgym.simulators.human import HumanSpeaker
 
-__all__ = ["Speaker"]
+__all__ = ["HumanSpeaker", "Speaker"]

@@ -7,8 +7,7 @@ import numpy as np
 
 from dialgym.language import Constraint, Utterance
 from dialgym.simulators.base import Speaker
-
-STYLES = {"system": "bold cyan", "user": "bold magenta"}
+from dialgym.terminal import speaker_style, styled_line
 
 
 class HumanSpeaker:
@@ -41,7 +40,7 @@ class HumanSpeaker:
         constraint = task.constraint(state, party)
         refused = None
         while True:
-            text = self._normal(task, self._ask(f"[{STYLES.get(party, 'bold')}]{party}:[/] "))
+            text = self._normal(task, self._ask(f"[{speaker_style(party)}]{party}:[/] "))
             if text == refused or allows(constraint, text):
                 return text
             self.console.print(
@@ -53,10 +52,9 @@ class HumanSpeaker:
         """Print what `party` has seen since the last time, but for its own words."""
         lines = tuple(task.transcript(state, party))
         known = len(self._shown) if lines[: len(self._shown)] == self._shown else 0
-        for speaker, text, _ in lines[known:]:
-            if speaker != party:
-                self.console.print(f"[{STYLES.get(speaker, 'bold')}]{speaker}:[/] ", end="")
-                self.console.print(text, markup=False)
+        for line in lines[known:]:
+            if line.speaker != party:
+                self.console.print(styled_line(task, line))
         self._shown = lines
 
     def _hint(self, task: Any, state: Any) -> None:

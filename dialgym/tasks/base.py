@@ -183,6 +183,10 @@ class Task(ABC):
         """The dialogue as an (H, W, 3) uint8 image, or None to draw its transcript."""
         return None
 
+    def styled(self, utterance: Utterance) -> Sequence[tuple[str, str]]:
+        """The text of an utterance in pieces that add up to it, each with a style of rich's."""
+        return [(utterance.text, "")]
+
     def words(self) -> Sequence[str]:
         """The words that utterances are made of, for a word tokenizer."""
         return ()

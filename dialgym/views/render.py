@@ -8,9 +8,9 @@ import numpy as np
 from dialgym.language import render_transcript
 from dialgym.optional import require
 from dialgym.tasks import Task
+from dialgym.terminal import styled_line
 
 RENDER_MODES = ("ansi", "human", "rgb_array")
-STYLES = {"system": "bold cyan", "user": "bold magenta"}
 
 
 def render(mode: str, task: Task, state: Any, party: str) -> str | np.ndarray | None:
@@ -26,12 +26,11 @@ def render(mode: str, task: Task, state: Any, party: str) -> str | np.ndarray | 
 
 def _print(task: Task, state: Any, party: str) -> None:
     from rich.console import Console
-    from rich.text import Text
 
     console = Console()
     console.rule(task.name)
-    for speaker, text, _ in task.transcript(state, party):
-        console.print(Text.assemble((f"{speaker}: ", STYLES.get(speaker, "bold")), text))
+    for line in task.transcript(state, party):
+        console.print(styled_line(task, line))
 
 
 def _draw(task: Task, state: Any, party: str) -> np.ndarray:

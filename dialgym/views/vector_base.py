@@ -125,11 +125,8 @@ class DialogueVectorEnv(gym.vector.VectorEnv):
             rows,
             {"utterance": texts, "reply": replies, "turn": self.dialogues.turn(rows)},
         )
-        known = {k: ~np.isnan(v) for k, v in outcome.components.items()}
-        parts = {k: self._scatter(rows[known[k]], {k: v[known[k]]}) for k, v in
-                 outcome.components.items()}  # fmt: skip
-        info |= self._scatter(rows, {"reward_components": None})
-        info["reward_components"] = {k: v for part in parts.values() for k, v in part.items()}
+        info["_reward_components"] = info["_turn"]
+        info["reward_components"] = self._components(rows, outcome)
         if over.any():
             ended = rows[over]
             texts = np.array([self._transcript(row) for row in ended.tolist()], object)
@@ -137,18 +134,25 @@ class DialogueVectorEnv(gym.vector.VectorEnv):
             info |= self._scatter(ended, more)
         return info
 
+    def _components(self, rows: np.ndarray, outcome: BatchOutcome) -> Info:
+        info: Info = {}
+        for name, values in outcome.components.items():
+            known = ~np.isnan(values)
+            if known.any():
+                info |= self._scatter(rows[known], {name: values[known]})
+        return info
+
     def _transcript(self, row: int) -> str:
         return render_transcript(self.dialogues.transcript(row))
 
-    def _scatter(self, rows: np.ndarray, values: dict[str, np.ndarray | None]) -> Info:
+    def _scatter(self, rows: np.ndarray, values: dict[str, np.ndarray]) -> Info:
         """Values of some rows in Gymnasium's form: an array over all rows, and `_name` masks."""
         mask = np.zeros(self.num_envs, bool)
         mask[rows] = True
         info: Info = {}
         for name, value in values.items():
-            if value is not None:
-                info[name] = np.zeros(self.num_envs, value.dtype)
-                info[name][rows] = value
+            info[name] = np.zeros(self.num_envs, value.dtype)
+            info[name][rows] = value
             info[f"_{name}"] = mask
         return info
 
@@ -203,13 +207,15 @@ class DialogueVectorEnv(gym.vector.VectorEnv):
 
 def _split(info: Info, over: np.ndarray) -> tuple[Info, Info]:
     """The info of the rows that go on, and that of the rows that are over."""
-    going, final = dict(info), dict(info)
+    return _of_rows(info, ~over), _of_rows(info, over)
+
+
+def _of_rows(info: Info, rows: np.ndarray) -> Info:
+    """What the info says of the `rows` (N,) bool; names of which it says nothing are left out."""
+    kept: Info = {}
     for name, value in info.items():
-        if name == "reward_components":
-            going[name], final[name] = _split(value, over)
-        elif name.startswith("_"):
-            going[name], final[name] = value & ~over, value & over
-    for name in ("is_success", "transcript"):
-        going.pop(name, None)
-        going.pop(f"_{name}", None)
-    return going, final
+        mask = info.get(f"_{name}")
+        if mask is not None and (mask & rows).any():
+            kept[name] = _of_rows(value, rows) if isinstance(value, dict) else value
+            kept[f"_{name}"] = mask & rows
+    return kept

@@ -6,6 +6,7 @@ All of them know only what their side has seen. The set of policies is that of I
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -60,7 +61,7 @@ class Optimal:
         if guesses not in ("consistent", "all"):
             raise ValueError(f"Optimal: guesses must be 'consistent' or 'all'; got {guesses!r}.")
         self.guesses = guesses
-        self._best: dict[tuple[int, bytes], np.ndarray] = {}
+        self._best: WeakKeyDictionary[Wordle, dict[bytes, np.ndarray]] = WeakKeyDictionary()
 
     def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
         best = self.best_rows(task, task.candidates(state))
@@ -68,10 +69,11 @@ class Optimal:
 
     def best_rows(self, task: "Wordle", candidates: np.ndarray) -> np.ndarray:
         """Rows of the table of the best guesses, remembered for each set of candidates."""
-        key = (id(task), candidates.tobytes())
-        if key not in self._best:
-            self._best[key] = self._search(task, candidates)
-        return self._best[key]
+        known = self._best.setdefault(task, {})
+        key = candidates.tobytes()
+        if key not in known:
+            known[key] = self._search(task, candidates)
+        return known[key]
 
     def _search(self, task: "Wordle", candidates: np.ndarray) -> np.ndarray:
         possible = task.answer_rows[candidates]

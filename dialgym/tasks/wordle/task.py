@@ -16,6 +16,7 @@ from dialgym.tasks.wordle.patterns import LENGTH, REPLIES, SOLVED
 from dialgym.tasks.wordle.types import INVALID, WordleState
 from dialgym.tasks.wordle.words import Words, builtin, is_word, load_words
 
+STYLES = {"g": "bold white on #538d4e", "y": "bold white on #b59f3b", "b": "white on #3a3a3c"}
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -234,6 +235,11 @@ class Wordle(Task):
         from dialgym.tasks.wordle.render import board
 
         return board(state.guesses, state.patterns, self.turns)
+
+    def styled(self, utterance: Utterance) -> Sequence[tuple[str, str]]:
+        if utterance.speaker == SYSTEM or utterance.text not in REPLIES:
+            return [(utterance.text, "")]
+        return [(letter, STYLES.get(letter, "")) for letter in utterance.text]
 
     def words(self) -> Sequence[str]:
         return (*self.guesses, "b", "y", "g", "invalid")

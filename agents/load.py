@@ -1,0 +1,57 @@
+"""From a saved model to an agent that talks, whatever algorithm it is of."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+
+def load(path: str | Path, device: str = "auto") -> Any:
+    """The Stable-Baselines3 (or sb3-contrib) model in a zip file.
+
+    The algorithm is read from what the file says of its policy and its hyperparameters: PPO, A2C,
+    DQN, MaskablePPO or RecurrentPPO.
+
+    Args:
+        path: the zip file that `model.save` wrote.
+        device: as everywhere in PyTorch.
+
+    Returns:
+        The model; it has `predict`.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file is no saved model.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"no saved model at {str(path)!r}: expected a zip file there")
+    return _algorithm(_describe(path)).load(path, device=device)
+
+
+def _describe(path: Path) -> dict[str, Any]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            described: dict[str, Any] = json.loads(archive.read("data"))
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise ValueError(
+            f"{str(path)!r} is no saved model: expected a zip file that a Stable-Baselines3 "
+            f"model's save() wrote ({error}). Train one with `dialgym train`."
+        ) from error
+    return described
+
+
+def _algorithm(described: dict[str, Any]) -> Any:
+    import sb3_contrib
+    import stable_baselines3
+
+    policy = str(described.get("policy_class", ""))
+    if "askable" in policy:
+        return sb3_contrib.MaskablePPO
+    if "ecurrent" in policy:
+        return sb3_contrib.RecurrentPPO
+    if "clip_range" in described:
+        return stable_baselines3.PPO
+    return stable_baselines3.DQN if "exploration_rate" in described else stable_baselines3.A2C

@@ -1,0 +1,43 @@
+"""Saved models of every algorithm come back as what they were."""
+
+import numpy as np
+import pytest
+
+import dialgym
+
+sb3 = pytest.importorskip("stable_baselines3")
+contrib = pytest.importorskip("sb3_contrib")
+import agents  # noqa: E402
+
+ALGORITHMS = [
+    (sb3.PPO, "MlpPolicy", {"n_steps": 8}),
+    (sb3.A2C, "MlpPolicy", {}),
+    (sb3.DQN, "MlpPolicy", {"buffer_size": 100}),
+    (contrib.MaskablePPO, "MlpPolicy", {"n_steps": 8}),
+    (contrib.RecurrentPPO, "MlpLstmPolicy", {"n_steps": 8}),
+    (sb3.PPO, agents.GPTPolicy, {"n_steps": 8}),
+    (contrib.MaskablePPO, agents.MaskableGPTPolicy, {"n_steps": 8}),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "policy", "settings"), ALGORITHMS)
+def test_a_model_comes_back(algorithm, policy, settings, tmp_path):
+    pool = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 2, seed=0)
+    model = algorithm(policy, pool, seed=0, **settings)
+    path = tmp_path / "model.zip"
+    model.save(path)
+    loaded = agents.load(path)
+    assert type(loaded) is algorithm
+    observation = pool.reset()
+    assert np.array_equal(
+        loaded.predict(observation, deterministic=True)[0],
+        model.predict(observation, deterministic=True)[0],
+    )
+
+
+def test_what_is_no_model_is_one_clear_error(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no saved model at"):
+        agents.load(tmp_path / "nothing.zip")
+    (tmp_path / "text.zip").write_text("not a zip")
+    with pytest.raises(ValueError, match="is no saved model: expected a zip file"):
+        agents.load(tmp_path / "text.zip")
