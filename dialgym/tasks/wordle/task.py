@@ -16,7 +16,7 @@ from dialgym.tasks.wordle.patterns import LENGTH, REPLIES, SOLVED
 from dialgym.tasks.wordle.types import INVALID, WordleState
 from dialgym.tasks.wordle.words import Words, builtin, is_word, load_words
 
-STYLES = {"g": "bold white on #538d4e", "y": "bold white on #b59f3b", "b": "white on #3a3a3c"}
+STYLES = {"g": "bold black on green", "y": "bold black on yellow", "b": "white on bright_black"}
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 
 
