@@ -1,12 +1,13 @@
-"""Where computed tables are kept between runs, and how they are written."""
+"""Where computed tables are kept between runs."""
 
 import os
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+
+from dialgym.files import write_atomically
 
 
 def cache_dir() -> Path:
@@ -31,18 +32,3 @@ def cached_array(name: str, compute: Callable[[], np.ndarray]) -> np.ndarray:
         write_atomically(path, lambda temporary: np.save(temporary, array))
     array.flags.writeable = False
     return array
-
-
-def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then move it into place.
-
-    The temporary file keeps the suffix of `path`. It is removed when `write` fails.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=path.suffix)
-    os.close(handle)
-    try:
-        write(Path(name))
-        os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)

@@ -4,8 +4,9 @@
 
 answers.txt: common words, the most common first: SCOWL sizes up to 50 (English and American), no
 regular plurals or third persons, no regular past forms, nothing offensive. guesses.txt: sizes up
-to 80, alphabetical, the answers included. Words of one size are in the order of their SHA-256, so
-that the first N words are an unbiased choice of the N most common.
+to 70, alphabetical, the answers included; size 80 would bring lists that have terms of their own.
+Words of one size are in the order of their SHA-256, so that the first N words are an unbiased
+choice of the N most common.
 """
 
 import argparse
@@ -13,8 +14,8 @@ import hashlib
 import re
 from pathlib import Path
 
-SIZES = (10, 20, 35, 40, 50, 55, 60, 70, 80)
-ANSWER_SIZE, GUESS_SIZE = 50, 80
+SIZES = (10, 20, 35, 40, 50, 55, 60, 70)
+ANSWER_SIZE, GUESS_SIZE = 50, 70
 DIALECTS = ("english", "american")
 WORD = re.compile(r"[a-z]{5}")
 

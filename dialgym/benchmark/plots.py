@@ -10,7 +10,7 @@ from dialgym.benchmark.curves import Curve, smooth
 from dialgym.benchmark.games import Game
 from dialgym.benchmark.report import PREFIX
 from dialgym.benchmark.result import Result
-from dialgym.cache import write_atomically
+from dialgym.files import write_atomically
 from dialgym.optional import require
 
 # Told apart by colour-blind readers too (Okabe and Ito, 2008), the trained agents' first.

@@ -7,7 +7,7 @@ from typing import Any
 
 from dialgym.benchmark.evaluate import evaluate
 from dialgym.benchmark.rollout import Report
-from dialgym.cache import write_atomically
+from dialgym.files import write_text
 from dialgym.registry import Row, entry_of
 
 EXPERT = "optimal"
@@ -58,7 +58,7 @@ def write_references(path: Path, scores: Mapping[str, Mapping[str, Any]]) -> Non
     text = path.read_text("utf-8")
     for name, values in scores.items():
         text = with_scores(text, name, values)
-    write_atomically(path, lambda temporary: temporary.write_text(text, "utf-8"))
+    write_text(path, text)
 
 
 def rows_of(ids: Sequence[str]) -> list[Row]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dialgym.benchmark.statistics import Resampled, bootstrap, interval, iqm
-from dialgym.cache import write_atomically
 from dialgym.errors import unknown
+from dialgym.files import write_text
 from dialgym.registry import NAMESPACE
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def read_json(path: str | PathLike[str], *names: str) -> dict[str, Any]:
 def write_json(path: str | PathLike[str], values: Any) -> None:
     """Write `values` to a file, atomically."""
     text = json.dumps(values, separators=(",", ":"))
-    write_atomically(Path(path), lambda temporary: temporary.write_text(text + "\n", "utf-8"))
+    write_text(Path(path), text + "\n")
 
 
 def _as_dict(part: Episodes) -> dict[str, Any]:

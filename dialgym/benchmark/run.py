@@ -13,7 +13,7 @@ from dialgym.benchmark.policies import Policy, open_policy
 from dialgym.benchmark.report import markdown
 from dialgym.benchmark.result import Episodes, Result, read_json, write_json
 from dialgym.benchmark.rollout import MisfitError, Report
-from dialgym.cache import write_atomically
+from dialgym.files import write_text
 from dialgym.registry import entry_of
 
 
@@ -49,11 +49,11 @@ class Benchmark:
         """
         out = Path(folder)
         write_json(out / "results.json", {"results": [r.as_dict() for r in self.results]})
-        _write(out / "table.md", markdown(self.results))
+        write_text(out / "table.md", markdown(self.results))
         files = [out / "results.json", out / "table.md"]
         if self.games:
             files.append(out / "games.txt")
-            _write(files[-1], as_text(self.first_id, self.games))
+            write_text(files[-1], as_text(self.first_id, self.games))
         return files + self._draw(out)
 
     def _draw(self, out: Path) -> list[Path]:
@@ -121,7 +121,3 @@ def benchmark(
 def load_results(path: str | PathLike[str]) -> list[Result]:
     """The results in the results.json of a benchmark."""
     return [Result.from_dict(values) for values in read_json(path, "results")["results"]]
-
-
-def _write(path: Path, text: str) -> None:
-    write_atomically(path, lambda temporary: temporary.write_text(text, "utf-8"))
