@@ -23,7 +23,7 @@ class Game(NamedTuple):
         gained: the return.
         turns: utterances of the learner.
         text: the transcript.
-        picture: (H, W, 3) uint8; None where Pillow is missing.
+        picture: (H, W, 3) uint8.
     """
 
     policy: str
@@ -31,7 +31,7 @@ class Game(NamedTuple):
     gained: float
     turns: int
     text: str
-    picture: np.ndarray | None
+    picture: np.ndarray
 
 
 def play_games(
@@ -66,11 +66,8 @@ def play_game(
     return own.dialogue, gained, solved
 
 
-def _picture(dialogue: Dialogue) -> np.ndarray | None:
-    try:
-        picture = render("rgb_array", dialogue.task, dialogue.state, dialogue.learner)
-    except ImportError:
-        return None
+def _picture(dialogue: Dialogue) -> np.ndarray:
+    picture = render("rgb_array", dialogue.task, dialogue.state, dialogue.learner)
     assert isinstance(picture, np.ndarray)
     return picture
 

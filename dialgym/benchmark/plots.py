@@ -89,7 +89,7 @@ def plot_games(games: Sequence[Game], path: Path, title: str) -> None:
     """
     names = list(dict.fromkeys(game.policy for game in games))
     jobs = list(dict.fromkeys(game.job for game in games))
-    shapes = [game.picture.shape for game in games if game.picture is not None]
+    shapes = [game.picture.shape for game in games]
     height = max(rows / columns for rows, columns, _ in shapes)
     size = (1.8 * len(names) + 0.2, (1.8 * height + 0.3) * len(jobs) + 0.6)
     figure = _module("figure").Figure(size, layout="constrained")
@@ -99,8 +99,7 @@ def plot_games(games: Sequence[Game], path: Path, title: str) -> None:
     for game in games:
         axes = grid[jobs.index(game.job), names.index(game.policy)]
         axes.set_title(_heading(game, first=game.job == jobs[0]), fontsize=9, color=INK)
-        if game.picture is not None:
-            axes.imshow(game.picture)
+        axes.imshow(game.picture)
     figure.suptitle(title, fontsize=10, color=INK)
     _save(figure, path)
 

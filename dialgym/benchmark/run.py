@@ -64,7 +64,7 @@ class Benchmark:
         if self.curves:
             files.append(out / "curve.png")
             plot_curves(self.curves, files[-1])
-        if any(game.picture is not None for game in self.games):
+        if self.games:
             files.append(out / "games.png")
             plot_games(self.games, files[-1], self.first_id)
         return files

@@ -1,12 +1,10 @@
 """Dialogues for people: plain text, coloured text on the terminal, pictures."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dialgym.language import render_transcript
-from dialgym.optional import require
 from dialgym.tasks import Task
 from dialgym.terminal import styled_line
 
@@ -34,11 +32,12 @@ def _print(task: Task, state: Any, party: str) -> None:
 
 
 def _draw(task: Task, state: Any, party: str) -> np.ndarray:
-    pil = partial(require, extra="ui", purpose='render_mode="rgb_array"')
-    font = pil("PIL.ImageFont").load_default(16)
+    from PIL import Image, ImageDraw, ImageFont
+
+    font = ImageFont.load_default(16)
     lines = render_transcript(task.transcript(state, party)).splitlines()[-16:]
-    image = pil("PIL.Image").new("RGB", (640, 400), "white")
-    draw = pil("PIL.ImageDraw").Draw(image)
+    image = Image.new("RGB", (640, 400), "white")
+    draw = ImageDraw.Draw(image)
     for i, line in enumerate(lines):
         draw.text((12, 10 + 24 * i), line[:72], fill="black", font=font)
     return np.asarray(image)

@@ -126,8 +126,6 @@ def test_made_by_module_prefix_and_as_a_batch(env_id):
 @pytest.mark.parametrize("env_id", IDS)
 def test_every_render_mode(env_id, capsys):
     for mode in gym.make(env_id).metadata["render_modes"]:
-        if mode == "rgb_array":
-            pytest.importorskip("PIL")
         env = gym.make(env_id, render_mode=mode)
         env.reset(seed=0)
         env.step(env.action_space.sample())

@@ -92,6 +92,7 @@ def run(tmp_path):
 
 
 def test_benchmark_writes_tables_pictures_and_games(run, tmp_path):
+    pytest.importorskip("matplotlib")
     found = benchmark({"random": "random", "fixed": FixedTokens()}, [SMALL], 10, curves=[run])
     files = found.save(tmp_path / "out")
     names = ["results.json", "table.md", "games.txt", "scores.png", "curve.png", "games.png"]

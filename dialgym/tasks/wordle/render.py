@@ -1,11 +1,9 @@
 """The board of a game as a picture."""
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
-from dialgym.optional import require
 from dialgym.tasks.wordle.patterns import LENGTH, REPLIES
 from dialgym.tasks.wordle.types import INVALID
 
@@ -14,16 +12,13 @@ COLOURS = {"g": "#538d4e", "y": "#b59f3b", "b": "#3a3a3c", "": "#8b3a3a"}
 
 
 def board(guesses: Sequence[str], patterns: Sequence[int], turns: int) -> np.ndarray:
-    """The game as an (H, W, 3) uint8 image: a row a guess, red where it was invalid.
+    """The game as an (H, W, 3) uint8 image: a row a guess, red where it was invalid."""
+    from PIL import Image, ImageDraw, ImageFont
 
-    Raises:
-        ImportError: Pillow is not installed.
-    """
-    pil = partial(require, extra="ui", purpose='render_mode="rgb_array"')
     rows = max(turns, len(guesses))
     size = (LENGTH * (TILE + GAP) + GAP, rows * (TILE + GAP) + GAP)
-    image = pil("PIL.Image").new("RGB", size, "#121213")
-    draw, font = pil("PIL.ImageDraw").Draw(image), pil("PIL.ImageFont").load_default(32)
+    image = Image.new("RGB", size, "#121213")
+    draw, font = ImageDraw.Draw(image), ImageFont.load_default(32)
     for row in range(rows):
         guess = guesses[row][:LENGTH] if row < len(guesses) else ""
         colours = _colours(patterns[row]) if row < len(guesses) else [None] * LENGTH
