@@ -76,9 +76,18 @@ class GPTActorCritic(BasePolicy):
         if use_sde:
             raise ValueError("GPTPolicy: use_sde=True is for continuous actions; leave it out")
         check_spaces(observation_space, action_space)
-        self.config = {"preset": preset, "n_layer": n_layer, "n_head": n_head, "n_embd": n_embd}
-        self.config |= {"tie": tie, "mask": mask, "group": group, "cache": cache}
-        self.config |= {"cache_rows": cache_rows, "init_std": init_std}
+        self.config = {
+            "preset": preset,
+            "n_layer": n_layer,
+            "n_head": n_head,
+            "n_embd": n_embd,
+            "init_std": init_std,
+            "tie": tie,
+            "mask": mask,
+            "group": group,
+            "cache": cache,
+            "cache_rows": cache_rows,
+        }
         super().__init__(
             observation_space,
             action_space,
