@@ -35,7 +35,7 @@ def train(
     progress_bar: bool = True,
     env_kwargs: Mapping[str, Any] | None = None,
     config: str | Path | None = None,
-    threads: int | None = None,
+    threads: int | None = 1,
     eval_freq: int = 0,
     eval_episodes: int = 200,
     save_freq: int = 0,
@@ -59,7 +59,8 @@ def train(
         progress_bar: show one.
         env_kwargs: settings of the env, as for `gym.make`.
         config: a YAML file instead of `agents/configs/<algo>.yml`.
-        threads: PyTorch threads while training; None leaves what PyTorch has.
+        threads: PyTorch threads while training. One is the fastest for small models, above all
+            where other work shares the cores; None leaves what PyTorch has.
         eval_freq: evaluate each so many timesteps, on `eval_episodes` dialogues; 0 is never.
         eval_episodes: dialogues of one evaluation.
         save_freq: a checkpoint each so many timesteps; 0 is never.

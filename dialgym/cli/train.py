@@ -31,7 +31,9 @@ def train(
         typer.Option("--param", "-p", metavar="KEY=VALUE", help="A hyperparameter."),
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
-    threads: Annotated[int | None, typer.Option(min=1, help="PyTorch threads.")] = None,
+    threads: Annotated[
+        int, typer.Option(min=1, help="PyTorch threads; one is the fastest for small models.")
+    ] = 1,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the log table.")] = False,
     set_: Set = None,
 ) -> None:
