@@ -1,9 +1,9 @@
 """Files that are there whole or not at all."""
 
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from secrets import token_hex
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
@@ -12,13 +12,12 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     The temporary file keeps the suffix of `path`. It is removed when `write` fails.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=path.suffix)
-    os.close(handle)
+    temporary = path.with_name(f".{path.stem}-{token_hex(4)}{path.suffix}")
     try:
-        write(Path(name))
-        os.replace(name, path)
+        write(temporary)
+        os.replace(temporary, path)
     finally:
-        Path(name).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
