@@ -1,33 +1,19 @@
-"""What training leaves behind: a learning curve, and models that are never half written."""
+"""The learning curve that training leaves behind."""
 
 from __future__ import annotations
 
 import csv
 import io
-import os
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 
+from dialgym.files import write_text
+
 COLUMNS = ("timesteps", "seconds", "episodes", "mean_return", "success")
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a text file that is either there whole or not at all."""
-    part = path.with_name(path.name + ".tmp")
-    part.write_text(text, "utf-8")
-    os.replace(part, path)
-
-
-def save_atomically(model: BaseAlgorithm, path: Path) -> None:
-    """`model.save(path)`, such that a reader finds the old file or the new one."""
-    part = path.with_name(f"{path.stem}.tmp.zip")
-    model.save(part)
-    os.replace(part, path)
 
 
 class LearningCurve(BaseCallback):
@@ -68,4 +54,4 @@ class LearningCurve(BaseCallback):
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerows([COLUMNS, *self.rows])
-        write_atomically(self.path, text.getvalue())
+        write_text(self.path, text.getvalue())

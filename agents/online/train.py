@@ -15,8 +15,9 @@ from stable_baselines3.common.logger import configure
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 import dialgym
-from agents.online.callbacks import LearningCurve, save_atomically, write_atomically
+from agents.online.callbacks import LearningCurve
 from agents.online.config import constructor_arguments, find_algorithm, read_config
+from dialgym.files import write_atomically, write_text
 from dialgym.registry import entry_of
 
 EVALUATION_SEED = 1_000_003  # added to the seed: evaluation meets other dialogues than training
@@ -83,7 +84,7 @@ def train(
     try:
         model = build(algo, settings, envs[0], seed, device, verbose)
         directory.mkdir(parents=True, exist_ok=True)
-        write_atomically(directory / "config.yml", yaml.safe_dump({env_id: settings}))
+        write_text(directory / "config.yml", yaml.safe_dump({env_id: settings}))
         model.set_logger(_logger(directory, verbose))
         callbacks: list[BaseCallback] = [LearningCurve(directory / "learning_curve.csv")]
         if save_freq:
@@ -97,7 +98,7 @@ def train(
     finally:
         for env in envs:
             env.close()
-    save_atomically(model, directory / "model.zip")
+    write_atomically(directory / "model.zip", model.save)
     return model
 
 
