@@ -40,7 +40,13 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'agents' has no attribute {name!r}; it has {__all__}")
-    value = getattr(import_module(_HOMES[name]), name)
+    try:
+        value = getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"agents.{name} needs {error.name}, which is not installed. "
+            'Install it with: pip install "dialgym[agents]"'
+        ) from error
     globals()[name] = value
     return value
 

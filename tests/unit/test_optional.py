@@ -1,5 +1,6 @@
 """What is missing, and what is another package of the same name."""
 
+import subprocess
 import sys
 from types import ModuleType
 
@@ -23,3 +24,23 @@ def test_another_package_of_that_name_is_one_clear_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "agents", other)
     with pytest.raises(ImportError, match="Keep the two in separate virtual environments"):
         require_agents()
+
+
+PROBE = """
+import subprocess
+import sys
+sys.modules["torch"] = None  # as if it were not installed
+import agents
+try:
+    agents.train
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_agents_without_torch_is_one_clear_error():
+    run = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=True)
+    assert run.stdout == (
+        "agents.train needs torch, which is not installed. "
+        'Install it with: pip install "dialgym[agents]"\n'
+    )
