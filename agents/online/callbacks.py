@@ -31,7 +31,8 @@ class LearningCurve(BaseCallback):
         self.ended: list[dict[str, Any]] = []
 
     def _on_training_start(self) -> None:
-        self.started = time.monotonic()
+        before = self.rows[-1][1] if self.rows else 0.0  # of the run that this one resumes
+        self.started = time.monotonic() - before
 
     def _on_step(self) -> bool:
         dones = np.flatnonzero(self.locals["dones"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 import dialgym
 from agents.online.callbacks import LearningCurve
+from agents.online.checkpoint import FILE, Checkpoint, read_checkpoint
 from agents.online.config import constructor_arguments, find_algorithm, read_config
 from dialgym.files import write_atomically, write_text
 from dialgym.registry import entry_of
@@ -41,6 +43,8 @@ def train(
     eval_episodes: int = 200,
     save_freq: int = 0,
     verbose: int = 0,
+    checkpoint_every: int = 10,
+    resume: bool = False,
 ) -> BaseAlgorithm:
     """Train a model, save it and return it.
 
@@ -66,9 +70,13 @@ def train(
         eval_episodes: dialogues of one evaluation.
         save_freq: a checkpoint each so many timesteps; 0 is never.
         verbose: 1 prints the log table.
+        checkpoint_every: rollouts from one `checkpoint.pkl` to the next; 0 is never.
+        resume: go on from the folder's `checkpoint.pkl`, exactly as if the run had not been
+            interrupted; without one, begin.
 
     Raises:
-        ValueError: unknown algorithm, id, hyperparameter or setting, with the nearest one.
+        ValueError: unknown algorithm, id, hyperparameter or setting, with the nearest one; or the
+            run to be resumed had other hyperparameters.
     """
     env_id = entry_of(env_id).id
     given = {"n_timesteps": total_timesteps, "n_envs": n_envs}
@@ -76,13 +84,18 @@ def train(
     settings = read_config(algo, env_id, changes, config)
     directory = Path(log_dir or Path("runs") / f"{algo}-{env_id.rpartition('/')[2]}-seed{seed}")
 
-    def make(rows: int, first_seed: int) -> VecEnv:
+    def make(rows: int, first_seed: int) -> VecMonitor:
         env = dialgym.sb3_vec_env(env_id, rows, workers, first_seed, **(env_kwargs or {}))
         return VecMonitor(env)
 
     envs = [make(settings["n_envs"], seed)]
     try:
+        file = directory / FILE
+        state = read_checkpoint(file, settings) if resume and file.is_file() else None
         model = build(algo, settings, envs[0], seed, device, verbose)
+        if state:
+            weights = io.BytesIO(state["model"])
+            model = type(model).load(weights, envs[0], device=device, force_reset=False)
         directory.mkdir(parents=True, exist_ok=True)
         write_text(directory / "config.yml", yaml.safe_dump({env_id: settings}))
         model.set_logger(_logger(directory, verbose))
@@ -93,8 +106,17 @@ def train(
             envs.append(make(min(eval_episodes, 64), seed + EVALUATION_SEED))
             freq = eval_freq // model.n_envs
             callbacks.append(_evaluation(directory, envs[1], freq, eval_episodes, verbose))
+        checkpoint = Checkpoint(file, checkpoint_every, settings, envs, callbacks)
+        if state:
+            checkpoint.restore(model, state)
+        left = settings["n_timesteps"] - model.num_timesteps
         with torch_threads(threads):
-            model.learn(settings["n_timesteps"], callbacks, progress_bar=progress_bar)
+            model.learn(
+                left,
+                [*callbacks, checkpoint],
+                reset_num_timesteps=state is None,
+                progress_bar=progress_bar,
+            )
     finally:
         for env in envs:
             env.close()

@@ -34,6 +34,9 @@ def train(
     threads: Annotated[
         int, typer.Option(min=1, help="PyTorch threads; one is the fastest for small models.")
     ] = 1,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the folder's last checkpoint.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the log table.")] = False,
     set_: Set = None,
 ) -> None:
@@ -52,6 +55,7 @@ def train(
         env_kwargs=settings(set_),
         config=config,
         threads=threads,
+        resume=resume,
         verbose=int(verbose),
     )
     console.print("Score it with: dialgym benchmark", style="dim")

@@ -84,6 +84,14 @@ class DialogueVecEnv(VecEnv):
             infos[row]["TimeLimit.truncated"] = bool(truncated[row] and not terminated[row])
         return observation, reward.astype(np.float32), done, infos
 
+    def get_state(self) -> Any:
+        """All dialogues and their generators as they stand, for `set_state` of an equal pool."""
+        return self.env.get_state()
+
+    def set_state(self, state: Any) -> None:
+        """Go on from where another pool was. Reads a pickle: only from a source you trust."""
+        self.env.set_state(state)
+
     def close(self) -> None:
         """End the worker processes, if there are any."""
         self.env.close()

@@ -68,6 +68,15 @@ class _Shard:
         self.with_masks = True
         self.arrays.masks[self.rows] = self.env.action_masks()
 
+    def get_state(self) -> bytes:
+        state: bytes = self.env.get_state()
+        return state
+
+    def set_state(self, state: bytes) -> None:
+        self.env.set_state(state)
+        if self.with_masks:
+            self.masks()
+
     def modules(self) -> list[str]:
         return sorted(sys.modules)
 

@@ -115,6 +115,27 @@ class ShardedTokenVectorEnv(gym.vector.VectorEnv):
             self._masks = True
         return self.arrays.masks.copy()
 
+    def get_state(self) -> list[bytes]:
+        """All dialogues and their generators as they stand, for `set_state` of an equal env."""
+        for worker in self._workers:
+            worker.send("get_state")
+        return _gather(self._workers)
+
+    def set_state(self, state: list[bytes]) -> None:
+        """Go on from where another env with as many workers was.
+
+        Raises:
+            ValueError: that env had another number of workers.
+        """
+        if len(state) != len(self._workers):
+            raise ValueError(
+                f"the state is that of {len(state)} workers; this env has {len(self._workers)}. "
+                "Make it with the same number."
+            )
+        for worker, part in zip(self._workers, state):
+            worker.send("set_state", part)
+        _gather(self._workers)
+
     def loaded_modules(self) -> list[list[str]]:
         """The names of the modules that each worker has loaded."""
         for worker in self._workers:
