@@ -36,8 +36,9 @@ test: $(INSTALLED)  ## run the tests, but for the slow ones
 nightly: $(INSTALLED)  ## run all tests
 	$(PYTEST) $(ARGS)
 
-bench: $(INSTALLED)  ## measure the speed of the environments and of the optimal Wordle policy
+bench: $(INSTALLED)  ## measure the speed of the environments, of the optimal policy and of training
 	$(BIN)/python -m dialgym.benchmark.speed $(ARGS)
+	$(BIN)/python -m agents.online.speed
 
 docs: $(INSTALLED)  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -66,10 +66,10 @@ def test_a_run_killed_and_resumed_equals_one_that_was_not(workers, tmp_path):
 
 
 def test_resuming_with_other_hyperparameters_is_one_clear_error(tmp_path):
-    arguments = {"algo": "ppo", "env_id": "Wordle-20-v0", "n_envs": 4, "log_dir": tmp_path}
+    arguments = {"algo": "ppo", "env_id": "Wordle-20-v0", "n_envs": 8, "log_dir": tmp_path}
     arguments |= {"progress_bar": False, "checkpoint_every": 1}
-    agents.train(total_timesteps=400, overrides=SMALL, **arguments)
+    agents.train(total_timesteps=600, overrides=SMALL, **arguments)
     with pytest.raises(ValueError, match=r"cannot resume .*\(n_epochs: 2 -> 3\)"):
         agents.train(overrides={**SMALL, "n_epochs": 3}, resume=True, **arguments)
-    longer = agents.train(total_timesteps=700, overrides=SMALL, resume=True, **arguments)
-    assert longer.num_timesteps >= 700
+    longer = agents.train(total_timesteps=900, overrides=SMALL, resume=True, **arguments)
+    assert longer.num_timesteps >= 900
