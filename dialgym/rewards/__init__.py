@@ -1,5 +1,5 @@
 """Rewards as small objects, composed by adding up, each logged by its name."""
 
-from dialgym.rewards.base import Components, Cost, total
+from dialgym.rewards.base import Components, Cost
 
-__all__ = ["Components", "Cost", "total"]
+__all__ = ["Components", "Cost"]

@@ -16,8 +16,3 @@ class Cost:
     def charge(self) -> Components:
         """The component to be added to an utterance's reward."""
         return {self.name: -self.amount}
-
-
-def total(components: Components) -> float:
-    """The reward that the components add up to."""
-    return float(sum(components.values()))

@@ -10,11 +10,12 @@ import secrets
 import subprocess
 import sys
 import tempfile
+import threading
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
-from multiprocessing.connection import Connection, Listener
+from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,10 @@ import gymnasium as gym
 import numpy as np
 
 from dialgym.views.token_vector_env import check_tokens
-from dialgym.views.vector_base import Info
+from dialgym.views.vector_base import Info, seeds_of_rows
 
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); " \
         "from dialgym.views.shard_worker import main; main()"  # fmt: skip
-START_SECONDS = 60
 
 
 class ShardedTokenVectorEnv(gym.vector.VectorEnv):
@@ -64,13 +64,16 @@ class ShardedTokenVectorEnv(gym.vector.VectorEnv):
         self._vocab_size = template.tokenizer.vocab_size
         self._slices = _slices(num_envs, workers)
         self.arrays = SharedArrays.create(num_envs, self.single_observation_space)
-        self._workers = [
-            _Worker(make, rows, self.arrays, f"{i + 1} of {workers}")
-            for i, rows in enumerate(self._slices)
-        ]
-        self._cleanup = weakref.finalize(self, _shut_down, self._workers, self.arrays)
         self._masks = False
-        _gather(self._workers)
+        self._workers: list[_Worker] = []
+        self._cleanup = weakref.finalize(self, _shut_down, self._workers, self.arrays)
+        try:
+            for i, rows in enumerate(self._slices):
+                self._workers.append(_Worker(make, rows, self.arrays, f"{i + 1} of {workers}"))
+            _gather(self._workers)
+        except BaseException:
+            self._cleanup()
+            raise
 
     def reset(
         self,
@@ -80,9 +83,9 @@ class ShardedTokenVectorEnv(gym.vector.VectorEnv):
     ) -> tuple[np.ndarray, Info]:
         """Begin all dialogues; row i takes seed + i, or the i-th of a list of seeds."""
         n = self.num_envs
-        seeds = [seed + i for i in range(n)] if isinstance(seed, int) else seed
+        seeds = seeds_of_rows(seed, n, self.task.name)
         for worker, rows in zip(self._workers, self._slices):
-            worker.send("reset", None if seeds is None else list(seeds[rows]), options)
+            worker.send("reset", seeds and seeds[rows], options)
         info = self._join(_gather(self._workers))
         return self.arrays.tokens.copy(), info
 
@@ -209,7 +212,7 @@ class _Worker:
             assert self.process.stdin is not None
             self.process.stdin.write(f"{json.dumps(address)}\n{key.hex()}\n".encode())
             self.process.stdin.close()
-            self.pipe: Connection = _accept(listener, self.process)
+            self.pipe: Connection = _accept(listener, self.process, key)
         layout = (str(arrays.path), *arrays.shape)
         self.send("make", make, (rows.start, rows.stop), layout)
 
@@ -244,22 +247,24 @@ def _gather(workers: list[_Worker]) -> list[Any]:
     return [value for _, value in answers]
 
 
-def _accept(listener: Listener, process: subprocess.Popen) -> Connection:
+def _accept(listener: Listener, process: subprocess.Popen, key: bytes) -> Connection:
     """The worker's connection; an error where it ends before it connects."""
-    import threading
 
-    def give_up() -> None:
-        if process.wait() and process.returncode:
-            with suppress(OSError):
-                listener.close()
+    address = listener.address
 
-    threading.Thread(target=give_up, daemon=True).start()
-    try:
-        return listener.accept()
-    except OSError as error:
+    def wake() -> None:  # accept() itself would wait for ever
+        process.wait()
+        with suppress(OSError, EOFError):
+            Client(address, authkey=key).close()
+
+    threading.Thread(target=wake, daemon=True).start()
+    connection = listener.accept()
+    if process.poll() is not None:
         raise RuntimeError(
-            "an environment worker could not start; its own message stands above."
-        ) from error
+            "an environment worker could not start; its own message stands above. "
+            "Check that dialgym can be imported where you are."
+        )
+    return connection
 
 
 def _shut_down(workers: list[_Worker], arrays: SharedArrays) -> None:

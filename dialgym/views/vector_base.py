@@ -75,12 +75,7 @@ class DialogueVectorEnv(gym.vector.VectorEnv):
         if seed is None and self._rngs:
             return
         n = self.num_envs
-        seeds = [seed + i for i in range(n)] if isinstance(seed, int) else seed or [None] * n
-        if len(seeds) != n:
-            raise ValueError(
-                f"seed of {self.task.name}: expected one whole number or {n} of them; "
-                f"got {len(seeds)}."
-            )
+        seeds = seeds_of_rows(seed, n, self.task.name) or [None] * n
         old: Sequence[np.random.Generator | None] = self._rngs or [None] * n
         self._rngs = [
             rng if s is None and rng is not None else np_random(s)[0] for s, rng in zip(seeds, old)
@@ -212,6 +207,25 @@ class DialogueVectorEnv(gym.vector.VectorEnv):
     @abstractmethod
     def _observe_row(self, row: int) -> Any:
         """The observation of one row, a copy."""
+
+
+def seeds_of_rows(
+    seed: int | Sequence[int | None] | None, num_envs: int, name: str
+) -> list[int | None] | None:
+    """The seed of each row: seed + i, or the i-th of a list; None where none is given.
+
+    Raises:
+        ValueError: a list is not of N seeds.
+    """
+    if seed is None:
+        return None
+    if isinstance(seed, (int, np.integer)):
+        return [int(seed) + i for i in range(num_envs)]
+    if len(seed) != num_envs:
+        raise ValueError(
+            f"seed of {name}: expected one whole number or {num_envs} of them; got {len(seed)}."
+        )
+    return list(seed)
 
 
 def _split(info: Info, over: np.ndarray) -> tuple[Info, Info]:

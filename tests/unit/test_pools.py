@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dialgym
+from dialgym.views.shards import SharedArrays
 
 HEAVY = {"torch", "transformers", "pandas", "stable_baselines3", "pettingzoo", "matplotlib"}
 
@@ -59,6 +60,19 @@ def test_errors_of_a_worker_reach_the_caller_and_the_pool_goes_on():
         shards.step(np.array([5, 5]))
     finally:
         shards.close()
+
+
+def test_workers_that_cannot_start_leave_nothing_behind(monkeypatch, capfd):
+    made = []
+    create = SharedArrays.create
+    monkeypatch.setattr(
+        SharedArrays, "create", lambda *args: made.append(create(*args)) or made[-1]
+    )
+    monkeypatch.setattr("dialgym.views.shards.START", "raise SystemExit('no such module')")
+    with pytest.raises(RuntimeError, match="an environment worker could not start"):
+        gym.make_vec("dialgym/Wordle-20-v0", 2, workers=2)
+    assert "no such module" in capfd.readouterr().err
+    assert not made[0].path.exists()
 
 
 def test_a_killed_worker_is_one_clear_error():
