@@ -30,7 +30,7 @@ class Checkpoint(BaseCallback):
     Args:
         path: the file; it is replaced atomically.
         every: rollouts from one checkpoint to the next.
-        settings: hyperparameters of the run, which a resumed run must share.
+        settings: id, seed and hyperparameters of the run, which a resumed run must share.
         envs: the VecEnvs whose dialogues are to go on.
         callbacks: those whose state belongs to the run.
     """
@@ -87,7 +87,7 @@ def read_checkpoint(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The state in a file that `Checkpoint` wrote. It is a pickle: read only your own.
 
     Raises:
-        ValueError: the run had other hyperparameters; `n_timesteps` may differ.
+        ValueError: the run had other settings; `n_timesteps` may differ.
     """
     state: dict[str, Any] = pickle.loads(path.read_bytes())
     old = state["settings"]
@@ -99,7 +99,7 @@ def read_checkpoint(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     if changed:
         differences = ", ".join(f"{k}: {old.get(k)!r} -> {settings.get(k)!r}" for k in changed)
         raise ValueError(
-            f"cannot resume {str(path)!r} with other hyperparameters ({differences}). "
+            f"cannot resume {str(path)!r} with other settings ({differences}). "
             "Give the same ones, or another folder for a new run."
         )
     return state

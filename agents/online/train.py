@@ -91,7 +91,8 @@ def train(
     envs = [make(settings["n_envs"], seed)]
     try:
         file = directory / FILE
-        state = read_checkpoint(file, settings) if resume and file.is_file() else None
+        run = {**settings, "env_id": env_id, "env_kwargs": dict(env_kwargs or {}), "seed": seed}
+        state = read_checkpoint(file, run) if resume and file.is_file() else None
         model = build(algo, settings, envs[0], seed, device, verbose)
         if state:
             weights = io.BytesIO(state["model"])
@@ -106,7 +107,7 @@ def train(
             envs.append(make(min(eval_episodes, 64), seed + EVALUATION_SEED))
             freq = eval_freq // model.n_envs
             callbacks.append(_evaluation(directory, envs[1], freq, eval_episodes, verbose))
-        checkpoint = Checkpoint(file, checkpoint_every, settings, envs, callbacks)
+        checkpoint = Checkpoint(file, checkpoint_every, run, envs, callbacks)
         if state:
             checkpoint.restore(model, state)
         left = settings["n_timesteps"] - model.num_timesteps

@@ -41,12 +41,12 @@ class DialogueEnv(gym.Env):
         self._closed_because = ""
         return exchange
 
-    def _say(self, text: str, mode: str = "human") -> tuple[Exchange, dict[str, Any]]:
+    def _say(self, text: str) -> tuple[Exchange, dict[str, Any]]:
         exchange = self.dialogue.say(text, self.np_random)
         info = exchange_info(text, self.dialogue.turn, exchange)
-        if exchange.terminated or exchange.truncated:
+        if exchange.over:
             self._finish(info, exchange.success)
-        if self.render_mode == mode:
+        if self.render_mode == "human":
             self.render()
         return exchange, info
 

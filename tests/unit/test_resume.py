@@ -71,5 +71,9 @@ def test_resuming_with_other_hyperparameters_is_one_clear_error(tmp_path):
     agents.train(total_timesteps=600, overrides=SMALL, **arguments)
     with pytest.raises(ValueError, match=r"cannot resume .*\(n_epochs: 2 -> 3\)"):
         agents.train(overrides={**SMALL, "n_epochs": 3}, resume=True, **arguments)
+    with pytest.raises(ValueError, match=r"env_kwargs: \{\} -> \{'turns': 3\}, seed: 0 -> 1"):
+        agents.train(
+            overrides=SMALL, resume=True, env_kwargs={"turns": 3}, **{**arguments, "seed": 1}
+        )
     longer = agents.train(total_timesteps=900, overrides=SMALL, resume=True, **arguments)
     assert longer.num_timesteps >= 900
