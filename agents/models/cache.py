@@ -78,10 +78,13 @@ class KVCache:
         return Slots(rows, positions, targets, index[:, None], span, bias[:, None])
 
     def append(self, layer: int, k: Tensor, v: Tensor, slots: Slots) -> tuple[Tensor, Tensor]:
-        """Write new keys and values (b, k, nh, hs); return all visible ones (b, nh, span, hs)."""
+        """Write new keys and values (b, k, nh, hs); return all visible ones (b, nh, span, hs).
+
+        They are stored in the cache's dtype, whatever autocast made of them.
+        """
         keys, values = self.keys[layer], self.values[layer]  # (B, nh, T + 1, hs)
-        keys[slots.index, :, slots.targets] = k
-        values[slots.index, :, slots.targets] = v
+        keys[slots.index, :, slots.targets] = k.to(keys.dtype)
+        values[slots.index, :, slots.targets] = v.to(values.dtype)
         if slots.rows is None:
             return keys[:, :, : slots.span], values[:, :, : slots.span]
         return keys[slots.rows, :, : slots.span], values[slots.rows, :, : slots.span]

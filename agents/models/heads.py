@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+EXACT_HEAD = 2**20
+"""Policy heads of at most this many weights are computed in float32 under autocast too."""
+
 
 class PolicyHead(nn.Module):
-    """Hidden states (..., d) to logits (..., V).
+    """Hidden states (..., d) to float32 logits (..., V).
 
-    Tied, it shares the token embeddings, as GPT-2 does. With its own weights it starts at zero:
-    the first policy is uniform.
+    Tied, it shares the token embeddings, as GPT-2 does. With its own weights it starts at `initial`
+    (V, d), or at zero: the first policy is uniform.
     """
 
-    def __init__(self, width: int, vocab_size: int, tied_to: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        width: int,
+        vocab_size: int,
+        tied_to: Tensor | None = None,
+        initial: Tensor | None = None,
+    ) -> None:
         super().__init__()
         own = nn.Linear(width, vocab_size, bias=False).weight
         self.weight = own if tied_to is None else tied_to
         if tied_to is None:
-            nn.init.zeros_(self.weight)
+            with torch.no_grad():
+                own.copy_(torch.zeros_like(own) if initial is None else initial)
 
     def forward(self, hidden: Tensor) -> Tensor:
-        return F.linear(hidden, self.weight)
+        # bfloat16 would round a logit of 8 to 1/32, which moves the ratios of PPO; only for large
+        # vocabularies is that the price of speed.
+        if self.weight.numel() > EXACT_HEAD:
+            return F.linear(hidden, self.weight).float()
+        with torch.autocast(hidden.device.type, enabled=False):
+            return F.linear(hidden.float(), self.weight.float())
 
 
 class ValueHead(nn.Module):
-    """Hidden states (..., d) to values (..., 1); starts at zero everywhere."""
+    """Hidden states (..., d) to float32 values (..., 1); starts at zero everywhere."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -34,4 +50,5 @@ class ValueHead(nn.Module):
         nn.init.zeros_(self.linear.bias)
 
     def forward(self, hidden: Tensor) -> Tensor:
-        return self.linear(hidden)
+        with torch.autocast(hidden.device.type, enabled=False):
+            return self.linear(hidden.float())

@@ -198,6 +198,41 @@ class GPTActorCritic(BasePolicy):
         distribution = self.get_distribution(observation, action_masks)
         return distribution.get_actions(deterministic=deterministic)
 
+    # What the update of whole sequences calls
+
+    def evaluate_sequences(
+        self, tokens: Tensor, at: Tensor, actions: Tensor, allowed: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Values, log-probabilities and entropies (N,) of actions within whole sequences.
+
+        One forward reads everything. Results are float32, under autocast too.
+
+        Args:
+            tokens: (S, T) int64 token ids, PAD at the right.
+            at: (N,) int64 places in the flattened (S * T): the token that stands just before
+                each action.
+            actions: (N,) int64 token ids.
+            allowed: (N, V) bool, at least one token a row; None allows every token. The
+                automaton of the observation space is not asked.
+        """
+        hidden = self.backbone(tokens, at)
+        log_probs = self._log_probs(hidden, allowed)
+        entropy = -(log_probs.exp() * log_probs).sum(-1)
+        return self.value_head(hidden)[:, 0], _chosen(log_probs, actions), entropy
+
+    def sequence_log_prob(
+        self, tokens: Tensor, at: Tensor, actions: Tensor, allowed: Tensor | None = None
+    ) -> Tensor:
+        """Log-probabilities (N,) alone; see `evaluate_sequences`."""
+        return _chosen(self._log_probs(self.backbone(tokens, at), allowed), actions)
+
+    def _log_probs(self, hidden: Tensor, allowed: Tensor | None) -> Tensor:
+        """Log-probabilities (N, V) of every token."""
+        logits = self.policy_head(hidden)
+        if allowed is not None:
+            logits = logits.masked_fill(~allowed, FORBIDDEN)
+        return logits.log_softmax(-1)
+
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {
             "observation_space": self.observation_space,
@@ -214,6 +249,11 @@ class GPTPolicy(GPTActorCritic, ActorCriticPolicy):  # type: ignore[misc]
 
     See `GPTActorCritic` for the arguments, which go into `policy_kwargs`.
     """
+
+
+def _chosen(log_probs: Tensor, actions: Tensor) -> Tensor:
+    """Of log-probabilities (N, V), those of `actions` (N,)."""
+    return log_probs.gather(1, actions[:, None])[:, 0]
 
 
 def check_spaces(observation_space: spaces.Space, action_space: spaces.Space) -> None:

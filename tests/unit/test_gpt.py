@@ -71,6 +71,48 @@ def test_a_shortened_row_is_a_valid_cache():
     torch.testing.assert_close(hidden, model(tokens[:, :6])[:, 4:], **CLOSE)
 
 
+def test_gradient_checkpointing_gives_the_same_gradients():
+    model, tokens, grads = tiny(), torch.randint(1, 11, (3, 9)), []
+    at = torch.tensor([0, 5, 26])
+    passes = []
+    model.blocks[0].register_forward_pre_hook(lambda *_: passes.append(1))
+    for on in (False, True):
+        model.gradient_checkpointing = on
+        model.zero_grad()
+        model(tokens, at).square().sum().backward()
+        grads.append([p.grad.clone() for p in model.parameters()])
+    assert len(passes) == 3  # once, then once and again
+    for plain, recomputed in zip(*grads, strict=True):
+        torch.testing.assert_close(plain, recomputed, **CLOSE)
+    with torch.no_grad():
+        model(tokens)
+    assert len(passes) == 4
+
+
+def test_bfloat16_reads_and_writes_a_float32_cache():
+    model, tokens = tiny(), torch.randint(1, 11, (3, 9))
+    cache = model.new_cache(3)
+    with torch.autocast("cpu", torch.bfloat16):
+        cached = model.extend(tokens, torch.full((3,), 9), cache)
+        plain = model(tokens)
+    assert cache.keys.dtype == torch.float32
+    torch.testing.assert_close(cached.float(), plain.float(), atol=0.05, rtol=0.05)
+    torch.testing.assert_close(plain.float(), model(tokens), atol=0.05, rtol=0.05)
+    assert not torch.equal(plain.float(), model(tokens))
+
+
+def test_heads_give_float32_under_autocast():
+    hidden = torch.randn(4, 16)
+    policy, value = PolicyHead(16, 11, initial=torch.randn(11, 16)), ValueHead(16)
+    torch.nn.init.normal_(value.linear.weight)
+    for head in (policy, value):
+        with torch.autocast("cpu", torch.bfloat16):
+            assert torch.equal(head(hidden), head(hidden.float()))
+            out = head(hidden)
+        assert out.dtype == torch.float32
+        assert torch.equal(out, head(hidden))
+
+
 def test_the_window_can_be_filled_and_not_overfilled():
     model = tiny(window=8)
     cache = model.new_cache(2)

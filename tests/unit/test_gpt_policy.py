@@ -193,6 +193,43 @@ def test_gradients_stay_finite_where_one_token_is_allowed():
     assert all(torch.isfinite(q.grad).all() for q in p.parameters() if q.grad is not None)
 
 
+# Whole sequences
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_whole_sequences_give_what_each_observation_gives(masked):
+    p, rng = policy(mask=False), np.random.default_rng(0)
+    for head in (p.value_head.linear.weight, p.policy_head.weight):
+        torch.nn.init.normal_(head)
+    tokens = torch.tensor(rng.integers(1, V, (5, WINDOW)))
+    at = torch.tensor(rng.permutation(5 * WINDOW)[:20])
+    actions = torch.tensor(rng.integers(0, V, 20))
+    allowed = torch.tensor(rng.random((20, V)) < 0.5)
+    allowed[torch.arange(20), actions] = True
+    rows = tokens[at // WINDOW] * (torch.arange(WINDOW) <= (at % WINDOW)[:, None])
+    given_masks = allowed if masked else None
+    expected = p.evaluate_actions(rows, actions, given_masks)
+    got = p.evaluate_sequences(tokens, at, actions, given_masks)
+    for one, other in zip(got, expected, strict=True):
+        torch.testing.assert_close(one, other.flatten(), **CLOSE)
+    torch.testing.assert_close(p.sequence_log_prob(tokens, at, actions, given_masks), got[1])
+    with torch.autocast("cpu", torch.bfloat16):
+        got = p.evaluate_sequences(tokens, at, actions, given_masks)
+    assert [part.dtype for part in got] == [torch.float32] * 3
+    torch.testing.assert_close(got[1], expected[1], atol=0.3, rtol=0.1)
+
+
+def test_sequences_with_one_allowed_token_have_finite_gradients():
+    p = policy()
+    allowed = torch.zeros(2, V, dtype=torch.bool)
+    allowed[:, END] = True
+    tokens, at = torch.ones(2, 3, dtype=torch.int64), torch.tensor([1, 5])
+    values, log_prob, entropy = p.evaluate_sequences(tokens, at, torch.tensor([END, END]), allowed)
+    assert log_prob.tolist() == entropy.tolist() == [0, 0]
+    (values.sum() + log_prob.sum() + entropy.sum()).backward()
+    assert all(torch.isfinite(q.grad).all() for q in p.parameters() if q.grad is not None)
+
+
 # Inside the algorithms
 
 ALGORITHMS = [
