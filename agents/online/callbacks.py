@@ -1,4 +1,4 @@
-"""The learning curve that training leaves behind."""
+"""What training does beside learning: its curve, and events at set timesteps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.callbacks import BaseCallback, EventCallback
 
 from dialgym.files import write_text
 
@@ -56,3 +56,21 @@ class LearningCurve(BaseCallback):
         writer = csv.writer(text, lineterminator="\n")
         writer.writerows([COLUMNS, *self.rows])
         write_text(self.path, text.getvalue())
+
+
+class AtMultiples(EventCallback):
+    """Calls `callback` at the first step that reaches each multiple of `freq` timesteps.
+
+    A step is `n_envs` timesteps. Counting calls, as callbacks of Stable-Baselines3 do, drifts where
+    `n_envs` does not divide `freq`, and begins again in a run that is resumed; here the time
+    depends on the timesteps alone.
+    """
+
+    def __init__(self, freq: int, callback: BaseCallback) -> None:
+        super().__init__(callback)
+        self.freq = freq
+
+    def _on_step(self) -> bool:
+        before = self.num_timesteps - self.training_env.num_envs
+        reached = self.num_timesteps // self.freq > before // self.freq
+        return self._on_event() if reached else True

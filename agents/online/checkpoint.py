@@ -13,7 +13,12 @@ import numpy as np
 import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
-from stable_baselines3.common.vec_env import VecMonitor
+from stable_baselines3.common.vec_env import (
+    VecEnv,
+    VecMonitor,
+    unwrap_vec_normalize,
+    unwrap_vec_wrapper,
+)
 
 from agents.online.callbacks import LearningCurve
 from dialgym.files import write_atomically
@@ -31,8 +36,8 @@ class Checkpoint(BaseCallback):
         path: the file; it is replaced atomically.
         every: rollouts from one checkpoint to the next.
         settings: id, seed and hyperparameters of the run, which a resumed run must share.
-        envs: the VecEnvs whose dialogues are to go on.
-        callbacks: those whose state belongs to the run.
+        envs: the VecEnvs whose dialogues are to go on, each with a `VecMonitor`.
+        callbacks: those whose state belongs to the run, one of a kind.
     """
 
     def __init__(
@@ -40,7 +45,7 @@ class Checkpoint(BaseCallback):
         path: Path,
         every: int,
         settings: Mapping[str, Any],
-        envs: Sequence[VecMonitor],
+        envs: Sequence[VecEnv],
         callbacks: Sequence[BaseCallback],
     ) -> None:
         super().__init__()
@@ -68,7 +73,7 @@ class Checkpoint(BaseCallback):
             "model": weights.getvalue(),
             "rollouts": self.rollouts,
             "envs": [_env_state(env) for env in self.envs],
-            "callbacks": [_callback_state(callback) for callback in self.others],
+            "callbacks": {type(other).__name__: _callback_state(other) for other in self.others},
             "generators": _generators(self.model),
         }
         write_atomically(self.path, lambda part: part.write_bytes(pickle.dumps(state)))
@@ -78,8 +83,8 @@ class Checkpoint(BaseCallback):
         self.rollouts = state["rollouts"]
         for env, saved in zip(self.envs, state["envs"]):
             _restore_env(env, saved)
-        for callback, saved in zip(self.others, state["callbacks"]):
-            callback.__dict__.update(saved)
+        for callback in self.others:  # a resumed run may have more of them, or fewer
+            callback.__dict__.update(state["callbacks"].get(type(callback).__name__, {}))
         _restore_generators(model, state["generators"])
 
 
@@ -105,21 +110,30 @@ def read_checkpoint(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     return state
 
 
-def _env_state(env: VecMonitor) -> dict[str, Any]:
-    pool: Any = env.venv
-    return {
-        "dialogues": pool.get_state(),
-        "returns": env.episode_returns,
-        "lengths": env.episode_lengths,
-        "count": env.episode_count,
+def _env_state(env: VecEnv) -> dict[str, Any]:
+    monitor, normalize = _monitor(env), unwrap_vec_normalize(env)
+    state = {
+        "dialogues": monitor.venv.get_state(),
+        "returns": monitor.episode_returns,
+        "lengths": monitor.episode_lengths,
+        "count": monitor.episode_count,
     }
+    if normalize:
+        state["normalize"] = {"ret_rms": normalize.ret_rms, "returns": normalize.returns}
+    return state
 
 
-def _restore_env(env: VecMonitor, saved: Mapping[str, Any]) -> None:
-    pool: Any = env.venv
-    pool.set_state(saved["dialogues"])
-    env.episode_returns, env.episode_lengths = saved["returns"], saved["lengths"]
-    env.episode_count = saved["count"]
+def _restore_env(env: VecEnv, saved: Mapping[str, Any]) -> None:
+    monitor, normalize = _monitor(env), unwrap_vec_normalize(env)
+    monitor.venv.set_state(saved["dialogues"])
+    monitor.episode_returns, monitor.episode_lengths = saved["returns"], saved["lengths"]
+    monitor.episode_count = saved["count"]
+    if normalize:
+        normalize.__dict__.update(saved["normalize"])
+
+
+def _monitor(env: VecEnv) -> Any:
+    return unwrap_vec_wrapper(env, VecMonitor)
 
 
 def _callback_state(callback: BaseCallback) -> dict[str, Any]:

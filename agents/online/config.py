@@ -36,7 +36,7 @@ ALGORITHMS = {
     "ppo": Algorithm("stable_baselines3:PPO", "agents.EpisodeRolloutBuffer"),
     "maskable-ppo": Algorithm("sb3_contrib:MaskablePPO", "agents.MaskableEpisodeRolloutBuffer"),
 }
-TRAINER_KEYS = {"n_timesteps", "n_envs", "policy"}
+TRAINER_KEYS = {"n_timesteps", "n_envs", "normalize", "policy"}
 GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
 SCHEDULES = ("learning_rate", "clip_range", "clip_range_vf")
 

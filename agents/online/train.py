@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 import yaml
 from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback, EvalCallback
+from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
-import dialgym
-from agents.online.callbacks import LearningCurve
+from agents.online.callbacks import AtMultiples, LearningCurve
 from agents.online.checkpoint import FILE, Checkpoint, read_checkpoint
 from agents.online.config import constructor_arguments, find_algorithm, read_config
+from agents.online.envs import monitored, normalized
+from agents.online.evaluation import SampleDialogues, evaluation
+from agents.online.tracking import wandb_run
 from dialgym.files import write_atomically, write_text
 from dialgym.registry import entry_of
 
@@ -45,11 +47,13 @@ def train(
     verbose: int = 0,
     checkpoint_every: int = 10,
     resume: bool = False,
+    samples: int | None = None,
+    wandb: bool | Mapping[str, Any] = False,
 ) -> BaseAlgorithm:
     """Train a model, save it and return it.
 
     `log_dir` then holds `model.zip`, `learning_curve.csv`, `config.yml`, TensorBoard events, and,
-    where asked for, `best_model.zip` and `checkpoints/`.
+    where asked for, `evaluations.npz`, `best_model.zip`, `samples/`, `checkpoints/` and `wandb/`.
 
     Args:
         algo: "ppo" or "maskable-ppo".
@@ -66,48 +70,60 @@ def train(
         config: a YAML file instead of `agents/configs/<algo>.yml`.
         threads: PyTorch threads while training. One is the fastest for small models, above all
             where other work shares the cores; None leaves what PyTorch has.
-        eval_freq: evaluate each so many timesteps, on `eval_episodes` dialogues; 0 is never.
+        eval_freq: evaluate at the first step that reaches each multiple of so many timesteps;
+            0 is never.
         eval_episodes: dialogues of one evaluation.
-        save_freq: a checkpoint each so many timesteps; 0 is never.
+        save_freq: keep the model of each so many timesteps, in the same way; 0 is never.
         verbose: 1 prints the log table.
         checkpoint_every: rollouts from one `checkpoint.pkl` to the next; 0 is never.
         resume: go on from the folder's `checkpoint.pkl`, exactly as if the run had not been
             interrupted; without one, begin.
+        samples: dialogues to write down at each evaluation; 3 when None, where it evaluates.
+        wandb: log to Weights & Biases too; a mapping has arguments of `wandb.init`.
 
     Raises:
-        ValueError: unknown algorithm, id, hyperparameter or setting, with the nearest one; or the
-            run to be resumed had other hyperparameters.
+        ValueError: unknown algorithm, id, hyperparameter or setting, with the nearest one; a
+            number out of range; or the run to be resumed had other hyperparameters.
+        ImportError: a package that was asked for is missing.
     """
+    _check_counts(eval_freq, eval_episodes, save_freq, checkpoint_every, samples)
     env_id = entry_of(env_id).id
     given = {"n_timesteps": total_timesteps, "n_envs": n_envs}
     changes = {**(overrides or {}), **{k: v for k, v in given.items() if v is not None}}
     settings = read_config(algo, env_id, changes, config)
     directory = Path(log_dir or Path("runs") / f"{algo}-{env_id.rpartition('/')[2]}-seed{seed}")
 
-    def make(rows: int, first_seed: int) -> VecMonitor:
-        env = dialgym.sb3_vec_env(env_id, rows, workers, first_seed, **(env_kwargs or {}))
-        return VecMonitor(env)
+    run = {**settings, "env_id": env_id, "env_kwargs": dict(env_kwargs or {}), "seed": seed}
+    with ExitStack() as stack:
 
-    envs = [make(settings["n_envs"], seed)]
-    try:
+        def make(rows: int, first_seed: int, processes: int = workers) -> VecMonitor:
+            env = monitored(env_id, rows, processes, first_seed, env_kwargs)
+            return stack.enter_context(closing(env))
+
         file = directory / FILE
-        run = {**settings, "env_id": env_id, "env_kwargs": dict(env_kwargs or {}), "seed": seed}
         state = read_checkpoint(file, run) if resume and file.is_file() else None
+        envs = [normalized(make(settings["n_envs"], seed), settings, training=True)]
         model = build(algo, settings, envs[0], seed, device, verbose)
         if state:
             weights = io.BytesIO(state["model"])
             model = type(model).load(weights, envs[0], device=device, force_reset=False)
         directory.mkdir(parents=True, exist_ok=True)
         write_text(directory / "config.yml", yaml.safe_dump({env_id: settings}))
+        stack.enter_context(wandb_run(wandb, directory, run, resumed=state is not None))
         model.set_logger(_logger(directory, verbose))
-        callbacks: list[BaseCallback] = [LearningCurve(directory / "learning_curve.csv")]
+        kept: list[BaseCallback] = [LearningCurve(directory / "learning_curve.csv")]
+        callbacks = [*kept]
         if save_freq:
-            callbacks.append(_checkpoints(directory, save_freq // model.n_envs))
+            callbacks.append(AtMultiples(save_freq, _checkpoints(directory)))
         if eval_freq:
-            envs.append(make(min(eval_episodes, 64), seed + EVALUATION_SEED))
-            freq = eval_freq // model.n_envs
-            callbacks.append(_evaluation(directory, envs[1], freq, eval_episodes, verbose))
-        checkpoint = Checkpoint(file, checkpoint_every, run, envs, callbacks)
+            first, shown = seed + EVALUATION_SEED, 3 if samples is None else samples
+            reader = None
+            if shown:
+                reader = SampleDialogues(make(shown, first, 0), first, directory / "samples")
+            envs.append(normalized(make(min(eval_episodes, 64), first), settings, training=False))
+            kept.append(evaluation(model, envs[1], eval_episodes, directory, reader, verbose))
+            callbacks.append(AtMultiples(eval_freq, kept[-1]))
+        checkpoint = Checkpoint(file, checkpoint_every, run, envs, kept)
         if state:
             checkpoint.restore(model, state)
         left = settings["n_timesteps"] - model.num_timesteps
@@ -118,9 +134,6 @@ def train(
                 reset_num_timesteps=state is None,
                 progress_bar=progress_bar,
             )
-    finally:
-        for env in envs:
-            env.close()
     write_atomically(directory / "model.zip", model.save)
     return model
 
@@ -141,6 +154,7 @@ def build(
     if "rollout_buffer_class" not in settings:
         buffer = {"rollout_buffer_class": algorithm.buffer, "rollout_buffer_kwargs": {"seed": seed}}
         settings = {**settings, **buffer}
+    settings = {key: value for key, value in settings.items() if key != "normalize"}
     arguments = constructor_arguments(settings)
     return algorithm.load()(env=env, seed=seed, device=device, verbose=verbose, **arguments)
 
@@ -161,18 +175,21 @@ def _logger(directory: Path, verbose: int) -> Any:
     return configure(str(directory / "tensorboard"), formats)
 
 
-def _checkpoints(directory: Path, freq: int) -> CheckpointCallback:
-    return CheckpointCallback(max(freq, 1), str(directory / "checkpoints"), "model")
+def _checkpoints(directory: Path) -> CheckpointCallback:
+    return CheckpointCallback(1, str(directory / "checkpoints"), "model")
 
 
-def _evaluation(
-    directory: Path, env: VecEnv, freq: int, episodes: int, verbose: int
-) -> EvalCallback:
-    return EvalCallback(
-        env,
-        n_eval_episodes=episodes,
-        eval_freq=max(freq, 1),
-        log_path=str(directory),
-        best_model_save_path=str(directory),
-        verbose=verbose,
-    )
+def _check_counts(
+    eval_freq: int, eval_episodes: int, save_freq: int, checkpoint_every: int, samples: int | None
+) -> None:
+    counts = {"eval_freq": eval_freq, "save_freq": save_freq, "checkpoint_every": checkpoint_every}
+    for name, count in {**counts, "samples": samples or 0}.items():
+        if count < 0:
+            raise ValueError(f"{name}: expected 0 (never) or more, got {count}")
+    if eval_episodes < 1:
+        raise ValueError(f"eval_episodes: expected 1 or more, got {eval_episodes}")
+    if samples and not eval_freq:
+        raise ValueError(
+            f"samples: expected 0 without evaluations, after which dialogues are played, "
+            f"got {samples}; set eval_freq too"
+        )

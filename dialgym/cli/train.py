@@ -34,6 +34,18 @@ def train(
     threads: Annotated[
         int, typer.Option(min=1, help="PyTorch threads; one is the fastest for small models.")
     ] = 1,
+    eval_freq: Annotated[
+        int, typer.Option(min=0, help="Timesteps from one evaluation to the next; 0 is never.")
+    ] = 0,
+    eval_episodes: Annotated[int, typer.Option(min=1, help="Dialogues of one evaluation.")] = 200,
+    samples: Annotated[
+        int | None,
+        typer.Option(min=0, help="Dialogues to write down at each evaluation.  [default: 3]"),
+    ] = None,
+    save_freq: Annotated[
+        int, typer.Option(min=0, help="Timesteps from one kept model to the next; 0 is never.")
+    ] = 0,
+    wandb: Annotated[bool, typer.Option("--wandb", help="Log to Weights & Biases too.")] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the folder's last checkpoint.")
     ] = False,
@@ -55,6 +67,11 @@ def train(
         env_kwargs=settings(set_),
         config=config,
         threads=threads,
+        eval_freq=eval_freq,
+        eval_episodes=eval_episodes,
+        samples=samples,
+        save_freq=save_freq,
+        wandb=wandb,
         resume=resume,
         verbose=int(verbose),
     )

@@ -1,0 +1,64 @@
+"""Envs as training wants them: monitored, and with normalised rewards where that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stable_baselines3.common.vec_env import VecEnv, VecMonitor, VecNormalize
+
+import dialgym
+from dialgym.errors import unknown
+
+NORMALIZE_KEYS = ("norm_obs", "norm_reward", "clip_reward", "gamma", "epsilon")
+
+
+def monitored(
+    env_id: str, rows: int, workers: int, seed: int, env_kwargs: Mapping[str, Any] | None
+) -> VecMonitor:
+    """`rows` dialogues of an id, whose infos have returns and lengths at the end of each."""
+    return VecMonitor(dialgym.sb3_vec_env(env_id, rows, workers, seed, **(env_kwargs or {})))
+
+
+def normalized(env: VecMonitor, settings: Mapping[str, Any], training: bool) -> VecEnv:
+    """`env` in Stable-Baselines3's `VecNormalize`, where the settings have `normalize`.
+
+    It lies outside of the monitor, as in rl-zoo3: the returns of episodes stay raw. Without
+    `training` rewards stay raw too.
+    """
+    options = normalize_options(settings)
+    if not options:
+        return env
+    return VecNormalize(env, **{**options, **({} if training else NO_TRAINING)})
+
+
+NO_TRAINING = {"training": False, "norm_reward": False}
+
+
+def normalize_options(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of `VecNormalize` from rl-zoo3's key `normalize`; none when it is missing or false.
+
+    `gamma` is that of the algorithm, also when left out.
+
+    Raises:
+        ValueError: no mapping, an unknown key, `norm_obs` is not false, or another `gamma`.
+    """
+    given = settings.get("normalize") or {}
+    example = "{norm_obs: false, norm_reward: true}"
+    if not isinstance(given, Mapping):
+        raise ValueError(f"normalize: expected a mapping such as {example}, got {given!r}")
+    for key in given:
+        if key not in NORMALIZE_KEYS:
+            raise unknown("key", key, NORMALIZE_KEYS, "normalize")
+    if given and given.get("norm_obs", True):
+        raise ValueError(
+            "normalize: observations are tokens and cannot be normalised; "
+            f"expected norm_obs: false, as in {example}, got {dict(given)!r}"
+        )
+    gamma = settings.get("gamma", given.get("gamma", 0.99))
+    if given.get("gamma", gamma) != gamma:
+        raise ValueError(
+            f"normalize: expected the algorithm's gamma {gamma!r}, got {given['gamma']!r}; "
+            "leave it out to have the same"
+        )
+    return {**given, "gamma": gamma} if given else {}
