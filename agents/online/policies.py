@@ -16,12 +16,11 @@ from gymnasium import spaces
 from stable_baselines3.common.distributions import Distribution
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
-from torch import Tensor
+from torch import Tensor, nn
 
-from agents.models.gpt import GPT, preset
-from agents.models.heads import PolicyHead, ValueHead
+from agents.models.build import build_networks
 from agents.online.masking import FORBIDDEN, TokenMasker
-from agents.online.prefixes import last_hidden, lengths_of
+from agents.online.prefixes import last_hidden, left_aligned, lengths_of
 from agents.online.rollout_cache import RolloutCaches
 
 MASK_TYPES = np.ndarray | Tensor
@@ -31,11 +30,11 @@ class GPTActorCritic(BasePolicy):
     """What every GPT policy shares; comes first among the bases of a policy class.
 
     Args:
-        observation_space: `Box(0, V - 1, (L,), int)`, token ids left-aligned, 0 at the right;
+        observation_space: `Box(0, V - 1, (L,), int)`, token ids, padded with 0 on either side;
             `learner_tag` and `automaton` are used when the space has them.
         action_space: `Discrete(V)`.
         lr_schedule: as everywhere in Stable-Baselines3.
-        preset: "nano" (2 layers of 64), "mini" (4 of 256) or "small" (12 of 768).
+        preset: "nano" (2 layers of 64; the default), "mini" (4 of 256) or "small" (12 of 768).
         n_layer, n_head, n_embd: replace the preset's sizes.
         init_std: deviation of the initial weights; see `GPTConfig.std` for what None gives.
         tie: the policy head shares the token embeddings.
@@ -44,6 +43,10 @@ class GPTActorCritic(BasePolicy):
         group: the update reads one sequence for all observations that are its beginnings.
         cache: the rollout keeps keys and values between steps.
         cache_rows: batches with more rows than this are read without a cache.
+        share_features_extractor: the value head reads the policy's backbone; False gives it one of
+            its own, with the same initial weights.
+        gradient_checkpointing: compute activations twice rather than keep them.
+        compile: `torch.compile` for the update; needs a C++ compiler.
         optimizer_class, optimizer_kwargs: as everywhere in Stable-Baselines3.
 
     Raises:
@@ -59,7 +62,7 @@ class GPTActorCritic(BasePolicy):
         observation_space: spaces.Space,
         action_space: spaces.Space,
         lr_schedule: Schedule,
-        preset: str = "nano",
+        preset: str | None = None,
         n_layer: int | None = None,
         n_head: int | None = None,
         n_embd: int | None = None,
@@ -69,6 +72,9 @@ class GPTActorCritic(BasePolicy):
         group: bool = True,
         cache: bool = True,
         cache_rows: int = 4096,
+        share_features_extractor: bool = True,
+        gradient_checkpointing: bool = False,
+        compile: bool = False,
         use_sde: bool = False,
         optimizer_class: type[torch.optim.Optimizer] = torch.optim.Adam,
         optimizer_kwargs: dict[str, Any] | None = None,
@@ -87,6 +93,9 @@ class GPTActorCritic(BasePolicy):
             "group": group,
             "cache": cache,
             "cache_rows": cache_rows,
+            "share_features_extractor": share_features_extractor,
+            "gradient_checkpointing": gradient_checkpointing,
+            "compile": compile,
         }
         super().__init__(
             observation_space,
@@ -100,63 +109,66 @@ class GPTActorCritic(BasePolicy):
 
     def _build(self, lr_schedule: Schedule) -> None:
         space, c = self.observation_space, self.config
-        assert isinstance(space, spaces.Box)
-        sizes = {key: c[key] for key in ("n_layer", "n_head", "n_embd", "init_std")}
-        vocab_size = int(space.high.max()) + 1
-        self.backbone = GPT(preset(c["preset"], vocab_size, space.shape[0], **sizes))
-        tied_to = self.backbone.embedding if c["tie"] else None
-        self.policy_head = PolicyHead(self.backbone.width, vocab_size, tied_to)
-        self.value_head = ValueHead(self.backbone.width)
+        networks = build_networks(space, c)
+        self.backbone = networks.backbone
+        self.value_backbone = networks.value_backbone
+        self.policy_head, self.value_head = networks.policy_head, networks.value_head
         automaton = getattr(space, "automaton", None) if c["mask"] else None
-        tag = getattr(space, "learner_tag", -1)
         self.masker: TokenMasker | None = None
         if automaton is not None:
-            self.masker = TokenMasker(automaton, tag)
+            self.masker = TokenMasker(automaton, getattr(space, "learner_tag", -1))
         self.caches = RolloutCaches(self.backbone)
+        self.value_caches = self.caches
+        if self.value_backbone is not None:
+            self.value_caches = RolloutCaches(self.value_backbone)
         self.optimizer = self.optimizer_class(
-            self.parameters(),
+            [p for p in self.parameters() if p.requires_grad],
             lr=lr_schedule(1),  # type: ignore[call-arg]
             **self.optimizer_kwargs,
         )
 
     # Hidden states
 
-    def _hidden(self, obs: PyTorchObs) -> Tensor:
-        """Hidden state (B, d) at the end of each observation (B, L)."""
-        assert isinstance(obs, Tensor)
-        c = self.config
-        if c["cache"] and not torch.is_grad_enabled() and len(obs) <= c["cache_rows"]:
-            return self.caches.last_hidden(obs, self._weights_version())
-        return last_hidden(self.backbone, obs, group=c["group"])
+    def _hidden(self, tokens: Tensor) -> Tensor:
+        """Hidden state (B, d) of the policy's backbone at the end of each row of (B, L)."""
+        return self._read(self.caches, tokens)
 
-    def _weights_version(self) -> Hashable:
-        """Changes with every in-place update of a weight, and when weights are replaced."""
-        return tuple((p.data_ptr(), p._version) for p in self.backbone.parameters())
+    def _value_hidden(self, tokens: Tensor, hidden: Tensor | None = None) -> Tensor:
+        """Hidden state (B, d) that values are read off: `hidden`, where the backbone is shared."""
+        if self.value_backbone is None and hidden is not None:
+            return hidden
+        return self._read(self.value_caches, tokens)
+
+    def _read(self, caches: RolloutCaches, tokens: Tensor) -> Tensor:
+        c = self.config
+        if c["cache"] and not torch.is_grad_enabled() and len(tokens) <= c["cache_rows"]:
+            return caches.last_hidden(tokens, weights_version(caches.backbone))
+        return last_hidden(caches.backbone, tokens, group=c["group"])
 
     def set_training_mode(self, mode: bool) -> None:
         if mode:  # an update follows
             self.caches.forget()
+            self.value_caches.forget()
         super().set_training_mode(mode)
 
     # Distributions
 
-    def _logits(self, obs: PyTorchObs, hidden: Tensor, masks: MASK_TYPES | None) -> Tensor:
+    def _logits(self, tokens: Tensor, hidden: Tensor, masks: MASK_TYPES | None) -> Tensor:
         """Logits (B, V), forbidden tokens at a large negative number."""
-        assert isinstance(obs, Tensor)
         logits = self.policy_head(hidden)
         if masks is not None:
             allowed = torch.as_tensor(masks, device=logits.device).bool().view_as(logits)
         elif self.masker is not None:
-            lengths = lengths_of(obs)
-            allowed = self.masker(obs[:, : int(lengths.max())].long(), lengths)
+            lengths = lengths_of(tokens)
+            allowed = self.masker(tokens[:, : int(lengths.max())].long(), lengths)
         else:
             return logits
         return logits.masked_fill(~allowed, FORBIDDEN)
 
     def _distribution(
-        self, obs: PyTorchObs, hidden: Tensor, masks: MASK_TYPES | None
+        self, tokens: Tensor, hidden: Tensor, masks: MASK_TYPES | None
     ) -> Distribution:
-        logits = self._logits(obs, hidden, masks)
+        logits = self._logits(tokens, hidden, masks)
         return self.action_dist.proba_distribution(action_logits=logits)
 
     # What Stable-Baselines3 calls
@@ -165,29 +177,38 @@ class GPTActorCritic(BasePolicy):
         self, obs: Tensor, deterministic: bool = False, action_masks: MASK_TYPES | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Actions (B,), values (B, 1) and log-probabilities (B,) for observations (B, L)."""
-        hidden = self._hidden(obs)
-        distribution = self._distribution(obs, hidden, action_masks)
+        tokens = left_aligned(obs)
+        hidden = self._hidden(tokens)
+        distribution = self._distribution(tokens, hidden, action_masks)
         actions = distribution.get_actions(deterministic=deterministic)
-        return actions, self.value_head(hidden), distribution.log_prob(actions)
+        values = self.value_head(self._value_hidden(tokens, hidden))
+        return actions, values, distribution.log_prob(actions)
 
     def evaluate_actions(
         self, obs: PyTorchObs, actions: Tensor, action_masks: MASK_TYPES | None = None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Values (B, 1), log-probabilities (B,) of `actions` (B,) and entropies (B,)."""
         assert isinstance(obs, Tensor)
-        hidden = last_hidden(self.backbone, obs, group=self.config["group"])
-        distribution = self._distribution(obs, hidden, action_masks)
-        return self.value_head(hidden), distribution.log_prob(actions), distribution.entropy()
+        tokens, group = left_aligned(obs), self.config["group"]
+        hidden = value_hidden = last_hidden(self.backbone, tokens, group)
+        if self.value_backbone is not None:
+            value_hidden = last_hidden(self.value_backbone, tokens, group)
+        distribution = self._distribution(tokens, hidden, action_masks)
+        values = self.value_head(value_hidden)
+        return values, distribution.log_prob(actions), distribution.entropy()
 
     def get_distribution(  # type: ignore[override]
         self, obs: PyTorchObs, action_masks: MASK_TYPES | None = None
     ) -> Distribution:
         """Distribution of the next token after each observation (B, L)."""
-        return self._distribution(obs, self._hidden(obs), action_masks)
+        assert isinstance(obs, Tensor)
+        tokens = left_aligned(obs)
+        return self._distribution(tokens, self._hidden(tokens), action_masks)
 
     def predict_values(self, obs: PyTorchObs) -> Tensor:
         """Values (B, 1) of observations (B, L)."""
-        return self.value_head(self._hidden(obs))
+        assert isinstance(obs, Tensor)
+        return self.value_head(self._value_hidden(left_aligned(obs)))
 
     def _predict(
         self,
@@ -218,6 +239,8 @@ class GPTActorCritic(BasePolicy):
         hidden = self.backbone(tokens, at)
         log_probs = self._log_probs(hidden, allowed)
         entropy = -(log_probs.exp() * log_probs).sum(-1)
+        if self.value_backbone is not None:
+            hidden = self.value_backbone(tokens, at)
         return self.value_head(hidden)[:, 0], _chosen(log_probs, actions), entropy
 
     def sequence_log_prob(
@@ -254,6 +277,11 @@ class GPTPolicy(GPTActorCritic, ActorCriticPolicy):  # type: ignore[misc]
 def _chosen(log_probs: Tensor, actions: Tensor) -> Tensor:
     """Of log-probabilities (N, V), those of `actions` (N,)."""
     return log_probs.gather(1, actions[:, None])[:, 0]
+
+
+def weights_version(backbone: nn.Module) -> Hashable:
+    """Changes with every in-place update of a weight, and when weights are replaced."""
+    return tuple((p.data_ptr(), p._version) for p in backbone.parameters())
 
 
 def check_spaces(observation_space: spaces.Space, action_space: spaces.Space) -> None:

@@ -27,6 +27,20 @@ def lengths_of(tokens: Tensor) -> Tensor:
     return ((tokens != PAD) * ends).amax(1).clamp(min=1)
 
 
+def left_aligned(tokens: Tensor) -> Tensor:
+    """Rows (B, L) that begin with PAD, moved to the left; the others as they are.
+
+    An env may pad on either side: this way the two give the same, positions included.
+    """
+    begins = tokens[:, 0] != PAD
+    if begins.all():
+        return tokens
+    starts = (tokens != PAD).int().argmax(1, keepdim=True)  # 0 where all is PAD
+    places = torch.arange(tokens.shape[1], device=tokens.device) + starts
+    moved = tokens.gather(1, places.clamp(max=tokens.shape[1] - 1))
+    return moved.masked_fill(places >= tokens.shape[1], PAD)
+
+
 @dataclass(frozen=True)
 class PrefixGroups:
     """`owner[i]` indexes `maximal`; row i is the beginning of row `maximal[owner[i]]`."""

@@ -16,7 +16,7 @@ from agents import EpisodeRolloutBuffer, GPTPolicy, MaskableEpisodeRolloutBuffer
 from agents.models.gpt import GPT, GPTConfig
 from agents.online.buffers import episode_batches
 from agents.online.masking import TokenMasker
-from agents.online.prefixes import buckets, group_prefixes, last_hidden, lengths_of
+from agents.online.prefixes import buckets, group_prefixes, last_hidden, left_aligned, lengths_of
 from agents.online.rollout_cache import RolloutCaches
 from dialgym.language.tokenizers import END, FIRST_TEXT
 
@@ -141,6 +141,86 @@ def test_an_update_of_the_weights_is_noticed():
         torch.testing.assert_close(after, p.value_head(plain(p.backbone, obs)), **CLOSE)
 
 
+# Padding
+
+
+def to_the_right(rows: np.ndarray) -> np.ndarray:
+    """Rows padded on the right, padded on the left."""
+    ends = WINDOW - (rows != 0).sum(1)
+    return np.stack([np.roll(row, n) for row, n in zip(rows, ends, strict=True)])
+
+
+@given(st.integers(0, 10**6), st.integers(1, 20))
+def test_left_padding_is_moved_and_right_padding_left_alone(seed, b):
+    rows = random_rows(np.random.default_rng(seed), b)
+    for padded in (rows, to_the_right(rows)):
+        assert left_aligned(torch.tensor(padded)).tolist() == rows.tolist()
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.integers(0, 10**6), st.booleans())
+def test_the_side_of_the_padding_does_not_matter(seed, shared):
+    rng = np.random.default_rng(seed)
+    p = policy(share_features_extractor=shared)
+    for head in (p.value_head.linear.weight, p.policy_head.weight):
+        torch.nn.init.normal_(head)
+    rows, actions = random_rows(rng, 6, V), torch.tensor(rng.integers(FIRST_TEXT, V, 6))
+    left, right = torch.tensor(to_the_right(rows)), torch.tensor(rows)
+    mixed = torch.where(torch.tensor(rng.random((6, 1)) < 0.5), left, right)
+    for padded in (left, mixed):
+        for one, other in zip(
+            p.evaluate_actions(padded, actions), p.evaluate_actions(right, actions), strict=True
+        ):
+            torch.testing.assert_close(one, other, **CLOSE)
+        with torch.no_grad():
+            for one, other in zip(p(padded, True), p(right, True), strict=True):
+                torch.testing.assert_close(one, other, **CLOSE)
+            torch.testing.assert_close(p.predict_values(padded), p.predict_values(right), **CLOSE)
+        said = p.predict(padded.numpy(), deterministic=True)[0]
+        assert said.tolist() == p.predict(rows, deterministic=True)[0].tolist()
+
+
+# A value network of its own
+
+
+def test_a_value_network_of_its_own_starts_equal_and_learns_alone():
+    p = policy(share_features_extractor=False, mask=False)
+    torch.nn.init.normal_(p.value_head.linear.weight)
+    obs = torch.tensor(random_rows(np.random.default_rng(0), 5))
+    actions = torch.ones(5, dtype=torch.int64)
+    hidden = plain(p.backbone, obs)
+    torch.testing.assert_close(p.predict_values(obs), p.value_head(hidden), **CLOSE)
+    p.evaluate_actions(obs, actions)[0].sum().backward()
+    assert all(q.grad is None for q in p.backbone.parameters())
+    assert any(q.grad.any() for q in p.value_backbone.parameters())
+    with torch.no_grad():
+        p.predict_values(obs)  # fills the cache that the update below makes invalid
+        for weight in p.value_backbone.parameters():
+            weight += 0.1 * torch.randn_like(weight)
+        expected = p.value_head(plain(p.value_backbone, obs))
+        assert not torch.allclose(expected, p.value_head(hidden))
+        at = WINDOW * torch.arange(5) + lengths_of(obs) - 1
+        ways = (
+            p(obs)[1],
+            p.predict_values(obs),
+            p.evaluate_actions(obs, actions)[0],
+            p.evaluate_sequences(obs, at, actions)[0][:, None],
+        )
+        for values in ways:
+            torch.testing.assert_close(values, expected, **CLOSE)
+
+
+# Memory and compilation
+
+
+def test_flags_reach_every_backbone():
+    p = policy(gradient_checkpointing=True, compile=True, share_features_extractor=False)
+    for backbone in (p.backbone, p.value_backbone):
+        assert backbone.gradient_checkpointing
+        assert backbone._compiled_call_impl is not None
+    assert policy().backbone._compiled_call_impl is None
+
+
 # Masks
 
 
@@ -244,6 +324,17 @@ ALGORITHMS = [
     (
         MaskablePPO,
         MaskableGPTPolicy,
+        {"n_steps": 8, "batch_size": 16, "policy_kwargs": {"share_features_extractor": False}},
+    ),
+    (
+        PPO,
+        GPTPolicy,
+        {"n_steps": 8, "batch_size": 16, "policy_kwargs": {"share_features_extractor": False}},
+    ),
+    (A2C, GPTPolicy, {"policy_kwargs": {"share_features_extractor": False}}),
+    (
+        MaskablePPO,
+        MaskableGPTPolicy,
         {
             "n_steps": 8,
             "batch_size": 16,
@@ -251,14 +342,22 @@ ALGORITHMS = [
         },
     ),
 ]
-NAMES = ["ppo", "ppo-episodes", "a2c", "maskable-ppo", "maskable-ppo-episodes"]
+NAMES = [
+    "ppo",
+    "ppo-episodes",
+    "a2c",
+    "maskable-ppo",
+    "maskable-ppo-separate",
+    "ppo-separate",
+    "a2c-separate",
+    "maskable-ppo-episodes",
+]
 
 
 @pytest.mark.parametrize(("algorithm", "policy_class", "options"), ALGORITHMS, ids=NAMES)
 def test_learns_evaluates_saves_and_loads(algorithm, policy_class, options, tmp_path):
-    model = algorithm(
-        policy_class, make_vec_env(Echo, 4, seed=0), policy_kwargs=SMALL, seed=0, **options
-    )
+    options = {**options, "policy_kwargs": {**SMALL, **options.get("policy_kwargs", {})}}
+    model = algorithm(policy_class, make_vec_env(Echo, 4, seed=0), seed=0, **options)
     model.learn(64)
     evaluate_policy(model, make_vec_env(Echo, 2, seed=1), n_eval_episodes=4)
     model.learn(64, reset_num_timesteps=False)

@@ -1,0 +1,53 @@
+"""The networks of a policy, from its arguments."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from agents.models.gpt import GPT, preset
+from agents.models.heads import PolicyHead, ValueHead
+
+SIZES = ("preset", "n_layer", "n_head", "n_embd", "init_std")
+DEFAULT_PRESET = "nano"
+
+
+@dataclass(frozen=True)
+class Networks:
+    """What a policy is made of. The backbones meet `agents.models.backbone.Backbone`."""
+
+    backbone: Any
+    value_backbone: Any  # None: the value is read off the policy's hidden state
+    policy_head: PolicyHead
+    value_head: ValueHead
+
+
+def build_networks(space: Any, config: Mapping[str, Any]) -> Networks:
+    """Networks for observations of `space`, by the arguments of `GPTActorCritic`.
+
+    Raises:
+        ValueError: arguments that exclude each other, or a model that cannot be used.
+    """
+    vocab_size = int(space.high.max()) + 1
+    backbone, head = _backbone(space, vocab_size, config)
+    backbone.gradient_checkpointing = config["gradient_checkpointing"]
+    tied_to = backbone.embedding if config["tie"] and head is None else None
+    policy_head = PolicyHead(backbone.width, vocab_size, tied_to, head)
+    value_backbone = None if config["share_features_extractor"] else copy.deepcopy(backbone)
+    if config["compile"]:
+        for network in filter(None, (backbone, value_backbone)):
+            network.compile(dynamic=True)  # sequences are of many lengths
+    return Networks(backbone, value_backbone, policy_head, ValueHead(backbone.width))
+
+
+def _backbone(
+    space: Any, vocab_size: int, config: Mapping[str, Any]
+) -> tuple[nn.Module, Tensor | None]:
+    """The backbone, and the weight of a policy head that comes with it."""
+    sizes = {key: config[key] for key in SIZES if key != "preset"}
+    name = config["preset"] or DEFAULT_PRESET
+    return GPT(preset(name, vocab_size, space.shape[0], **sizes)), None
