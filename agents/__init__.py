@@ -11,27 +11,33 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from agents.load import load
     from agents.online.buffers import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
+    from agents.online.grpo import GRPO
     from agents.online.maskable import MaskableGPTPolicy
     from agents.online.policies import GPTPolicy
+    from agents.online.ppo import SequencePPO
     from agents.online.train import train
 
 # Another distribution installs a package of this name; whoever imports us can tell them apart.
 __dialgym_agents__ = True
 
 __all__ = [
+    "GRPO",
     "EpisodeRolloutBuffer",
     "GPTPolicy",
     "MaskableEpisodeRolloutBuffer",
     "MaskableGPTPolicy",
+    "SequencePPO",
     "load",
     "train",
 ]
 
 _HOMES = {
+    "GRPO": "agents.online.grpo",
     "EpisodeRolloutBuffer": "agents.online.buffers",
     "GPTPolicy": "agents.online.policies",
     "MaskableEpisodeRolloutBuffer": "agents.online.buffers",
     "MaskableGPTPolicy": "agents.online.maskable",
+    "SequencePPO": "agents.online.ppo",
     "load": "agents.load",
     "train": "agents.online.train",
 }

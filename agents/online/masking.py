@@ -47,3 +47,17 @@ class TokenMasker(nn.Module):
             token = tokens.gather(1, at[:, None])[:, 0]
             state = torch.where(i < said, self.transitions[state, token], state)
         return state
+
+    def states_along(self, tokens: Tensor) -> Tensor:
+        """Automaton states (S, T) after each token of whole sequences (S, T); see `forward`."""
+        state = torch.zeros_like(tokens[:, 0])
+        spoken = torch.zeros_like(state, dtype=torch.bool)
+        after = torch.empty_like(tokens)
+        for place in range(tokens.shape[1]):
+            token = tokens[:, place]
+            is_tag = token == self.learner_tag
+            spoken |= is_tag
+            going_on = spoken & ~is_tag
+            state = torch.where(going_on, self.transitions[state, token], 0)
+            after[:, place] = state
+        return after

@@ -1,0 +1,292 @@
+"""What the sequence algorithms share: the rollout, and the update by whole sequences.
+
+In shape they are Stable-Baselines3's on-policy algorithms: any VecEnv, its callbacks, its logger,
+`learn`, `predict`, `save`, `load`, `evaluate_policy`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
+from stable_baselines3.common.type_aliases import GymEnv
+from stable_baselines3.common.vec_env import VecEnv
+from torch import Tensor
+
+from agents.online.policies import GPTActorCritic, GPTPolicy
+from agents.online.prefixes import lengths_of
+from agents.online.ranks import Ranks
+from agents.online.reference import KLControl, Reference
+from agents.online.sequences import SequenceBuffer, Sequences, minibatches
+from dialgym.errors import one_of
+
+AUTOCAST = {"bf16": torch.bfloat16}
+CPU_TOKENS, GPU_TOKENS = 4096, 65536
+COMMON: dict[str, Any] = {
+    "use_sde": False,
+    "sde_sample_freq": -1,
+    "rollout_buffer_class": SequenceBuffer,
+    "supported_action_spaces": (spaces.Discrete,),
+    "_init_setup_model": False,
+}
+
+
+class SequenceAlgorithm(OnPolicyAlgorithm):
+    """Base of `SequencePPO` and `GRPO`; see there for the arguments.
+
+    A subclass collects a rollout into `self.sequences` and gives the loss of its decisions.
+    """
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": GPTPolicy}
+    policy: GPTActorCritic  # type: ignore[assignment]
+    rollout_buffer: SequenceBuffer  # type: ignore[assignment]
+    sequences: Sequences
+    ranks: Ranks
+
+    def __init__(
+        self,
+        policy: str | type[ActorCriticPolicy],
+        env: GymEnv | str,
+        *,
+        batch_size: int,
+        n_epochs: int,
+        target_kl: float | None,
+        reference_kl: float,
+        reference_kl_target: float | None,
+        env_masks: bool,
+        autocast: str | None,
+        micro_batch_tokens: int | None,
+        _init_setup_model: bool,
+        **kwargs: Any,
+    ) -> None:
+        one_of("autocast", autocast, [None, *AUTOCAST], type(self).__name__)
+        for name, number in {"batch_size": batch_size, "n_epochs": n_epochs}.items():
+            if number < 1:
+                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
+        self.algorithm = type(self).__name__  # for whoever loads the file
+        self.batch_size = batch_size
+        self.n_epochs = n_epochs
+        self.target_kl = target_kl
+        self.kl_control = KLControl(reference_kl, reference_kl_target)
+        self.env_masks = env_masks
+        self.autocast = autocast
+        self.micro_batch_tokens = micro_batch_tokens
+        super().__init__(policy, env, **kwargs, **COMMON)
+        if _init_setup_model:
+            self._setup_model()
+
+    def _setup_model(self) -> None:
+        self.ranks = Ranks(self.device)
+        super()._setup_model()
+        if not isinstance(self.policy, GPTActorCritic):
+            raise ValueError(
+                f"{self.algorithm}: expected a GPT policy (agents.GPTPolicy), whose update reads "
+                f"whole sequences; got {type(self.policy).__name__}. Stock PPO takes any policy."
+            )
+        self.reference = Reference(self.policy) if self.kl_control.coefficient else None
+        self._separate_randomness()
+
+    def _separate_randomness(self) -> None:
+        """Dialogues, samples and minibatches differ between processes; weights do not."""
+        seed, rank = self.seed or 0, self.ranks.rank
+        self.rng = np.random.default_rng([seed, rank])
+        if rank:
+            torch.manual_seed(int(self.rng.integers(2**31)))
+            if self.env is not None:
+                self.env.seed(seed + rank * self.n_envs)
+
+    # Saving
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "sequences", "ranks", "reference"]
+
+    def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
+        modules, tensors = super()._get_torch_save_params()
+        return [*modules, *(["reference"] if self.reference else [])], tensors
+
+    # The rollout
+
+    def _setup_learn(self, *args: Any, **kwargs: Any) -> Any:
+        result = super()._setup_learn(*args, **kwargs)
+        self.ranks.agree(self.policy.parameters())
+        if self.reference and self.num_timesteps == 0:
+            self.reference.follow(self.policy)  # what it is when learning begins
+        return result
+
+    def _step(self, env: VecEnv, callback: BaseCallback) -> dict[int, dict[str, Any]] | None:
+        """Say one token in each dialogue and keep what came of it.
+
+        Returns:
+            The infos of the dialogues that ended, by row; None when a callback asked to stop.
+        """
+        assert self._last_obs is not None
+        with torch.no_grad(), self._precision():
+            tokens = self._tokens(self._last_obs)
+            lengths = lengths_of(tokens)
+            masks = np.stack(env.env_method("action_masks")) if self.env_masks else None
+            sampled, values, log_probs = self.policy(tokens, action_masks=masks)
+        actions = sampled.cpu().numpy()
+        new_obs, rewards, dones, infos = env.step(actions)
+        self.num_timesteps += env.num_envs * self.ranks.count
+        callback.update_locals(locals())
+        if not callback.on_step():
+            return None
+        self._update_info_buffer(infos, dones)
+        step = {
+            "actions": actions,
+            "values": values.float().cpu().numpy()[:, 0],
+            "log_probs": log_probs.float().cpu().numpy(),
+            "rewards": np.asarray(rewards, np.float32),
+            "dones": dones,
+        }
+        if masks is not None:
+            step["masks"] = np.packbits(masks.astype(bool), axis=1)
+        starts = np.asarray(self._last_episode_starts, bool)
+        self.rollout_buffer.add(tokens.cpu().numpy(), lengths.cpu().numpy(), starts, **step)
+        self._last_obs, self._last_episode_starts = new_obs, dones  # type: ignore[assignment]
+        return {row: infos[row] for row in np.flatnonzero(dones).tolist()}
+
+    def _tokens(self, observations: Any) -> Tensor:
+        return torch.as_tensor(observations, device=self.device)
+
+    def _values_of(self, observations: np.ndarray) -> np.ndarray:
+        """Values (b,) of observations (b, L) that have nothing to do with one another."""
+        tokens = self._tokens(observations)
+        ends = lengths_of(tokens)
+        tokens = tokens[:, : int(ends.max())].long()
+        at = torch.arange(len(ends), device=self.device) * tokens.shape[1] + ends - 1
+        with torch.no_grad(), self._precision():
+            values, _, _ = self.policy.evaluate_sequences(tokens, at, torch.zeros_like(at))
+        return values.float().cpu().numpy()
+
+    def _make_sequences(self, keep: np.ndarray, **columns: np.ndarray) -> Sequences:
+        """The rollout's sequences, and what the update asks of every decision."""
+        buffer = self.rollout_buffer
+        stored = {"actions": buffer.steps("actions"), "log_probs": buffer.steps("log_probs")}
+        if self.env_masks:
+            stored["masks"] = buffer.steps("masks")
+        sequences = buffer.sequences(keep, self.device, **stored, **columns)
+        if not self.env_masks and self.policy.masker is not None:
+            states = self.policy.masker.states_along(sequences.tokens)
+            owner = np.repeat(np.arange(len(sequences.sizes)), sequences.sizes)
+            place = torch.from_numpy(sequences.places).to(self.device)
+            sequences.columns["states"] = states[torch.from_numpy(owner).to(self.device), place]
+        if self.autocast:
+            # A cached step rounds otherwise than a whole forward; ratios must start at one.
+            sequences.columns["log_probs"] = self._all_log_probs(sequences, self.policy)
+        if self.reference:
+            sequences.columns["reference"] = self._all_log_probs(sequences, self.reference)
+        return sequences
+
+    def _allowed(self, sequences: Sequences, rows: Tensor) -> Tensor | None:
+        """What could be said (n, V) at the decisions `rows`; None where everything could."""
+        if self.env_masks:
+            packed = sequences.columns["masks"][rows]
+            bits = torch.arange(7, -1, -1, device=packed.device, dtype=torch.uint8)
+            unpacked = (packed[..., None] >> bits & 1).flatten(1)
+            return unpacked[:, : int(self.action_space.n)].bool()  # type: ignore[attr-defined]
+        if self.policy.masker is not None:
+            return self.policy.masker.allowed[sequences.columns["states"][rows]]
+        return None
+
+    @torch.no_grad()
+    def _all_log_probs(self, sequences: Sequences, model: GPTActorCritic | Reference) -> Tensor:
+        """Log-probability (N,) of every decision under `model`, in order."""
+        result = torch.empty(len(sequences), device=self.device)
+        for part in sequences.parts(np.arange(len(sequences.sizes)), self._forward_tokens):
+            actions = sequences.columns["actions"][part.rows]
+            log_prob = model.log_prob if isinstance(model, Reference) else model.sequence_log_prob
+            with self._precision():
+                result[part.rows] = log_prob(
+                    part.tokens, part.at, actions, self._allowed(sequences, part.rows)
+                )
+        return result
+
+    # The update
+
+    def train(self) -> None:
+        """Improve the policy with the rollout in `self.sequences`."""
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        logs: dict[str, list[float]] = defaultdict(list)
+        for _ in range(self.n_epochs):
+            going_on = self._epoch(logs)
+            self._n_updates += 1
+            if not going_on:
+                break
+        for name, values in logs.items():
+            self.logger.record(f"train/{name}", float(np.mean(values)))
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+
+    def _epoch(self, logs: dict[str, list[float]]) -> bool:
+        """One pass over the rollout; False when the policy has moved too far from the old one."""
+        [decisions] = self.ranks.sums(len(self.sequences))
+        count = max(1, round(decisions / (self.batch_size * self.ranks.count)))
+        for chosen in minibatches(self.sequences.sizes, count, self.rng):
+            figures = self._gradient(chosen)
+            for name, value in figures.items():
+                logs[name].append(value)
+            if self.target_kl is not None and figures["approx_kl"] > 1.5 * self.target_kl:
+                return False
+            parameters = self.policy.parameters()
+            norm = torch.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
+            logs["grad_norm"].append(float(norm))
+            self.policy.optimizer.step()
+        return True
+
+    def _gradient(self, chosen: np.ndarray) -> dict[str, float]:
+        """Gradient of the minibatch's mean loss, one forward and backward at a time.
+
+        Returns:
+            Means over the minibatch, of all processes.
+        """
+        sequences = self.sequences
+        self.policy.optimizer.zero_grad()
+        rows = sequences.decisions(chosen)
+        weights = self._minibatch_columns(rows)
+        [total] = self.ranks.sums(len(rows))
+        sums: dict[str, Tensor] = {}
+        for part in sequences.parts(chosen, self._forward_tokens):
+            actions = sequences.columns["actions"][part.rows]
+            allowed = self._allowed(sequences, part.rows)
+            with self._precision():
+                values, log_prob, entropy = self.policy.evaluate_sequences(
+                    part.tokens, part.at, actions, allowed
+                )
+            columns = {k: v[part.rows] for k, v in {**sequences.columns, **weights}.items()}
+            loss, figures = self._loss(columns, values, log_prob, entropy)
+            (loss.sum() / max(total, 1)).backward()
+            for name, figure in {"loss": loss, **figures}.items():
+                sums[name] = sums.get(name, 0) + figure.detach().double().sum()  # type: ignore[assignment]
+        self.ranks.sum_gradients(self.policy.parameters())
+        means = self.ranks.sums(*(float(sums.get(name, 0)) for name in self.figures))
+        return {name: mean / max(total, 1) for name, mean in zip(self.figures, means, strict=True)}
+
+    figures: ClassVar[tuple[str, ...]] = ("loss", "approx_kl")
+
+    def _minibatch_columns(self, rows: Tensor) -> dict[str, Tensor]:
+        """Columns (N,) that depend on the whole minibatch, its decisions being `rows`."""
+        return {}
+
+    def _loss(
+        self, columns: dict[str, Tensor], values: Tensor, log_prob: Tensor, entropy: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Loss (n,) of each decision, and figures (n,) to be averaged and logged."""
+        raise NotImplementedError
+
+    @property
+    def _forward_tokens(self) -> int:
+        default = CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS
+        return self.micro_batch_tokens or default
+
+    def _precision(self) -> AbstractContextManager[Any]:
+        if self.autocast is None:
+            return nullcontext()
+        return torch.autocast(self.device.type, AUTOCAST[self.autocast])
