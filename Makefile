@@ -38,7 +38,7 @@ nightly: $(INSTALLED)  ## run all tests
 
 bench: $(INSTALLED)  ## measure the speed of the environments, of the optimal policy and of training
 	$(BIN)/python -m dialgym.benchmark.speed $(ARGS)
-	$(BIN)/python -m agents.online.speed
+	$(BIN)/python -m agents.speed
 
 docs: $(INSTALLED)  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
