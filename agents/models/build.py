@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from agents.models.gpt import GPT, preset
 from agents.models.heads import PolicyHead, ValueHead
@@ -44,9 +44,7 @@ def build_networks(space: Any, config: Mapping[str, Any]) -> Networks:
     return Networks(backbone, value_backbone, policy_head, ValueHead(backbone.width))
 
 
-def _backbone(
-    space: Any, vocab_size: int, config: Mapping[str, Any]
-) -> tuple[nn.Module, Tensor | None]:
+def _backbone(space: Any, vocab_size: int, config: Mapping[str, Any]) -> tuple[Any, Tensor | None]:
     """The backbone, and the weight of a policy head that comes with it."""
     sizes = {key: config[key] for key in SIZES if key != "preset"}
     name = config["preset"] or DEFAULT_PRESET

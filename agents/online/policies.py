@@ -16,7 +16,7 @@ from gymnasium import spaces
 from stable_baselines3.common.distributions import Distribution
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
-from torch import Tensor, nn
+from torch import Tensor
 
 from agents.models.build import build_networks
 from agents.online.masking import FORBIDDEN, TokenMasker
@@ -279,7 +279,7 @@ def _chosen(log_probs: Tensor, actions: Tensor) -> Tensor:
     return log_probs.gather(1, actions[:, None])[:, 0]
 
 
-def weights_version(backbone: nn.Module) -> Hashable:
+def weights_version(backbone: Any) -> Hashable:
     """Changes with every in-place update of a weight, and when weights are replaced."""
     return tuple((p.data_ptr(), p._version) for p in backbone.parameters())
 

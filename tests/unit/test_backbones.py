@@ -1,0 +1,151 @@
+"""Backbones of `transformers`, and checkpoints in our own GPT: equal to what they come from."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from agents.models.hugging_face import HuggingFaceBackbone
+
+CLOSE = {"atol": 1e-5, "rtol": 1e-4}
+V, WINDOW = 17, 24
+SHAPE = {
+    "vocab_size": V,
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 32,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 1,
+}
+GROUPED = {**SHAPE, "num_key_value_heads": 2}
+CONFIGS = {
+    "gpt2": {"vocab_size": V, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32},
+    "llama": GROUPED,
+    "qwen2": GROUPED,
+    "qwen3": {**GROUPED, "head_dim": 8},
+    "mistral": {**GROUPED, "sliding_window": 24},
+    "gemma2": {**GROUPED, "head_dim": 8, "sliding_window": 24},
+    "gpt_neox": SHAPE,
+    "opt": {**SHAPE, "ffn_dim": 32, "word_embed_proj_dim": 16},
+    "phi": SHAPE,
+}
+
+
+def config_of(model_type: str, **changes):
+    return transformers.AutoConfig.for_model(model_type, **{**CONFIGS[model_type], **changes})
+
+
+def tiny(model_type: str, window: int = WINDOW, **changes) -> HuggingFaceBackbone:
+    torch.manual_seed(0)
+    model = transformers.AutoModel.from_config(config_of(model_type, **changes))
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.3)  # attention that is not flat
+    return HuggingFaceBackbone(model, window)
+
+
+@pytest.mark.parametrize("model_type", CONFIGS)
+def test_cached_equals_uncached_over_ragged_steps_resets_and_subsets(model_type):
+    model, rng, b = tiny(model_type), np.random.default_rng(0), 4
+    cache = model.new_cache(b)
+    sequences: list[list[int]] = [[] for _ in range(b)]
+    for step in range(14):
+        for row in np.flatnonzero(rng.random(b) < 0.2):
+            keep = int(rng.integers(0, len(sequences[row]) + 1))  # a shortened row, or none
+            cache.lengths[row] = keep
+            del sequences[row][keep:]
+        rows = rng.permutation(b)[: rng.integers(1, b + 1)] if step % 2 else np.arange(b)
+        counts = np.array([min(rng.integers(0, 5), WINDOW - len(sequences[r])) for r in rows])
+        tokens = rng.integers(1, V, (len(rows), max(counts.max(), 1)))
+        for i, row in enumerate(rows):
+            sequences[row] += tokens[i, : counts[i]].tolist()
+        index = torch.tensor(rows) if step % 2 else None
+        hidden = model.extend(torch.tensor(tokens), torch.tensor(counts), cache, index)
+        assert cache.lengths.tolist() == [len(s) for s in sequences]
+        for i in np.flatnonzero(counts):
+            plain = model(torch.tensor([sequences[rows[i]]]))[0, -counts[i] :]
+            torch.testing.assert_close(hidden[i, : counts[i]], plain, **CLOSE)
+
+
+@pytest.mark.parametrize("model_type", CONFIGS)
+def test_reading_in_any_mode(model_type):
+    model, tokens = tiny(model_type), torch.randint(1, V, (3, 9))
+    hidden = model(tokens)
+    assert hidden.shape == (3, 9, model.width)
+    padded = tokens.clone()
+    padded[:, 5:] = 0
+    torch.testing.assert_close(model(padded)[:, :5], hidden[:, :5], **CLOSE)
+    at = torch.tensor([0, 11, 26])
+    torch.testing.assert_close(model(tokens, at), hidden.flatten(0, 1)[at], **CLOSE)
+    grads = []
+    for on in (False, True):
+        model.train()
+        model.gradient_checkpointing = on
+        model.zero_grad()
+        out = model(tokens, at)
+        torch.testing.assert_close(out, hidden.flatten(0, 1)[at], **CLOSE)  # no dropout
+        out.square().sum().backward()
+        grads.append([p.grad.clone() for p in model.parameters() if p.grad is not None])
+        cached = model.extend(tokens, torch.full((3,), 9), model.new_cache(3))
+        torch.testing.assert_close(cached, hidden, **CLOSE)
+    assert len(grads[0]) == len(grads[1]) > 10
+    for plain, recomputed in zip(*grads, strict=True):
+        torch.testing.assert_close(plain, recomputed, **CLOSE)
+
+
+@pytest.mark.parametrize("model_type", ["llama", "gpt2"])
+def test_layers_are_read_again_under_gradient_checkpointing(model_type):
+    model, passes = tiny(model_type), []
+    layers = model.model.h if model_type == "gpt2" else model.model.layers
+    layers[0].mlp.register_forward_pre_hook(lambda *_: passes.append(1))
+    model.gradient_checkpointing = True
+    model(torch.ones(1, 3, dtype=torch.int64)).sum().backward()
+    assert len(passes) == 2
+
+
+@pytest.mark.parametrize("model_type", CONFIGS)
+def test_bfloat16_reads_and_writes_a_float32_cache(model_type):
+    model, tokens = tiny(model_type), torch.randint(1, V, (3, 9))
+    cache = model.new_cache(3)
+    with torch.autocast("cpu", torch.bfloat16):
+        hidden = model.extend(tokens, torch.full((3,), 9), cache)
+        plain = model(tokens)
+    assert cache.keys.dtype == torch.float32
+    assert (hidden - plain).float().abs().mean() < 0.05 * plain.float().abs().mean()
+
+
+def test_a_copy_reads_on_its_own():
+    model, tokens = tiny("llama"), torch.randint(1, V, (1, 5))
+    twin = copy.deepcopy(model)
+    torch.testing.assert_close(twin(tokens), model(tokens))
+    twin.embedding.data.zero_()
+    assert not torch.allclose(twin(tokens), model(tokens))
+
+
+def test_windows_beyond_the_model_are_refused():
+    with pytest.raises(ValueError, match=r"positions \(max_position_embeddings\) ends at 32"):
+        tiny("llama", window=33)
+    with pytest.raises(ValueError, match=r"local attention \(sliding_window\) ends at 8"):
+        tiny("mistral", sliding_window=8)
+    with pytest.raises(ValueError, match="sequences of 25 tokens, the window is 24"):
+        tiny("opt")(torch.ones(1, 25, dtype=torch.int64))
+
+
+@pytest.mark.parametrize(
+    ("model_type", "settings"),
+    [
+        ("mamba", {"vocab_size": V, "hidden_size": 16, "num_hidden_layers": 2, "state_size": 4}),
+        ("bloom", {"vocab_size": V, "hidden_size": 16, "n_layer": 2, "n_head": 2}),
+        ("bert", SHAPE),
+    ],
+)
+def test_models_without_such_a_cache_are_refused(model_type, settings):
+    model = transformers.AutoModel.from_config(
+        transformers.AutoConfig.for_model(model_type, **settings)
+    )
+    with pytest.raises(ValueError, match=r"Model cannot be a backbone: expected a causal"):
+        HuggingFaceBackbone(model, WINDOW)
