@@ -114,6 +114,7 @@ def _env_state(env: VecEnv) -> dict[str, Any]:
     monitor, normalize = _monitor(env), unwrap_vec_normalize(env)
     state = {
         "dialogues": monitor.venv.get_state(),
+        "seeds": monitor.venv._seeds,  # those that the next reset takes, if it is the first
         "returns": monitor.episode_returns,
         "lengths": monitor.episode_lengths,
         "count": monitor.episode_count,
@@ -126,6 +127,7 @@ def _env_state(env: VecEnv) -> dict[str, Any]:
 def _restore_env(env: VecEnv, saved: Mapping[str, Any]) -> None:
     monitor, normalize = _monitor(env), unwrap_vec_normalize(env)
     monitor.venv.set_state(saved["dialogues"])
+    monitor.venv._seeds = saved["seeds"]
     monitor.episode_returns, monitor.episode_lengths = saved["returns"], saved["lengths"]
     monitor.episode_count = saved["count"]
     if normalize:

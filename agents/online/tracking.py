@@ -56,6 +56,7 @@ def wandb_run(
         exit_code = 0
     finally:
         run.finish(exit_code)
+        wandb.tensorboard.unpatch()  # else the next run's events would count as this one's
 
 
 def _run_id(path: Path, resumed: bool) -> str:

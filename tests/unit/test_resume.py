@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 import torch
 
@@ -24,14 +25,14 @@ TRAIN = """
 import sys, agents
 agents.train(
     "ppo", "dialgym/Wordle-20-v0", {steps}, 8, workers={workers}, seed=3, log_dir=sys.argv[1],
-    overrides={small}, progress_bar=False, eval_freq=2000, eval_episodes=8,
+    overrides={small}, progress_bar=False, eval_freq=500, eval_episodes=8,
     checkpoint_every=2, resume={resume},
 )
 """
 
 
-def start(folder, steps=6000, workers=0, resume=False):
-    code = TRAIN.format(steps=steps, workers=workers, small=SMALL, resume=resume)
+def start(folder, steps=6000, workers=0, resume=False, **more):
+    code = TRAIN.format(steps=steps, workers=workers, small={**SMALL, **more}, resume=resume)
     return subprocess.Popen([sys.executable, "-c", code, str(folder)])
 
 
@@ -49,20 +50,49 @@ def wait_for(path, process, seconds=60):
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_run_killed_and_resumed_equals_one_that_was_not(workers, tmp_path):
+def evaluations(folder):
+    with np.load(folder / "evaluations.npz") as found:
+        return {name: found[name].tolist() for name in found}
+
+
+def samples(folder):
+    return {path.name: path.read_text("utf-8") for path in (folder / "samples").iterdir()}
+
+
+NORMALIZE = {"normalize": {"norm_obs": False, "norm_reward": True}}
+
+
+@pytest.mark.parametrize(("workers", "more"), [(0, NORMALIZE), (2, {})])
+def test_a_run_killed_and_resumed_equals_one_that_was_not(workers, more, tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert start(whole, workers=workers).wait() == 0
-    process = start(killed, workers=workers)
+    assert start(whole, workers=workers, **more).wait() == 0
+    process = start(killed, workers=workers, **more)
     wait_for(killed / FILE, process)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert not (killed / "model.zip").exists()
-    assert start(killed, workers=workers, resume=True).wait() == 0
+    assert start(killed, workers=workers, resume=True, **more).wait() == 0
     assert curve(killed) == curve(whole)
-    first, second = (agents.load(folder / "model.zip").policy for folder in (whole, killed))
-    for a, b in zip(first.parameters(), second.parameters(), strict=True):
-        assert torch.equal(a, b)
+    assert evaluations(killed) == evaluations(whole)
+    assert evaluations(whole)["timesteps"] == [-(-i * 500 // 8) * 8 for i in range(1, 13)]
+    assert samples(killed) == samples(whole)
+    for name in ("model.zip", "best_model.zip"):
+        first, second = (agents.load(folder / name).policy for folder in (whole, killed))
+        for a, b in zip(first.parameters(), second.parameters(), strict=True):
+            assert torch.equal(a, b)
+
+
+def test_a_resumed_run_may_evaluate_and_keep_models_at_other_times(tmp_path):
+    arguments = {"algo": "ppo", "env_id": "Wordle-20-v0", "n_envs": 8, "log_dir": tmp_path}
+    arguments |= {"overrides": SMALL, "progress_bar": False, "checkpoint_every": 1}
+    arguments |= {"eval_episodes": 8, "samples": 0}
+    agents.train(total_timesteps=800, eval_freq=300, **arguments)
+    before = evaluations(tmp_path)
+    assert before["timesteps"] == [304, 600]
+    agents.train(total_timesteps=1300, save_freq=400, resume=True, **arguments)
+    assert evaluations(tmp_path) == before
+    kept = {path.name for path in (tmp_path / "checkpoints").iterdir()}
+    assert kept == {"model_800_steps.zip", "model_1200_steps.zip"}
 
 
 def test_resuming_with_other_hyperparameters_is_one_clear_error(tmp_path):
