@@ -36,6 +36,8 @@ def build_networks(space: Any, config: Mapping[str, Any]) -> Networks:
     backbone, head = _backbone(space, vocab_size, config)
     backbone.gradient_checkpointing = config["gradient_checkpointing"]
     tied_to = backbone.embedding if config["tie"] and head is None else None
+    if config["pretrained"] is not None and tied_to is None and head is None:
+        head = backbone.embedding.detach()
     policy_head = PolicyHead(backbone.width, vocab_size, tied_to, head)
     value_backbone = None if config["share_features_extractor"] else copy.deepcopy(backbone)
     if config["compile"]:
@@ -46,6 +48,21 @@ def build_networks(space: Any, config: Mapping[str, Any]) -> Networks:
 
 def _backbone(space: Any, vocab_size: int, config: Mapping[str, Any]) -> tuple[Any, Tensor | None]:
     """The backbone, and the weight of a policy head that comes with it."""
-    sizes = {key: config[key] for key in SIZES if key != "preset"}
-    name = config["preset"] or DEFAULT_PRESET
-    return GPT(preset(name, vocab_size, space.shape[0], **sizes)), None
+    sizes = {key: config[key] for key in SIZES}
+    if config["pretrained"] is None:
+        name = sizes.pop("preset") or DEFAULT_PRESET
+        return GPT(preset(name, vocab_size, space.shape[0], **sizes)), None
+    given = [key for key, value in sizes.items() if value is not None]
+    if given:
+        raise ValueError(
+            f"GPTPolicy: pretrained={config['pretrained']!r} fixes the sizes of the model; leave "
+            f"out {', '.join(given)}, or leave out pretrained"
+        )
+    if not hasattr(space, "tokenizer"):
+        raise ValueError(
+            "GPTPolicy: a pretrained model needs to know what the tokens mean: expected an "
+            f"observation space with a tokenizer, as dialgym's TokenBox, got {space}"
+        )
+    from agents.models.pretrained import load_backbone
+
+    return load_backbone(config["pretrained"], space.tokenizer, space.shape[0])

@@ -36,8 +36,12 @@ class GPTActorCritic(BasePolicy):
         lr_schedule: as everywhere in Stable-Baselines3.
         preset: "nano" (2 layers of 64; the default), "mini" (4 of 256) or "small" (12 of 768).
         n_layer, n_head, n_embd: replace the preset's sizes.
+        pretrained: hub name or local folder of a causal language model of `transformers`, in
+            place of a preset; see `agents.models.pretrained.load_backbone`. The observation space
+            must have a `tokenizer`. A saved model reloads by the same name, which then gives the
+            shape alone: the weights are those of the zip file.
         init_std: deviation of the initial weights; see `GPTConfig.std` for what None gives.
-        tie: the policy head shares the token embeddings.
+        tie: the policy head shares the token embeddings, if those of a pretrained model do.
         mask: tokens that the space's automaton forbids get no probability. Masks handed in by
             the caller (MaskablePPO) are used instead of the automaton's.
         group: the update reads one sequence for all observations that are its beginnings.
@@ -67,6 +71,7 @@ class GPTActorCritic(BasePolicy):
         n_head: int | None = None,
         n_embd: int | None = None,
         init_std: float | None = None,
+        pretrained: str | None = None,
         tie: bool = True,
         mask: bool = True,
         group: bool = True,
@@ -88,6 +93,7 @@ class GPTActorCritic(BasePolicy):
             "n_head": n_head,
             "n_embd": n_embd,
             "init_std": init_std,
+            "pretrained": pretrained,
             "tie": tie,
             "mask": mask,
             "group": group,
