@@ -11,8 +11,8 @@ from typing import Any
 def load(path: str | Path, device: str = "auto") -> Any:
     """The Stable-Baselines3 (or sb3-contrib) model in a zip file.
 
-    The algorithm is read from what the file says of its policy and its hyperparameters: PPO, A2C,
-    DQN, MaskablePPO or RecurrentPPO.
+    The algorithm is read from what the file says of itself, its policy and its hyperparameters: one
+    of `agents`, or PPO, A2C, DQN, MaskablePPO or RecurrentPPO.
 
     Args:
         path: the zip file that `model.save` wrote.
@@ -47,6 +47,11 @@ def _algorithm(described: dict[str, Any]) -> Any:
     import sb3_contrib
     import stable_baselines3
 
+    import agents
+
+    ours = described.get("algorithm")
+    if ours in agents.__all__:
+        return getattr(agents, ours)
     policy = str(described.get("policy_class", ""))
     if "askable" in policy:
         return sb3_contrib.MaskablePPO

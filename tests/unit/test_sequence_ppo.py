@@ -7,11 +7,13 @@ from gymnasium.wrappers import TimeLimit
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 from toy_tokens import Echo
 
+import agents
 import dialgym
-from agents import GPTPolicy, SequencePPO
+from agents import GRPO, GPTPolicy, SequencePPO
 
 SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
 STEPS = {"gae_lambda": 0.95, "n_steps": 10, "n_epochs": 1, "seed": 0, "policy_kwargs": SMALL}
@@ -75,3 +77,131 @@ def test_loss_and_gradient_are_those_of_stock_ppo(settings, micro_batch_tokens):
     stock_log, our_log = stock.logger.name_to_value, ours.logger.name_to_value
     for name in ("loss", "value_loss", "policy_gradient_loss", "approx_kl", "clip_fraction"):
         assert our_log[f"train/{name}"] == pytest.approx(stock_log[f"train/{name}"], abs=1e-5)
+
+
+def test_a_minibatch_in_pieces_has_the_same_gradient():
+    grads = []
+    for tokens in (None, 15):
+        model = collected(SequencePPO, make_vec_env(limited, 6, seed=0), micro_batch_tokens=tokens)
+        grads.append(gradient(model))
+    parts = len(list(model.sequences.parts(np.arange(len(model.sequences.sizes)), 15)))
+    assert parts > 5
+    np.testing.assert_allclose(*grads, atol=1e-5)
+
+
+def test_env_masks_are_those_of_the_automaton():
+    """Where both say the same, so does the update."""
+    grads = [
+        gradient(collected(SequencePPO, make_vec_env(Echo, 6, seed=0), env_masks=env_masks))
+        for env_masks in (False, True)
+    ]
+    np.testing.assert_allclose(*grads, atol=1e-6)
+
+
+def test_the_update_stops_at_the_target_divergence():
+    def run(target):
+        model = collected(SequencePPO, make_vec_env(Echo, 6, seed=0), n_epochs=8, target_kl=target)
+        for group in model.policy.optimizer.param_groups:
+            group["lr"] = 0.05
+        model.lr_schedule = lambda _: 0.05
+        model.train()
+        return model._n_updates
+
+    assert run(None) == 8
+    assert run(1e-4) < 8
+
+
+def test_distance_from_the_reference_costs_reward():
+    model = collected(
+        SequencePPO, make_vec_env(Echo, 6, seed=0), reference_kl=0.5, reference_kl_target=0.1
+    )
+    with torch.no_grad():
+        model.policy.policy_head.weight += torch.randn_like(model.policy.policy_head.weight)
+    _, callback = model._setup_learn(10_000, reset_num_timesteps=False)
+    price = model.kl_control.coefficient
+    model.collect_rollouts(model.env, callback, model.rollout_buffer, 10)
+    columns = model.sequences.columns
+    kl = columns["log_probs"] - columns["reference"]
+    assert kl.abs().max() > 0.1
+    values = model.rollout_buffer.steps("values")
+    plain, _ = model._advantages(model.rollout_buffer.steps("rewards"), values)
+    cost = np.zeros_like(plain)
+    cost.reshape(-1)[model.sequences.steps] = price * kl
+    expected, _ = model._advantages(model.rollout_buffer.steps("rewards") - cost, values)
+    got = np.zeros_like(plain)
+    got.reshape(-1)[model.sequences.steps] = columns["advantages"]
+    np.testing.assert_allclose(got, expected, atol=1e-5)
+    assert model.kl_control.coefficient != price
+
+
+def test_the_reference_is_the_policy_that_learning_began_with(tmp_path):
+    model = SequencePPO(GPTPolicy, make_vec_env(Echo, 4, seed=0), **{**STEPS, "reference_kl": 0.1})
+    with torch.no_grad():
+        model.policy.backbone.wte.weight.normal_()
+    begun = model.policy.backbone.wte.weight.clone()
+    model.learn(80)
+    assert torch.equal(model.reference.backbone.wte.weight, begun)
+    assert not torch.equal(model.policy.backbone.wte.weight, begun)
+    model.save(tmp_path / "model")
+    loaded = SequencePPO.load(tmp_path / "model", make_vec_env(Echo, 4, seed=0))
+    assert torch.equal(loaded.reference.backbone.wte.weight, begun)
+    loaded.learn(40, reset_num_timesteps=False)
+    assert torch.equal(loaded.reference.backbone.wte.weight, begun)
+
+
+def test_bfloat16_comes_near_float32_and_ratios_start_at_one():
+    exact = collected(SequencePPO, make_vec_env(Echo, 6, seed=0), batch_size=60)
+    rough = collected(SequencePPO, make_vec_env(Echo, 6, seed=0), batch_size=60, autocast="bf16")
+    got, expected = gradient(rough), gradient(exact)
+    assert rough.logger.name_to_value["train/clip_fraction"] == 0
+    assert rough.logger.name_to_value["train/approx_kl"] < 1e-6
+    assert np.corrcoef(got, expected)[0, 1] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "pool"),
+    [(SequencePPO, DummyVecEnv), (GRPO, DummyVecEnv), (SequencePPO, SubprocVecEnv)],
+)
+def test_learns_in_stock_pools_saves_and_loads(algorithm, pool, tmp_path):
+    settings = {"n_steps": 10, "batch_size": 32, "seed": 0, "policy_kwargs": SMALL}
+    if algorithm is GRPO:
+        settings["group_size"] = 2
+    env = make_vec_env(Echo, 2, seed=0, vec_env_cls=pool)
+    model = algorithm("GPTPolicy", env, **settings)
+    model.learn(160)
+    assert model.num_timesteps >= 160
+    mean, _ = evaluate_policy(model, make_vec_env(Echo, 2, seed=1), n_eval_episodes=4)
+    assert 0 <= mean <= 2
+    model.save(tmp_path / "model")
+    loaded = agents.load(tmp_path / "model.zip")
+    assert type(loaded) is algorithm
+    obs = np.stack([Echo().reset(seed=i)[0] for i in range(6)])
+    expected = model.predict(obs, deterministic=True)[0]
+    assert loaded.predict(obs, deterministic=True)[0].tolist() == expected.tolist()
+    loaded.set_env(env)
+    loaded.learn(80, reset_num_timesteps=False)
+    assert loaded.num_timesteps >= 240
+    env.close()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_learns_in_our_pools(workers):
+    env = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 8, workers, seed=0)
+    model = SequencePPO("GPTPolicy", env, n_steps=12, batch_size=48, policy_kwargs=SMALL, seed=0)
+    model.learn(192)
+    env.close()
+    assert np.isfinite(model.logger.name_to_value["train/loss"])
+
+
+def test_other_policies_and_bad_numbers_are_refused():
+    env = make_vec_env(Echo, 2)
+    with pytest.raises(ValueError, match="expected a GPT policy"):
+        SequencePPO(ActorCriticPolicy, env)
+    with pytest.raises(ValueError, match="advantage_level of SequencePPO must be one of 'token'"):
+        SequencePPO("GPTPolicy", env, advantage_level="turns")
+    with pytest.raises(ValueError, match="autocast of SequencePPO must be one of None, 'bf16'"):
+        SequencePPO("GPTPolicy", env, autocast="fp8")
+    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
+        SequencePPO("GPTPolicy", env, batch_size=0)
+    with pytest.raises(ValueError, match="divide the number of dialogues, got 3 and 2"):
+        GRPO("GPTPolicy", env, group_size=3)
