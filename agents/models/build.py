@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from gymnasium import spaces
 from torch import Tensor
 
 from agents.models.gpt import GPT, preset
 from agents.models.heads import PolicyHead, ValueHead
+from agents.models.lora import add_lora
 
 SIZES = ("preset", "n_layer", "n_head", "n_embd", "init_std")
 DEFAULT_PRESET = "nano"
@@ -34,6 +37,8 @@ def build_networks(space: Any, config: Mapping[str, Any]) -> Networks:
     """
     vocab_size = int(space.high.max()) + 1
     backbone, head = _backbone(space, vocab_size, config)
+    if config["lora"] is not None:
+        add_lora(backbone, config["lora"])
     backbone.gradient_checkpointing = config["gradient_checkpointing"]
     tied_to = backbone.embedding if config["tie"] and head is None else None
     if config["pretrained"] is not None and tied_to is None and head is None:
@@ -66,3 +71,24 @@ def _backbone(space: Any, vocab_size: int, config: Mapping[str, Any]) -> tuple[A
     from agents.models.pretrained import load_backbone
 
     return load_backbone(config["pretrained"], space.tokenizer, space.shape[0])
+
+
+def check_spaces(observation_space: spaces.Space, action_space: spaces.Space) -> None:
+    """Raises ValueError unless observations are token windows and actions are their tokens."""
+    is_tokens = (
+        isinstance(observation_space, spaces.Box)
+        and len(observation_space.shape) == 1
+        and np.issubdtype(observation_space.dtype, np.integer)
+    )
+    if not is_tokens:
+        raise ValueError(
+            "GPTPolicy: expected observations Box(0, V - 1, (L,), integer), token ids with 0 as "
+            f"padding, got {observation_space}; use the token view of the task"
+        )
+    assert isinstance(observation_space, spaces.Box)
+    vocab_size = int(observation_space.high.max()) + 1
+    if not isinstance(action_space, spaces.Discrete) or int(action_space.n) != vocab_size:
+        raise ValueError(
+            f"GPTPolicy: expected actions Discrete({vocab_size}), one for each token of the "
+            f"observations, got {action_space}"
+        )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
+
+from agents.models.lora import adapters_off
 
 
 @dataclass(frozen=True)
@@ -95,3 +99,11 @@ class KVCache:
             self.lengths += counts
         else:
             self.lengths[slots.rows] += counts
+
+
+def weights_version(model: Any) -> Hashable:
+    """Of a module: changes with all that makes cached keys and values wrong.
+
+    That is an in-place update of a weight, a weight that is replaced, and adapters switched off.
+    """
+    return adapters_off(model), tuple((p.data_ptr(), p._version) for p in model.parameters())

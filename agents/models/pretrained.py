@@ -55,9 +55,9 @@ def _load(source: str) -> tuple[Any, Any]:
         return lm, transformers.AutoTokenizer.from_pretrained(source)
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"pretrained model {source!r} was not found: expected a hub name or a local folder with "
-            f"a causal language model and its tokenizer. Check the name, the path and the network. "
-            f"({error})"
+            f"pretrained model {source!r} was not found: expected a hub name or a local folder "
+            f"with a causal language model and its tokenizer. Check the name, the path and the "
+            f"network. ({error})"
         ) from error
 
 
@@ -75,8 +75,8 @@ def check_head(source: str, lm: Any) -> None:
     logits = hidden @ lm.get_output_embeddings().weight.T
     if not torch.allclose(logits, expected, atol=1e-3, rtol=1e-3):
         raise ValueError(
-            f"pretrained model {source!r} ({lm.config.model_type}): expected an output head that is "
-            "one matrix, but this one also shifts, scales or caps its logits. Choose another model."
+            f"pretrained model {source!r} ({lm.config.model_type}): expected an output head that "
+            "is one matrix, but this one also shifts, scales or caps logits. Choose another model."
         )
 
 

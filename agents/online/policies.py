@@ -7,7 +7,7 @@ another share one forward. Both give what reading every observation from its sta
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import Tensor
 
-from agents.models.build import build_networks
+from agents.models.build import build_networks, check_spaces
+from agents.models.cache import weights_version
 from agents.online.masking import FORBIDDEN, TokenMasker
 from agents.online.prefixes import last_hidden, left_aligned, lengths_of
 from agents.online.rollout_cache import RolloutCaches
@@ -40,6 +41,8 @@ class GPTActorCritic(BasePolicy):
             place of a preset; see `agents.models.pretrained.load_backbone`. The observation space
             must have a `tokenizer`. A saved model reloads by the same name, which then gives the
             shape alone: the weights are those of the zip file.
+        lora: settings of low-rank adapters, which train in place of the backbone's own weights; see
+            `agents.models.lora.add_lora`. A tied policy head is frozen with the embeddings.
         init_std: deviation of the initial weights; see `GPTConfig.std` for what None gives.
         tie: the policy head shares the token embeddings, if those of a pretrained model do.
         mask: tokens that the space's automaton forbids get no probability. Masks handed in by
@@ -72,6 +75,7 @@ class GPTActorCritic(BasePolicy):
         n_embd: int | None = None,
         init_std: float | None = None,
         pretrained: str | None = None,
+        lora: Mapping[str, Any] | None = None,
         tie: bool = True,
         mask: bool = True,
         group: bool = True,
@@ -94,6 +98,7 @@ class GPTActorCritic(BasePolicy):
             "n_embd": n_embd,
             "init_std": init_std,
             "pretrained": pretrained,
+            "lora": lora,
             "tie": tie,
             "mask": mask,
             "group": group,
@@ -283,29 +288,3 @@ class GPTPolicy(GPTActorCritic, ActorCriticPolicy):  # type: ignore[misc]
 def _chosen(log_probs: Tensor, actions: Tensor) -> Tensor:
     """Of log-probabilities (N, V), those of `actions` (N,)."""
     return log_probs.gather(1, actions[:, None])[:, 0]
-
-
-def weights_version(backbone: Any) -> Hashable:
-    """Changes with every in-place update of a weight, and when weights are replaced."""
-    return tuple((p.data_ptr(), p._version) for p in backbone.parameters())
-
-
-def check_spaces(observation_space: spaces.Space, action_space: spaces.Space) -> None:
-    """Raises ValueError unless observations are token windows and actions are their tokens."""
-    is_tokens = (
-        isinstance(observation_space, spaces.Box)
-        and len(observation_space.shape) == 1
-        and np.issubdtype(observation_space.dtype, np.integer)
-    )
-    if not is_tokens:
-        raise ValueError(
-            "GPTPolicy: expected observations Box(0, V - 1, (L,), integer), token ids with 0 as "
-            f"padding, got {observation_space}; use the token view of the task"
-        )
-    assert isinstance(observation_space, spaces.Box)
-    vocab_size = int(observation_space.high.max()) + 1
-    if not isinstance(action_space, spaces.Discrete) or int(action_space.n) != vocab_size:
-        raise ValueError(
-            f"GPTPolicy: expected actions Discrete({vocab_size}), one for each token of the "
-            f"observations, got {action_space}"
-        )

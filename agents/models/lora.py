@@ -1,0 +1,100 @@
+"""Low-rank adapters (Hu et al. 2021) on a backbone, through `peft`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from torch import nn
+
+from dialgym.errors import unknown
+from dialgym.optional import require
+
+DEFAULTS: dict[str, Any] = {"r": 8, "alpha": 16, "dropout": 0.0, "target_modules": None}
+
+
+def add_lora(backbone: nn.Module, settings: Mapping[str, Any]) -> None:
+    """Put adapters beside linear maps of `backbone`, in place, and freeze all else in it.
+
+    Each map W x becomes W x + (alpha / r) B A x, with A of r rows and B zero at first: the model
+    starts as it was.
+
+    Args:
+        backbone: any module.
+        settings: `r` (8), `alpha` (16), and `target_modules` (None): the names of the linear maps,
+            all of them when None. `dropout` must be 0: under PPO it would make the new policy
+            differ from the old one before any update.
+
+    Raises:
+        ValueError: an unknown setting, dropout, or names that are no linear maps.
+        ImportError: `peft` is not installed.
+    """
+    chosen = _checked(settings)
+    maps = linear_maps(backbone)
+    targets = sorted(maps) if chosen["target_modules"] is None else list(chosen["target_modules"])
+    for name in targets:
+        if name not in maps:
+            raise unknown("target module", name, maps, "lora")
+    peft = require("peft", "agents", "lora")
+    config = peft.LoraConfig(
+        r=chosen["r"],
+        lora_alpha=chosen["alpha"],
+        lora_dropout=0.0,
+        target_modules=targets,
+        fan_in_fan_out=any(_is_transposed(module) for module in backbone.modules()),
+    )
+    backbone.requires_grad_(False)
+    peft.inject_adapter_in_model(config, backbone)
+
+
+def linear_maps(backbone: nn.Module) -> set[str]:
+    """The names of linear maps, each without the path to it."""
+    return {
+        name.rpartition(".")[2]
+        for name, module in backbone.named_modules()
+        if isinstance(module, nn.Linear) or _is_transposed(module)
+    }
+
+
+def _is_transposed(module: nn.Module) -> bool:
+    """GPT-2 of `transformers` keeps its matrices in a class of its own."""
+    return type(module).__name__ == "Conv1D"
+
+
+@contextmanager
+def without_adapters(backbone: nn.Module) -> Iterator[None]:
+    """Within it the backbone reads as it did before `add_lora`: a reference without a copy.
+
+    A backbone without adapters is left as it is.
+    """
+    _switch(backbone, False)
+    try:
+        yield
+    finally:
+        _switch(backbone, True)
+
+
+def adapters_off(backbone: Any) -> bool:
+    """Whether `without_adapters` is in force."""
+    return bool(getattr(backbone, "_adapters_off", False))
+
+
+def _switch(backbone: Any, on: bool) -> None:
+    for module in backbone.modules():
+        if hasattr(module, "lora_A"):
+            module.enable_adapters(on)
+    backbone._adapters_off = not on
+
+
+def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
+    for name in settings:
+        if name not in DEFAULTS:
+            raise unknown("setting", name, DEFAULTS, "lora")
+    chosen = {**DEFAULTS, **settings}
+    if chosen["dropout"] != 0:
+        raise ValueError(
+            f"lora: expected dropout 0, got {chosen['dropout']}; with dropout the new policy would "
+            "differ from the old one before any update"
+        )
+    return chosen
