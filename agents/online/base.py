@@ -60,7 +60,7 @@ class SequenceAlgorithm(OnPolicyAlgorithm):
         target_kl: float | None,
         reference_kl: float,
         reference_kl_target: float | None,
-        env_masks: bool,
+        env_masks: bool | None,
         autocast: str | None,
         micro_batch_tokens: int | None,
         _init_setup_model: bool,
@@ -92,6 +92,8 @@ class SequenceAlgorithm(OnPolicyAlgorithm):
             )
         self.reference = Reference(self.policy) if self.kl_control.coefficient else None
         self._separate_randomness()
+        if self.env_masks is None and self.env is not None:
+            self.env_masks = self.policy.masker is None and self.env.has_attr("action_masks")
 
     def _separate_randomness(self) -> None:
         """Dialogues, samples and minibatches differ between processes; weights do not."""

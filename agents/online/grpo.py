@@ -86,7 +86,7 @@ class GRPO(SequenceAlgorithm):
         target_kl: float | None = None,
         reference_kl: float = 0.0,
         reference_kl_target: float | None = None,
-        env_masks: bool = False,
+        env_masks: bool | None = None,
         autocast: str | None = None,
         micro_batch_tokens: int | None = None,
         stats_window_size: int = 100,

@@ -47,8 +47,8 @@ class SequencePPO(SequenceAlgorithm):
             with, taken off at every token; 0 keeps no such copy.
         reference_kl_target: divergence, in nats a token, that the price is steered towards
             (`KLControl`); None keeps the price.
-        env_masks: ask the env for its `action_masks`; else the observation space's automaton
-            masks where there is one.
+        env_masks: ask the env for its `action_masks` at every step. None does so where the
+            observation space has no automaton and the env has masks.
         autocast: "bf16" computes in bfloat16 where that is safe; None in float32.
         micro_batch_tokens: most tokens of one forward, padding included. Gradients of a minibatch
             are accumulated over as many forwards as it takes. None is 4,096 on a CPU and 65,536
@@ -89,7 +89,7 @@ class SequencePPO(SequenceAlgorithm):
         target_kl: float | None = None,
         reference_kl: float = 0.0,
         reference_kl_target: float | None = None,
-        env_masks: bool = False,
+        env_masks: bool | None = None,
         autocast: str | None = None,
         micro_batch_tokens: int | None = None,
         stats_window_size: int = 100,

@@ -98,6 +98,19 @@ def test_env_masks_are_those_of_the_automaton():
     np.testing.assert_allclose(*grads, atol=1e-6)
 
 
+def test_masks_that_the_space_does_not_know_are_asked_of_the_env():
+    hard = dialgym.sb3_vec_env("dialgym/Wordle-Hard-v0", 4, seed=0, words=20, guesses="answers")
+    model = SequencePPO("GPTPolicy", hard, n_steps=20, policy_kwargs=SMALL, seed=0)
+    assert model.env_masks
+    model.learn(80)
+    columns = model.sequences.columns
+    allowed = model._allowed(model.sequences, torch.arange(len(model.sequences)))
+    assert allowed.shape == (80, hard.action_space.n)
+    assert allowed[torch.arange(80), columns["actions"]].all()
+    assert 0 < allowed.float().mean() < 0.9
+    assert not SequencePPO("GPTPolicy", dialgym.sb3_vec_env("Wordle-20-v0", 2)).env_masks
+
+
 def test_the_update_stops_at_the_target_divergence():
     def run(target):
         model = collected(SequencePPO, make_vec_env(Echo, 6, seed=0), n_epochs=8, target_kl=target)
