@@ -104,6 +104,10 @@ class KVCache:
 def weights_version(model: Any) -> Hashable:
     """Of a module: changes with all that makes cached keys and values wrong.
 
-    That is an in-place update of a weight, a weight that is replaced, and adapters switched off.
+    That is an in-place update of a weight, a weight that is replaced, adapters switched off, and
+    another precision.
     """
-    return adapters_off(model), tuple((p.data_ptr(), p._version) for p in model.parameters())
+    weights = list(model.parameters())
+    device = weights[0].device.type
+    precision = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
+    return adapters_off(model), precision, tuple((p.data_ptr(), p._version) for p in weights)

@@ -16,7 +16,7 @@ class HuggingFaceBackbone(nn.Module):
     """A base model of `transformers` (`AutoModel`); implements the `Backbone` protocol.
 
     Its dropout is set to zero: under PPO it would make the new policy differ from the old one
-    before any update.
+    before any update. Hidden states are float32 in any precision, as those of our `GPT` are.
 
     Args:
         model: a causal language model without its head.
@@ -74,7 +74,7 @@ class HuggingFaceBackbone(nn.Module):
         recompute = self._checkpoints and torch.is_grad_enabled()
         if recompute:
             self.model.train()  # the layers are checkpointed in this mode alone
-        hidden = self.model(input_ids=tokens.long(), use_cache=False).last_hidden_state
+        hidden = self.model(input_ids=tokens.long(), use_cache=False).last_hidden_state.float()
         if recompute:
             self.model.eval()
         return hidden if at is None else hidden.flatten(0, 1)[at]
@@ -101,7 +101,7 @@ class HuggingFaceBackbone(nn.Module):
             use_cache=True,
         ).last_hidden_state
         cache.commit(counts, slots)
-        return hidden
+        return hidden.float()
 
     @property
     def _name(self) -> str:

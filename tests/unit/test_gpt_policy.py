@@ -221,6 +221,21 @@ def test_flags_reach_every_backbone():
     assert policy().backbone._compiled_call_impl is None
 
 
+def test_a_cached_policy_notices_another_precision():
+    p = policy(mask=False)
+    torch.nn.init.normal_(p.value_head.linear.weight)
+    obs = torch.tensor(random_rows(np.random.default_rng(0), 5))
+    with torch.no_grad():
+        exact = p.predict_values(obs)
+        with torch.autocast("cpu", torch.bfloat16):
+            rounded = p.predict_values(obs)
+            _, values, log_prob = p(obs)
+        assert values.dtype == log_prob.dtype == torch.float32
+        assert not torch.equal(exact, rounded)
+        torch.testing.assert_close(rounded, exact, atol=0.1, rtol=0.1)
+        torch.testing.assert_close(p.predict_values(obs), exact, **CLOSE)
+
+
 # Masks
 
 

@@ -157,7 +157,8 @@ def test_the_first_policy_is_the_language_model(tied, tie, tmp_path):
 
 @pytest.mark.parametrize("model_type", ["gpt2", "llama"])
 @pytest.mark.parametrize("shared", [True, False])
-def test_trains_saves_and_reloads_with_the_weights_of_the_file(model_type, shared, tmp_path):
+@pytest.mark.parametrize("lora", [None, {"r": 2}])
+def test_trains_saves_and_reloads_with_the_weights_of_the_file(model_type, shared, lora, tmp_path):
     save_model(tmp_path / "lm", model_type, tie=False)
     model = PPO(
         GPTPolicy,
@@ -165,7 +166,12 @@ def test_trains_saves_and_reloads_with_the_weights_of_the_file(model_type, share
         n_steps=8,
         batch_size=16,
         n_epochs=1,
-        policy_kwargs={"pretrained": str(tmp_path / "lm"), "share_features_extractor": shared},
+        policy_kwargs={
+            "pretrained": str(tmp_path / "lm"),
+            "share_features_extractor": shared,
+            "gradient_checkpointing": not shared,
+            "lora": lora,
+        },
         seed=0,
     )
     before = {k: v.clone() for k, v in model.policy.state_dict().items()}
@@ -176,7 +182,21 @@ def test_trains_saves_and_reloads_with_the_weights_of_the_file(model_type, share
     trained = model.policy.state_dict()
     assert set(loaded) == set(trained)
     assert all(torch.equal(loaded[name], trained[name]) for name in trained)
-    assert any(not torch.equal(before[name], trained[name]) for name in trained)
+    changed = {name for name in trained if not torch.equal(before[name], trained[name])}
+    assert any("backbone" in name for name in changed)
+    if lora is not None:
+        assert all("lora_" in name or "head" in name for name in changed)
+
+
+@pytest.mark.parametrize("model_type", ["opt", "llama"])
+def test_a_rollout_in_bfloat16(model_type, tmp_path):
+    save_model(tmp_path, model_type, tie=False)
+    p = policy(pretrained=str(tmp_path))
+    tokens = torch.randint(1, V, (4, WINDOW))
+    tokens[2:, 3:] = 0  # lengths that differ, so that the cache reads in parts
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        _, values, log_prob = p(tokens)
+    assert values.dtype == log_prob.dtype == torch.float32
 
 
 def test_arguments_that_exclude_each_other_are_explained(tmp_path):
