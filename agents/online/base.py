@@ -104,6 +104,31 @@ class SequenceAlgorithm(OnPolicyAlgorithm):
             if self.env is not None:
                 self.env.seed(seed + rank * self.n_envs)
 
+    def predict(
+        self,
+        observation: Any,
+        state: tuple[np.ndarray, ...] | None = None,
+        episode_start: np.ndarray | None = None,
+        deterministic: bool = False,
+        action_masks: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
+        """The next tokens.
+
+        Args:
+            observation: (n_envs, L), or (L,).
+            state, episode_start: as everywhere in Stable-Baselines3; not used.
+            deterministic: the likeliest token, else one drawn.
+            action_masks: (n_envs, V), or (V,), what may be said, where the caller knows more than
+                the observation space. A policy made with `mask=False` takes no notice.
+        """
+        if action_masks is None or not self.policy.config["mask"]:
+            return super().predict(observation, state, episode_start, deterministic)
+        self.policy.set_training_mode(False)
+        tokens, vectorized = self.policy.obs_to_tensor(observation)
+        with torch.no_grad():
+            actions = self.policy._predict(tokens, deterministic, action_masks).cpu().numpy()
+        return (actions if vectorized else actions.squeeze(0)), state
+
     # Saving
 
     def _excluded_save_params(self) -> list[str]:

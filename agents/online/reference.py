@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from agents.models.lora import without_adapters
 from agents.online.masking import FORBIDDEN
 
 
@@ -46,25 +47,39 @@ class KLControl:
 
 
 class Reference(nn.Module):
-    """A frozen copy of a GPT policy's language model."""
+    """The language model of a GPT policy as it was, frozen.
+
+    A copy; but of a policy with low-rank adapters the backbone itself, read without them.
+    """
 
     def __init__(self, policy: Any) -> None:
         super().__init__()
-        # Together, so that a head tied to the embeddings stays tied to their copy.
-        self.backbone, self.head = deepcopy((policy.backbone, policy.policy_head))
+        if policy.config["lora"] is None:
+            # Together, so that a head tied to the embeddings stays tied to their copy.
+            self.backbone, self.head = deepcopy((policy.backbone, policy.policy_head))
+        else:
+            self.head = deepcopy(policy.policy_head)
+            self.adapted = [policy.backbone]  # in a list: no module of this one
         self.requires_grad_(False)
 
     def follow(self, policy: Any) -> None:
         """Become what the policy is now."""
-        self.backbone.load_state_dict(policy.backbone.state_dict())
         self.head.load_state_dict(policy.policy_head.state_dict())
+        if policy.config["lora"] is None:
+            self.backbone.load_state_dict(policy.backbone.state_dict())
 
     @torch.no_grad()
     def log_prob(
         self, tokens: Tensor, at: Tensor, actions: Tensor, allowed: Tensor | None
     ) -> Tensor:
         """Log-probabilities (N,); arguments as of `GPTActorCritic.evaluate_sequences`."""
-        logits = self.head(self.backbone(tokens, at)).float()
+        logits = self.head(self._hidden(tokens, at)).float()
         if allowed is not None:
             logits = logits.masked_fill(~allowed, FORBIDDEN)
         return logits.log_softmax(-1).gather(1, actions[:, None])[:, 0]
+
+    def _hidden(self, tokens: Tensor, at: Tensor) -> Tensor:
+        if not hasattr(self, "adapted"):
+            return self.backbone(tokens, at)
+        with without_adapters(self.adapted[0]):
+            return self.adapted[0](tokens, at)

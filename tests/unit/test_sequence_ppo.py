@@ -218,3 +218,36 @@ def test_other_policies_and_bad_numbers_are_refused():
         SequencePPO("GPTPolicy", env, batch_size=0)
     with pytest.raises(ValueError, match="divide the number of dialogues, got 3 and 2"):
         GRPO("GPTPolicy", env, group_size=3)
+
+
+def test_with_adapters_the_reference_is_the_model_without_them():
+    model = SequencePPO(
+        "GPTPolicy",
+        make_vec_env(Echo, 4, seed=0),
+        n_steps=10,
+        reference_kl=0.1,
+        learning_rate=0.01,
+        policy_kwargs={**SMALL, "lora": {"r": 2}},
+        seed=0,
+    )
+    plain = GPTPolicy(model.observation_space, model.action_space, lambda _: 1e-3, **SMALL)
+    frozen = {k.replace(".base_layer", ""): v for k, v in model.policy.state_dict().items()}
+    plain.load_state_dict({k: frozen[k] for k in plain.state_dict()})
+    model.learn(120)
+    part = next(model.sequences.parts(np.arange(len(model.sequences.sizes)), 10_000))
+    actions = model.sequences.columns["actions"][part.rows]
+    expected = plain.sequence_log_prob(part.tokens, part.at, actions)
+    got = model.reference.log_prob(part.tokens, part.at, actions, None)
+    torch.testing.assert_close(got, expected, atol=1e-5, rtol=1e-4)
+    now = model.policy.sequence_log_prob(part.tokens, part.at, actions)
+    assert (now - expected).abs().max() > 1e-2
+    assert len(list(model.reference.parameters())) == 1
+
+
+def test_masks_can_be_handed_to_predict():
+    model = SequencePPO("GPTPolicy", make_vec_env(Echo, 2), policy_kwargs=SMALL, seed=0)
+    obs = np.stack([Echo().reset(seed=i)[0] for i in range(3)])
+    masks = np.zeros((3, model.action_space.n), bool)
+    masks[np.arange(3), [5, 6, 7]] = True
+    assert model.predict(obs, action_masks=masks)[0].tolist() == [5, 6, 7]
+    assert model.predict(obs[0], action_masks=masks[0])[0] == 5
