@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 EXACT_HEAD = 2**20
 """Policy heads of at most this many weights are computed in float32 under autocast too."""
+
+
+def exactly(hidden: Tensor) -> AbstractContextManager[Any]:
+    """A context without autocast, which costs nothing where there is none."""
+    device = hidden.device.type
+    if torch.is_autocast_enabled(device):
+        return torch.autocast(device, enabled=False)
+    return nullcontext()
 
 
 class PolicyHead(nn.Module):
@@ -36,7 +47,7 @@ class PolicyHead(nn.Module):
         # vocabularies is that the price of speed.
         if self.weight.numel() > EXACT_HEAD:
             return F.linear(hidden, self.weight).float()
-        with torch.autocast(hidden.device.type, enabled=False):
+        with exactly(hidden):
             return F.linear(hidden.float(), self.weight.float())
 
 
@@ -50,5 +61,5 @@ class ValueHead(nn.Module):
         nn.init.zeros_(self.linear.bias)
 
     def forward(self, hidden: Tensor) -> Tensor:
-        with torch.autocast(hidden.device.type, enabled=False):
+        with exactly(hidden):
             return self.linear(hidden.float())

@@ -32,8 +32,7 @@ def left_aligned(tokens: Tensor) -> Tensor:
 
     An env may pad on either side: this way the two give the same, positions included.
     """
-    begins = tokens[:, 0] != PAD
-    if begins.all():
+    if tokens[:, 0].all():  # the cheap check first: no row begins with PAD, which is 0
         return tokens
     starts = (tokens != PAD).int().argmax(1, keepdim=True)  # 0 where all is PAD
     places = torch.arange(tokens.shape[1], device=tokens.device) + starts
