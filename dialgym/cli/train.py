@@ -40,7 +40,7 @@ def train(
     eval_episodes: Annotated[int, typer.Option(min=1, help="Dialogues of one evaluation.")] = 200,
     samples: Annotated[
         int | None,
-        typer.Option(min=0, help="Dialogues to write down at each evaluation.  [default: 3]"),
+        typer.Option(min=0, help="Dialogues to write down at each evaluation; else 3."),
     ] = None,
     save_freq: Annotated[
         int, typer.Option(min=0, help="Timesteps from one kept model to the next; 0 is never.")

@@ -1,10 +1,12 @@
 """Training by configuration: what is read, what is refused, what is left behind."""
 
 import csv
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from commands import fail, succeed
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
@@ -83,7 +85,8 @@ def test_training_leaves_a_model_a_curve_and_logs(algo, algorithm, buffer, tmp_p
     assert [int(row["timesteps"]) for row in rows] == [288, 576, 864]
     assert all(-6 <= float(row["mean_return"]) <= 0 for row in rows)
     names = {path.name for path in tmp_path.iterdir()}
-    assert {"model.zip", "best_model.zip", "config.yml", "checkpoints", "tensorboard"} <= names
+    assert {"model.zip", "config.yml", "checkpoints", "tensorboard"} <= names
+    assert {"best_model.zip", "evaluations.npz", "samples"} <= names
     assert not [name for name in names if ".tmp" in name]
     assert list((tmp_path / "tensorboard").iterdir())
     obs = dialgym.sb3_vec_env(ID, 5, seed=1).reset()
@@ -118,6 +121,25 @@ def test_another_buffer_can_be_asked_for(tmp_path):
     overrides = {**SHORT, "rollout_buffer_class": name}
     model = train(log_dir=tmp_path, **{**ARGUMENTS, "overrides": overrides})
     assert type(model.rollout_buffer) is RolloutBuffer
+
+
+def test_the_command_line_hands_over_evaluation_and_logging(monkeypatch, tmp_path):
+    taken = []
+    agents = SimpleNamespace(train=lambda *args, **kwargs: taken.append(kwargs))
+    monkeypatch.setattr("dialgym.cli.train.require_agents", lambda: agents)
+    options = ["--eval-freq", "300", "--eval-episodes", "8", "--samples", "0"]
+    succeed("train", "ppo", ID, *options, "--save-freq", "600", "--wandb")
+    succeed("train", "ppo", ID)
+    names = ("eval_freq", "eval_episodes", "samples", "save_freq", "wandb")
+    assert [[kwargs[name] for name in names] for kwargs in taken] == [
+        [300, 8, 0, 600, True],
+        [0, 200, None, 0, False],
+    ]
+
+
+def test_samples_without_evaluation_are_one_clear_error():
+    message = "samples: expected 0 without evaluations"
+    assert message in fail("train", "ppo", ID, "--samples", "2")
 
 
 def test_threads_are_put_back():
