@@ -1,10 +1,10 @@
 """Score policies: returns, success, normalised scores, intervals, reports."""
 
 from dialgym.benchmark.evaluate import evaluate
-from dialgym.benchmark.policies import Policy
 from dialgym.benchmark.result import Episodes, Result
-from dialgym.benchmark.rollout import MisfitError, Predictor, episode_seed
 from dialgym.benchmark.run import Benchmark, benchmark, load_results
+from dialgym.views.episodes import MisfitError, Predictor, episode_seed
+from dialgym.views.policies import Policy
 
 __all__ = [
     "Benchmark",

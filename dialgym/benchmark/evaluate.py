@@ -3,15 +3,14 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
-from dialgym.benchmark.policies import Policy, open_policy, policy_name
 from dialgym.benchmark.result import Episodes, Result
-from dialgym.benchmark.rollout import Played, Report, play_predictor, play_scripted
-from dialgym.registry import VIEWS, Entry, entry_of, load, split_kwargs
+from dialgym.benchmark.rollout import Played, play_predictor, play_scripted
+from dialgym.registry import Entry, entry_of
 from dialgym.simulators import Speaker
-from dialgym.views.dialogue import Dialogue, find_speaker
+from dialgym.views.episodes import Report, make_dialogue, make_token_batch, named_speaker
+from dialgym.views.policies import Policy, open_policy, policy_name
 
 NEUTRAL = {"tokenizer", "action_masks"}
 """Arguments of an environment that leave its reference scores valid."""
@@ -63,35 +62,11 @@ def evaluate(
         if isinstance(opened, (str, Speaker)):
             played = play_scripted(named_speaker(opened, dialogue), dialogue, jobs, report)
         else:
-            env = make_batch(entry, min(num_envs, len(jobs)), kwargs)
+            env = make_token_batch(entry, min(num_envs, len(jobs)), kwargs)
             played = play_predictor(opened, env, jobs, report, deterministic)
             env.close()
         by_id[entry.id] = _arrange(played, len(seeds), _references(entry, kwargs))
     return Result(name or policy_name(policy), tuple(seeds), by_id, kwargs)
-
-
-def make_dialogue(entry: Entry, kwargs: Mapping[str, Any]) -> Dialogue:
-    """The dialogue that a view of `entry`, made with `kwargs`, would hold."""
-    parts = split_kwargs(entry, load(VIEWS[entry.view][1]), kwargs)
-    task, learner = parts["task"], parts.get("learner", "system")
-    return Dialogue(task, learner, find_speaker(task, learner, parts.get("simulator")))
-
-
-def named_speaker(policy: str | Speaker, dialogue: Dialogue) -> Speaker:
-    """The speaker of a name for the learner of a dialogue; a speaker is returned as it is."""
-    if isinstance(policy, str):
-        return dialogue.task.speaker_named(dialogue.learner, policy)
-    return policy
-
-
-def make_batch(entry: Entry, num_envs: int, kwargs: Mapping[str, Any]) -> gym.vector.VectorEnv:
-    """The batched token view of `entry`, same-step autoreset."""
-    if entry.view != "token":
-        raise ValueError(
-            f"evaluate: a policy with predict() plays token views; got {entry.id!r} "
-            f"({entry.view} view). Use {entry.row.id('token')!r}."
-        )
-    return gym.make_vec(entry.id, num_envs, autoreset_mode="SameStep", **kwargs)
 
 
 def _references(entry: Entry, kwargs: Mapping[str, Any]) -> tuple[float, float] | None:

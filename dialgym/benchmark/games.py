@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from dialgym.benchmark.evaluate import make_dialogue, named_speaker
-from dialgym.benchmark.rollout import Job, play_dialogue, play_token_env
+from dialgym.benchmark.rollout import play_dialogue, play_token_env
 from dialgym.registry import Entry
 from dialgym.simulators import Speaker
 from dialgym.views.dialogue import Dialogue
+from dialgym.views.episodes import Job, make_dialogue, named_speaker
 from dialgym.views.render import render
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from dialgym.benchmark.evaluate import evaluate
-from dialgym.benchmark.rollout import Report
 from dialgym.files import write_text
 from dialgym.registry import Row, entry_of
+from dialgym.views.episodes import Report
 
 EXPERT = "optimal"
 """Who is the expert where a row's scores do not name one as `expert_policy`."""

@@ -1,12 +1,7 @@
-"""Episodes of a policy in one environment.
+"""Episodes of a policy in one environment, scored."""
 
-Episode e of seed s is the dialogue that ``env.reset(seed=episode_seed(s, e))`` begins: every
-policy meets the same hidden states, and no figure depends on how many dialogues run at once.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
-from inspect import signature
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -14,27 +9,16 @@ from gymnasium.utils.seeding import np_random
 
 from dialgym.simulators import Speaker
 from dialgym.views.dialogue import Dialogue
+from dialgym.views.episodes import (
+    Job,
+    Predictor,
+    Report,
+    actor,
+    check_fit,
+    episode_seed,
+    policy_rng,
+)
 from dialgym.views.layout import clean
-
-Job = tuple[int, int]
-"""Seed, and number of the episode."""
-Report = Callable[[int], object]
-"""Called with the number of episodes that have just ended."""
-
-
-@runtime_checkable
-class Predictor(Protocol):
-    """A policy over token observations, in the form of Stable-Baselines3."""
-
-    def predict(
-        self,
-        observation: np.ndarray,
-        state: Any = None,
-        episode_start: np.ndarray | None = None,
-        deterministic: bool = False,
-    ) -> tuple[np.ndarray, Any]:
-        """Actions (N,) for observations (N, L), and the state of a recurrent policy."""
-        ...
 
 
 class Played(NamedTuple):
@@ -43,20 +27,6 @@ class Played(NamedTuple):
     returns: np.ndarray  # float64
     solved: np.ndarray  # bool
     lengths: np.ndarray  # int64, utterances of the learner
-
-
-class MisfitError(ValueError):
-    """The policy was made for other observations or actions than the environment has."""
-
-
-def episode_seed(seed: int, episode: int) -> int:
-    """The seed of the environment in an episode."""
-    return int(np.random.SeedSequence([seed, episode]).generate_state(1, np.uint64)[0])
-
-
-def policy_rng(seed: int, episode: int) -> np.random.Generator:
-    """The generator of a scripted policy in an episode, independent of the environment's."""
-    return np.random.default_rng(np.random.SeedSequence([seed, episode], spawn_key=(1,)))
 
 
 def play_dialogue(
@@ -153,40 +123,6 @@ def play_token_env(
         start, over = np.zeros(1, bool), terminated or truncated
         gained += float(reward)
     return gained, info["is_success"]
-
-
-def actor(
-    policy: Predictor, masks: Callable[[], np.ndarray], deterministic: bool
-) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """A function of observations and episode starts that keeps a recurrent policy's state.
-
-    It hands over `masks()` where `predict` has an argument `action_masks`, as MaskablePPO's.
-    """
-    masked = "action_masks" in signature(policy.predict).parameters
-    state: Any = None
-
-    def act(observation: np.ndarray, start: np.ndarray) -> np.ndarray:
-        nonlocal state
-        more = {"action_masks": masks()} if masked else {}
-        action, state = policy.predict(
-            observation, state=state, episode_start=start, deterministic=deterministic, **more
-        )
-        return action
-
-    return act
-
-
-def check_fit(policy: Any, env: Any) -> None:
-    """Raise a MisfitError where the policy's spaces, if it tells them, are not those of `env`."""
-    seen = getattr(getattr(policy, "observation_space", None), "shape", None)
-    said = getattr(getattr(policy, "action_space", None), "n", None)
-    window, size = env.single_observation_space.shape, env.single_action_space.n
-    if seen in (None, window) and said in (None, size):
-        return
-    raise MisfitError(
-        f"{type(policy).__name__} sees {seen} and says one of {said} tokens; {env.spec.id} shows "
-        f"{window} and has {size}. Evaluate it where it was trained, with the same env_kwargs."
-    )
 
 
 def _empty(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from dialgym.benchmark.curves import Curve, read_curve
-from dialgym.benchmark.evaluate import evaluate, make_dialogue
+from dialgym.benchmark.evaluate import evaluate
 from dialgym.benchmark.games import Game, as_text, play_games
-from dialgym.benchmark.policies import Policy, open_policy
 from dialgym.benchmark.report import markdown
 from dialgym.benchmark.result import Episodes, Result, read_json, write_json
-from dialgym.benchmark.rollout import MisfitError, Report
 from dialgym.files import write_text
 from dialgym.registry import entry_of
+from dialgym.views.episodes import MisfitError, Report, make_dialogue
+from dialgym.views.policies import Policy, open_policy
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,9 +34,9 @@ def play(
     set_: Set = None,
 ) -> None:
     """Hold a dialogue at the terminal, or watch a policy hold it."""
-    from dialgym.benchmark.evaluate import make_dialogue
     from dialgym.benchmark.games import play_game
-    from dialgym.benchmark.policies import open_policy
+    from dialgym.views.episodes import make_dialogue
+    from dialgym.views.policies import open_policy
 
     entry = entry_of(id)
     kwargs = {**settings(set_), "learner": as_, "simulator": against}

@@ -5,11 +5,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from dialgym.benchmark.rollout import Predictor
 from dialgym.errors import unknown
 from dialgym.optional import require_agents
 from dialgym.simulators import Speaker
 from dialgym.views.dialogue import Dialogue
+from dialgym.views.episodes import Predictor
 
 CHECKPOINT = "model.zip"
 Policy = str | PathLike[str] | Speaker | Predictor
