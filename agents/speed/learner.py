@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
-from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
 from agents.models.gpt import GPT
-from agents.online.buffers import EpisodeRolloutBuffer
 from agents.online.policies import GPTPolicy
+from agents.online.ppo import SequencePPO
 from agents.speed.workload import reply_env
 
-LEARNER: Any = partial(PPO, rollout_buffer_class=EpisodeRolloutBuffer)
+LEARNER: Any = SequencePPO
 
 
 class Reading(VecEnvWrapper):
