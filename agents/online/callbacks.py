@@ -61,16 +61,20 @@ class LearningCurve(BaseCallback):
 class AtMultiples(EventCallback):
     """Calls `callback` at the first step that reaches each multiple of `freq` timesteps.
 
-    A step is `n_envs` timesteps. Counting calls, as callbacks of Stable-Baselines3 do, drifts where
-    `n_envs` does not divide `freq`, and begins again in a run that is resumed; here the time
-    depends on the timesteps alone.
+    A step is as many timesteps as there are dialogues. Counting calls, as callbacks of
+    Stable-Baselines3 do, drifts where that does not divide `freq`, and begins again in a run that
+    is resumed; here the time depends on the timesteps alone.
     """
 
     def __init__(self, freq: int, callback: BaseCallback) -> None:
         super().__init__(callback)
         self.freq = freq
 
+    def _init_callback(self) -> None:
+        super()._init_callback()
+        self.before = self.model.num_timesteps
+
     def _on_step(self) -> bool:
-        before = self.num_timesteps - self.training_env.num_envs
-        reached = self.num_timesteps // self.freq > before // self.freq
+        reached = self.num_timesteps // self.freq > self.before // self.freq
+        self.before = self.num_timesteps
         return self._on_event() if reached else True

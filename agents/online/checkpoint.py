@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
 from stable_baselines3.common.vec_env import (
     VecEnv,
@@ -20,17 +19,21 @@ from stable_baselines3.common.vec_env import (
     unwrap_vec_wrapper,
 )
 
+from agents.online.base import SequenceAlgorithm
 from agents.online.callbacks import LearningCurve
 from dialgym.files import write_atomically
 
 FILE = "checkpoint.pkl"
+OWN = ("rng", "_last_obs", "_last_episode_starts", "ep_info_buffer", "ep_success_buffer")
+"""What of a model each process has for itself."""
 
 
 class Checkpoint(BaseCallback):
     """Writes the state of training at the start of every `every`-th rollout.
 
     There, between an update and a rollout, nothing is half done: the state is that of weights,
-    optimizer, dialogues, random generators and learning curve.
+    optimizer, dialogues, random generators and learning curve. Of several processes the first
+    writes for all.
 
     Args:
         path: the file; it is replaced atomically.
@@ -39,6 +42,8 @@ class Checkpoint(BaseCallback):
         envs: the VecEnvs whose dialogues are to go on, each with a `VecMonitor`.
         callbacks: those whose state belongs to the run, one of a kind.
     """
+
+    model: SequenceAlgorithm
 
     def __init__(
         self,
@@ -66,26 +71,36 @@ class Checkpoint(BaseCallback):
         self.rollouts += 1
 
     def _save(self) -> None:
+        ranks = self.model.ranks
+        own = {
+            "envs": [_env_state(env) for env in self.envs],
+            "generators": _generators(),
+            "model": {name: getattr(self.model, name) for name in OWN},
+        }
+        processes = ranks.gather(own)
+        if not ranks.is_first:
+            return
         weights = io.BytesIO()
         self.model.save(weights)
         state = {
             "settings": self.settings,
             "model": weights.getvalue(),
             "rollouts": self.rollouts,
-            "envs": [_env_state(env) for env in self.envs],
             "callbacks": {type(other).__name__: _callback_state(other) for other in self.others},
-            "generators": _generators(self.model),
+            "processes": processes,
         }
         write_atomically(self.path, lambda part: part.write_bytes(pickle.dumps(state)))
 
-    def restore(self, model: BaseAlgorithm, state: Mapping[str, Any]) -> None:
+    def restore(self, model: SequenceAlgorithm, state: Mapping[str, Any]) -> None:
         """Set dialogues, callbacks and random generators to where the checkpoint left them."""
+        own = state["processes"][model.ranks.rank]
         self.rollouts = state["rollouts"]
-        for env, saved in zip(self.envs, state["envs"]):
+        for env, saved in zip(self.envs, own["envs"]):
             _restore_env(env, saved)
         for callback in self.others:  # a resumed run may have more of them, or fewer
             callback.__dict__.update(state["callbacks"].get(type(callback).__name__, {}))
-        _restore_generators(model, state["generators"])
+        model.__dict__.update(own["model"])
+        _restore_generators(own["generators"])
 
 
 def read_checkpoint(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,22 +163,18 @@ def _callback_state(callback: BaseCallback) -> dict[str, Any]:
     return {name: getattr(callback, name) for name in names}
 
 
-def _generators(model: BaseAlgorithm) -> dict[str, Any]:
-    buffer = getattr(model, "rollout_buffer", None)
+def _generators() -> dict[str, Any]:
     return {
         "torch": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
         "numpy": np.random.get_state(),  # noqa: NPY002  (Stable-Baselines3 draws from it)
         "python": random.getstate(),
-        "buffer": getattr(buffer, "rng", None),
     }
 
 
-def _restore_generators(model: Any, saved: Mapping[str, Any]) -> None:
+def _restore_generators(saved: Mapping[str, Any]) -> None:
     torch.set_rng_state(saved["torch"])
     if saved["cuda"] and torch.cuda.is_available():
         torch.cuda.set_rng_state_all(saved["cuda"])
     np.random.set_state(saved["numpy"])  # noqa: NPY002
     random.setstate(saved["python"])
-    if saved["buffer"] is not None:
-        model.rollout_buffer.rng = saved["buffer"]

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.resources import files
 from inspect import signature
@@ -18,34 +17,23 @@ import yaml
 from dialgym.errors import unknown
 from dialgym.optional import require
 
-
-@dataclass(frozen=True)
-class Algorithm:
-    """A learner and what it needs to learn fast from whole episodes."""
-
-    home: str  # "module:Class"
-    buffer: str  # "module.Class", the default of `rollout_buffer_class`
-
-    def load(self) -> Any:
-        """The class. Raises ImportError, with the remedy, when its package is missing."""
-        module, _, name = self.home.partition(":")
-        return getattr(require(module, "agents", f"training with {name}"), name)
-
-
-ALGORITHMS = {
-    "ppo": Algorithm("stable_baselines3:PPO", "agents.EpisodeRolloutBuffer"),
-    "maskable-ppo": Algorithm("sb3_contrib:MaskablePPO", "agents.MaskableEpisodeRolloutBuffer"),
-}
-TRAINER_KEYS = {"n_timesteps", "n_envs", "normalize", "policy"}
+ALGORITHMS = {"ppo": "agents.online.ppo:SequencePPO", "grpo": "agents.online.grpo:GRPO"}
+TRAINER_KEYS = {"n_timesteps", "n_envs", "policy", "normalize"}
 GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
 SCHEDULES = ("learning_rate", "clip_range", "clip_range_vf")
 
 
-def find_algorithm(name: str) -> Algorithm:
-    """Raises ValueError, with the nearest name, when there is no such algorithm."""
+def find_algorithm(name: str) -> Any:
+    """The class of a learner.
+
+    Raises:
+        ValueError: there is no such algorithm; the message names the nearest one.
+        ImportError: a package is missing; the message has the remedy.
+    """
     if name not in ALGORITHMS:
         raise unknown("algorithm", name, ALGORITHMS)
-    return ALGORITHMS[name]
+    module, _, attribute = ALGORITHMS[name].partition(":")
+    return getattr(require(module, "agents", f"training with {attribute}"), attribute)
 
 
 def read_config(
@@ -67,7 +55,7 @@ def read_config(
     Raises:
         ValueError: unknown algorithm or key (with the nearest one), or a file without rows.
     """
-    learner = find_algorithm(algo).load()
+    learner = find_algorithm(algo)
     where = Path(path) if path else files("agents") / "configs" / f"{algo}.yml"
     rows = yaml.safe_load(where.read_text("utf-8"))
     if not isinstance(rows, dict) or not {"default", env_id} & rows.keys():
@@ -109,9 +97,8 @@ def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 def constructor_arguments(config: Mapping[str, Any]) -> dict[str, Any]:
     """What the algorithm's constructor takes: names become classes, `lin_x` becomes a schedule."""
     arguments = {k: v for k, v in config.items() if k not in {"n_timesteps", "n_envs"}}
-    for key in ("policy", "rollout_buffer_class"):
-        if "." in str(arguments.get(key)):
-            arguments[key] = load_name(key, str(arguments[key]))
+    if "." in str(arguments.get("policy")):
+        arguments["policy"] = load_name("policy", str(arguments["policy"]))
     for key in SCHEDULES:
         if isinstance(arguments.get(key), str):
             arguments[key] = linear(key, arguments[key])

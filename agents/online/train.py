@@ -10,16 +10,18 @@ from typing import Any
 
 import torch
 import yaml
-from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
-from stable_baselines3.common.logger import configure
+from stable_baselines3.common.logger import Logger, configure
+from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
+from agents.online.base import SequenceAlgorithm
 from agents.online.callbacks import AtMultiples, LearningCurve
 from agents.online.checkpoint import FILE, Checkpoint, read_checkpoint
 from agents.online.config import constructor_arguments, find_algorithm, read_config
 from agents.online.envs import monitored, normalized
 from agents.online.evaluation import SampleDialogues, evaluation
+from agents.online.ranks import Ranks
 from agents.online.tracking import wandb_run
 from dialgym.files import write_atomically, write_text
 from dialgym.registry import entry_of
@@ -49,14 +51,17 @@ def train(
     resume: bool = False,
     samples: int | None = None,
     wandb: bool | Mapping[str, Any] = False,
-) -> BaseAlgorithm:
+) -> SequenceAlgorithm:
     """Train a model, save it and return it.
+
+    Under `torchrun` each process plays dialogues of its own (`n_envs` each) and all train one
+    policy; the first writes the files.
 
     `log_dir` then holds `model.zip`, `learning_curve.csv`, `config.yml`, TensorBoard events, and,
     where asked for, `evaluations.npz`, `best_model.zip`, `samples/`, `checkpoints/` and `wandb/`.
 
     Args:
-        algo: "ppo" or "maskable-ppo".
+        algo: "ppo" (`SequencePPO`) or "grpo" (`GRPO`).
         env_id: an id of a token view, with or without the leading `dialgym/`.
         total_timesteps: tokens to learn from; what the configuration says when None.
         n_envs: dialogues at a time; what the configuration says when None.
@@ -93,29 +98,35 @@ def train(
     settings = read_config(algo, env_id, changes, config)
     directory = Path(log_dir or Path("runs") / f"{algo}-{env_id.rpartition('/')[2]}-seed{seed}")
 
+    ranks = Ranks(get_device(device))
     run = {**settings, "env_id": env_id, "env_kwargs": dict(env_kwargs or {}), "seed": seed}
+    run["processes"] = ranks.count
     with ExitStack() as stack:
 
         def make(rows: int, first_seed: int, processes: int = workers) -> VecMonitor:
             env = monitored(env_id, rows, processes, first_seed, env_kwargs)
             return stack.enter_context(closing(env))
 
-        file = directory / FILE
+        file, rows = directory / FILE, settings["n_envs"]
         state = read_checkpoint(file, run) if resume and file.is_file() else None
-        envs = [normalized(make(settings["n_envs"], seed), settings, training=True)]
+        envs = [normalized(make(rows, seed + ranks.rank * rows), settings, training=True)]
         model = build(algo, settings, envs[0], seed, device, verbose)
         if state:
             weights = io.BytesIO(state["model"])
             model = type(model).load(weights, envs[0], device=device, force_reset=False)
-        directory.mkdir(parents=True, exist_ok=True)
-        write_text(directory / "config.yml", yaml.safe_dump({env_id: settings}))
-        stack.enter_context(wandb_run(wandb, directory, run, resumed=state is not None))
-        model.set_logger(_logger(directory, verbose))
-        kept: list[BaseCallback] = [LearningCurve(directory / "learning_curve.csv")]
-        callbacks = [*kept]
-        if save_freq:
+        model.set_logger(Logger(None, []))
+        kept: list[BaseCallback] = []
+        callbacks: list[BaseCallback] = []
+        if ranks.is_first:
+            directory.mkdir(parents=True, exist_ok=True)
+            write_text(directory / "config.yml", yaml.safe_dump({env_id: settings}))
+            stack.enter_context(wandb_run(wandb, directory, run, resumed=state is not None))
+            model.set_logger(_logger(directory, verbose))
+            kept.append(LearningCurve(directory / "learning_curve.csv"))
+            callbacks += kept
+        if ranks.is_first and save_freq:
             callbacks.append(AtMultiples(save_freq, _checkpoints(directory)))
-        if eval_freq:
+        if ranks.is_first and eval_freq:
             first, shown = seed + EVALUATION_SEED, 3 if samples is None else samples
             reader = None
             if shown:
@@ -132,9 +143,11 @@ def train(
                 left,
                 [*callbacks, checkpoint],
                 reset_num_timesteps=state is None,
-                progress_bar=progress_bar,
+                progress_bar=progress_bar and ranks.is_first,
             )
-    write_atomically(directory / "model.zip", model.save)
+    if ranks.is_first:
+        write_atomically(directory / "model.zip", model.save)
+    ranks.wait()
     return model
 
 
@@ -145,18 +158,14 @@ def build(
     seed: int = 0,
     device: str = "auto",
     verbose: int = 0,
-) -> BaseAlgorithm:
-    """The untrained model of `read_config`'s settings.
-
-    Minibatches are whole episodes unless the settings name another `rollout_buffer_class`.
-    """
-    algorithm = find_algorithm(algo)
-    if "rollout_buffer_class" not in settings:
-        buffer = {"rollout_buffer_class": algorithm.buffer, "rollout_buffer_kwargs": {"seed": seed}}
-        settings = {**settings, **buffer}
-    settings = {key: value for key, value in settings.items() if key != "normalize"}
-    arguments = constructor_arguments(settings)
-    return algorithm.load()(env=env, seed=seed, device=device, verbose=verbose, **arguments)
+) -> SequenceAlgorithm:
+    """The untrained model of `read_config`'s settings."""
+    given = {key: value for key, value in settings.items() if key != "normalize"}
+    arguments = constructor_arguments(given)
+    model: SequenceAlgorithm = find_algorithm(algo)(
+        env=env, seed=seed, device=device, verbose=verbose, **arguments
+    )
+    return model
 
 
 @contextmanager

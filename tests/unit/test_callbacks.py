@@ -217,13 +217,13 @@ def test_training_with_normalised_rewards_reports_raw_returns(tmp_path):
     arguments = {**ARGUMENTS, "overrides": overrides, "eval_freq": 300, "eval_episodes": 8}
     model = train(log_dir=tmp_path, **arguments)
     assert model.get_vec_normalize_env().gamma == model.gamma == 1.0
-    assert abs(model.rollout_buffer.rewards).max() < 0.9  # a wrong guess costs 1
+    assert abs(model.rollout_buffer.steps("rewards")).max() < 0.9  # a wrong guess costs 1
     returns = np.load(tmp_path / "evaluations.npz")["results"]
     assert returns.tolist() == returns.round().tolist()
     assert returns.min() >= -6
     assert {info["r"] for info in model.ep_info_buffer} <= set(range(-6, 1))
     plain = train(log_dir=tmp_path / "plain", **ARGUMENTS)
-    assert abs(plain.rollout_buffer.rewards).max() == 1
+    assert abs(plain.rollout_buffer.steps("rewards")).max() == 1
 
 
 @pytest.mark.parametrize(
