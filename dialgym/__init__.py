@@ -11,13 +11,16 @@ from dialgym.registry import list_ids, register_all
 
 if TYPE_CHECKING:
     from dialgym.benchmark import Result, evaluate
+    from dialgym.datasets import Dataset, collect
     from dialgym.views.sb3 import make_sb3_pool, sb3_vec_env
     from dialgym.views.two_party import aec_env, parallel_env
 
 __version__ = "0.1.0"
 __all__ = [
+    "Dataset",
     "Result",
     "aec_env",
+    "collect",
     "evaluate",
     "list_ids",
     "make_sb3_pool",
@@ -26,8 +29,10 @@ __all__ = [
 ]
 
 _LAZY = {
+    "Dataset": "dialgym.datasets",
     "Result": "dialgym.benchmark",
     "aec_env": "dialgym.views.two_party",
+    "collect": "dialgym.datasets",
     "evaluate": "dialgym.benchmark",
     "make_sb3_pool": "dialgym.views.sb3",
     "parallel_env": "dialgym.views.two_party",

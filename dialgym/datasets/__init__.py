@@ -1,1 +1,17 @@
-"""Stored dialogues."""
+"""Stored dialogues: collecting, loading, choosing, and token arrays to learn from."""
+
+from dialgym.datasets.collect import collect
+from dialgym.datasets.dataset import Dataset, concatenate
+from dialgym.datasets.packing import layout_of
+from dialgym.datasets.tokens import TokenBatch, TokenData, pack, returns_to_go
+
+__all__ = [
+    "Dataset",
+    "TokenBatch",
+    "TokenData",
+    "collect",
+    "concatenate",
+    "layout_of",
+    "pack",
+    "returns_to_go",
+]

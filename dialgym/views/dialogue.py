@@ -70,6 +70,12 @@ class Dialogue:
         heard, self._seen = lines[self._seen :], len(lines)
         return Exchange(reward, terminated, truncated, heard, components, success)
 
+    def fork(self) -> "Dialogue":
+        """The same dialogue at the same point, to go on in another way."""
+        other = Dialogue(self.task, self.learner, self.other)
+        other.state, other.turn, other._seen = self.state.copy(), self.turn, self._seen
+        return other
+
     def transcript(self) -> str:
         """What the learner has seen, as text."""
         return render_transcript(self.task.transcript(self.state, self.learner))

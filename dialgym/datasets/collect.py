@@ -1,0 +1,78 @@
+"""Collecting dialogues."""
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+from dialgym.datasets.collector import Collector, recipe_of, whole_number
+from dialgym.datasets.dataset import Dataset
+from dialgym.datasets.schema import arrow
+from dialgym.views.episodes import Report
+from dialgym.views.policies import Policy
+
+
+def collect(
+    id: str,
+    policy: Policy,
+    episodes: int,
+    seed: int = 0,
+    workers: int = 0,
+    path: str | PathLike[str] | None = None,
+    *,
+    env_kwargs: Mapping[str, Any] | None = None,
+    policy_kwargs: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+    deterministic: bool = False,
+    num_envs: int = 128,
+    shard_size: int = 2048,
+    name: str | None = None,
+    report: Report = lambda ended: None,
+) -> Dataset:
+    """Let a policy hold dialogues, and keep them.
+
+    Episode e is the dialogue that ``env.reset(seed=dialgym.benchmark.episode_seed(seed, e))``
+    begins. The same arguments give the same dialogues, whatever `workers` and `path` are.
+
+    Args:
+        id: an environment.
+        policy: a registered name, an object with ``reply(task, state, rng) -> str``, an object
+            with Stable-Baselines3's ``predict``, or the path to a checkpoint.
+        episodes: how many.
+        seed: a whole number from 0.
+        workers: 0 for this process; k to share the work among k processes.
+        path: a folder to write Parquet files into; None to keep all in memory. A collection that
+            was cut short there goes on where it was, and one that is shorter is made longer.
+        env_kwargs: settings as for ``gym.make(id, ...)``, plain values.
+        policy_kwargs: settings of a registered policy (``{"smart": 0.3}``).
+        options: of each reset; they fix hidden parts of the dialogue.
+        deterministic: a policy with `predict` takes the likeliest action, else samples.
+        num_envs: dialogues at once, for such a policy.
+        shard_size: episodes in a file. A killed collector loses at most one file's worth.
+        name: what the dataset calls the policy.
+        report: called with the number of dialogues that have just ended.
+
+    Raises:
+        ValueError: an argument is impossible, or `path` holds another collection.
+        FileNotFoundError: there is no such checkpoint.
+        ImportError: pyarrow is not installed, or a checkpoint is given without `agents`.
+    """
+    recipe = recipe_of(
+        id,
+        policy,
+        seed,
+        name,
+        env_kwargs=dict(env_kwargs or {}),
+        policy_kwargs=dict(policy_kwargs or {}),
+        options=dict(options or {}),
+        deterministic=deterministic,
+        num_envs=num_envs,
+        shard_size=shard_size,
+    )
+    whole_number("episodes", episodes, 1)
+    whole_number("workers", workers, 0)
+    collector = Collector(recipe)
+    shards = [
+        collector.table(recipe.episodes(i, episodes), report)
+        for i in range(recipe.shards(episodes))
+    ]
+    return Dataset(arrow().concat_tables(shards))

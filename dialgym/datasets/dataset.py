@@ -1,0 +1,156 @@
+"""Dialogues to look at, choose from and learn from."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dialgym.datasets.packing import layout_of
+from dialgym.datasets.schema import arrow
+from dialgym.datasets.tokens import TokenData, pack
+
+
+class Dataset:
+    """Logged dialogues, a row each; see `dialgym.datasets.schema` for the columns.
+
+    ``dataset[i]`` is a row as a dict, ``dataset["policy"]`` a column. What chooses rows returns
+    another dataset and leaves this one as it is; no dialogue is copied until it is read.
+
+    Args:
+        table: an Arrow table with the columns of `dialgym.datasets.schema.schema`.
+    """
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def __getitem__(self, key: int | str) -> Any:
+        if isinstance(key, str):
+            return np.asarray(self.table[key].to_numpy(zero_copy_only=False))
+        if not -len(self) <= key < len(self):
+            raise IndexError(f"dialogue {key} of {len(self)}")
+        return self.table.slice(key % len(self), 1).to_pylist()[0]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for batch in self.table.to_batches(max_chunksize=1024):
+            yield from batch.to_pylist()
+
+    def __add__(self, other: "Dataset") -> "Dataset":
+        return concatenate([self, other])
+
+    def __repr__(self) -> str:
+        return f"Dataset({len(self):,} dialogues)"
+
+    @property
+    def returns(self) -> np.ndarray:
+        """(N,) float64: the sum of each dialogue's rewards."""
+        sizes, turns = self._turns()
+        rewards = turns.field("reward").to_numpy(zero_copy_only=False)
+        return np.bincount(np.repeat(np.arange(len(self)), sizes), rewards, len(self))
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """(N,) int64: the learner's utterances in each dialogue."""
+        sizes, turns = self._turns()
+        private = turns.field("private").to_numpy(zero_copy_only=False).astype(bool)
+        learner = np.repeat(self["learner"], sizes)
+        own = (turns.field("party").to_numpy(zero_copy_only=False) == learner) & ~private
+        return np.bincount(np.repeat(np.arange(len(self)), sizes)[own], minlength=len(self))
+
+    def _turns(self) -> tuple[np.ndarray, Any]:
+        """(N,) turns of each dialogue, and the turns of all as one struct array."""
+        column = self.table["turns"].combine_chunks()
+        return np.diff(column.offsets.to_numpy()), column.flatten()
+
+    def select(self, rows: Sequence[int] | np.ndarray) -> "Dataset":
+        """The dialogues at `rows`, in that order."""
+        return Dataset(self.table.take(arrow().array(np.asarray(rows, np.int64))))
+
+    def filter(self, keep: np.ndarray | Callable[[dict[str, Any]], bool]) -> "Dataset":
+        """The dialogues for which `keep`, an (N,) bool array or a function of a row, is true."""
+        mask = np.array([keep(row) for row in self]) if callable(keep) else np.asarray(keep)
+        if mask.shape != (len(self),) or (len(self) and mask.dtype != bool):
+            raise ValueError(
+                f"filter: expected a function of a row, or ({len(self)},) bool; "
+                f"got {mask.dtype} {mask.shape}."
+            )
+        return self.select(np.flatnonzero(mask))
+
+    def top(self, share: float) -> "Dataset":
+        """The dialogues of greatest return, `share` of them (0-1]: the data of %BC.
+
+        Among equal returns the earlier dialogue is taken; the order stays.
+
+        Raises:
+            ValueError: the share is no number above 0 and up to 1.
+        """
+        if not 0 < share <= 1:
+            raise ValueError(f"top: share must be above 0 and at most 1; got {share!r}.")
+        best = np.argsort(-self.returns, kind="stable")
+        return self.select(np.sort(best[: max(1, round(share * len(self)))]))
+
+    def split(self, share: float, seed: int = 0) -> tuple["Dataset", "Dataset"]:
+        """Two datasets, about `share` and ``1 - share`` of the dialogues, drawn by `seed`.
+
+        Dialogues with the same hidden state (a game and its branches) stay together, and a
+        dialogue falls on the same side in every dataset that it is in.
+
+        Raises:
+            ValueError: the share is not between 0 and 1.
+        """
+        if not 0 < share < 1:
+            raise ValueError(f"split: share must be between 0 and 1; got {share!r}.")
+        first = _uniform(self["seed"].astype(np.uint64), seed) < share
+        return self.filter(first), self.filter(~first)
+
+    def tokens(self, reencode: bool = False, **kwargs: Any) -> TokenData:
+        """The dialogues as token arrays, just as the token env shows them.
+
+        Args:
+            reencode: encode the text anew where token ids of another vocabulary were logged.
+            kwargs: settings of the token env (``tokenizer=``, ``window=``) other than those that
+                the dialogues were collected with.
+
+        Raises:
+            ValueError: the dialogues are of several environments, or they do not fit the settings
+                (see `dialgym.datasets.tokens.pack`).
+        """
+        env, settings = self.environment()
+        return pack(self, layout_of(env, **{**settings, **kwargs}), reencode)
+
+    def environment(self) -> tuple[str, dict[str, Any]]:
+        """The id and settings of the environment of all dialogues.
+
+        Raises:
+            ValueError: there are several, or no dialogue.
+        """
+        pairs = sorted({*zip(self["env"].tolist(), self["settings"].tolist())})
+        if len(pairs) != 1:
+            found = ", ".join(f"{env} {settings}" for env, settings in pairs) or "no dialogues"
+            raise ValueError(
+                f"dataset: expected dialogues of one environment; got {found}. Filter it first."
+            )
+        return pairs[0][0], json.loads(pairs[0][1])
+
+
+def concatenate(datasets: Sequence[Dataset]) -> Dataset:
+    """All dialogues of several datasets, one after the other.
+
+    Raises:
+        ValueError: there is no dataset.
+    """
+    if not datasets:
+        raise ValueError("concatenate: expected at least one dataset; got none.")
+    return Dataset(arrow().concat_tables([dataset.table for dataset in datasets]))
+
+
+def _uniform(keys: np.ndarray, seed: int) -> np.ndarray:
+    """Numbers in [0, 1) that depend on each key and the seed only (SplitMix64's finaliser)."""
+    salt = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+    x = keys ^ salt
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
+    return (x ^ (x >> np.uint64(31))) / 2.0**64

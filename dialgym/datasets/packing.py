@@ -1,0 +1,175 @@
+"""From turns to flat token arrays: what the online token env would show, dialogue by dialogue."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dialgym.datasets.vocabulary import fingerprint
+from dialgym.language import make_tokenizer
+from dialgym.language.tokenizers import END, TAGS
+from dialgym.registry import VIEWS, entry_of, load, split_kwargs
+from dialgym.views.layout import TokenLayout
+
+CHUNK = 2**15
+
+
+def layout_of(env_id: str, **kwargs: Any) -> TokenLayout:
+    """The token layout of an environment, `kwargs` as for ``gym.make(env_id, ...)``.
+
+    The utterance view of a task has the layout of its token view.
+
+    Raises:
+        ValueError: the id or an argument is unknown or impossible.
+    """
+    entry = entry_of(env_id)
+    parts = split_kwargs(entry, load(VIEWS["token"][1]), kwargs)
+    task = parts["task"]
+    tokenizer = make_tokenizer(parts.get("tokenizer", "char"), task.facts.charset, task.words())
+    return TokenLayout.of(task, tokenizer, parts.get("learner", "system"), parts.get("window"))
+
+
+class Turns(NamedTuple):
+    """The turns of all dialogues, T of them, as arrays."""
+
+    dialogue: np.ndarray  # (T,) int64
+    text: np.ndarray  # (T,) object
+    party: np.ndarray  # (T,) object
+    own: np.ndarray  # (T,) bool, said by the learner in the dialogue
+    reward: np.ndarray  # (T,) float64
+    logged: np.ndarray  # (T,) bool, its token ids are known
+    ids: np.ndarray  # their token ids, one after the other, int32
+    id_counts: np.ndarray  # (T,) int64
+
+
+def turns_of(dataset: Any) -> Turns:
+    """The turns of a dataset as arrays."""
+    sizes, turns = dataset._turns()
+    dialogue = np.repeat(np.arange(len(dataset)), sizes)
+    tokens = turns.field("tokens")
+    logged = ~tokens.is_null().to_numpy(zero_copy_only=False)
+    counts = tokens.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    party = turns.field("party").to_numpy(zero_copy_only=False)
+    private = turns.field("private").to_numpy(zero_copy_only=False).astype(bool)
+    return Turns(
+        dialogue,
+        turns.field("text").to_numpy(zero_copy_only=False),
+        party,
+        (party == dataset["learner"][dialogue]) & ~private,
+        turns.field("reward").to_numpy(zero_copy_only=False),
+        logged,
+        tokens.flatten().to_numpy(zero_copy_only=False).astype(np.int32),
+        counts.astype(np.int64),
+    )
+
+
+def flat_arrays(
+    dataset: Any, layout: TokenLayout, reencode: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Tokens, is_action, reward, offsets, terminated and truncated; see `TokenData`."""
+    check_vocabulary(dataset, layout, reencode)
+    turns = turns_of(dataset)
+    if reencode:
+        turns = turns._replace(logged=np.zeros_like(turns.logged))
+    blocks, sizes = _encode(turns, layout)
+    ends = np.cumsum(sizes)
+    tokens = np.concatenate(blocks) if blocks else np.zeros(0, np.int32)
+    own = np.repeat(turns.own, sizes)
+    own[ends - sizes] = False  # the tags
+    reward = np.zeros(len(tokens), np.float32)
+    reward[ends - 1] = np.where(turns.own, turns.reward, 0)
+    lengths = np.bincount(turns.dialogue, sizes, len(dataset)).astype(np.int64)
+    flat = _cut(tokens, own, reward, lengths, layout, dataset["truncated"])
+    return *flat, dataset["terminated"], dataset["truncated"]
+
+
+def check_vocabulary(dataset: Any, layout: TokenLayout, reencode: bool) -> None:
+    """Raise a ValueError where the dataset is another party's or of another vocabulary."""
+    others = sorted({*dataset["learner"]} - {layout.party})
+    if others:
+        raise ValueError(
+            f"token data: expected dialogues of the {layout.party}; got some of the {others[0]}. "
+            "Filter them, or give the layout of the other party (learner=)."
+        )
+    strange = sorted({*dataset["vocabulary"]} - {"", fingerprint(layout.tokenizer)})
+    if strange and not reencode:
+        raise ValueError(
+            f"token data: expected token ids of the vocabulary {fingerprint(layout.tokenizer)}; "
+            f"the dialogues have logged ids of {', '.join(strange)}. Give the tokenizer that they "
+            "were collected with, or reencode=True to encode their text anew."
+        )
+
+
+def _encode(turns: Turns, layout: TokenLayout) -> tuple[list[np.ndarray], np.ndarray]:
+    """The tokens of all turns in order, in pieces, and (T,) how many each turn has."""
+    first_id = np.cumsum(turns.id_counts) - turns.id_counts
+    pieces, sizes = [], []
+    for start in range(0, len(turns.text), CHUNK):
+        part = slice(start, start + CHUNK)
+        block, size = _encode_texts(turns.party[part], turns.text[part], layout)
+        _use_logged(block, size, turns, part, first_id)
+        pieces.append(block[np.arange(block.shape[1]) < size[:, None]])
+        sizes.append(size)
+    return pieces, np.concatenate(sizes) if sizes else np.zeros(0, np.int64)
+
+
+def _encode_texts(
+    parties: np.ndarray, texts: np.ndarray, layout: TokenLayout
+) -> tuple[np.ndarray, np.ndarray]:
+    """``<tag> text... <end>`` of each text, (k, W) with anything on the right, and sizes (k,)."""
+    names = layout.task.parties
+    index = (parties == names[1]).astype(np.int64)
+    limits = np.array([layout.limit(name) for name in names])[index]
+    ids, lengths = layout.tokenizer.encode_many(texts.astype(np.str_))
+    widest = int(max(layout.limit(name) for name in names))
+    block = np.full((len(texts), widest + 1), END, np.int32)  # after the text stands <end>
+    block[:, 0] = np.array([TAGS[name] for name in names])[index]
+    width = min(ids.shape[1], widest)
+    written = np.arange(width) < lengths[:, None]
+    block[:, 1 : 1 + width] = np.where(written, ids[:, :width], END)
+    return block, 1 + np.minimum(lengths + 1, limits)
+
+
+def _use_logged(
+    block: np.ndarray, size: np.ndarray, turns: Turns, part: slice, first_id: np.ndarray
+) -> None:
+    """Put logged token ids in the place of encoded text."""
+    logged = np.flatnonzero(turns.logged[part])
+    if not len(logged):
+        return
+    counts = turns.id_counts[part][logged]
+    size[logged] = 1 + counts
+    inside = np.arange(block.shape[1] - 1) < counts[:, None]
+    places = first_id[part][logged, None] + np.arange(block.shape[1] - 1)
+    last = len(turns.ids) - 1
+    block[logged, 1:] = np.where(inside, turns.ids[np.minimum(places, last)], END)
+
+
+def _cut(
+    tokens: np.ndarray,
+    own: np.ndarray,
+    reward: np.ndarray,
+    lengths: np.ndarray,
+    layout: TokenLayout,
+    truncated: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The arrays and offsets, without what a truncated episode's window did not show any more.
+
+    Raises:
+        ValueError: a dialogue goes on beyond the window.
+    """
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    long = lengths > layout.window
+    if not long.any():
+        return tokens, own, reward, offsets
+    place = np.arange(len(tokens)) - np.repeat(offsets[:-1], lengths)
+    beyond = place >= layout.window
+    said_beyond = np.add.reduceat(own & beyond, offsets[:-1]) > 0
+    bad = np.flatnonzero(long & (said_beyond | ~truncated))
+    if len(bad):
+        raise ValueError(
+            f"token data: dialogue {bad[0]} has {lengths[bad[0]]} tokens, the window holds "
+            f"{layout.window} ({len(bad)} such dialogues). Give a larger window=, or collect in "
+            "an environment with this one."
+        )
+    kept = np.minimum(lengths, layout.window)
+    return tokens[~beyond], own[~beyond], reward[~beyond], np.concatenate([[0], np.cumsum(kept)])

@@ -1,0 +1,172 @@
+"""Dialogues as token arrays to learn from."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dialgym.language.tokenizers import PAD
+from dialgym.views.layout import TokenLayout
+
+
+class TokenBatch(NamedTuple):
+    """B dialogues, PAD, False and 0 on the right. L is the window, or the longest of the batch.
+
+    ``tokens[i]`` is what the learner sees at the end of the dialogue, its last utterance included.
+    The action at place p was chosen after seeing ``tokens[i, :p]``.
+    """
+
+    tokens: np.ndarray  # (B, L) int32
+    is_action: np.ndarray  # (B, L) bool, the tokens that the learner said, <end> included
+    reward: np.ndarray  # (B, L) float32, at the action that earned it: an utterance's last
+    return_to_go: np.ndarray  # (B, L) float32, at actions: what it and later ones earn; else 0
+    terminated: np.ndarray  # (B,) bool
+    truncated: np.ndarray  # (B,) bool
+    lengths: np.ndarray  # (B,) int64, tokens that are not PAD
+    rows: np.ndarray  # (B,) int64, which dialogues of the dataset they are
+
+
+@dataclass(frozen=True, eq=False)
+class TokenData:
+    """All dialogues of a dataset as flat arrays, T tokens in all; batches are cut from them.
+
+    Attributes:
+        layout: how they are written.
+        tokens: (T,) int32.
+        is_action: (T,) bool.
+        reward: (T,) float32.
+        offsets: (N+1,) int64; dialogue i is the tokens from ``offsets[i]`` to ``offsets[i+1]``.
+        terminated, truncated: (N,) bool.
+    """
+
+    layout: TokenLayout
+    tokens: np.ndarray
+    is_action: np.ndarray
+    reward: np.ndarray
+    offsets: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def window(self) -> int:
+        """L."""
+        return self.layout.window
+
+    @property
+    def vocab_size(self) -> int:
+        """V."""
+        return self.layout.tokenizer.vocab_size
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """(N,) int64: tokens of each dialogue."""
+        return np.diff(self.offsets)
+
+    def batch(
+        self, rows: Sequence[int] | np.ndarray, gamma: float = 1.0, trim: bool = False
+    ) -> TokenBatch:
+        """The dialogues at `rows`.
+
+        Args:
+            rows: (B,) indices from 0 to N-1.
+            gamma: discount of the returns, for each action token.
+            trim: L is the longest length in the batch instead of the window.
+        """
+        rows = np.asarray(rows, np.int64)
+        start, lengths = self.offsets[rows], self.offsets[rows + 1] - self.offsets[rows]
+        width = int(lengths.max(initial=0)) if trim else self.window
+        columns = np.arange(width)
+        inside = columns < lengths[:, None]
+        places = np.where(inside, start[:, None] + columns, 0)
+        is_action = self.is_action[places] & inside
+        reward = np.where(inside, self.reward[places], np.float32(0))
+        return TokenBatch(
+            np.where(inside, self.tokens[places], np.int32(PAD)),
+            is_action,
+            reward,
+            returns_to_go(reward, is_action, gamma),
+            self.terminated[rows],
+            self.truncated[rows],
+            lengths,
+            rows,
+        )
+
+    def batches(
+        self,
+        size: int,
+        rng: np.random.Generator,
+        gamma: float = 1.0,
+        trim: bool = False,
+    ) -> Iterator[TokenBatch]:
+        """Batches of `size` dialogues without end, each epoch in a new order.
+
+        The last dialogues of an epoch, too few for a batch, are left out of it.
+
+        Raises:
+            ValueError: there are fewer dialogues than a batch holds.
+        """
+        if not 1 <= size <= len(self):
+            raise ValueError(
+                f"batches: size must be a whole number from 1 to the {len(self)} dialogues of the "
+                f"data; got {size!r}."
+            )
+        while True:
+            order = rng.permutation(len(self))
+            for start in range(0, len(self) - size + 1, size):
+                yield self.batch(order[start : start + size], gamma, trim)
+
+    def with_token_rewards(
+        self, constant: float = 0.0, by_token: Mapping[int, float] | None = None
+    ) -> "TokenData":
+        """The same data with rewards added to the environment's at every action.
+
+        Args:
+            constant: for each token that the learner said.
+            by_token: more for some of them, by token id.
+
+        Raises:
+            ValueError: an id is not in the vocabulary.
+        """
+        table = np.full(self.vocab_size, constant, np.float32)
+        for token, value in (by_token or {}).items():
+            if not 0 <= token < self.vocab_size:
+                raise ValueError(
+                    f"with_token_rewards: token ids are from 0 to {self.vocab_size - 1}; "
+                    f"got {token!r}."
+                )
+            table[token] += value
+        more = np.where(self.is_action, table[self.tokens], np.float32(0))
+        return replace(self, reward=self.reward + more)
+
+
+def returns_to_go(reward: np.ndarray, is_action: np.ndarray, gamma: float = 1.0) -> np.ndarray:
+    """(B, L) float32: at each action ``G = r + gamma G'``, G' that of the next action; else 0."""
+    result = np.zeros(reward.shape, np.float32)
+    ahead = np.zeros(len(reward))
+    for p in range(reward.shape[1] - 1, -1, -1):
+        ahead = np.where(is_action[:, p], reward[:, p] + gamma * ahead, ahead)
+        result[:, p] = np.where(is_action[:, p], ahead, 0)
+    return result
+
+
+def pack(dataset: Any, layout: TokenLayout, reencode: bool = False) -> TokenData:
+    """The dialogues of a dataset in a token layout.
+
+    Token ids that were logged are taken as they are; text is encoded.
+
+    Args:
+        dataset: a `Dataset` whose learner is the layout's party.
+        layout: how to write them.
+        reencode: encode the text even where other token ids were logged.
+
+    Raises:
+        ValueError: the learner is another party, logged ids are of another vocabulary, or a
+            dialogue does not fit into the window.
+    """
+    from dialgym.datasets.packing import flat_arrays
+
+    return TokenData(layout, *flat_arrays(dataset, layout, reencode))
