@@ -1,12 +1,18 @@
 """Data parallel training: several processes end with one and the same policy."""
 
+import csv
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
+import torch
 
+import agents
+from agents.online.checkpoint import FILE
 from agents.online.ranks import Ranks
 
 HERE = Path(__file__).parent
@@ -29,7 +35,7 @@ def test_a_missing_process_is_noticed(monkeypatch):
     """`accelerate launch --cpu` was seen to start one process where two were asked for."""
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr(Ranks, "_accelerator", type("Alone", (), {"num_processes": 1}))
-    with pytest.raises(RuntimeError, match="expected 2 processes .WORLD_SIZE., got 1"):
+    with pytest.raises(RuntimeError, match=r"expected 2 processes \(WORLD_SIZE\), got 1"):
         Ranks()
 
 
@@ -39,3 +45,44 @@ def test_one_process_needs_nothing(monkeypatch):
     assert (ranks.count, ranks.is_first) == (1, True)
     assert ranks.gather("x") == ["x"]
     assert "_accelerator" not in vars(ranks)
+
+
+def start(folder, *more):
+    """`dialgym train` in two processes."""
+    options = ["--n-envs", "4", "--timesteps", "4000", "--out", str(folder), "-p", "n_steps=18"]
+    return subprocess.Popen(
+        [*TORCHRUN, "-m", "dialgym", "train", "ppo", "Wordle-20-v0", *options, *more],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def curve(folder):
+    with open(folder / "learning_curve.csv", newline="") as file:
+        return [{**row, "seconds": None} for row in csv.DictReader(file)]
+
+
+def test_two_killed_processes_go_on_exactly(tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    one, other = start(whole), start(killed)
+    deadline = time.monotonic() + 120
+    while not (killed / FILE).exists():
+        assert other.poll() is None, "the run ended before it wrote a checkpoint"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    for process in [*psutil.Process(other.pid).children(recursive=True), other]:
+        process.kill()
+    other.wait()
+    assert one.wait() == 0
+    assert not (killed / "model.zip").exists()
+    assert start(killed, "--resume").wait() == 0
+    first, second = (agents.load(folder / "model.zip") for folder in (whole, killed))
+    assert first.num_timesteps == second.num_timesteps >= 4000
+    for a, b in zip(first.policy.parameters(), second.policy.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert curve(whole) == curve(killed)
+    assert len(curve(whole)) > 20
+    with pytest.raises(ValueError, match=r"processes: 2 -> 1"):
+        agents.train("ppo", "Wordle-20-v0", n_envs=4, log_dir=killed, resume=True,
+                     overrides={"n_steps": 18}, progress_bar=False)  # fmt: skip
