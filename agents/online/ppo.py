@@ -16,7 +16,7 @@ from torch import Tensor
 from agents.online.advantages import gae, turn_ends, turn_level
 from agents.online.base import SequenceAlgorithm
 from agents.online.losses import clipped_surrogate, k3, value_loss
-from agents.online.prefixes import lengths_of
+from agents.online.prefixes import PAD, lengths_of
 from agents.online.sequences import SequenceBuffer
 from dialgym.errors import one_of
 
@@ -196,17 +196,27 @@ class SequencePPO(SequenceAlgorithm):
         """Advantages and value targets, (n_steps, n_envs) both."""
         buffer = self.rollout_buffer
         dones = buffer.steps("dones")
-        with torch.no_grad(), self._precision():
-            tokens = self._tokens(self._last_obs)
-            last_values = self.policy.predict_values(tokens).float().cpu().numpy()[:, 0]
+        last_values = self._last_values(dones[-1])
         if self.advantage_level == "turn":
-            last_lengths = lengths_of(tokens).cpu().numpy()
+            last_lengths = lengths_of(self._tokens(self._last_obs)).cpu().numpy()
             ends = turn_ends(buffer.steps("lengths"), last_lengths, dones)
             return turn_level(
                 rewards, values, dones, last_values, ends, self.gamma, self.gae_lambda
             )
         advantages = gae(rewards, values, dones, last_values, self.gamma, self.gae_lambda)
         return advantages, advantages + values
+
+    def _last_values(self, done: np.ndarray) -> np.ndarray:
+        """Values (n_envs,) of what follows the rollout; those of dialogues just begun are not read.
+
+        The update makes all that is cached worthless: a new dialogue's beginning would be read here
+        for nothing.
+        """
+        tokens = self._tokens(self._last_obs)
+        over = torch.from_numpy(np.asarray(done, bool)).to(self.device)
+        with torch.no_grad(), self._precision():
+            values = self.policy.predict_values(tokens.masked_fill(over[:, None], PAD))
+        return values.float().cpu().numpy()[:, 0]
 
     def train(self) -> None:
         """Improve the policy with the last rollout."""
