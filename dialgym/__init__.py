@@ -11,7 +11,7 @@ from dialgym.registry import list_ids, register_all
 
 if TYPE_CHECKING:
     from dialgym.benchmark import Result, evaluate
-    from dialgym.datasets import Dataset, collect
+    from dialgym.datasets import Dataset, collect, load_dataset
     from dialgym.views.sb3 import make_sb3_pool, sb3_vec_env
     from dialgym.views.two_party import aec_env, parallel_env
 
@@ -23,6 +23,7 @@ __all__ = [
     "collect",
     "evaluate",
     "list_ids",
+    "load_dataset",
     "make_sb3_pool",
     "parallel_env",
     "sb3_vec_env",
@@ -34,6 +35,7 @@ _LAZY = {
     "aec_env": "dialgym.views.two_party",
     "collect": "dialgym.datasets",
     "evaluate": "dialgym.benchmark",
+    "load_dataset": "dialgym.datasets",
     "make_sb3_pool": "dialgym.views.sb3",
     "parallel_env": "dialgym.views.two_party",
     "sb3_vec_env": "dialgym.views.sb3",

@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 import dialgym
 from dialgym.cli.benchmark import benchmark
 from dialgym.cli.check import check
+from dialgym.cli.collect import collect
 from dialgym.cli.common import complain
 from dialgym.cli.evaluate import evaluate
 from dialgym.cli.list_ids import list_ids
@@ -59,6 +60,7 @@ def options(
 app.command("list")(list_ids)
 app.command("play")(play)
 app.command("check")(check)
+app.command("collect")(collect)
 app.command("train")(train)
 app.command("evaluate")(evaluate)
 app.command("benchmark")(benchmark)

@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from dialgym.datasets.collector import Collector, recipe_of, whole_number
+from dialgym.datasets.collector import Collector, Recipe, recipe_of, whole_number
 from dialgym.datasets.dataset import Dataset
-from dialgym.datasets.schema import arrow
+from dialgym.datasets.folder import Folder
+from dialgym.datasets.tables import arrow, read_tables
+from dialgym.datasets.workers import collect_in_workers
 from dialgym.views.episodes import Report
 from dialgym.views.policies import Policy
 
@@ -70,9 +74,27 @@ def collect(
     )
     whole_number("episodes", episodes, 1)
     whole_number("workers", workers, 0)
+    if path is not None:
+        return _into_folder(recipe, episodes, workers, Path(path), report)
+    if workers:
+        with TemporaryDirectory() as folder:
+            return _into_folder(recipe, episodes, workers, Path(folder), report)
     collector = Collector(recipe)
-    shards = [
-        collector.table(recipe.episodes(i, episodes), report)
-        for i in range(recipe.shards(episodes))
-    ]
-    return Dataset(arrow().concat_tables(shards))
+    parts = [recipe.episodes(shard, episodes) for shard in range(recipe.shards(episodes))]
+    return Dataset(arrow().concat_tables([collector.table(part, report) for part in parts]))
+
+
+def _into_folder(
+    recipe: Recipe, episodes: int, workers: int, path: Path, report: Report
+) -> Dataset:
+    arrow()
+    folder, collector = Folder(path), Collector(recipe)
+    missing = folder.prepare(recipe, episodes)
+    folder.tidy()
+    report(episodes - sum(map(len, missing)))
+    if workers and missing:
+        collect_in_workers(recipe, path, missing, workers, report)
+    else:
+        for part in missing:
+            folder.write(part, collector.table(part, report))
+    return Dataset(read_tables(list(folder.files().values())))

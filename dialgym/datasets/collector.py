@@ -74,13 +74,23 @@ class Collector:
         recipe, dialogue = self.recipe, self.dialogue
         opened = open_policy(recipe.policy, [dialogue])
         if isinstance(opened, str):
-            return dialogue.task.speaker_named(dialogue.learner, opened, **recipe.policy_kwargs)
+            return self._named(opened)
         if recipe.policy_kwargs:
             raise ValueError(
                 f"policy_kwargs are for registered names; got {dict(recipe.policy_kwargs)!r} with "
                 f"{recipe.name!r}. Give the policy its settings yourself."
             )
         return opened
+
+    def _named(self, name: str) -> Any:
+        task, kwargs = self.dialogue.task, self.recipe.policy_kwargs
+        try:
+            return task.speaker_named(self.dialogue.learner, name, **kwargs)
+        except TypeError as error:
+            raise ValueError(
+                f"policy_kwargs of {name!r}: it does not take {dict(kwargs)!r} ({error}). "
+                "Look up its settings, or leave them out."
+            ) from error
 
     def table(self, episodes: range, report: Report) -> Any:
         """The dialogues of some episodes as an Arrow table, in their order."""

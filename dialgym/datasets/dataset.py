@@ -2,13 +2,17 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dialgym.datasets.describe import Description, describe
 from dialgym.datasets.packing import layout_of
-from dialgym.datasets.schema import arrow
+from dialgym.datasets.tables import arrow, write_table
 from dialgym.datasets.tokens import TokenData, pack
+from dialgym.optional import require
 
 
 class Dataset:
@@ -120,6 +124,33 @@ class Dataset:
         """
         env, settings = self.environment()
         return pack(self, layout_of(env, **{**settings, **kwargs}), reencode)
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Write the dialogues as one Parquet file, whole or not at all; the file.
+
+        `path` is a file that ends in ``.parquet``, else a folder for one.
+        """
+        file = Path(path)
+        file = file if file.suffix == ".parquet" else file / "dialogues.parquet"
+        write_table(file, self.table)
+        return file
+
+    def describe(self, plot: str | PathLike[str] | None = None) -> Description:
+        """Counts, distribution of returns, and lengths; `plot` is a PNG file to draw them into.
+
+        Raises:
+            ValueError: the dataset is empty.
+            ImportError: matplotlib is not installed, where a plot is asked for.
+        """
+        return describe(self, plot)
+
+    def to_hf(self) -> Any:
+        """The dialogues as a `datasets.Dataset` (its ``push_to_hub`` publishes them).
+
+        Raises:
+            ImportError: the package datasets is not installed.
+        """
+        return require("datasets", "data", "a Hugging Face dataset").Dataset(self.table)
 
     def environment(self) -> tuple[str, dict[str, Any]]:
         """The id and settings of the environment of all dialogues.

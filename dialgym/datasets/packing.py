@@ -90,10 +90,11 @@ def check_vocabulary(dataset: Any, layout: TokenLayout, reencode: bool) -> None:
             f"token data: expected dialogues of the {layout.party}; got some of the {others[0]}. "
             "Filter them, or give the layout of the other party (learner=)."
         )
-    strange = sorted({*dataset["vocabulary"]} - {"", fingerprint(layout.tokenizer)})
+    mine = fingerprint(layout.tokenizer)
+    strange = sorted({*dataset["vocabulary"]} - {"", mine})
     if strange and not reencode:
         raise ValueError(
-            f"token data: expected token ids of the vocabulary {fingerprint(layout.tokenizer)}; "
+            f"token data: expected token ids of the vocabulary {mine}; "
             f"the dialogues have logged ids of {', '.join(strange)}. Give the tokenizer that they "
             "were collected with, or reencode=True to encode their text anew."
         )

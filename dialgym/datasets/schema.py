@@ -5,16 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dialgym.datasets.tables import arrow
 from dialgym.language import Utterance
-from dialgym.optional import require
 from dialgym.views.dialogue import Dialogue
-
-PURPOSE = "storing dialogues"
-
-
-def arrow() -> Any:
-    """The package pyarrow."""
-    return require("pyarrow", "data", PURPOSE)
 
 
 def schema() -> Any:

@@ -1,12 +1,10 @@
 """Which tokenizer token ids are of."""
 
 import hashlib
-from functools import lru_cache
 
 from dialgym.language import Tokenizer
 
 
-@lru_cache(maxsize=16)
 def fingerprint(tokenizer: Tokenizer) -> str:
     """Short name of a vocabulary: equal for tokenizers with the same tokens at the same ids."""
     text = "\n".join(tokenizer.tokens)

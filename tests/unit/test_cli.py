@@ -20,7 +20,7 @@ from dialgym.registry import list_ids
 
 def test_help_names_all_commands():
     text = succeed("--help")
-    for name in ("list", "play", "check", "train", "evaluate", "benchmark"):
+    for name in ("list", "play", "check", "collect", "train", "evaluate", "benchmark"):
         assert f" {name} " in text
         assert "Usage" in succeed(name, "-h")
 

@@ -1,0 +1,60 @@
+"""``dialgym collect``"""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dialgym.cli.common import EnvId, Set, console, progress, settings
+
+
+def collect(
+    id: EnvId,
+    policy: Annotated[
+        str, typer.Option(help="A registered name or generator, or a checkpoint or its run.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of Parquet files; an unfinished one goes on.")],
+    episodes: Annotated[int, typer.Option("--episodes", "-n", min=1, help="How many.")] = 1000,
+    workers: Annotated[int, typer.Option(min=0, help="Processes; 0 for this one.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of all dialogues.")] = 0,
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", "-p", metavar="KEY=VALUE", help="A setting of the policy."),
+    ] = None,
+    num_envs: Annotated[int, typer.Option(min=1, help="Dialogues at once, for an agent.")] = 128,
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="An agent takes the likeliest token.")
+    ] = False,
+    shard_size: Annotated[int, typer.Option(min=1, help="Episodes in a file.")] = 2048,
+    set_: Set = None,
+) -> None:
+    """Let a policy hold dialogues and store them; the same seed gives the same dialogues."""
+    from dialgym.datasets import collect as run
+
+    began = time.perf_counter()
+    reports: list[int] = []
+    with progress(policy, episodes) as report:
+        dataset = run(
+            id,
+            policy,
+            episodes,
+            seed,
+            workers,
+            out,
+            env_kwargs=settings(set_),
+            policy_kwargs=settings(param, "--param"),
+            deterministic=deterministic,
+            num_envs=num_envs,
+            shard_size=shard_size,
+            report=lambda ended: (reports.append(ended), report(ended)),
+        )
+    seconds = time.perf_counter() - began
+    kept, fresh = reports[0], sum(reports[1:])  # what was there already is reported first
+    console.print(str(dataset.describe()), markup=False)
+    again = f", {kept:,} were there already" if kept else ""
+    console.print(
+        f"\n{fresh:,} episodes in {seconds:.1f} s, {fresh / seconds:,.0f} a second{again}; "
+        f"in {out}",
+        style="dim",
+    )

@@ -1,0 +1,121 @@
+"""Datasets from files and from the Hugging Face hub."""
+
+from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from dialgym.cache import cache_dir
+from dialgym.datasets.dataset import Dataset
+from dialgym.datasets.schema import schema
+from dialgym.datasets.tables import arrow, parquet
+from dialgym.optional import require
+
+
+class DialogueStream:
+    """Dialogues read while they are looked at, never all in memory.
+
+    Iterating gives rows as dicts.
+
+    Args:
+        tables: gives Arrow tables of so many rows each, from the beginning at each call.
+    """
+
+    def __init__(self, tables: Callable[[int], Iterator[Any]]) -> None:
+        self._tables = tables
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for dataset in self.datasets(1024):
+            yield from dataset
+
+    def datasets(self, size: int) -> Iterator[Dataset]:
+        """The dialogues as datasets of `size` each; the last one of a file may be smaller."""
+        for table in self._tables(size):
+            yield Dataset(conformed(table, "the stream"))
+
+
+def load_dataset(
+    path_or_name: str | PathLike[str], streaming: bool = False, split: str = "train"
+) -> Any:
+    """Dialogues from a folder or file of Parquet, or from the Hugging Face hub.
+
+    Args:
+        path_or_name: what `collect` or `Dataset.save` wrote, or the name of a dataset on the hub.
+        streaming: read while looked at; else the files are mapped into memory.
+        split: of a dataset on the hub.
+
+    Returns:
+        A `Dataset`, or a `DialogueStream`.
+
+    Raises:
+        FileNotFoundError: there is no such folder, file or dataset.
+        ValueError: what is there are no dialogues.
+        ImportError: the package datasets is not installed.
+    """
+    hf = require("datasets", "data", "loading datasets")
+    files = _files(Path(path_or_name))
+    if files and streaming:
+        return DialogueStream(lambda size: _read(files, size))
+    found = _map(hf, files) if files else _from_hub(hf, path_or_name, streaming, split)
+    if streaming:
+        return DialogueStream(lambda size: found.with_format("arrow").iter(batch_size=size))
+    return Dataset(conformed(found.data.table, str(path_or_name)))
+
+
+def _map(hf: Any, files: Sequence[Path]) -> Any:
+    """The rows of Parquet files, kept once more as a file that is mapped into memory."""
+    quiet = hf.utils.are_progress_bars_disabled()
+    hf.disable_progress_bars()
+    try:
+        names, kept = [str(file) for file in files], str(cache_dir() / "datasets")
+        return hf.load_dataset("parquet", data_files=names, split="train", cache_dir=kept)
+    finally:
+        if not quiet:
+            hf.enable_progress_bars()
+
+
+def _read(files: Sequence[Path], size: int) -> Iterator[Any]:
+    for file in files:
+        for batch in parquet().ParquetFile(file).iter_batches(size):
+            yield arrow().Table.from_batches([batch])
+
+
+def _files(path: Path) -> Sequence[Path]:
+    if path.is_dir():
+        files = sorted(path.glob("*.parquet"))
+        if not files:
+            raise FileNotFoundError(
+                f"load_dataset: no Parquet files in {str(path)!r}. Check the path; `dialgym "
+                "collect` writes such a folder."
+            )
+        return files
+    return [path] if path.is_file() else []
+
+
+def _from_hub(hf: Any, name: str | PathLike[str], streaming: bool, split: str) -> Any:
+    try:
+        return hf.load_dataset(str(name), split=split, streaming=streaming)
+    except (OSError, ValueError, hf.exceptions.DatasetNotFoundError) as error:
+        raise FileNotFoundError(
+            f"load_dataset: expected a folder, a Parquet file or a dataset on the hub; got "
+            f"{str(name)!r} ({' '.join(str(error).split())[:200]}). Check the path or name."
+        ) from error
+
+
+def conformed(table: Any, what: str) -> Any:
+    """A table with the columns of `schema`, in order and of their types.
+
+    Raises:
+        ValueError: a column is missing, or of another type.
+    """
+    layout = schema()
+    missing = [name for name in layout.names if name not in table.column_names]
+    if missing:
+        raise ValueError(
+            f"{what}: expected dialogues with the columns {', '.join(layout.names)}; there is no "
+            f"{missing[0]!r}. Was it written by dialgym?"
+        )
+    try:
+        return table.select(layout.names).cast(layout)
+    except (ValueError, TypeError, NotImplementedError) as error:
+        raise ValueError(f"{what}: expected columns of {layout}; {error}.") from error

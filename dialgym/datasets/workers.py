@@ -1,0 +1,100 @@
+"""Collecting in several processes.
+
+A worker is a plain Python process that imports dialgym and nothing heavier unless the policy needs
+it. It does not import the caller's script again, so scripts need no
+``if __name__ == "__main__"``.
+"""
+
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Lock
+from typing import Any
+
+from dialgym.datasets.collector import Recipe
+from dialgym.views.episodes import Report
+
+START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); " \
+        "from dialgym.datasets.worker import main; main()"  # fmt: skip
+
+
+def collect_in_workers(
+    recipe: Recipe, path: Path, parts: Sequence[range], workers: int, report: Report
+) -> None:
+    """Let `workers` processes collect shards and write them into the folder `path`.
+
+    Raises:
+        ValueError: the policy cannot be sent to another process.
+        RuntimeError: a worker has ended.
+        Exception: whatever a worker raised.
+    """
+    todo: SimpleQueue[range] = SimpleQueue()
+    for part in parts:
+        todo.put(part)
+    order = _pickled(recipe, path)
+    lock = Lock()
+
+    def told(ended: int) -> None:
+        with lock:
+            report(ended)
+
+    processes = [_start() for _ in range(min(workers, len(parts)))]
+    try:
+        with ThreadPoolExecutor(len(processes)) as pool:
+            futures = [pool.submit(_supervise, p, order, todo, told) for p in processes]
+            for future in futures:
+                future.result()
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
+def _pickled(recipe: Recipe, path: Path) -> bytes:
+    try:
+        return pickle.dumps((recipe, path))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(
+            f"collect: the policy {recipe.name!r} cannot be sent to worker processes ({error}). "
+            "Use workers=0, or give a registered name or a checkpoint."
+        ) from error
+
+
+def _start() -> Any:
+    command = [sys.executable, "-c", START, json.dumps(sys.path)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def _supervise(process: Any, order: bytes, todo: "SimpleQueue[range]", told: Report) -> None:
+    """Hand shards to one worker until none is left."""
+    process.stdin.write(order)
+    while True:
+        try:
+            part = todo.get_nowait()
+        except Empty:
+            return
+        try:
+            process.stdin.write(pickle.dumps(part))
+            process.stdin.flush()
+            while (answer := pickle.load(process.stdout)) is not None:
+                if isinstance(answer, Exception):
+                    _empty(todo)
+                    raise answer
+                told(answer)
+        except (EOFError, BrokenPipeError) as error:
+            _empty(todo)
+            raise RuntimeError(
+                f"collect: a worker ended with code {process.wait()} at episodes {part.start} to "
+                f"{part.stop}; the shards before are kept. Run it again to go on."
+            ) from error
+
+
+def _empty(todo: "SimpleQueue[range]") -> None:
+    """Leave nothing for the other workers to do."""
+    while not todo.empty():
+        todo.get()
