@@ -7,7 +7,6 @@ In shape they are Stable-Baselines3's on-policy algorithms: any VecEnv, its call
 from __future__ import annotations
 
 from collections import defaultdict
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,15 +19,14 @@ from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
+from agents.common.gradients import AUTOCAST, Gradients
 from agents.online.policies import GPTActorCritic, GPTPolicy
 from agents.online.prefixes import lengths_of
 from agents.online.ranks import Ranks
 from agents.online.reference import KLControl, Reference
-from agents.online.sequences import SequenceBuffer, Sequences, minibatches
+from agents.online.sequences import Part, SequenceBuffer, Sequences, minibatches
 from dialgym.errors import one_of
 
-AUTOCAST = {"bf16": torch.bfloat16}
-CPU_TOKENS, GPU_TOKENS = 4096, 65536
 COMMON: dict[str, Any] = {
     "use_sde": False,
     "sde_sample_freq": -1,
@@ -38,7 +36,7 @@ COMMON: dict[str, Any] = {
 }
 
 
-class SequenceAlgorithm(OnPolicyAlgorithm):
+class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
     """Base of `SequencePPO` and `GRPO`; see there for the arguments.
 
     A subclass collects a rollout into `self.sequences` and gives the loss of its decisions.
@@ -257,44 +255,30 @@ class SequenceAlgorithm(OnPolicyAlgorithm):
         [decisions] = self.ranks.sums(len(self.sequences))
         count = max(1, round(decisions / (self.batch_size * self.ranks.count)))
         for chosen in minibatches(self.sequences.sizes, count, self.rng):
-            figures = self._gradient(chosen)
+            figures = self._minibatch(chosen)
             for name, value in figures.items():
                 logs[name].append(value)
             if self.target_kl is not None and figures["approx_kl"] > 1.5 * self.target_kl:
                 return False
-            parameters = self.policy.parameters()
-            norm = torch.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
-            logs["grad_norm"].append(float(norm))
-            self.policy.optimizer.step()
+            logs["grad_norm"].append(self._step_optimizer())
         return True
 
-    def _gradient(self, chosen: np.ndarray) -> dict[str, float]:
-        """Gradient of the minibatch's mean loss, one forward and backward at a time.
-
-        Returns:
-            Means over the minibatch, of all processes.
-        """
+    def _minibatch(self, chosen: np.ndarray) -> dict[str, float]:
+        """Gradient of the mean loss of the sequences `chosen`; figures, averaged."""
         sequences = self.sequences
-        self.policy.optimizer.zero_grad()
-        rows = sequences.decisions(chosen)
-        weights = self._minibatch_columns(rows)
-        [total] = self.ranks.sums(len(rows))
-        sums: dict[str, Tensor] = {}
-        for part in sequences.parts(chosen, self._forward_tokens):
-            actions = sequences.columns["actions"][part.rows]
+        weights = self._minibatch_columns(sequences.decisions(chosen))
+        columns = {**sequences.columns, **weights}
+
+        def loss_of(part: Part) -> tuple[Tensor, dict[str, Tensor]]:
             allowed = self._allowed(sequences, part.rows)
             with self._precision():
                 values, log_prob, entropy = self.policy.evaluate_sequences(
-                    part.tokens, part.at, actions, allowed
+                    part.tokens, part.at, columns["actions"][part.rows], allowed
                 )
-            columns = {k: v[part.rows] for k, v in {**sequences.columns, **weights}.items()}
-            loss, figures = self._loss(columns, values, log_prob, entropy)
-            (loss.sum() / max(total, 1)).backward()
-            for name, figure in {"loss": loss, **figures}.items():
-                sums[name] = sums.get(name, 0) + figure.detach().double().sum()  # type: ignore[assignment]
-        self.ranks.sum_gradients(self.policy.parameters())
-        means = self.ranks.sums(*(float(sums.get(name, 0)) for name in self.figures))
-        return {name: mean / max(total, 1) for name, mean in zip(self.figures, means, strict=True)}
+            chosen_columns = {name: column[part.rows] for name, column in columns.items()}
+            return self._loss(chosen_columns, values, log_prob, entropy)
+
+        return self._gradient(sequences, chosen, loss_of, self.figures)
 
     figures: ClassVar[tuple[str, ...]] = ("loss", "approx_kl")
 
@@ -307,13 +291,3 @@ class SequenceAlgorithm(OnPolicyAlgorithm):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Loss (n,) of each decision, and figures (n,) to be averaged and logged."""
         raise NotImplementedError
-
-    @property
-    def _forward_tokens(self) -> int:
-        default = CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS
-        return self.micro_batch_tokens or default
-
-    def _precision(self) -> AbstractContextManager[Any]:
-        if self.autocast is None:
-            return nullcontext()
-        return torch.autocast(self.device.type, AUTOCAST[self.autocast])

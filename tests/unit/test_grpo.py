@@ -59,7 +59,7 @@ def test_the_gradient_is_that_of_the_loss_by_hand():
     with torch.no_grad():  # away from where ratio and divergence are flat
         model.policy.backbone.wpe.weight += torch.randn_like(model.policy.backbone.wpe.weight)
     model._clip_now = 0.2
-    means = model._gradient(np.arange(8))
+    means = model._minibatch(np.arange(8))
     got = model.policy.backbone.wte.weight.grad.clone()
 
     model.policy.zero_grad()

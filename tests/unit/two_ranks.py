@@ -40,10 +40,10 @@ def gradients_are_those_of_the_union() -> None:
     assert not np.array_equal(*rolled), "both processes played the same dialogues"
     model._clip_now, model._clip_vf_now = 0.2, None
     chosen = np.arange(len(model.sequences.sizes) - 2 * model.ranks.rank)  # of different sizes
-    model._gradient(chosen)
+    model._minibatch(chosen)
     together = model.policy.backbone.wte.weight.grad.clone()
     ranks, model.ranks = model.ranks, Alone()
-    model._gradient(chosen)
+    model._minibatch(chosen)
     count = len(model.sequences.decisions(chosen))
     alone = ranks.gather((count, model.policy.backbone.wte.weight.grad.numpy()))
     expected = sum(n * grad for n, grad in alone) / sum(n for n, _ in alone)

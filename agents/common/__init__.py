@@ -1,0 +1,1 @@
+"""What learning while talking and learning from logs share."""
