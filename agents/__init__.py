@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agents.load import load
+    from agents.offline.bc import BC
     from agents.online.buffers import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
     from agents.online.grpo import GRPO
     from agents.online.maskable import MaskableGPTPolicy
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __dialgym_agents__ = True
 
 __all__ = [
+    "BC",
     "GRPO",
     "EpisodeRolloutBuffer",
     "GPTPolicy",
@@ -32,6 +34,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BC": "agents.offline.bc",
     "GRPO": "agents.online.grpo",
     "EpisodeRolloutBuffer": "agents.online.buffers",
     "GPTPolicy": "agents.online.policies",

@@ -199,10 +199,7 @@ class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
             stored["masks"] = buffer.steps("masks")
         sequences = buffer.sequences(keep, self.device, **stored, **columns)
         if not self.env_masks and self.policy.masker is not None:
-            states = self.policy.masker.states_along(sequences.tokens)
-            owner = np.repeat(np.arange(len(sequences.sizes)), sequences.sizes)
-            place = torch.from_numpy(sequences.places).to(self.device)
-            sequences.columns["states"] = states[torch.from_numpy(owner).to(self.device), place]
+            sequences.add_states(self.policy.masker)
         if self.autocast:
             # A cached step rounds otherwise than a whole forward; ratios must start at one.
             sequences.columns["log_probs"] = self._all_log_probs(sequences, self.policy)

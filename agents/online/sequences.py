@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from agents.online.masking import TokenMasker
 from agents.online.prefixes import buckets
 
 PADDING_RATIO = 0.8
@@ -135,6 +136,12 @@ class Sequences:
         """A further column, from an array (n_steps, n_envs)."""
         column = np.ascontiguousarray(values).reshape(-1)[self.steps]
         self.columns[name] = torch.from_numpy(column).to(self.tokens.device)
+
+    def add_states(self, masker: TokenMasker) -> None:
+        """The column `states`: of the masker's automaton, before each decision."""
+        owner = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        at = torch.from_numpy(np.stack([owner, self.places])).to(self.tokens.device)
+        self.columns["states"] = masker.states_along(self.tokens)[at[0], at[1]]
 
     def parts(self, chosen: np.ndarray, most_tokens: int) -> Iterator[Part]:
         """Forwards over the sequences `chosen`: of similar length, none larger than asked for.

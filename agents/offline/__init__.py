@@ -1,0 +1,1 @@
+"""Learning from logged dialogues alone, one file an algorithm on one base."""

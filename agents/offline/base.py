@@ -1,0 +1,218 @@
+"""What the offline algorithms share: Stable-Baselines3's shape around gradient steps on dialogues.
+
+A timestep is a gradient step. The env is never played while learning; it says what is seen and
+said, and callbacks evaluate in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList, ProgressBarCallback
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
+from torch import Tensor
+
+from agents.common.gradients import AUTOCAST, Gradients, Loss
+from agents.offline.data import Sampler, decisions_of, token_data
+from agents.online.policies import GPTActorCritic, GPTPolicy
+from agents.online.ranks import Ranks
+from agents.online.sequences import Sequences
+from dialgym.errors import one_of
+
+
+class OfflineAlgorithm(Gradients, BaseAlgorithm):
+    """Base of the offline algorithms; a subclass gives the loss of the decisions that it reads.
+
+    Args:
+        policy: `agents.GPTPolicy`, or its name.
+        env: any env or VecEnv of token windows.
+        dataset: `dialgym.datasets.Dataset`, `TokenData`, or a path; None only to load and play.
+        learning_rate: a number or a schedule.
+        batch_size: dialogues of a gradient step, over all processes.
+        gamma: discount from one token that the learner says to the next.
+        max_grad_norm: largest norm of a gradient.
+        autocast: "bf16" computes in bfloat16 where that is safe; None in float32.
+        micro_batch_tokens: most tokens of one forward, padding included; a step accumulates over
+            as many as it takes. None is 4,096 on a CPU and 65,536 on a GPU.
+        log_interval: gradient steps from one line of the log to the next.
+        stats_window_size, tensorboard_log, policy_kwargs, verbose, seed, device: as everywhere in
+            Stable-Baselines3.
+
+    Raises:
+        ValueError: a number or name that cannot be, another policy, or a dataset that does not
+            belong to the env.
+    """
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": GPTPolicy}
+    policy: GPTActorCritic  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        policy: str | type[BasePolicy],
+        env: GymEnv | str,
+        dataset: Any = None,
+        learning_rate: float | Schedule = 1e-3,
+        batch_size: int = 64,
+        gamma: float = 1.0,
+        max_grad_norm: float = 1.0,
+        autocast: str | None = None,
+        micro_batch_tokens: int | None = None,
+        log_interval: int = 100,
+        stats_window_size: int = 100,
+        tensorboard_log: str | None = None,
+        policy_kwargs: dict[str, Any] | None = None,
+        verbose: int = 0,
+        seed: int | None = None,
+        device: torch.device | str = "auto",
+        _init_setup_model: bool = True,
+    ) -> None:
+        one_of("autocast", autocast, [None, *AUTOCAST], type(self).__name__)
+        for name, number in {"batch_size": batch_size, "log_interval": log_interval}.items():
+            if number < 1:
+                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
+        self.algorithm = type(self).__name__  # for whoever loads the file
+        self.batch_size = batch_size
+        self.gamma = gamma
+        self.max_grad_norm = max_grad_norm
+        self.autocast = autocast
+        self.micro_batch_tokens = micro_batch_tokens
+        self.log_interval = log_interval
+        self.dataset = dataset
+        self._n_updates = 0
+        super().__init__(
+            policy,
+            env,
+            learning_rate,
+            policy_kwargs=policy_kwargs,
+            stats_window_size=stats_window_size,
+            tensorboard_log=tensorboard_log,
+            verbose=verbose,
+            device=device,
+            support_multi_env=True,
+            monitor_wrapper=True,
+            seed=seed,
+            supported_action_spaces=(spaces.Discrete,),
+        )
+        if _init_setup_model:
+            self._setup_model()
+
+    def _setup_model(self) -> None:
+        self.ranks = Ranks(self.device)
+        self._setup_lr_schedule()
+        self.set_random_seed(self.seed)
+        self.policy = self.policy_class(  # type: ignore[assignment]
+            self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
+        )
+        if not isinstance(self.policy, GPTActorCritic):
+            raise ValueError(
+                f"{self.algorithm}: expected a GPT policy (agents.GPTPolicy), got "
+                f"{type(self.policy).__name__}"
+            )
+        self.policy = self.policy.to(self.device)
+        self.data = None
+        if self.dataset is not None:
+            self.data = token_data(self.dataset, self.observation_space)
+            self.sampler = Sampler(len(self.data), self.batch_size, self.seed or 0)
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "dataset", "data", "sampler", "ranks"]
+
+    def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
+        return ["policy", "policy.optimizer"], []
+
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: MaybeCallback = None,
+        log_interval: int | None = None,
+        tb_log_name: str | None = None,
+        reset_num_timesteps: bool = True,
+        progress_bar: bool = False,
+    ) -> OfflineAlgorithm:
+        """Take `total_timesteps` gradient steps.
+
+        Raises:
+            ValueError: there is no dataset.
+        """
+        if self.data is None:
+            raise ValueError(
+                f"{self.algorithm}: expected a dataset to learn from, got none; give one to the "
+                "constructor, or to load(..., dataset=...)"
+            )
+        self.log_interval = log_interval or self.log_interval
+        total_timesteps, callback = self._setup_learn(
+            total_timesteps,
+            callback,
+            reset_num_timesteps,
+            tb_log_name or self.algorithm,
+            progress_bar,
+        )
+        self.ranks.agree(self.policy.parameters())
+        callback.on_training_start(locals(), globals())
+        while self.num_timesteps < total_timesteps:
+            self._update_current_progress_remaining(self.num_timesteps, total_timesteps)
+            self._learn_from(self.sampler.rows(self.num_timesteps))
+            self.num_timesteps += 1
+            callback.update_locals(locals())
+            if not callback.on_step():
+                break
+        callback.on_training_end()
+        return self
+
+    def _learn_from(self, rows: np.ndarray) -> None:
+        """A gradient step on the dialogues `rows`, of which each process reads its share."""
+        assert self.data is not None
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        batch = self.data.batch(rows[self.ranks.rank :: self.ranks.count], self.gamma, trim=True)
+        sequences = decisions_of(batch, self.device)
+        if self.policy.masker is not None:
+            sequences.add_states(self.policy.masker)
+        everything = np.arange(len(sequences.sizes))
+        figures = self._gradient(sequences, everything, self._loss_of(sequences), self.figures)
+        figures["grad_norm"] = self._step_optimizer()
+        self.policy.set_training_mode(False)
+        self._n_updates += 1
+        self._log(figures)
+
+    def _log(self, figures: dict[str, float]) -> None:
+        for name, value in figures.items():
+            self.logger.record_mean(f"train/{name}", value)
+        if self._n_updates % self.log_interval == 0:
+            self.logger.record("time/total_timesteps", self.num_timesteps, exclude="tensorboard")
+            self.logger.dump(self.num_timesteps)
+
+    figures: ClassVar[tuple[str, ...]] = ("loss",)
+
+    def _loss_of(self, sequences: Sequences) -> Loss:
+        """A function that reads a part of `sequences` and gives the losses of its decisions."""
+        raise NotImplementedError
+
+    def _allowed(self, sequences: Sequences, rows: Tensor) -> Tensor | None:
+        """What could be said (n, V) at the decisions `rows`, and what was; None for everything."""
+        if self.policy.masker is None:
+            return None
+        allowed = self.policy.masker.allowed[sequences.columns["states"][rows]]
+        said = sequences.columns["actions"][rows]
+        return allowed.scatter(1, said[:, None], True)  # a logged policy may know no rules
+
+    def _init_callback(self, callback: MaybeCallback, progress_bar: bool = False) -> BaseCallback:
+        ready = super()._init_callback(callback)
+        if not progress_bar:
+            return ready
+        both = CallbackList([ready, StepsBar()])
+        both.init_callback(self)
+        return both
+
+
+class StepsBar(ProgressBarCallback):
+    """Stable-Baselines3's own counts a step for every env."""
+
+    def _on_step(self) -> bool:
+        self.pbar.update(1)
+        return True

@@ -1,0 +1,96 @@
+"""From stored dialogues to minibatches: which ones at which step, and the decisions in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from agents.online.sequences import Sequences
+from dialgym.datasets import Dataset, TokenBatch, TokenData
+
+
+def token_data(dataset: Any, space: Any) -> TokenData:
+    """The dialogues of `dataset` as an env with the observation space `space` writes them.
+
+    Args:
+        dataset: a `Dataset`, `TokenData`, or the path or name that `dialgym.load_dataset` takes.
+        space: a `TokenBox`.
+
+    Raises:
+        ValueError: the dialogues cannot be written in that space, or there are none.
+    """
+    if isinstance(dataset, str | Path):
+        from dialgym import load_dataset
+
+        dataset = load_dataset(dataset)
+    if isinstance(dataset, Dataset):
+        dataset = dataset.tokens(tokenizer=space.tokenizer, window=space.shape[0])
+    if not isinstance(dataset, TokenData):
+        raise ValueError(
+            "dataset: expected a dialgym Dataset, its TokenData, or the path of one, got "
+            f"{type(dataset).__name__}; make one with dialgym.collect"
+        )
+    expected = (space.shape[0], int(space.high.max()) + 1)
+    if (dataset.window, dataset.vocab_size) != expected:
+        raise ValueError(
+            f"dataset: expected windows of {expected[0]} tokens out of {expected[1]}, as in the "
+            f"env, got {dataset.window} out of {dataset.vocab_size}; give the env's tokenizer and "
+            "window to Dataset.tokens"
+        )
+    if not dataset.is_action.any():
+        raise ValueError("dataset: expected dialogues in which the learner speaks, got none")
+    return dataset
+
+
+class Sampler:
+    """Which dialogues a gradient step reads: each epoch all of them once, in a new order.
+
+    The order follows from seed and step alone, so that a resumed run goes on exactly.
+    """
+
+    def __init__(self, dialogues: int, batch_size: int, seed: int) -> None:
+        self.dialogues, self.seed = dialogues, seed
+        self.batch_size = min(batch_size, dialogues)
+        self.steps = dialogues // self.batch_size  # of an epoch; what is left over waits
+        self._epoch, self._order = -1, np.zeros(0, np.int64)
+
+    def rows(self, step: int) -> np.ndarray:
+        """Dialogues (batch_size,) of a step, counted from 0."""
+        epoch, batch = divmod(step, self.steps)
+        if epoch != self._epoch:
+            rng = np.random.default_rng([self.seed, epoch])
+            self._epoch, self._order = epoch, rng.permutation(self.dialogues)
+        return self._order[batch * self.batch_size : (batch + 1) * self.batch_size]
+
+
+def decisions_of(batch: TokenBatch, device: torch.device) -> Sequences:
+    """Dialogues and the decisions in them, a sequence for each dialogue with any.
+
+    Columns (N,): `actions` int64; `rewards`, `returns` float32, the latter from that decision on;
+    `last` bool, whether the dialogue's last; `terminated` bool, whether it ended there by rule.
+    """
+    rows, at = np.nonzero(batch.is_action)
+    used, sequence = np.unique(rows, return_inverse=True)
+    first = np.searchsorted(sequence, np.arange(len(used) + 1))
+    last = np.zeros(len(rows), bool)
+    last[first[1:] - 1] = True
+    lengths = at[first[1:] - 1]
+    columns = {
+        "actions": batch.tokens[rows, at].astype(np.int64),
+        "rewards": batch.reward[rows, at],
+        "returns": batch.return_to_go[rows, at],
+        "last": last,
+        "terminated": last & batch.terminated[rows],
+    }
+    tokens = batch.tokens[used, : int(lengths.max(initial=1))].astype(np.int64)
+    return Sequences(
+        tokens=torch.from_numpy(tokens).to(device),
+        lengths=lengths,
+        first=first,
+        places=at - 1,
+        steps=np.arange(len(rows)),
+        columns={name: torch.from_numpy(column).to(device) for name, column in columns.items()},
+    )
