@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agents.load import load
     from agents.offline.bc import BC
     from agents.online.buffers import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
     from agents.online.grpo import GRPO
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from agents.online.policies import GPTPolicy
     from agents.online.ppo import SequencePPO
     from agents.online.train import train
+    from agents.saved import load
 
 # Another distribution installs a package of this name; whoever imports us can tell them apart.
 __dialgym_agents__ = True
@@ -41,7 +41,7 @@ _HOMES = {
     "MaskableEpisodeRolloutBuffer": "agents.online.buffers",
     "MaskableGPTPolicy": "agents.online.maskable",
     "SequencePPO": "agents.online.ppo",
-    "load": "agents.load",
+    "load": "agents.saved",
     "train": "agents.online.train",
 }
 

@@ -23,6 +23,7 @@ from agents.online.envs import monitored, normalized
 from agents.online.evaluation import SampleDialogues, evaluation
 from agents.online.ranks import Ranks
 from agents.online.tracking import wandb_run
+from agents.saved import start_from
 from dialgym.files import write_atomically, write_text
 from dialgym.registry import entry_of
 
@@ -51,6 +52,7 @@ def train(
     resume: bool = False,
     samples: int | None = None,
     wandb: bool | Mapping[str, Any] = False,
+    init_from: str | Path | None = None,
 ) -> SequenceAlgorithm:
     """Train a model, save it and return it.
 
@@ -85,6 +87,7 @@ def train(
             interrupted; without one, begin.
         samples: dialogues to write down at each evaluation; 3 when None, where it evaluates.
         wandb: log to Weights & Biases too; a mapping has arguments of `wandb.init`.
+        init_from: a saved model whose weights to begin with, such as a cloned one.
 
     Raises:
         ValueError: unknown algorithm, id, hyperparameter or setting, with the nearest one; a
@@ -100,7 +103,7 @@ def train(
 
     ranks = Ranks(get_device(device))
     run = {**settings, "env_id": env_id, "env_kwargs": dict(env_kwargs or {}), "seed": seed}
-    run["processes"] = ranks.count
+    run |= {"processes": ranks.count, "init_from": init_from and str(init_from)}
     with ExitStack() as stack:
 
         def make(rows: int, first_seed: int, processes: int = workers) -> VecMonitor:
@@ -114,6 +117,8 @@ def train(
         if state:
             weights = io.BytesIO(state["model"])
             model = type(model).load(weights, envs[0], device=device, force_reset=False)
+        elif init_from:
+            start_from(model.policy, init_from)
         model.set_logger(Logger(None, []))
         kept: list[BaseCallback] = []
         callbacks: list[BaseCallback] = []

@@ -46,6 +46,9 @@ def train(
         int, typer.Option(min=0, help="Timesteps from one kept model to the next; 0 is never.")
     ] = 0,
     wandb: Annotated[bool, typer.Option("--wandb", help="Log to Weights & Biases too.")] = False,
+    init_from: Annotated[
+        Path | None, typer.Option(exists=True, help="A saved model to begin with.")
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the folder's last checkpoint.")
     ] = False,
@@ -72,6 +75,7 @@ def train(
         samples=samples,
         save_freq=save_freq,
         wandb=wandb,
+        init_from=init_from,
         resume=resume,
         verbose=int(verbose),
     )

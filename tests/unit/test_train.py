@@ -9,7 +9,7 @@ import torch
 from commands import fail, succeed
 
 import dialgym
-from agents import GRPO, GPTPolicy, SequencePPO, train
+from agents import BC, GRPO, GPTPolicy, SequencePPO, train
 from agents.online.callbacks import COLUMNS
 from agents.online.config import ALGORITHMS, constructor_arguments, read_config
 from agents.online.train import torch_threads
@@ -134,3 +134,18 @@ def test_threads_are_put_back():
     with torch_threads(before + 1):
         assert torch.get_num_threads() == before + 1
     assert torch.get_num_threads() == before
+
+
+def test_training_begins_with_the_weights_of_a_saved_model(tmp_path):
+    games = dialgym.collect(ID, "random", 8, seed=0)
+    kwargs = SHORT["policy_kwargs"]
+    cloned = BC("GPTPolicy", dialgym.sb3_vec_env(ID, 1), games, policy_kwargs=kwargs, seed=5)
+    cloned.save(tmp_path / "cloned.zip")
+    still = {**SHORT, "learning_rate": 0.0}
+    start = {"init_from": tmp_path / "cloned.zip", "log_dir": tmp_path / "run"}
+    model = train(**{**ARGUMENTS, "overrides": still}, **start)
+    for a, b in zip(model.policy.parameters(), cloned.policy.parameters(), strict=True):
+        assert torch.equal(a, b)
+    wide = {**SHORT, "policy_kwargs": {"n_layer": 1, "n_embd": 32}}
+    with pytest.raises(ValueError, match=r"expected backbone.wte.weight of shape \(32, 32\), got"):
+        train(**{**ARGUMENTS, "overrides": wide}, **start)

@@ -31,6 +31,29 @@ def load(path: str | Path, device: str = "auto") -> Any:
     return _algorithm(_describe(path)).load(path, device=device)
 
 
+def start_from(policy: Any, path: str | Path) -> None:
+    """Give a GPT policy the weights of a saved one, whatever algorithm that is of.
+
+    Backbone and policy head must be of the same shape; other heads are taken where both have them.
+
+    Raises:
+        FileNotFoundError, ValueError: as of `load`; or the shapes differ.
+    """
+    theirs = load(path, device=policy.device).policy.state_dict()
+    own = policy.state_dict()
+    alike = {k: v for k, v in theirs.items() if k in own and own[k].shape == v.shape}
+    needed = [name for name in own if name.startswith(("backbone.", "policy_head."))]
+    for name in needed:
+        if name not in alike:
+            found = tuple(theirs[name].shape) if name in theirs else "no such weight"
+            raise ValueError(
+                f"cannot start from {str(path)!r}: expected {name} of shape "
+                f"{tuple(own[name].shape)}, got {found}; give policy_kwargs and an env like those "
+                "that the model was saved with"
+            )
+    policy.load_state_dict(alike, strict=False)
+
+
 def _describe(path: Path) -> dict[str, Any]:
     try:
         with zipfile.ZipFile(path) as archive:
