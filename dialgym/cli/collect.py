@@ -34,7 +34,12 @@ def collect(
 
     began = time.perf_counter()
     reports: list[int] = []
-    with progress(policy, episodes) as report:
+    with progress(policy, episodes) as advance:
+
+        def report(ended: int) -> None:
+            reports.append(ended)
+            advance(ended)
+
         dataset = run(
             id,
             policy,
@@ -47,7 +52,7 @@ def collect(
             deterministic=deterministic,
             num_envs=num_envs,
             shard_size=shard_size,
-            report=lambda ended: (reports.append(ended), report(ended)),
+            report=report,
         )
     seconds = time.perf_counter() - began
     kept, fresh = reports[0], sum(reports[1:])  # what was there already is reported first

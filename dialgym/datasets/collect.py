@@ -6,18 +6,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dialgym.datasets.collector import Collector, Recipe, recipe_of, whole_number
+from dialgym.datasets.collector import Collector, Recipe, Source, recipe_of, whole_number
 from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.folder import Folder
 from dialgym.datasets.tables import arrow, read_tables
 from dialgym.datasets.workers import collect_in_workers
 from dialgym.views.episodes import Report
-from dialgym.views.policies import Policy
 
 
 def collect(
     id: str,
-    policy: Policy,
+    policy: Source,
     episodes: int,
     seed: int = 0,
     workers: int = 0,
@@ -40,7 +39,8 @@ def collect(
     Args:
         id: an environment.
         policy: a registered name, an object with ``reply(task, state, rng) -> str``, an object
-            with Stable-Baselines3's ``predict``, or the path to a checkpoint.
+            with Stable-Baselines3's ``predict``, or the path to a checkpoint; or a generator of
+            the task, by name or object, whose episodes may be several dialogues.
         episodes: how many.
         seed: a whole number from 0.
         workers: 0 for this process; k to share the work among k processes.
@@ -53,7 +53,8 @@ def collect(
         num_envs: dialogues at once, for such a policy.
         shard_size: episodes in a file. A killed collector loses at most one file's worth.
         name: what the dataset calls the policy.
-        report: called with the number of dialogues that have just ended.
+        report: called with the number of episodes that have just ended; first, where `path` is
+            given or there are workers, with that of the episodes that were there already.
 
     Raises:
         ValueError: an argument is impossible, or `path` holds another collection.

@@ -1,17 +1,25 @@
 """From a recipe to dialogues, a shard at a time."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from inspect import signature
+from os import PathLike
 from typing import Any
 
+from dialgym.datasets.generate import play_scripts, play_tree
 from dialgym.datasets.play import play_predictor, play_speaker
 from dialgym.datasets.schema import Origin, Recorder, check_json
 from dialgym.datasets.vocabulary import fingerprint
+from dialgym.errors import unknown
 from dialgym.registry import entry_of
 from dialgym.simulators import Speaker
+from dialgym.tasks.generators import Scripts, Tree
 from dialgym.views.episodes import Report, make_dialogue, make_token_batch
-from dialgym.views.policies import Policy, open_policy, policy_name
+from dialgym.views.policies import Policy, find_checkpoint, open_policy, policy_name
+
+Source = Policy | Tree | Scripts
+"""What dialogues can come from."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +27,7 @@ class Recipe:
     """What determines dialogues; the arguments are those of `collect`."""
 
     env: str
-    policy: Policy
+    policy: Source
     seed: int
     name: str
     env_kwargs: Mapping[str, Any] = field(default_factory=dict)
@@ -72,9 +80,16 @@ class Collector:
 
     def _open(self) -> Any:
         recipe, dialogue = self.recipe, self.dialogue
-        opened = open_policy(recipe.policy, [dialogue])
+        task, policy = dialogue.task, recipe.policy
+        if isinstance(policy, str) and policy in task.generators:
+            return self._with_settings(task.generators[policy])
+        if isinstance(policy, (Tree, Scripts)):
+            opened: Any = policy
+        else:
+            self._check_name(policy)
+            opened = open_policy(policy, [dialogue])
         if isinstance(opened, str):
-            return self._named(opened)
+            return self._with_settings(task.speakers[dialogue.learner][opened])
         if recipe.policy_kwargs:
             raise ValueError(
                 f"policy_kwargs are for registered names; got {dict(recipe.policy_kwargs)!r} with "
@@ -82,22 +97,33 @@ class Collector:
             )
         return opened
 
-    def _named(self, name: str) -> Any:
-        task, kwargs = self.dialogue.task, self.recipe.policy_kwargs
-        try:
-            return task.speaker_named(self.dialogue.learner, name, **kwargs)
-        except TypeError as error:
-            raise ValueError(
-                f"policy_kwargs of {name!r}: it does not take {dict(kwargs)!r} ({error}). "
-                "Look up its settings, or leave them out."
-            ) from error
+    def _with_settings(self, make: Callable[..., Any]) -> Any:
+        kwargs = self.recipe.policy_kwargs
+        known = list(signature(make).parameters)
+        for setting in kwargs:
+            if setting not in known:
+                raise unknown("setting", setting, known, f"the policy {self.recipe.name!r}")
+        return make(**kwargs)
+
+    def _check_name(self, policy: Any) -> None:
+        """A mistaken name is told what it could have been, generators included."""
+        task, learner = self.dialogue.task, self.dialogue.learner
+        names = [*task.speakers.get(learner, {}), *task.generators]
+        plain = isinstance(policy, str) and not {"/", "\\", "."}.intersection(policy)
+        if plain and policy not in names and find_checkpoint(policy) is None:
+            error = unknown(f"policy for the {learner}", policy, names)
+            raise ValueError(f"{error} The path of a checkpoint will do as well.")
 
     def table(self, episodes: range, report: Report) -> Any:
         """The dialogues of some episodes as an Arrow table, in their order."""
         recipe = self.recipe
         jobs = [(recipe.seed, episode) for episode in episodes]
         recorder = Recorder(self._origin())
-        if isinstance(self.policy, Speaker):
+        if isinstance(self.policy, Tree):
+            play_tree(self.policy, self.dialogue, jobs, recipe.options, recorder, report)
+        elif isinstance(self.policy, Scripts):
+            play_scripts(self.policy, self.dialogue, jobs, recorder, report)
+        elif isinstance(self.policy, Speaker):
             play_speaker(self.policy, self.dialogue, jobs, recipe.options, recorder, report)
         else:
             play_predictor(
@@ -114,18 +140,20 @@ class Collector:
         return self._env
 
     def _origin(self) -> Origin:
-        ids = "" if isinstance(self.policy, Speaker) else fingerprint(self._batch().tokenizer)
+        text = isinstance(self.policy, (Speaker, Tree, Scripts))
+        ids = "" if text else fingerprint(self._batch().tokenizer)
         recipe, learner = self.recipe, self.dialogue.learner
         return Origin(self.entry.id, recipe.env_kwargs, learner, recipe.name, ids)
 
 
-def recipe_of(env: str, policy: Policy, seed: int, name: str | None, **more: Any) -> Recipe:
+def recipe_of(env: str, policy: Source, seed: int, name: str | None, **more: Any) -> Recipe:
     """A recipe with checked numbers.
 
     Raises:
         ValueError: a number is impossible.
     """
-    recipe = Recipe(env, policy, seed, name or policy_name(policy), **more)
+    called = name or (policy_name(policy) if isinstance(policy, (str, PathLike)) else "")
+    recipe = Recipe(env, policy, seed, called or type(policy).__name__, **more)
     for what, least in (("seed", 0), ("num_envs", 1), ("shard_size", 1)):
         whole_number(what, getattr(recipe, what), least)
     return recipe

@@ -110,6 +110,27 @@ class Dataset:
         first = _uniform(self["seed"].astype(np.uint64), seed) < share
         return self.filter(first), self.filter(~first)
 
+    def pairs(self, kind: str | None = None) -> np.ndarray:
+        """(M, 3) int64: a branch and where it came from.
+
+        Columns: the row of the dialogue that it leaves, its own row, and how many of the learner's
+        utterances they share. Branches whose source is not in the dataset are left out.
+
+        Args:
+            kind: of the branches; None for all.
+        """
+        keys = list(zip(self["env"], self["settings"], self["seed"], self["episode"]))
+        branches = self["source"] >= 0
+        source = {key: row for row, key in enumerate(keys) if not branches[row]}
+        chosen = branches if kind is None else branches & (self["kind"] == kind)
+        after = self["branch"]
+        found = [
+            (source[keys[row]], row, after[row])
+            for row in np.flatnonzero(chosen).tolist()
+            if keys[row] in source
+        ]
+        return np.array(found, np.int64).reshape(-1, 3)
+
     def tokens(self, reencode: bool = False, **kwargs: Any) -> TokenData:
         """The dialogues as token arrays, just as the token env shows them.
 

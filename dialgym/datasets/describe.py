@@ -100,7 +100,9 @@ def describe(dataset: Any, plot: str | PathLike[str] | None = None) -> Descripti
         _count(dataset["kind"]),
         dataset.returns,
         lengths,
-        *(float(dataset[name].mean()) for name in ("success", "terminated", "truncated")),
+        float(dataset["success"].mean()),
+        float(dataset["terminated"].mean()),
+        float(dataset["truncated"].mean()),
         int((dataset["vocabulary"] != "").sum()),
     )
     if plot is not None:

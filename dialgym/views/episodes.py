@@ -45,9 +45,13 @@ def episode_seed(seed: int, episode: int) -> int:
     return int(np.random.SeedSequence([seed, episode]).generate_state(1, np.uint64)[0])
 
 
-def policy_rng(seed: int, episode: int) -> np.random.Generator:
-    """The generator of a scripted policy in an episode, independent of the environment's."""
-    return np.random.default_rng(np.random.SeedSequence([seed, episode], spawn_key=(1,)))
+def policy_rng(seed: int, episode: int, branch: int = 0) -> np.random.Generator:
+    """The generator of a scripted policy in an episode, independent of the environment's.
+
+    Where an episode is several dialogues, each after the first has a number from 1.
+    """
+    key = (1, branch) if branch else (1,)
+    return np.random.default_rng(np.random.SeedSequence([seed, episode], spawn_key=key))
 
 
 def make_dialogue(entry: Entry, kwargs: Mapping[str, Any]) -> Dialogue:

@@ -180,7 +180,7 @@ def test_settings_of_env_policy_and_reset():
         ({"episodes": 0}, "episodes must be a whole number from 1; got 0"),
         ({"workers": -1}, "workers must be a whole number from 0; got -1"),
         ({"seed": "x"}, "seed must be a whole number from 0; got 'x'"),
-        ({"policy_kwargs": {"smart": 1}}, "policy_kwargs of 'random'"),
+        ({"policy_kwargs": {"smart": 1}}, r"unknown setting .smart. in the policy .random."),
         ({"policy": RandomMixture(), "policy_kwargs": {"smart": 1}}, "are for registered names"),
         ({"env_kwargs": {"simulator": RandomMixture()}}, "simulator is stored with the dialogues"),
         ({"options": {"wurd": "about"}}, "unknown option 'wurd'"),

@@ -6,11 +6,11 @@ All of them know only what their side has seen. The set of policies is that of I
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from dialgym.simulators import Speaker
+from dialgym.tasks.memory import PerTask
 from dialgym.tasks.wordle.patterns import PATTERNS
 from dialgym.tasks.wordle.types import WordleState
 
@@ -61,7 +61,7 @@ class Optimal:
         if guesses not in ("consistent", "all"):
             raise ValueError(f"Optimal: guesses must be 'consistent' or 'all'; got {guesses!r}.")
         self.guesses = guesses
-        self._best: WeakKeyDictionary[Wordle, dict[bytes, np.ndarray]] = WeakKeyDictionary()
+        self._best = PerTask()
 
     def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
         best = self.best_rows(task, task.candidates(state))
@@ -69,7 +69,7 @@ class Optimal:
 
     def best_rows(self, task: "Wordle", candidates: np.ndarray) -> np.ndarray:
         """Rows of the table of the best guesses, remembered for each set of candidates."""
-        known = self._best.setdefault(task, {})
+        known: dict[bytes, np.ndarray] = self._best.setdefault(task, {})
         key = candidates.tobytes()
         if key not in known:
             known[key] = self._search(task, candidates)
@@ -83,6 +83,16 @@ class Optimal:
         best = _ties(scores)
         preferred = np.intersect1d(best, possible)
         return preferred if len(preferred) else best
+
+
+class Expert:
+    """Opens with a word of `StartWords`, then plays `Optimal`."""
+
+    def __init__(self) -> None:
+        self.opening, self.rest = StartWords(), Optimal()
+
+    def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
+        return (self.rest if state.guesses else self.opening).reply(task, state, rng)
 
 
 def information(table: np.ndarray, rows: np.ndarray, candidates: np.ndarray) -> np.ndarray:
@@ -211,6 +221,7 @@ POLICIES: Mapping[str, Callable[..., Any]] = {
     "start-words": StartWords,
     "optimal": Optimal,
     "optimal-all": _optimal_all,
+    "expert": Expert,
     "repeat": Repeat,
     "random-mixture": RandomMixture,
     "wrong": Wrong,

@@ -12,6 +12,7 @@ from dialgym.language import AnyText, Constraint, Letters, Lexicon, Utterance
 from dialgym.rewards import Cost
 from dialgym.tasks.base import SYSTEM, USER, DialogueBatch, Facts, Outcome, Task
 from dialgym.tasks.wordle import patterns, policies
+from dialgym.tasks.wordle.generators import GENERATORS
 from dialgym.tasks.wordle.patterns import LENGTH, REPLIES, SOLVED
 from dialgym.tasks.wordle.types import INVALID, WordleState
 from dialgym.tasks.wordle.words import Words, builtin, is_word, load_words
@@ -58,6 +59,7 @@ class Wordle(Task):
     name = "Wordle"
     options = ("word",)
     speakers = {USER: policies.HOSTS, SYSTEM: policies.POLICIES}  # noqa: RUF012
+    generators = GENERATORS
 
     def __init__(
         self,

@@ -1,0 +1,55 @@
+"""How sets of related dialogues are made: declared by tasks, carried out by `dialgym.datasets`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from dialgym.simulators import Speaker
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Dialogues that leave another one and go on by a policy of their own.
+
+    Attributes:
+        kind: what they are called.
+        policy: the learner's from there on.
+        games: how many at each place.
+        after: the learner's utterances that are kept; None for every number of them at which the
+            dialogue is still open. Where it ends earlier there are no branches.
+    """
+
+    kind: str
+    policy: Speaker
+    games: int = 1
+    after: int | None = None
+
+
+@dataclass(frozen=True)
+class Tree:
+    """An episode: a dialogue of `source`, called `kind`, and those that leave it.
+
+    A branch begins with the very state of the dialogue that it leaves, hidden parts included.
+    """
+
+    source: Speaker
+    branches: tuple[Branch, ...]
+    kind: str = "expert"
+
+
+class Script(NamedTuple):
+    """What is said in a dialogue, known in advance."""
+
+    options: Mapping[str, Any]  # of reset
+    texts: Sequence[str]  # the learner's utterances
+
+
+@runtime_checkable
+class Scripts(Protocol):
+    """Writes the learner's part of whole dialogues in advance."""
+
+    def script(self, task: Any, rng: np.random.Generator) -> Script:
+        """One dialogue."""
+        ...
