@@ -131,11 +131,13 @@ class Dataset:
         ]
         return np.array(found, np.int64).reshape(-1, 3)
 
-    def tokens(self, reencode: bool = False, **kwargs: Any) -> TokenData:
+    def tokens(self, reencode: bool = False, cache: bool | None = None, **kwargs: Any) -> TokenData:
         """The dialogues as token arrays, just as the token env shows them.
 
         Args:
             reencode: encode the text anew where token ids of another vocabulary were logged.
+            cache: keep the arrays, to be mapped into memory the next time; None: from 10,000
+                dialogues on.
             kwargs: settings of the token env (``tokenizer=``, ``window=``) other than those that
                 the dialogues were collected with.
 
@@ -144,7 +146,7 @@ class Dataset:
                 (see `dialgym.datasets.tokens.pack`).
         """
         env, settings = self.environment()
-        return pack(self, layout_of(env, **{**settings, **kwargs}), reencode)
+        return pack(self, layout_of(env, **{**settings, **kwargs}), reencode, cache)
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the dialogues as one Parquet file, whole or not at all; the file.

@@ -62,11 +62,19 @@ def turns_of(dataset: Any) -> Turns:
     )
 
 
-def flat_arrays(
-    dataset: Any, layout: TokenLayout, reencode: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Tokens, is_action, reward, offsets, terminated and truncated; see `TokenData`."""
-    check_vocabulary(dataset, layout, reencode)
+class FlatArrays(NamedTuple):
+    """What `TokenData` is made of."""
+
+    tokens: np.ndarray  # (T,) int32
+    is_action: np.ndarray  # (T,) bool
+    reward: np.ndarray  # (T,) float32
+    offsets: np.ndarray  # (N+1,) int64
+    terminated: np.ndarray  # (N,) bool
+    truncated: np.ndarray  # (N,) bool
+
+
+def flat_arrays(dataset: Any, layout: TokenLayout, reencode: bool) -> FlatArrays:
+    """The dialogues of a dataset as the token env of the layout shows them."""
     turns = turns_of(dataset)
     if reencode:
         turns = turns._replace(logged=np.zeros_like(turns.logged))
@@ -79,7 +87,7 @@ def flat_arrays(
     reward[ends - 1] = np.where(turns.own, turns.reward, 0)
     lengths = np.bincount(turns.dialogue, sizes, len(dataset)).astype(np.int64)
     flat = _cut(tokens, own, reward, lengths, layout, dataset["truncated"])
-    return *flat, dataset["terminated"], dataset["truncated"]
+    return FlatArrays(*flat, dataset["terminated"], dataset["truncated"])
 
 
 def check_vocabulary(dataset: Any, layout: TokenLayout, reencode: bool) -> None:

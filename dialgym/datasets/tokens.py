@@ -9,6 +9,9 @@ import numpy as np
 from dialgym.language.tokenizers import PAD
 from dialgym.views.layout import TokenLayout
 
+CACHED_FROM = 10_000
+"""Dialogues from which on `pack` keeps the arrays unless told otherwise."""
+
 
 class TokenBatch(NamedTuple):
     """B dialogues, PAD, False and 0 on the right. L is the window, or the longest of the batch.
@@ -153,7 +156,9 @@ def returns_to_go(reward: np.ndarray, is_action: np.ndarray, gamma: float = 1.0)
     return result
 
 
-def pack(dataset: Any, layout: TokenLayout, reencode: bool = False) -> TokenData:
+def pack(
+    dataset: Any, layout: TokenLayout, reencode: bool = False, cache: bool | None = None
+) -> TokenData:
     """The dialogues of a dataset in a token layout.
 
     Token ids that were logged are taken as they are; text is encoded.
@@ -162,11 +167,20 @@ def pack(dataset: Any, layout: TokenLayout, reencode: bool = False) -> TokenData
         dataset: a `Dataset` whose learner is the layout's party.
         layout: how to write them.
         reencode: encode the text even where other token ids were logged.
+        cache: keep the arrays in `dialgym.cache.cache_dir`, and map them from there where the same
+            dialogues were packed before; None: from 10,000 dialogues on.
 
     Raises:
         ValueError: the learner is another party, logged ids are of another vocabulary, or a
             dialogue does not fit into the window.
     """
-    from dialgym.datasets.packing import flat_arrays
+    from dialgym.datasets.packed import kept_arrays
+    from dialgym.datasets.packing import check_vocabulary, flat_arrays
 
-    return TokenData(layout, *flat_arrays(dataset, layout, reencode))
+    check_vocabulary(dataset, layout, reencode)
+
+    def build() -> Any:
+        return flat_arrays(dataset, layout, reencode)
+
+    keep = len(dataset) >= CACHED_FROM if cache is None else cache
+    return TokenData(layout, *(kept_arrays(dataset, layout, reencode, build) if keep else build()))
