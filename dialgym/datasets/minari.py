@@ -1,0 +1,151 @@
+"""Datasets as Minari's, at the level of utterances, and back."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from dialgym.datasets.dataset import Dataset
+from dialgym.datasets.schema import Origin, Recorder
+from dialgym.language import Utterance, render_transcript
+from dialgym.optional import require
+from dialgym.registry import entry_of
+from dialgym.views.episodes import make_dialogue
+from dialgym.views.spaces import utterance_spaces
+
+
+def to_minari(dataset: Dataset, name: str, data_format: str = "hdf5", **metadata: Any) -> Any:
+    """Store the dialogues as a Minari dataset: those of the utterance view.
+
+    Observations and actions are texts; token ids and what generators say of their dialogues are
+    left out.
+
+    Args:
+        dataset: dialogues of one environment.
+        name: of the Minari dataset (``wordle/random-v0``); it must be new.
+        data_format: Minari's, ``"hdf5"`` or ``"arrow"``.
+        metadata: more for Minari's `create_dataset_from_buffers` (``author``...).
+
+    Returns:
+        The `minari.MinariDataset`.
+
+    Raises:
+        ValueError: the dialogues are of several environments, or the name is taken.
+        ImportError: Minari is not installed.
+    """
+    minari = _minari()
+    env_id, settings = dataset.environment()
+    entry = entry_of(env_id)
+    dialogue = make_dialogue(entry, settings)
+    seen, said = utterance_spaces(dialogue.task, dialogue.learner)
+    policies = sorted({*dataset["policy"].tolist()})
+    spec = _spec(entry.row.id("utterance"), settings)
+    return minari.create_dataset_from_buffers(
+        name,
+        [_buffer(row) for row in dataset],
+        env=spec,
+        observation_space=seen,
+        action_space=said,
+        **{"algorithm_name": ", ".join(policies), "data_format": data_format, **metadata},
+    )
+
+
+def from_minari(name: str) -> Dataset:
+    """The dialogues of a Minari dataset of an utterance view.
+
+    Raises:
+        ValueError: it is not a dataset of dialogues.
+        FileNotFoundError: Minari has no such dataset.
+        ImportError: Minari is not installed.
+    """
+    stored = _minari().load_dataset(name)
+    spec = stored.env_spec
+    if spec is None or not spec.id.startswith("dialgym/"):
+        found = "no environment" if spec is None else spec.id
+        raise ValueError(
+            f"from_minari: expected a dataset of an utterance view of dialgym; {name!r} is of "
+            f"{found}."
+        )
+    settings = {key: value for key, value in spec.kwargs.items() if key != "env_id"}
+    entry = entry_of(spec.id)
+    dialogue = make_dialogue(entry, settings)
+    policy = str(stored.storage.metadata.get("algorithm_name", name))
+    recorder = Recorder(Origin(entry.row.id(), settings, dialogue.learner, policy))
+    indices = np.asarray(stored.episode_indices)
+    abouts = stored.storage.get_episode_metadata(indices.tolist())
+    for number, (episode, about) in enumerate(zip(stored.iterate_episodes(), abouts)):
+        _record(recorder, episode, about, number)
+    return Dataset(recorder.table())
+
+
+def _record(recorder: Recorder, episode: Any, about: Mapping[str, Any], number: int) -> None:
+    learner, said = recorder.origin.learner, list(episode.actions)
+    lines = list(_lines(episode.observations, learner, said))
+    options = about.get("options") or {}
+    recorder.add(
+        lines,
+        np.asarray(episode.rewards).tolist(),
+        terminated=bool(episode.terminations[-1]),
+        truncated=bool(episode.truncations[-1]),
+        success=bool(np.ravel((episode.infos or {}).get("is_success", False))[-1]),
+        seed=int(about.get("seed") or 0),
+        episode=number,
+        options={key: _plain(value) for key, value in options.items()},
+    )
+
+
+def _lines(observations: Any, learner: str, said: list[str]) -> Iterator[Utterance]:
+    """The transcript, from how it grew; what the learner saw of itself at first was private."""
+    before = ""
+    for step, text in enumerate(observations):
+        new = str(text)[len(before) :]
+        if step:
+            own = f"{learner}: {said[step - 1]}\n"
+            yield Utterance(learner, said[step - 1])
+            new = new[len(own) :]
+        for line in new.splitlines():
+            speaker, _, words = line.partition(": ")
+            yield Utterance(speaker, words, private=speaker == learner)
+        before = str(text)
+
+
+def _buffer(row: Mapping[str, Any]) -> Any:
+    """A row as the episode of Minari: T actions, T + 1 observations."""
+    buffer = require("minari.data_collector", "data", "Minari").EpisodeBuffer
+    observations, actions, rewards, seen = [], [], [], ""
+    for turn in row["turns"]:
+        if turn["party"] == row["learner"] and not turn["private"]:
+            observations.append(seen)
+            actions.append(turn["text"])
+            rewards.append(turn["reward"])
+        seen += render_transcript([Utterance(turn["party"], turn["text"])])
+    ends = len(actions) - 1
+    return buffer(
+        seed=row["seed"],
+        options=json.loads(row["options"]) or None,
+        observations=[*observations, seen],
+        actions=actions,
+        rewards=rewards,
+        terminations=[row["terminated"] and i == ends for i in range(len(actions))],
+        truncations=[row["truncated"] and i == ends for i in range(len(actions))],
+        # a column of its own, since Minari's Arrow files cannot give back scalars
+        infos={"is_success": np.array([[False]] * len(actions) + [[row["success"]]])},
+    )
+
+
+def _spec(env_id: str, settings: Mapping[str, Any]) -> Any:
+    import gymnasium as gym
+
+    spec = gym.spec(env_id)
+    spec.kwargs = {**spec.kwargs, **settings}
+    return spec
+
+
+def _plain(value: Any) -> Any:
+    value = value.decode() if isinstance(value, bytes) else value
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _minari() -> Any:
+    return require("minari", "data", "exchanging datasets with Minari")

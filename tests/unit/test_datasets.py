@@ -1,0 +1,185 @@
+"""Datasets: choosing, joining, splitting, describing, storing, exchanging."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dialgym
+from dialgym.datasets import Dataset, concatenate
+from dialgym.datasets.describe import describe
+
+GAMES = dialgym.collect("Wordle-200-v0", "random-mixture", 60, seed=1)
+
+
+@pytest.fixture
+def games() -> Dataset:
+    return GAMES
+
+
+def slow_return(row: dict[str, Any]) -> float:
+    return sum(turn["reward"] for turn in row["turns"])
+
+
+def test_rows_columns_returns_and_lengths(games: Dataset):
+    rows = list(games)
+    assert rows[5] == games[5]
+    assert rows[-1] == games[-1]
+    assert games["episode"].tolist() == list(range(60))
+    assert games.returns.tolist() == [slow_return(row) for row in rows]
+    said = [sum(turn["party"] == "system" for turn in row["turns"]) for row in rows]
+    assert games.lengths.tolist() == said
+    with pytest.raises(IndexError):
+        games[60]
+
+
+@given(st.lists(st.integers(0, 59), max_size=12))
+@settings(max_examples=20, deadline=None)
+def test_selected_rows_are_whole(rows: list[int]):
+    games = GAMES
+    chosen = games.select(rows)
+    assert list(chosen) == [games[row] for row in rows]
+    np.testing.assert_array_equal(chosen.returns, games.returns[rows])
+    np.testing.assert_array_equal(chosen.lengths, games.lengths[rows])
+    data = chosen.tokens(cache=False) if rows else None
+    if data is not None:
+        whole = games.tokens(cache=False)
+        picked = data.batch(np.arange(len(rows)))
+        np.testing.assert_array_equal(picked.tokens, whole.batch(rows).tokens)
+
+
+def test_filters(games: Dataset):
+    solved = games.filter(games["success"])
+    assert solved.table.equals(games.filter(lambda row: row["success"]).table)
+    assert 0 < len(solved) < len(games)
+    assert (solved.returns > -6).all()
+    assert len(games.filter(np.zeros(60, bool))) == 0
+    with pytest.raises(ValueError, match=r"expected a function of a row, or \(60,\) bool"):
+        games.filter(np.zeros(4, bool))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 1.0])
+def test_the_best_share(games: Dataset, share: float):
+    best = games.top(share)
+    assert len(best) == round(60 * share)
+    left_out = sorted(games.returns)[: 60 - len(best)]
+    assert best.returns.min() >= max(left_out, default=-np.inf)
+    assert (np.diff(best["episode"]) > 0).all()
+    for wrong in (0, 1.5):
+        with pytest.raises(ValueError, match="share must be above 0 and at most 1"):
+            games.top(wrong)
+
+
+def test_splits_are_the_same_in_every_dataset():
+    games = dialgym.collect("Wordle-20-v0", "random", 1000)
+    first, second = games.split(0.8, seed=3)
+    assert sorted([*first["episode"], *second["episode"]]) == list(range(1000))
+    assert abs(len(first) - 800) < 60  # 4.7 standard deviations
+    part = games.select(range(0, 1000, 7))
+    assert set(part.split(0.8, seed=3)[0]["episode"]) <= set(first["episode"])
+    assert set(games.split(0.8, seed=4)[0]["episode"]) != set(first["episode"])
+    with pytest.raises(ValueError, match="share must be between 0 and 1; got 1"):
+        games.split(1)
+
+
+def test_joining(games: Dataset):
+    other = dialgym.collect("Wordle-200-v0", "optimal", 5)
+    both = games + other
+    assert len(both) == 65
+    assert both[62] == other[2]
+    assert both.table.equals(concatenate([games, other]).table)
+    with pytest.raises(ValueError, match="expected at least one dataset"):
+        concatenate([])
+
+
+def test_description(games: Dataset, tmp_path: Path):
+    both = games + dialgym.collect("Wordle-200-v0", "optimal", 20)
+    found = describe(both, plot=tmp_path / "plot.png")
+    assert found.by_policy == {"optimal": 20, "random-mixture": 60}
+    assert found.utterances == both.lengths.sum()
+    text = str(found)
+    assert "dialogues   80" in text
+    assert f"mean {both.returns.mean():.3f}" in text
+    assert f"success     {both['success'].mean():.1%}" in text
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="the dataset is empty"):
+        games.filter(np.zeros(60, bool)).describe()
+
+
+# Files
+
+
+def test_saving_loading_and_streaming(games: Dataset, tmp_path: Path):
+    file = games.save(tmp_path / "some")
+    assert file.name == "dialogues.parquet"
+    assert dialgym.load_dataset(tmp_path / "some").table.equals(games.table)
+    assert dialgym.load_dataset(str(file)).table.equals(games.table)
+    stream = dialgym.load_dataset(file, streaming=True)
+    assert list(stream) == list(games)
+    parts = list(stream.datasets(25))
+    assert [len(part) for part in parts] == [25, 25, 10]
+    assert concatenate(parts).table.equals(games.table)
+    assert (
+        parts[1].tokens().batch([0]).tokens.tolist() == games.tokens().batch([25]).tokens.tolist()
+    )
+
+
+def test_a_dataset_of_hugging_face(games: Dataset):
+    found = games.to_hf()
+    assert found[3]["turns"][0]["text"] == games[3]["turns"][0]["text"]
+    assert found.num_rows == 60
+
+
+def test_what_is_no_dataset(games: Dataset, tmp_path: Path):
+    with pytest.raises(FileNotFoundError, match="no Parquet files in"):
+        dialgym.load_dataset(tmp_path)
+    file = Dataset(games.table.drop_columns(["turns"])).save(tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match=r"there is no 'turns'\. Was it written by dialgym"):
+        dialgym.load_dataset(file)
+
+
+def test_packed_tokens_are_built_once(games: Dataset, tmp_path: Path, monkeypatch: Any):
+    monkeypatch.setenv("DIALGYM_CACHE", str(tmp_path))
+    first = games.tokens(cache=True)
+    built = sorted(tmp_path.iterdir())
+    assert len(built) == 6
+    monkeypatch.setattr("dialgym.datasets.packing.flat_arrays", None)  # must not be called
+    second = (games.select(range(30)) + games.select(range(30, 60))).tokens(cache=True)
+    assert sorted(tmp_path.iterdir()) == built
+    assert not second.tokens.flags.writeable
+    for name in ("tokens", "is_action", "reward", "offsets", "terminated", "truncated"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+    monkeypatch.undo()
+    monkeypatch.setenv("DIALGYM_CACHE", str(tmp_path))
+    games.tokens(cache=True, window=120)
+    games.select(range(59)).tokens(cache=True)
+    assert len(list(tmp_path.iterdir())) == 18
+
+
+# Minari
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:minari")
+@pytest.mark.parametrize("data_format", ["hdf5", "arrow"])
+def test_to_minari_and_back(data_format: str, tmp_path: Path, monkeypatch: Any):
+    pytest.importorskip("minari")
+    from dialgym.datasets.minari import from_minari, to_minari
+
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    kwargs: dict[str, Any] = {"env_kwargs": {"turns": 4}, "options": {"word": "about"}}
+    dataset = dialgym.collect("Wordle-v0", "random-mixture", 6, **kwargs)
+    stored = to_minari(dataset, "wordle/mixed-v0", data_format)
+    assert stored.total_steps == dataset.lengths.sum()
+    episode = next(iter(stored.iterate_episodes()))
+    assert len(episode.observations) == len(episode.actions) + 1
+    assert episode.actions[0] == dataset[0]["turns"][0]["text"]
+    assert stored.recover_environment().unwrapped.task.turns == 4
+    back = from_minari("wordle/mixed-v0")
+    assert list(back) == list(dataset)
+    assert json.loads(back["options"][0]) == {"word": "about"}
+    tokens = dataset.tokens().batch(np.arange(6)), back.tokens().batch(np.arange(6))
+    assert all((a == b).all() for a, b in zip(*tokens))
