@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agents.online.policies import GPTPolicy
     from agents.online.ppo import SequencePPO
     from agents.online.train import train
-    from agents.saved import load
+    from agents.saved import load, start_from
 
 # Another distribution installs a package of this name; whoever imports us can tell them apart.
 __dialgym_agents__ = True
@@ -30,6 +30,7 @@ __all__ = [
     "MaskableGPTPolicy",
     "SequencePPO",
     "load",
+    "start_from",
     "train",
 ]
 
@@ -42,6 +43,7 @@ _HOMES = {
     "MaskableGPTPolicy": "agents.online.maskable",
     "SequencePPO": "agents.online.ppo",
     "load": "agents.saved",
+    "start_from": "agents.saved",
     "train": "agents.online.train",
 }
 

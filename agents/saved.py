@@ -31,27 +31,38 @@ def load(path: str | Path, device: str = "auto") -> Any:
     return _algorithm(_describe(path)).load(path, device=device)
 
 
-def start_from(policy: Any, path: str | Path) -> None:
-    """Give a GPT policy the weights of a saved one, whatever algorithm that is of.
+def start_from(policy: Any, source: Any) -> None:
+    """Give a GPT policy the weights of another one, whatever algorithm that is of.
 
     Backbone and policy head must be of the same shape; other heads are taken where both have them.
+    The weights beneath low-rank adapters are those of a model without any.
+
+    Args:
+        policy: takes the weights.
+        source: a model, a policy, or the path of a saved model.
 
     Raises:
         FileNotFoundError, ValueError: as of `load`; or the shapes differ.
     """
-    theirs = load(path, device=policy.device).policy.state_dict()
+    model = load(source, device=policy.device) if isinstance(source, str | Path) else source
+    theirs = getattr(model, "policy", model).state_dict()
     own = policy.state_dict()
-    alike = {k: v for k, v in theirs.items() if k in own and own[k].shape == v.shape}
-    needed = [name for name in own if name.startswith(("backbone.", "policy_head."))]
-    for name in needed:
-        if name not in alike:
-            found = tuple(theirs[name].shape) if name in theirs else "no such weight"
+    alike = {}
+    for name, weight in own.items():
+        found = theirs.get(name, theirs.get(name.replace(".base_layer", "")))
+        if found is not None and found.shape == weight.shape:
+            alike[name] = found
+        elif name.startswith(("backbone.", "policy_head.")) and ".lora_" not in name:
             raise ValueError(
-                f"cannot start from {str(path)!r}: expected {name} of shape "
-                f"{tuple(own[name].shape)}, got {found}; give policy_kwargs and an env like those "
-                "that the model was saved with"
+                f"cannot start from {_name(source)}: expected {name} of shape "
+                f"{tuple(weight.shape)}, got {'none' if found is None else tuple(found.shape)}; "
+                "give policy_kwargs and an env like those that it was trained with"
             )
     policy.load_state_dict(alike, strict=False)
+
+
+def _name(source: Any) -> str:
+    return repr(str(source)) if isinstance(source, str | Path) else f"this {type(source).__name__}"
 
 
 def _describe(path: Path) -> dict[str, Any]:

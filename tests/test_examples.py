@@ -14,6 +14,8 @@ NEEDS = {
     "06_gpt_ppo": "stable_baselines3",
     "07_rl_zoo3": "rl_zoo3",
     "08_cleanrl_ppo": "torch",
+    "11_sequence_ppo": "stable_baselines3",
+    "12_grpo": "stable_baselines3",
 }
 SAYS = {
     "01_minimal_loop": "return ",
@@ -26,6 +28,8 @@ SAYS = {
     "08_cleanrl_ppo": "update 3: mean return",
     "09_pettingzoo": "{'system': -",
     "10_own_task": "user: yes",
+    "11_sequence_ppo": "PPO: mean return",
+    "12_grpo": "iteration 5: mean return",
 }
 
 

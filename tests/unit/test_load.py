@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import dialgym
 
@@ -41,3 +42,32 @@ def test_what_is_no_model_is_one_clear_error(tmp_path):
     (tmp_path / "text.zip").write_text("not a zip")
     with pytest.raises(ValueError, match="is no saved model: expected a zip file"):
         agents.load(tmp_path / "text.zip")
+
+
+SMALL = {"n_layer": 1, "n_head": 1, "n_embd": 8}
+
+
+def gpt(algorithm=None, **kwargs):
+    pool = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 2, seed=0)
+    return (algorithm or agents.SequencePPO)("GPTPolicy", pool, policy_kwargs={**SMALL, **kwargs})
+
+
+def test_a_policy_begins_as_another_one_ended(tmp_path):
+    cloned = gpt(agents.BC)
+    cloned.save(tmp_path / "cloned.zip")
+    obs = torch.as_tensor(cloned.env.reset())
+    with torch.no_grad():
+        expected = cloned.policy.get_distribution(obs).distribution.logits
+        for source in (cloned, cloned.policy, tmp_path / "cloned.zip"):
+            for kwargs in ({}, {"lora": {"r": 2}}, {"share_features_extractor": False}):
+                model = gpt(**kwargs)
+                agents.start_from(model.policy, source)
+                logits = model.policy.get_distribution(obs).distribution.logits
+                torch.testing.assert_close(logits, expected)
+
+
+def test_a_policy_of_another_shape_is_one_clear_error():
+    with pytest.raises(ValueError, match=r"start from this BC: expected backbone.wte.weight of"):
+        agents.start_from(gpt(n_embd=16).policy, gpt(agents.BC))
+    with pytest.raises(ValueError, match=r"expected backbone.blocks.1.ln_1.weight .* got none"):
+        agents.start_from(gpt(n_layer=2).policy, gpt())

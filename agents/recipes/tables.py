@@ -1,0 +1,80 @@
+"""Scores of several training seeds as a table, with intervals over the seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from agents.recipes.runs import Score
+from dialgym.benchmark.statistics import iqm
+from dialgym.registry import entry_of
+
+
+@dataclass(frozen=True)
+class Line:
+    """A method in an environment, over S training seeds of E episodes each."""
+
+    method: str
+    env_id: str
+    returns: np.ndarray  # (S, E)
+    solved: np.ndarray  # (S, E)
+
+    @property
+    def means(self) -> np.ndarray:
+        """(S,) mean return of each seed."""
+        return self.returns.mean(1)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the mean over seeds (Student's t over the seeds' means)."""
+        return t_interval(self.means)
+
+    @property
+    def score(self) -> float:
+        """100 (r - random) / (expert - random), with the registry's reference returns."""
+        scores = entry_of(self.env_id).row.scores
+        return 100 * (self.means.mean() - scores["random"]) / (scores["expert"] - scores["random"])
+
+
+def t_interval(means: np.ndarray, level: float = 0.95) -> tuple[float, float]:
+    """Confidence interval of the mean of S numbers; infinite for a single one."""
+    if len(means) < 2:
+        return -np.inf, np.inf
+    half = stats.t.ppf((1 + level) / 2, len(means) - 1) * stats.sem(means)
+    return float(means.mean() - half), float(means.mean() + half)
+
+
+def lines(scores: Sequence[Score]) -> list[Line]:
+    """The scores of each method and environment together, in their order."""
+    groups: dict[tuple[str, str], list[Score]] = {}
+    for score in scores:
+        groups.setdefault((score.run.method, score.run.env_id), []).append(score)
+    return [
+        Line(*key, np.stack([s.returns for s in group]), np.stack([s.solved for s in group]))
+        for key, group in groups.items()
+    ]
+
+
+def markdown(table: Sequence[Line], more: dict[str, Callable[[Line], str]] | None = None) -> str:
+    """A Markdown table; `more` are further columns."""
+    more = more or {}
+    head = ["environment", "method", "seeds", "mean return", "IQM", "success", "score", *more]
+    rows = [head, ["---"] * len(head)]
+    for line in table:
+        low, high = line.interval
+        rows.append(
+            [
+                line.env_id,
+                line.method,
+                str(len(line.returns)),
+                f"{line.means.mean():.3f} [{low:.3f}, {high:.3f}]",
+                f"{iqm(line.returns):.3f}",
+                f"{100 * line.solved.mean():.1f} %",
+                f"{line.score:.1f}",
+                *(column(line) for column in more.values()),
+            ]
+        )
+    return "".join("| " + " | ".join(row) + " |\n" for row in rows)
