@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
 from torch import Tensor
 
 from agents.models.cache import KVCache
@@ -37,14 +38,14 @@ class Backbone(Protocol):
         ...
 
     def extend(
-        self, tokens: Tensor, counts: Tensor, cache: KVCache, rows: Tensor | None = None
+        self, tokens: Tensor, counts: np.ndarray, cache: KVCache, rows: np.ndarray
     ) -> Tensor:
-        """Append new tokens to cached sequences; return their hidden states (b, k, d).
+        """Append new tokens to cached sequences; return the hidden states (b, d) of their ends.
 
         Args:
-            tokens: (b, k) new token ids, left-aligned; row i adds `counts[i]` of them.
-            counts: (b,) how many are real, 0..k; hidden states beyond them mean nothing.
+            tokens: (n,) new token ids, those of one row after those of another, without padding.
+            counts: (b,) int64, how many each row adds, 1 or more; n in all.
             cache: grows by `counts` in place.
-            rows: (b,) the cache rows to extend; None when b is all of them, in order.
+            rows: (b,) int64, the cache rows to extend, each once.
         """
         ...

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,23 +16,57 @@ from agents.models.lora import adapters_off
 
 
 @dataclass(frozen=True)
-class Slots:
-    """Where the new tokens of one `extend` go, and what they may look at."""
+class Group:
+    """Neighbours among the rows of one `extend` that add about as many tokens: they attend at once.
 
+    Between the packed tokens (n, ...) and rows of equal length (b, k, ...) lie `pad` and `unpad`.
+    """
+
+    tokens: slice  # of the packed new tokens
     rows: Tensor | None  # (b,) cache rows; None = all of them, in order
-    positions: Tensor  # (b, k) place of each new token in its sequence
-    targets: Tensor  # (b, k) place it is written to: its position, or the scratch slot
-    index: Tensor  # (b, 1) cache row of each batch row
+    positions: Tensor  # (b, k) place of each new token in its sequence, padding included
+    inside: Tensor | None  # (n,) flat places in (b * k) of the real tokens; None = all of them
     span: int  # longest sequence after the extension: keys are read up to here
-    bias: Tensor  # (b, 1, k, span), 0 where a new token sees a key and -inf where not
+    fresh: bool  # nothing of these sequences was cached before
+    dtype: torch.dtype  # of keys and values
+
+    def pad(self, packed: Tensor) -> Tensor:
+        """(n, ...) to (b, k, ...), zeros where no token is."""
+        if self.inside is None:
+            return packed.unflatten(0, self.positions.shape)
+        rows = packed.new_zeros(self.positions.numel(), *packed.shape[1:])
+        return rows.index_copy_(0, self.inside, packed).unflatten(0, self.positions.shape)
+
+    def unpad(self, rows: Tensor) -> Tensor:
+        """(b, k, ...) to (n, ...)."""
+        flat = rows.flatten(0, 1)
+        return flat if self.inside is None else flat.index_select(0, self.inside)
+
+    @cached_property
+    def bias(self) -> Tensor:
+        """(b, 1, k, span), 0 where a new token sees a key and -inf where not."""
+        hidden = torch.arange(self.span, device=self.positions.device) > self.positions[..., None]
+        bias = torch.zeros(hidden.shape, dtype=self.dtype, device=hidden.device)
+        return bias.masked_fill_(hidden, -torch.inf)[:, None]
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Where the new tokens of one `extend` go, packed row after row, and what looks at what."""
+
+    rows: Tensor  # (n,) cache row of each new token
+    positions: Tensor  # (n,) its place in its sequence
+    groups: list[Group]
+    last: Tensor | None  # (b,) places among the packed tokens of each row's last; None = all
+    ends: Group  # of the last tokens alone
 
 
 class KVCache:
     """Keys and values of `rows` sequences, preallocated, each row with its own length.
 
-    Shapes: `keys` and `values` (n_layer, B, nh, T + 1, hs), `lengths` (B,) int64. A prefix of
-    a cached sequence is itself a valid cache, so shortening a row is only a smaller length.
-    The slot T is scratch: padding is written there, and nothing reads it.
+    Shapes: `keys` and `values` (n_layer, B, nh, T, hs), `lengths` (B,) int64, on the host. A
+    prefix of a cached sequence is itself a valid cache, so shortening a row is only a smaller
+    length.
     """
 
     def __init__(
@@ -42,10 +79,10 @@ class KVCache:
         device: torch.device | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        shape = (n_layer, rows, n_head, window + 1, head_size)
+        shape = (n_layer, rows, n_head, window, head_size)
         self.keys = torch.zeros(shape, device=device, dtype=dtype)
         self.values = torch.zeros(shape, device=device, dtype=dtype)
-        self.lengths = torch.zeros(rows, dtype=torch.int64, device=device)
+        self.lengths = np.zeros(rows, np.int64)
 
     @property
     def rows(self) -> int:
@@ -53,52 +90,105 @@ class KVCache:
 
     @property
     def window(self) -> int:
-        return self.keys.shape[3] - 1
+        return self.keys.shape[3]
 
-    def reset(self, rows: Tensor | None = None) -> None:
-        """Forget the given rows (indices or a bool mask); all of them when None."""
-        if rows is None:
-            self.lengths.zero_()
-        else:
-            self.lengths[rows] = 0
+    def reset(self) -> None:
+        """Forget all rows."""
+        self.lengths[:] = 0
 
-    def plan(self, counts: Tensor, k: int, rows: Tensor | None = None) -> Slots:
-        """Slots for up to `k` new tokens a row. Raises ValueError when a row would overflow."""
-        lengths = self.lengths if rows is None else self.lengths[rows]  # (b,)
-        span = int((lengths + counts).max())
-        if span > self.window:
+    def plan(self, counts: np.ndarray, rows: np.ndarray) -> Slots:
+        """Slots for `counts` (b,) new tokens, 1 or more, of the cache rows `rows` (b,).
+
+        It costs least where rows that add about as many tokens are neighbours.
+
+        Raises:
+            ValueError: a row would overflow, or has no new token.
+        """
+        known = self.lengths[rows]
+        self._check(known, counts)
+        owner, positions = packed(known, counts)
+        ends = counts.cumsum()
+        many = len(owner) > len(counts)
+        bounds = [0, *np.flatnonzero(np.diff(likeness(known, counts))) + 1, len(rows)]
+        groups = [
+            self._group(ends[i] - counts[i], rows[i:j], known[i:j], counts[i:j])
+            for i, j in pairwise(bounds)
+        ]
+        return Slots(
+            rows=self._tensor(rows[owner]),
+            positions=self._tensor(positions),
+            groups=groups,
+            last=self._tensor(ends - 1) if many else None,
+            ends=self._group(0, rows, known + counts - 1, np.ones_like(counts)),
+        )
+
+    def append(self, layer: int, k: Tensor, v: Tensor, rows: Tensor, positions: Tensor) -> None:
+        """Write new keys and values (n, nh, hs), in the cache's dtype, at `positions` of `rows`."""
+        keys, values = self.keys[layer], self.values[layer]  # (B, nh, T, hs)
+        keys[rows, :, positions] = k.to(keys.dtype)
+        values[rows, :, positions] = v.to(values.dtype)
+
+    def read(self, layer: int, group: Group) -> tuple[Tensor, Tensor]:
+        """Keys and values (b, nh, span, hs) of the group's rows."""
+        keys, values = self.keys[layer, :, :, : group.span], self.values[layer, :, :, : group.span]
+        return (keys, values) if group.rows is None else (keys[group.rows], values[group.rows])
+
+    def commit(self, counts: np.ndarray, rows: np.ndarray) -> None:
+        """Make `counts` (b,) tokens written to `rows` (b,) part of their sequences."""
+        self.lengths[rows] += counts
+
+    def _check(self, known: np.ndarray, counts: np.ndarray) -> None:
+        longest = int((known + counts).max())
+        if longest > self.window:
             raise ValueError(
-                f"KVCache: a sequence would grow to {span} tokens, the window is {self.window}; "
+                f"KVCache: a sequence would grow to {longest} tokens, the window is {self.window}; "
                 "shorten it, or build the model with a longer window"
             )
-        step = torch.arange(k, device=lengths.device)  # (k,)
-        positions = lengths[:, None] + step  # (b, k)
-        targets = positions.masked_fill(step >= counts[:, None], self.window)
-        index = torch.arange(self.rows, device=lengths.device) if rows is None else rows
-        hidden = torch.arange(span, device=lengths.device) > positions[..., None]  # (b, k, span)
-        bias = torch.zeros(hidden.shape, dtype=self.keys.dtype, device=hidden.device)
-        bias.masked_fill_(hidden, -torch.inf)
-        positions = positions.clamp(max=self.window - 1)
-        return Slots(rows, positions, targets, index[:, None], span, bias[:, None])
+        if counts.min() < 1:
+            raise ValueError(
+                f"KVCache: each row must add at least 1 token, got counts {counts.tolist()}; "
+                "leave out rows that add none"
+            )
 
-    def append(self, layer: int, k: Tensor, v: Tensor, slots: Slots) -> tuple[Tensor, Tensor]:
-        """Write new keys and values (b, k, nh, hs); return all visible ones (b, nh, span, hs).
-
-        They are stored in the cache's dtype, whatever autocast made of them.
-        """
-        keys, values = self.keys[layer], self.values[layer]  # (B, nh, T + 1, hs)
-        keys[slots.index, :, slots.targets] = k.to(keys.dtype)
-        values[slots.index, :, slots.targets] = v.to(values.dtype)
-        if slots.rows is None:
-            return keys[:, :, : slots.span], values[:, :, : slots.span]
-        return keys[slots.rows, :, : slots.span], values[slots.rows, :, : slots.span]
-
-    def commit(self, counts: Tensor, slots: Slots) -> None:
-        """Make the tokens written through `slots` part of their sequences."""
-        if slots.rows is None:
-            self.lengths += counts
+    def _group(self, start: int, rows: np.ndarray, known: np.ndarray, counts: np.ndarray) -> Group:
+        longest, chosen = int(counts.max()), None
+        if longest == 1 and 2 * len(rows) >= self.rows:
+            # Idle rows as padding are cheaper than a copy of the others' keys.
+            first, inside = np.zeros(self.rows, np.int64), rows
+            first[rows] = known
         else:
-            self.lengths[slots.rows] += counts
+            first, inside = known, np.flatnonzero(np.arange(longest) < counts[:, None])
+            chosen = self._tensor(rows)
+        positions = np.minimum(first[:, None] + np.arange(longest), self.window - 1)
+        padded = not np.array_equal(inside, np.arange(positions.size))
+        return Group(
+            tokens=slice(int(start), int(start + counts.sum())),
+            rows=chosen,
+            positions=self._tensor(positions),
+            inside=self._tensor(inside) if padded else None,
+            span=int((known + counts).max()),
+            fresh=longest > 1 and not known.any(),
+            dtype=self.keys.dtype,
+        )
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array).to(self.keys.device)
+
+
+def packed(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Runs of `counts` (b,) places from `starts` (b,), one after another: run and place, (n,)."""
+    owner = np.repeat(np.arange(len(counts)), counts)
+    return owner, np.arange(len(owner)) + (starts + counts - counts.cumsum())[owner]
+
+
+def likeness(known: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Of rows (b,) with `known` cached tokens that add `counts`: alike are those that attend alike.
+
+    Numbers grow with the power of two below `counts`; they are negative for rows with nothing
+    cached, which need not look at the cache, and so sort before the others.
+    """
+    size = np.frexp(counts)[1]
+    return np.where((known == 0) & (counts > 1), -size, size)
 
 
 def weights_version(model: Any) -> Hashable:
@@ -108,6 +198,16 @@ def weights_version(model: Any) -> Hashable:
     another precision.
     """
     weights = list(model.parameters())
-    device = weights[0].device.type
-    precision = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
-    return adapters_off(model), precision, tuple((p.data_ptr(), p._version) for p in weights)
+    versions = tuple((p.data_ptr(), p._version) for p in weights)
+    return adapters_off(model), precision(weights[0].device), versions
+
+
+def computing_dtype(weight: Tensor) -> torch.dtype:
+    """In what keys and values are computed: autocast's precision where that is on."""
+    return precision(weight.device) or weight.dtype
+
+
+def precision(device: torch.device) -> torch.dtype | None:
+    """Autocast's dtype on the device; None where it is off."""
+    kind = device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None

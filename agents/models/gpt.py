@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from agents.models.cache import KVCache, Slots
+from agents.models.cache import Group, KVCache, Slots, computing_dtype
 
 
 @dataclass(frozen=True)
@@ -82,13 +83,28 @@ class Attention(nn.Module):
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return self.proj(y.transpose(1, 2).flatten(2))
 
-    def extend(self, x: Tensor, layer: int, cache: KVCache, slots: Slots) -> Tensor:  # (b, k, d)
-        q, k, v = self._heads(x)  # (b, k, nh, hs)
-        keys, values = cache.append(layer, k, v, slots)  # (b, nh, span, hs)
-        # Plain products: for a few queries a row they beat the fused kernels on a CPU.
-        scores = q.transpose(1, 2) @ keys.transpose(2, 3) / math.sqrt(q.shape[-1])
-        y = (scores + slots.bias).softmax(-1) @ values  # (b, nh, k, hs)
-        return self.proj(y.transpose(1, 2).flatten(2))
+    def extend(self, x: Tensor, layer: int, cache: KVCache, slots: Slots, last: bool) -> Tensor:
+        """Packed new tokens (n, d) to what each has read; with `last` only that of ends, (b, d)."""
+        heads = self.qkv(x).view(len(x), 3, self.n_head, -1)
+        cache.append(layer, heads[:, 1], heads[:, 2], slots.rows, slots.positions)
+        if last and slots.last is not None:
+            heads = heads[slots.last]
+        groups = [slots.ends] if last else slots.groups
+        parts = [self._attend(heads[g.tokens], layer, cache, g) for g in groups]
+        return self.proj(parts[0] if len(parts) == 1 else torch.cat(parts))
+
+    def _attend(self, heads: Tensor, layer: int, cache: KVCache, group: Group) -> Tensor:
+        """Queries, keys and values (n, 3, nh, hs) of a group's new tokens to (n, d)."""
+        if group.fresh:
+            q, k, v = group.pad(heads).permute(2, 0, 3, 1, 4)  # (b, nh, k, hs)
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            q = group.pad(heads[:, 0]).transpose(1, 2)
+            keys, values = cache.read(layer, group)  # (b, nh, span, hs)
+            # Plain products: for a few queries a row they beat the fused kernels on a CPU.
+            scores = q @ keys.transpose(2, 3) / math.sqrt(q.shape[-1])
+            y = (scores + group.bias).softmax(-1) @ values  # (b, nh, k, hs)
+        return group.unpad(y.transpose(1, 2).flatten(2))
 
 
 class MLP(nn.Sequential):
@@ -113,8 +129,11 @@ class Block(nn.Module):
             x = x.flatten(0, 1)[at]
         return x + self.mlp(self.ln_2(x))
 
-    def extend(self, x: Tensor, layer: int, cache: KVCache, slots: Slots) -> Tensor:
-        x = x + self.attn.extend(self.ln_1(x), layer, cache, slots)
+    def extend(self, x: Tensor, layer: int, cache: KVCache, slots: Slots, last: bool) -> Tensor:
+        y = self.attn.extend(self.ln_1(x), layer, cache, slots, last)
+        if last and slots.last is not None:
+            x = x[slots.last]
+        x = x + y
         return x + self.mlp(self.ln_2(x))
 
 
@@ -177,20 +196,22 @@ class GPT(nn.Module):
     def new_cache(self, rows: int) -> KVCache:
         c, weight = self.config, self.wte.weight
         head_size = c.n_embd // c.n_head
-        return KVCache(c.n_layer, rows, c.n_head, c.window, head_size, weight.device, weight.dtype)
+        dtype = computing_dtype(weight)
+        return KVCache(c.n_layer, rows, c.n_head, c.window, head_size, weight.device, dtype)
 
     @torch.no_grad()
     def extend(
-        self, tokens: Tensor, counts: Tensor, cache: KVCache, rows: Tensor | None = None
+        self, tokens: Tensor, counts: np.ndarray, cache: KVCache, rows: np.ndarray
     ) -> Tensor:
-        """Hidden states (b, k, d) of new tokens (b, k), which the cache then holds.
+        """Hidden states (b, d) at the ends of rows that grow by the packed `tokens` (n,).
 
         See `Backbone.extend`. Gradients never flow through a cache.
         """
-        slots = cache.plan(counts, tokens.shape[1], rows)
-        x = self.wte(tokens) + self.wpe(slots.positions)  # (b, k, d)
+        slots = cache.plan(counts, rows)
+        x = self.wte(tokens) + self.wpe(slots.positions)  # (n, d)
+        final = len(self.blocks) - 1
         for layer, block in enumerate(self.blocks):
             assert isinstance(block, Block)
-            x = block.extend(x, layer, cache, slots)
-        cache.commit(counts, slots)
+            x = block.extend(x, layer, cache, slots, last=layer == final)
+        cache.commit(counts, rows)
         return self.ln_f(x)

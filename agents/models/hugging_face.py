@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from agents.models.cache import KVCache, Slots
+from agents.models.cache import Group, KVCache, Slots, computing_dtype, packed
 
 PROBE = 48  # tokens that a model reads once, to see that its cached and plain reading agree
 
@@ -82,26 +83,33 @@ class HuggingFaceBackbone(nn.Module):
     def new_cache(self, rows: int) -> KVCache:
         n_layer, n_head, head_size = self.cache_shape
         weight = self.embedding
-        return KVCache(n_layer, rows, n_head, self.window, head_size, weight.device, weight.dtype)
+        dtype = computing_dtype(weight)
+        return KVCache(n_layer, rows, n_head, self.window, head_size, weight.device, dtype)
 
     @torch.no_grad()
     def extend(
-        self, tokens: Tensor, counts: Tensor, cache: KVCache, rows: Tensor | None = None
+        self, tokens: Tensor, counts: np.ndarray, cache: KVCache, rows: np.ndarray
     ) -> Tensor:
-        """Hidden states (b, k, d) of new tokens (b, k), which the cache then holds.
+        """Hidden states (b, d) at the ends of rows that grow by the packed `tokens` (n,).
 
-        See `Backbone.extend`. Gradients never flow through a cache.
+        See `Backbone.extend`. Gradients never flow through a cache. One forward for each group of
+        rows that add about as many tokens.
         """
-        slots = cache.plan(counts, tokens.shape[1], rows)
+        slots = cache.plan(counts, rows)
+        hidden = torch.cat([self._extend(tokens, cache, slots, group) for group in slots.groups])
+        cache.commit(counts, rows)
+        return (hidden if slots.last is None else hidden[slots.last]).float()
+
+    def _extend(self, tokens: Tensor, cache: KVCache, slots: Slots, group: Group) -> Tensor:
+        """Hidden states (n, d) of a group's new tokens."""
         hidden: Tensor = self.model(
-            input_ids=tokens.long(),
-            attention_mask=slots.bias,
-            position_ids=slots.positions,
-            past_key_values=Layers(cache, slots),
+            input_ids=group.pad(tokens[group.tokens].long()),
+            attention_mask=group.bias,
+            position_ids=group.positions,
+            past_key_values=Layers(cache, slots, group),
             use_cache=True,
         ).last_hidden_state
-        cache.commit(counts, slots)
-        return hidden.float()
+        return group.unpad(hidden)
 
     @property
     def _name(self) -> str:
@@ -121,16 +129,31 @@ class HuggingFaceBackbone(nn.Module):
             plain = self.model(input_ids=tokens, use_cache=False).last_hidden_state
             self.model(input_ids=tokens, past_key_values=shapes, use_cache=True)
             self.cache_shape = shapes.common()
-            cache, first = self.new_cache(1), tokens.new_tensor([n // 2])
-            parts = [self.extend(tokens[:, : n // 2], first, cache)] if n > 1 else []
-            parts.append(self.extend(tokens[:, n // 2 :], n - first, cache))
-            cached = torch.cat(parts, 1)
+            cached, places = self._pieces(tokens[0])
+            plain = plain[0, places]
         except (AttributeError, TypeError, RuntimeError, ValueError, IndexError) as error:
             raise self._refusal(f"it failed with {type(error).__name__}: {error}") from error
         worst = float((cached - plain).abs().max() / plain.abs().max().clamp(min=1e-6))
         if not worst < (1e-3 if plain.dtype == torch.float32 else 0.1):
             raise self._refusal(f"hidden states differ by {worst:.2g} of their size")
         return self.cache_shape, plain.shape[-1]
+
+    def _pieces(self, tokens: Tensor) -> tuple[Tensor, np.ndarray]:
+        """Hidden states (m, d) of tokens (n,) read with a cache, and their places (m,).
+
+        Each row begins with a piece of another length, and then goes on to the end.
+        """
+        n = len(tokens)
+        first = np.arange(1, n + 1, -(-n // 8))
+        cache, hidden, places = self.new_cache(len(first)), [], []
+        for counts in (first, n - first):
+            rows = np.flatnonzero(counts)
+            if not len(rows):
+                continue  # a window of one token
+            _, place = packed(cache.lengths[rows], counts[rows])
+            hidden.append(self.extend(tokens[place], counts[rows], cache, rows))
+            places.append(cache.lengths[rows] - 1)
+        return torch.cat(hidden), np.concatenate(places)
 
     def _refusal(self, reason: str) -> ValueError:
         return ValueError(
@@ -141,22 +164,23 @@ class HuggingFaceBackbone(nn.Module):
 
 
 class Layers:
-    """What `transformers` asks of a cache, for the new tokens of one `extend`.
+    """What `transformers` asks of a cache, for the new tokens of a group.
 
     Stores nothing: keys and values go to their slots in a `KVCache`.
     """
 
     is_compileable = False
 
-    def __init__(self, cache: KVCache, slots: Slots) -> None:
+    def __init__(self, cache: KVCache, slots: Slots, group: Group) -> None:
         self.cache = cache
-        self.slots = slots
+        self.group = group
+        self.rows, self.positions = slots.rows[group.tokens], slots.positions[group.tokens]
 
     def update(self, k: Tensor, v: Tensor, layer_idx: int, *_: Any, **__: Any) -> Any:
         """New keys and values (b, nh, k, hs) to all visible ones (b, nh, span, hs)."""
-        keys, values = self.cache.append(
-            layer_idx, k.transpose(1, 2), v.transpose(1, 2), self.slots
-        )
+        new_k, new_v = (self.group.unpad(part.transpose(1, 2)) for part in (k, v))
+        self.cache.append(layer_idx, new_k, new_v, self.rows, self.positions)
+        keys, values = self.cache.read(layer_idx, self.group)
         return keys.to(k.dtype), values.to(v.dtype)
 
     def __len__(self) -> int:
@@ -164,13 +188,13 @@ class Layers:
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """A number for code that wants one; places are given by `position_ids`."""
-        return self.slots.span - self.slots.positions.shape[1]
+        return self.group.span - self.group.positions.shape[1]
 
     def get_query_offset(self, layer_idx: int = 0) -> int:
         return self.get_seq_length()
 
     def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
-        return self.slots.span, 0
+        return self.group.span, 0
 
 
 class Shapes:

@@ -153,7 +153,7 @@ class GPTActorCritic(BasePolicy):
     def _read(self, caches: RolloutCaches, tokens: Tensor) -> Tensor:
         c = self.config
         if c["cache"] and not torch.is_grad_enabled() and len(tokens) <= c["cache_rows"]:
-            return caches.last_hidden(tokens, weights_version(caches.backbone))
+            return caches.last_hidden(tokens, lengths_of(tokens), weights_version(caches.backbone))
         return last_hidden(caches.backbone, tokens, group=c["group"])
 
     def set_training_mode(self, mode: bool) -> None:

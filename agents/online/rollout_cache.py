@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from agents.models.backbone import Backbone
-from agents.online.prefixes import buckets, lengths_of
+from agents.models.cache import computing_dtype, likeness, packed
+
+CPU_TOKENS, GPU_TOKENS = 2048, 65536
+"""Most tokens that are read at once. On a CPU more fall out of its caches."""
 
 
 class RolloutCache:
@@ -23,56 +27,50 @@ class RolloutCache:
     def __init__(self, backbone: Backbone, rows: int) -> None:
         self.backbone = backbone
         self.kv = backbone.new_cache(rows)
-        device = self.kv.lengths.device
-        self.tokens = torch.zeros(rows, backbone.window, dtype=torch.int64, device=device)
+        self.device = self.kv.keys.device
+        self.most = CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS
+        self.tokens = np.zeros((rows, backbone.window), np.int64)
         self.computed = 0  # tokens that went through the model, ever
 
-    def last_hidden(self, tokens: Tensor) -> Tensor:
-        """Hidden state (B, d) at the end of each row of `tokens` (B, L). No gradients."""
-        lengths = lengths_of(tokens)
-        self.kv.lengths = torch.minimum(self._shared(tokens), lengths - 1)
-        counts = lengths - self.kv.lengths
-        self.tokens[:, : tokens.shape[1]] = tokens
+    def last_hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Hidden state (B, d) at the end of each row of `tokens` (B, L). No gradients.
+
+        `lengths` (B,) are those of the rows, 1 or more.
+        """
+        rows, ends = tokens.cpu().numpy(), lengths.cpu().numpy()
+        self.kv.lengths = np.minimum(self._shared(rows), ends - 1)
+        self.tokens[:, : rows.shape[1]] = rows
+        counts = ends - self.kv.lengths
         self.computed += int(counts.sum())
-        return self._extend(counts)
-
-    def _shared(self, tokens: Tensor) -> Tensor:
-        """How many tokens each row (B, L) has in common with what is cached."""
-        differs = self.tokens[:, : tokens.shape[1]] != tokens
-        first = differs.int().argmax(1)
-        same = torch.where(differs.any(1), first, tokens.shape[1])
-        return torch.minimum(same, self.kv.lengths)
-
-    def _extend(self, counts: Tensor) -> Tensor:
-        """Read `counts` (B,) new tokens a row, rows with about as many of them together."""
-        hidden = torch.empty(len(counts), self.backbone.width, device=counts.device)
-        ends = counts.cpu().numpy()
-        for rows in buckets(ends, ratio=0.5):
-            index = torch.from_numpy(rows).to(counts.device)
-            longest = int(ends[rows[0]])
-            if len(rows) == len(ends):
-                return self._read(counts, longest, None)
-            if longest == 1 and 2 * len(rows) > len(ends):
-                # A pass over all rows, idle ones included, is cheaper than a copy of the cache.
-                one = torch.zeros_like(counts).index_fill_(0, index, 1)
-                hidden[index] = self._read(one, 1, None)[index]
-            else:
-                hidden[index] = self._read(counts[index], longest, index)
+        hidden = torch.empty(len(counts), self.backbone.width, device=self.device)
+        for chunk in self._chunks(counts):
+            hidden[torch.from_numpy(chunk).to(self.device)] = self._read(chunk, counts[chunk])
         return hidden
 
-    def _read(self, counts: Tensor, longest: int, rows: Tensor | None) -> Tensor:
+    def _shared(self, tokens: np.ndarray) -> np.ndarray:
+        """How many tokens each row (B, L) has in common with what is cached."""
+        differs = self.tokens[:, : tokens.shape[1]] != tokens
+        same = np.where(differs.any(1), differs.argmax(1), tokens.shape[1])
+        return np.minimum(same, self.kv.lengths)
+
+    def _chunks(self, counts: np.ndarray) -> Iterator[np.ndarray]:
+        """Rows to read at once: those that add `counts` (B,) alike are neighbours."""
+        order = np.argsort(likeness(self.kv.lengths, counts), kind="stable")
+        before = counts[order].cumsum() - counts[order]
+        number = -(-int(counts.sum()) // self.most)
+        chunk = before * number // int(counts.sum())
+        yield from np.split(order, np.searchsorted(chunk, np.arange(1, number)))
+
+    def _read(self, rows: np.ndarray, counts: np.ndarray) -> Tensor:
         """Extend `rows` by their next `counts` tokens; hidden states (b, d) of the last ones."""
-        known = self.kv.lengths if rows is None else self.kv.lengths[rows]
-        step = torch.arange(longest, device=counts.device)
-        at = (known[:, None] + step).clamp(max=self.tokens.shape[1] - 1)  # (b, k)
-        source = self.tokens if rows is None else self.tokens[rows]
-        states = self.backbone.extend(source.gather(1, at), counts, self.kv, rows)
-        last = (counts - 1).clamp(min=0)
-        return states[torch.arange(len(counts), device=counts.device), last]
+        owner, places = packed(self.kv.lengths[rows], counts)
+        new = torch.from_numpy(self.tokens[rows[owner], places]).to(self.device)
+        return self.backbone.extend(new, counts, self.kv, rows)
 
 
 class RolloutCaches:
-    """A `RolloutCache` for each batch size in use, so that evaluation leaves training's alone.
+    """A `RolloutCache` for each batch size and precision in use, so that evaluation leaves
+    training's alone.
 
     Everything is forgotten when `version` (whatever identifies the weights) changes.
     """
@@ -80,15 +78,15 @@ class RolloutCaches:
     def __init__(self, backbone: Backbone, kept: int = 3) -> None:
         self.backbone = backbone
         self.kept = kept
-        self.caches: OrderedDict[int, RolloutCache] = OrderedDict()
+        self.caches: OrderedDict[tuple[int, torch.dtype], RolloutCache] = OrderedDict()
         self.version: Hashable = None
 
-    def last_hidden(self, tokens: Tensor, version: Hashable) -> Tensor:
+    def last_hidden(self, tokens: Tensor, lengths: Tensor, version: Hashable) -> Tensor:
         """See `RolloutCache.last_hidden`."""
         if version != self.version:
             self.forget()
             self.version = version
-        return self._get(len(tokens)).last_hidden(tokens)
+        return self._get(len(tokens)).last_hidden(tokens, lengths)
 
     def forget(self) -> None:
         """Call when the weights changed: nothing cached is valid any more."""
@@ -97,9 +95,10 @@ class RolloutCaches:
         self.version = None
 
     def _get(self, rows: int) -> RolloutCache:
-        if rows not in self.caches:
-            self.caches[rows] = RolloutCache(self.backbone, rows)
-        self.caches.move_to_end(rows)
+        key = rows, computing_dtype(self.backbone.embedding)
+        if key not in self.caches:
+            self.caches[key] = RolloutCache(self.backbone, rows)
+        self.caches.move_to_end(key)
         while len(self.caches) > self.kept:
             self.caches.popitem(last=False)
-        return self.caches[rows]
+        return self.caches[key]

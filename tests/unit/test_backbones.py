@@ -7,6 +7,7 @@ import pytest
 import torch
 import transformers
 
+from agents.models.cache import KVCache
 from agents.models.hugging_face import HuggingFaceBackbone
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-4}
@@ -48,6 +49,12 @@ def tiny(model_type: str, window: int = WINDOW, **changes) -> HuggingFaceBackbon
     return HuggingFaceBackbone(model, window)
 
 
+def read(model: HuggingFaceBackbone, tokens: torch.Tensor, cache: KVCache) -> torch.Tensor:
+    """Extends each row of the cache by all of (B, T)."""
+    rows = np.arange(len(tokens))
+    return model.extend(tokens.flatten(), np.full(len(tokens), tokens.shape[1]), cache, rows)
+
+
 @pytest.mark.parametrize("model_type", CONFIGS)
 def test_cached_equals_uncached_over_ragged_steps_resets_and_subsets(model_type):
     model, rng, b = tiny(model_type), np.random.default_rng(0), 4
@@ -59,16 +66,16 @@ def test_cached_equals_uncached_over_ragged_steps_resets_and_subsets(model_type)
             cache.lengths[row] = keep
             del sequences[row][keep:]
         rows = rng.permutation(b)[: rng.integers(1, b + 1)] if step % 2 else np.arange(b)
-        counts = np.array([min(rng.integers(0, 5), WINDOW - len(sequences[r])) for r in rows])
-        tokens = rng.integers(1, V, (len(rows), max(counts.max(), 1)))
-        for i, row in enumerate(rows):
-            sequences[row] += tokens[i, : counts[i]].tolist()
-        index = torch.tensor(rows) if step % 2 else None
-        hidden = model.extend(torch.tensor(tokens), torch.tensor(counts), cache, index)
+        rows = rows[[len(sequences[r]) < WINDOW for r in rows]]
+        counts = np.array([min(rng.integers(1, 5), WINDOW - len(sequences[r])) for r in rows])
+        new = [rng.integers(1, V, count).tolist() for count in counts]
+        for row, tokens in zip(rows, new, strict=True):
+            sequences[row] += tokens
+        hidden = model.extend(torch.tensor(np.concatenate(new)), counts, cache, rows)
         assert cache.lengths.tolist() == [len(s) for s in sequences]
-        for i in np.flatnonzero(counts):
-            plain = model(torch.tensor([sequences[rows[i]]]))[0, -counts[i] :]
-            torch.testing.assert_close(hidden[i, : counts[i]], plain, **CLOSE)
+        for i, row in enumerate(rows):
+            plain = model(torch.tensor([sequences[row]]))[0, -1]
+            torch.testing.assert_close(hidden[i], plain, **CLOSE)
 
 
 @pytest.mark.parametrize("model_type", CONFIGS)
@@ -90,8 +97,8 @@ def test_reading_in_any_mode(model_type):
         torch.testing.assert_close(out, hidden.flatten(0, 1)[at], **CLOSE)  # no dropout
         out.square().sum().backward()
         grads.append([p.grad.clone() for p in model.parameters() if p.grad is not None])
-        cached = model.extend(tokens, torch.full((3,), 9), model.new_cache(3))
-        torch.testing.assert_close(cached, hidden, **CLOSE)
+        cached = read(model, tokens, model.new_cache(3))
+        torch.testing.assert_close(cached, hidden[:, -1], **CLOSE)
     assert len(grads[0]) == len(grads[1]) > 10
     for plain, recomputed in zip(*grads, strict=True):
         torch.testing.assert_close(plain, recomputed, **CLOSE)
@@ -108,13 +115,16 @@ def test_layers_are_read_again_under_gradient_checkpointing(model_type):
 
 
 @pytest.mark.parametrize("model_type", CONFIGS)
-def test_bfloat16_reads_and_writes_a_float32_cache(model_type):
+@pytest.mark.parametrize("cached_in", [torch.float32, torch.bfloat16])
+def test_bfloat16_reads_and_writes_a_cache_of_any_precision(model_type, cached_in):
     model, tokens = tiny(model_type), torch.randint(1, V, (3, 9))
-    cache = model.new_cache(3)
+    with torch.autocast("cpu", torch.bfloat16, enabled=cached_in == torch.bfloat16):
+        cache = model.new_cache(3)
+    assert cache.keys.dtype == cached_in
     with torch.autocast("cpu", torch.bfloat16):
-        hidden = model.extend(tokens, torch.full((3,), 9), cache)
-        plain = model(tokens)
-    assert cache.keys.dtype == torch.float32
+        read(model, tokens[:, :6], cache)
+        hidden = read(model, tokens[:, 6:], cache)
+        plain = model(tokens)[:, -1]
     assert (hidden - plain).float().abs().mean() < 0.05 * plain.float().abs().mean()
 
 

@@ -27,48 +27,52 @@ def test_padding_on_the_right_changes_nothing():
     torch.testing.assert_close(model(tokens)[:, :13], model(padded)[:, :13], **CLOSE)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_cached_equals_uncached_over_ragged_steps_and_resets(seed):
-    model, rng, b = tiny(), np.random.default_rng(seed), 5
+def whole(*rows: torch.Tensor) -> dict:
+    """Arguments of `extend` that add all of each row to cache rows 0, 1, ..."""
+    counts = np.array([len(row) for row in rows])
+    return {"tokens": torch.cat(rows), "counts": counts, "rows": np.arange(len(rows))}
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("most", [1, 7])
+def test_cached_equals_uncached_over_ragged_steps_resets_and_subsets(seed, most):
+    model, rng, b = tiny(), np.random.default_rng(seed), 6
     cache = model.new_cache(b)
     sequences: list[list[int]] = [[] for _ in range(b)]
-    for _ in range(25):
+    for _ in range(30):
         for row in np.flatnonzero(rng.random(b) < 0.15):
-            cache.reset(torch.tensor([row]))
-            sequences[row] = []
-        counts = np.array([min(rng.integers(0, 5), 24 - len(s)) for s in sequences])
-        tokens = rng.integers(1, 11, (b, max(counts.max(), 1)))
-        for row in range(b):
-            sequences[row] += tokens[row, : counts[row]].tolist()
-        hidden = model.extend(torch.tensor(tokens), torch.tensor(counts), cache)
+            keep = int(rng.integers(0, len(sequences[row]) + 1)) * int(rng.integers(0, 2))
+            cache.lengths[row] = keep  # a shortened row, or none
+            del sequences[row][keep:]
+        some = rng.permutation(b)[: rng.integers(1, b + 1)] if rng.random() < 0.5 else np.arange(b)
+        rows = np.array([r for r in some if len(sequences[r]) < 24], int)
+        if len(rows) == 0:
+            continue
+        counts = np.array([min(rng.integers(1, most + 1), 24 - len(sequences[r])) for r in rows])
+        new = [rng.integers(1, 11, count).tolist() for count in counts]
+        for row, tokens in zip(rows, new, strict=True):
+            sequences[row] += tokens
+        hidden = model.extend(torch.tensor(np.concatenate(new)), counts, cache, rows)
         assert cache.lengths.tolist() == [len(s) for s in sequences]
-        for row in np.flatnonzero(counts):
-            plain = model(torch.tensor([sequences[row]]))[0, -counts[row] :]
-            torch.testing.assert_close(hidden[row, : counts[row]], plain, **CLOSE)
+        for i, row in enumerate(rows):
+            plain = model(torch.tensor([sequences[row]]))[0, -1]
+            torch.testing.assert_close(hidden[i], plain, **CLOSE)
 
 
-def test_some_rows_of_a_cache_can_grow_alone():
+@pytest.mark.parametrize("rows", [[0, 1, 2, 3], [3, 1], [2, 0, 3, 1], [1]])
+@pytest.mark.parametrize("counts", [[1, 1, 1, 1], [4, 1, 3, 1], [5, 5, 5, 5]])
+def test_long_and_short_additions_are_read_together(rows, counts):
     model = tiny()
-    cache = model.new_cache(4)
-    tokens = torch.randint(1, 11, (4, 6))
-    model.extend(tokens, torch.full((4,), 6), cache)
-    rows, new = torch.tensor([3, 1]), torch.randint(1, 11, (2, 2))
-    hidden = model.extend(new, torch.tensor([2, 1]), cache, rows)
-    assert cache.lengths.tolist() == [6, 7, 6, 8]
-    plain = model(torch.cat([tokens[3], new[0]])[None])[0, -2:]
-    torch.testing.assert_close(hidden[0], plain, **CLOSE)
-    plain = model(torch.cat([tokens[1], new[1, :1]])[None])[0, -1]
-    torch.testing.assert_close(hidden[1, 0], plain, **CLOSE)
-
-
-def test_a_shortened_row_is_a_valid_cache():
-    model = tiny()
-    cache = model.new_cache(1)
-    tokens = torch.randint(1, 11, (1, 9))
-    model.extend(tokens, torch.tensor([9]), cache)
-    cache.lengths[0] = 4
-    hidden = model.extend(tokens[:, 4:6], torch.tensor([2]), cache)
-    torch.testing.assert_close(hidden, model(tokens[:, :6])[:, 4:], **CLOSE)
+    cache, known = model.new_cache(4), [torch.randint(1, 11, (n,)) for n in (6, 2, 1, 9)]
+    model.extend(cache=cache, **whole(*known))
+    cache.lengths[rows[-1]] = 0
+    known[rows[-1]] = known[0][:0]
+    new = [torch.randint(1, 11, (n,)) for n in counts[: len(rows)]]
+    arguments = {**whole(*new), "rows": np.array(rows)}
+    hidden = model.extend(cache=cache, **arguments)
+    for i, row in enumerate(rows):
+        plain = model(torch.cat([known[row], new[i]])[None])[0, -1]
+        torch.testing.assert_close(hidden[i], plain, **CLOSE)
 
 
 def test_gradient_checkpointing_gives_the_same_gradients():
@@ -89,16 +93,21 @@ def test_gradient_checkpointing_gives_the_same_gradients():
     assert len(passes) == 4
 
 
-def test_bfloat16_reads_and_writes_a_float32_cache():
+@pytest.mark.parametrize("cached_in", [torch.float32, torch.bfloat16])
+def test_bfloat16_reads_and_writes_a_cache_of_any_precision(cached_in):
     model, tokens = tiny(), torch.randint(1, 11, (3, 9))
-    cache = model.new_cache(3)
+    with torch.autocast("cpu", torch.bfloat16, enabled=cached_in == torch.bfloat16):
+        cache = model.new_cache(3)
+    assert cache.keys.dtype == cached_in
     with torch.autocast("cpu", torch.bfloat16):
-        cached = model.extend(tokens, torch.full((3,), 9), cache)
-        plain = model(tokens)
-    assert cache.keys.dtype == torch.float32
-    torch.testing.assert_close(cached.float(), plain.float(), atol=0.05, rtol=0.05)
-    torch.testing.assert_close(plain.float(), model(tokens), atol=0.05, rtol=0.05)
-    assert not torch.equal(plain.float(), model(tokens))
+        model.extend(cache=cache, **whole(*tokens[:, :6]))
+        model.extend(cache=cache, **whole(*tokens[:, 6:8]))
+        cached = model.extend(cache=cache, **whole(*tokens[:, 8:]))
+        plain = model(tokens)[:, -1]
+    assert cached.dtype == torch.float32
+    torch.testing.assert_close(cached, plain.float(), atol=0.05, rtol=0.05)
+    torch.testing.assert_close(plain.float(), model(tokens)[:, -1], atol=0.05, rtol=0.05)
+    assert not torch.equal(plain.float(), model(tokens)[:, -1])
 
 
 def test_heads_give_float32_under_autocast():
@@ -117,10 +126,13 @@ def test_the_window_can_be_filled_and_not_overfilled():
     model = tiny(window=8)
     cache = model.new_cache(2)
     tokens = torch.randint(1, 11, (2, 8))
-    hidden = model.extend(tokens, torch.tensor([8, 3]), cache)
-    torch.testing.assert_close(hidden[0], model(tokens)[0], **CLOSE)
+    hidden = model.extend(cache=cache, **whole(tokens[0], tokens[1, :3]))
+    torch.testing.assert_close(hidden[0], model(tokens)[0, -1], **CLOSE)
     with pytest.raises(ValueError, match="would grow to 9 tokens, the window is 8"):
-        model.extend(tokens[:, :1], torch.tensor([1, 1]), cache)
+        model.extend(cache=cache, **whole(tokens[0, :1], tokens[1, :1]))
+    with pytest.raises(ValueError, match=r"at least 1 token, got counts \[0, 2\]"):
+        model.extend(cache=cache, **whole(tokens[0, :0], tokens[1, :2]))
+    assert cache.lengths.tolist() == [8, 3]
     with pytest.raises(ValueError, match="sequences of 9 tokens, the window is 8"):
         model(torch.ones(1, 9, dtype=torch.long))
 

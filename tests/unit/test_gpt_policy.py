@@ -115,8 +115,9 @@ def test_cached_equals_plain_for_any_sequence_of_batches():
         b = rng.choice([1, 4, 7])
         changed = rng.random(b) < 0.5
         rows[b][changed] = random_rows(rng, b)[changed]
-        hidden = caches.last_hidden(torch.tensor(rows[b]), version=0)
-        torch.testing.assert_close(hidden, plain(model, torch.tensor(rows[b])), **CLOSE)
+        obs = torch.tensor(rows[b])
+        hidden = caches.last_hidden(obs, lengths_of(obs), version=0)
+        torch.testing.assert_close(hidden, plain(model, obs), **CLOSE)
     assert len(caches.caches) == 2
 
 
@@ -124,8 +125,8 @@ def test_only_new_tokens_are_computed():
     caches = RolloutCaches(tiny())
     rows = torch.ones(3, WINDOW, dtype=torch.int64)
     for n in range(1, WINDOW + 1):
-        caches.last_hidden(rows * (torch.arange(WINDOW) < n), version=0)
-    assert caches.caches[3].computed == 3 * WINDOW
+        caches.last_hidden(rows * (torch.arange(WINDOW) < n), torch.full((3,), n), version=0)
+    assert caches.caches[3, torch.float32].computed == 3 * WINDOW
 
 
 def test_an_update_of_the_weights_is_noticed():

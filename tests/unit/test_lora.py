@@ -97,10 +97,11 @@ def test_cached_equals_uncached(name):
     add_lora(model, {"r": 2})
     disturb(model)
     cache = model.new_cache(3)
-    model.extend(tokens()[:, :5], torch.tensor([5, 3, 1]), cache)
-    cache.lengths[:] = torch.tensor([4, 3, 0])
-    hidden = model.extend(tokens()[1:2, 3:], torch.tensor([5]), cache, torch.tensor([1]))
-    torch.testing.assert_close(hidden[0], model(tokens())[1, 3:], **CLOSE)
+    start = torch.cat([row[:n] for row, n in zip(tokens(), (5, 3, 1))])
+    model.extend(start, np.array([5, 3, 1]), cache, np.arange(3))
+    cache.lengths[:] = [4, 3, 0]
+    hidden = model.extend(tokens()[1, 3:], np.array([5]), cache, np.array([1]))
+    torch.testing.assert_close(hidden[0], model(tokens())[1, -1], **CLOSE)
 
 
 def test_all_linear_maps_are_the_default():
