@@ -3,6 +3,7 @@
 from dialgym.datasets.collect import collect
 from dialgym.datasets.dataset import Dataset, concatenate
 from dialgym.datasets.load import DialogueStream, load_dataset
+from dialgym.datasets.minari import from_minari
 from dialgym.datasets.packing import layout_of
 from dialgym.datasets.tokens import TokenBatch, TokenData, pack, returns_to_go
 
@@ -13,6 +14,7 @@ __all__ = [
     "TokenData",
     "collect",
     "concatenate",
+    "from_minari",
     "layout_of",
     "load_dataset",
     "pack",

@@ -1,7 +1,7 @@
 """From a recipe to dialogues, a shard at a time."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from os import PathLike
@@ -9,13 +9,17 @@ from typing import Any
 
 from dialgym.datasets.generate import play_scripts, play_tree
 from dialgym.datasets.play import play_predictor, play_speaker
+from dialgym.datasets.play_many import SIZE, play_many
 from dialgym.datasets.schema import Origin, Recorder, check_json
 from dialgym.datasets.vocabulary import fingerprint
 from dialgym.errors import unknown
 from dialgym.registry import entry_of
 from dialgym.simulators import Speaker
+from dialgym.tasks import DialogueBatch
+from dialgym.tasks.base import BatchSpeaker
 from dialgym.tasks.generators import Scripts, Tree
-from dialgym.views.episodes import Report, make_dialogue, make_token_batch
+from dialgym.views.episodes import Job, Report, make_dialogue, make_token_batch
+from dialgym.views.looped import LoopedBatch, make_batch
 from dialgym.views.policies import Policy, find_checkpoint, open_policy, policy_name
 
 Source = Policy | Tree | Scripts
@@ -124,13 +128,27 @@ class Collector:
         elif isinstance(self.policy, Scripts):
             play_scripts(self.policy, self.dialogue, jobs, recorder, report)
         elif isinstance(self.policy, Speaker):
-            play_speaker(self.policy, self.dialogue, jobs, recipe.options, recorder, report)
+            self._play_speaker(jobs, recorder, report)
         else:
             play_predictor(
                 self.policy, self._batch(), jobs, recipe.options, recorder, report,
                 recipe.deterministic,
             )  # fmt: skip
         return recorder.table()
+
+    def _play_speaker(self, jobs: Sequence[Job], recorder: Recorder, report: Report) -> None:
+        options, dialogue = self.recipe.options, self.dialogue
+        many = self._vectorised() if isinstance(self.policy, BatchSpeaker) else None
+        if many is None:
+            play_speaker(self.policy, dialogue, jobs, options, recorder, report)
+        else:
+            play_many(self.policy, dialogue.task, many, jobs, options, recorder, report)
+
+    def _vectorised(self) -> DialogueBatch | None:
+        """The task's own vectorised form, where it has one for these settings."""
+        dialogue, simulator = self.dialogue, self.recipe.env_kwargs.get("simulator")
+        batch = make_batch(dialogue.task, SIZE, dialogue.learner, simulator)
+        return None if isinstance(batch, LoopedBatch) else batch
 
     def _batch(self) -> Any:
         if self._env is None:

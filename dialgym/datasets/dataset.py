@@ -175,6 +175,12 @@ class Dataset:
         """
         return require("datasets", "data", "a Hugging Face dataset").Dataset(self.table)
 
+    def to_minari(self, name: str, data_format: str = "hdf5", **metadata: Any) -> Any:
+        """Store the dialogues as a Minari dataset; see `dialgym.datasets.minari.to_minari`."""
+        from dialgym.datasets.minari import to_minari
+
+        return to_minari(self, name, data_format, **metadata)
+
     def environment(self) -> tuple[str, dict[str, Any]]:
         """The id and settings of the environment of all dialogues.
 

@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
 from dialgym.datasets.dataset import Dataset
@@ -135,9 +137,7 @@ def _buffer(row: Mapping[str, Any]) -> Any:
 
 
 def _spec(env_id: str, settings: Mapping[str, Any]) -> Any:
-    import gymnasium as gym
-
-    spec = gym.spec(env_id)
+    spec = deepcopy(gym.spec(env_id))  # the registry's own must stay as it is
     spec.kwargs = {**spec.kwargs, **settings}
     return spec
 

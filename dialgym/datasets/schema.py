@@ -126,16 +126,21 @@ class Recorder:
             values.append(value)
 
     def add_many(
-        self, turns: Mapping[str, list[Any]], sizes: list[int], rows: Mapping[str, list[Any]]
+        self,
+        turns: Mapping[str, list[Any]],
+        sizes: list[int],
+        rows: Mapping[str, list[Any]],
+        options: Mapping[str, Any],
     ) -> None:
         """Record dialogues given as columns: of their turns, and of themselves.
 
         `sizes` are their numbers of turns; columns that are not given have their usual values.
         """
+        usual = {**_USUAL, "options": json.dumps(dict(options))}
         for name, values in self._turns.items():
-            values += turns.get(name) or [_USUAL[name]] * sum(sizes)
+            values += turns[name] if name in turns else [usual[name]] * sum(sizes)
         for name, values in self._rows.items():
-            values += rows.get(name) or [_USUAL[name]] * len(sizes)
+            values += rows[name] if name in rows else [usual[name]] * len(sizes)
         self._sizes += sizes
 
     def table(self) -> Any:
@@ -165,9 +170,7 @@ class Recorder:
 
 _USUAL: Mapping[str, Any] = {
     "private": False,
-    "reward": 0.0,
     "tokens": None,
-    "options": "{}",
     "kind": "",
     "source": -1,
     "branch": 0,

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -115,6 +115,20 @@ class DialogueBatch(Protocol):
 
     def turn(self, rows: np.ndarray) -> np.ndarray:
         """(k,) utterances of the learner so far."""
+        ...
+
+
+@runtime_checkable
+class BatchSpeaker(Protocol):
+    """A speaker of the learner's side that can say many utterances at once."""
+
+    def reply_many(
+        self, task: Any, batch: Any, rows: np.ndarray, rngs: Sequence[np.random.Generator]
+    ) -> np.ndarray:
+        """What the learners of the `rows` of a task's own batch say, (k,) of dtype ``<U``.
+
+        `rngs` is the list of all rows' generators; the draws are those that ``reply`` would make.
+        """
         ...
 
 

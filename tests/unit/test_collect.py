@@ -18,7 +18,7 @@ import dialgym
 from dialgym.benchmark import episode_seed
 from dialgym.datasets import Dataset
 from dialgym.tasks.wordle import Wordle
-from dialgym.tasks.wordle.policies import RandomMixture
+from dialgym.tasks.wordle.policies import Random, RandomMixture
 
 
 class Repeater:
@@ -230,3 +230,38 @@ def test_a_mistake_on_the_command_line(tmp_path: Path):
     arguments = ("collect", "Wordle-20-v0", "--out", str(tmp_path / "x"))
     assert "unknown policy for the system 'randm'" in fail(*arguments, "--policy", "randm")
     assert not (tmp_path / "x").exists()
+
+
+# Many utterances at once
+
+
+class OneByOne:
+    """A policy without its vectorised form."""
+
+    def __init__(self, policy: Any) -> None:
+        self.policy = policy
+
+    def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
+        return str(self.policy.reply(task, state, rng))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"words": 30, "guesses": "answers"},
+        {"feedback": "ilql", "guesses": "any", "turns": 3},
+        {"invalid": "reject"},
+        {"secret": "resample"},  # has no vectorised form
+    ],
+)
+@pytest.mark.parametrize("policy", [Random(), RandomMixture(0.6), RandomMixture(1.0)])
+def test_many_at_once_are_the_dialogues_one_by_one(
+    policy: Any, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("dialgym.datasets.play_many.SIZE", 16)
+    monkeypatch.setattr("dialgym.datasets.collector.SIZE", 16)
+    kwargs: dict[str, Any] = {"env_kwargs": settings, "name": "p", "seed": 6}
+    many = dialgym.collect("Wordle-v0", policy, 50, **kwargs)
+    single = dialgym.collect("Wordle-v0", OneByOne(policy), 50, **kwargs)
+    assert same(many, single)

@@ -1,24 +1,29 @@
 """Datasets: choosing, joining, splitting, describing, storing, exchanging."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dialgym
-from dialgym.datasets import Dataset, concatenate
+from dialgym.datasets import Dataset, concatenate, from_minari
 from dialgym.datasets.describe import describe
 
-GAMES = dialgym.collect("Wordle-200-v0", "random-mixture", 60, seed=1)
+
+@cache
+def collected() -> Dataset:
+    return dialgym.collect("Wordle-200-v0", "random-mixture", 60, seed=1)
 
 
 @pytest.fixture
 def games() -> Dataset:
-    return GAMES
+    return collected()
 
 
 def slow_return(row: dict[str, Any]) -> float:
@@ -40,7 +45,7 @@ def test_rows_columns_returns_and_lengths(games: Dataset):
 @given(st.lists(st.integers(0, 59), max_size=12))
 @settings(max_examples=20, deadline=None)
 def test_selected_rows_are_whole(rows: list[int]):
-    games = GAMES
+    games = collected()
     chosen = games.select(rows)
     assert list(chosen) == [games[row] for row in rows]
     np.testing.assert_array_equal(chosen.returns, games.returns[rows])
@@ -167,17 +172,16 @@ def test_packed_tokens_are_built_once(games: Dataset, tmp_path: Path, monkeypatc
 @pytest.mark.parametrize("data_format", ["hdf5", "arrow"])
 def test_to_minari_and_back(data_format: str, tmp_path: Path, monkeypatch: Any):
     pytest.importorskip("minari")
-    from dialgym.datasets.minari import from_minari, to_minari
-
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     kwargs: dict[str, Any] = {"env_kwargs": {"turns": 4}, "options": {"word": "about"}}
     dataset = dialgym.collect("Wordle-v0", "random-mixture", 6, **kwargs)
-    stored = to_minari(dataset, "wordle/mixed-v0", data_format)
+    stored = dataset.to_minari("wordle/mixed-v0", data_format)
     assert stored.total_steps == dataset.lengths.sum()
     episode = next(iter(stored.iterate_episodes()))
     assert len(episode.observations) == len(episode.actions) + 1
     assert episode.actions[0] == dataset[0]["turns"][0]["text"]
     assert stored.recover_environment().unwrapped.task.turns == 4
+    assert "turns" not in gym.spec("dialgym/Wordle-utterance-v0").kwargs
     back = from_minari("wordle/mixed-v0")
     assert list(back) == list(dataset)
     assert json.loads(back["options"][0]) == {"word": "about"}

@@ -28,7 +28,9 @@ class WordleBatch:
         limit = task.facts.turn_limit
         self.guesses = np.zeros((size, limit), f"<U{LENGTH + 1}")
         self.patterns = np.zeros((size, limit), np.int16)
-        codes = _codes(np.array(task.guesses))
+        self._possible: np.ndarray | None = None  # (size, A) bool, after `_filtered` guesses
+        self._filtered = np.zeros(size, np.int64)
+        codes = _codes(task.guess_texts)
         self._codes, self._rows = np.sort(codes), np.argsort(codes)
 
     def reset(
@@ -36,7 +38,9 @@ class WordleBatch:
     ) -> BatchOutcome:
         draw = self.task.draw_secret
         self.secret[rows] = [draw(rngs[row], options) for row in rows.tolist()]
-        self.turns[rows] = self.rejected[rows] = 0
+        self.turns[rows] = self.rejected[rows] = self._filtered[rows] = 0
+        if self._possible is not None:
+            self._possible[rows] = True
         none = np.zeros(len(rows), bool)
         nothing = np.zeros(0, np.int64)
         return BatchOutcome(
@@ -55,15 +59,44 @@ class WordleBatch:
         self.rejected[rows] += free
         return self._judge(rows, pattern)
 
-    def _answer(self, rows: np.ndarray, texts: np.ndarray) -> np.ndarray:
+    def possible(self, rows: np.ndarray) -> np.ndarray:
+        """(k, A) bool: the answers that agree with all colours so far; see `Wordle.candidates`."""
+        if self._possible is None:
+            self._possible = np.ones((len(self.secret), len(self.task.answers)), bool)
+        said = self.turn(rows)
+        while (behind := self._filtered[rows] < said).any():
+            late = rows[behind]
+            at = self._filtered[late]
+            self._filter(late, self.guesses[late, at], self.patterns[late, at])
+            self._filtered[late] += 1
+        kept: np.ndarray = self._possible[rows]
+        return kept
+
+    def _filter(self, rows: np.ndarray, texts: np.ndarray, patterns: np.ndarray) -> None:
+        assert self._possible is not None
+        listed, index, letters = self._look_up(texts)
+        valid = patterns != INVALID
+        known = np.flatnonzero(listed & valid)
+        agree = self.task.table[index[known]] == patterns[known, None]
+        self._possible[rows[known]] &= agree
+        for i in np.flatnonzero(valid & ~listed).tolist():
+            guess = letters[i].astype(np.uint8)
+            row = colour(guess, self.task.answer_letters, self.task.feedback)
+            self._possible[rows[i]] &= row == patterns[i]
+
+    def _look_up(self, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Whether texts are in the list (k,), the rows of those, and all letters (k, 5)."""
         letters, legal = _letters(texts)
         codes = letters @ _PLACE
         place = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
-        listed = legal & (self._codes[place] == codes)
+        return legal & (self._codes[place] == codes), self._rows[place], letters
+
+    def _answer(self, rows: np.ndarray, texts: np.ndarray) -> np.ndarray:
+        listed, index, letters = self._look_up(texts)
         pattern = np.full(len(rows), INVALID, np.int16)
-        pattern[listed] = self.task.table[self._rows[place[listed]], self.secret[rows[listed]]]
+        pattern[listed] = self.task.table[index[listed], self.secret[rows[listed]]]
         if self.task.any_guess:
-            other = legal & ~listed
+            other = _letters(texts)[1] & ~listed
             secrets = self.task.answer_letters[self.secret[rows[other]]]
             guesses = letters[other].astype(np.uint8)
             pattern[other] = colour(guesses, secrets, self.task.feedback)

@@ -15,6 +15,7 @@ from dialgym.tasks.wordle.patterns import PATTERNS
 from dialgym.tasks.wordle.types import WordleState
 
 if TYPE_CHECKING:
+    from dialgym.tasks.wordle.batch import WordleBatch
     from dialgym.tasks.wordle.task import Wordle
 
 Generator = np.random.Generator
@@ -39,14 +40,23 @@ class Random:
     def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
         return task.guesses[int(rng.integers(len(task.guesses)))]
 
+    def reply_many(
+        self, task: "Wordle", batch: "WordleBatch", rows: np.ndarray, rngs: Sequence[Generator]
+    ) -> np.ndarray:
+        """See `dialgym.tasks.base.BatchSpeaker`."""
+        count = len(task.guesses)
+        said: np.ndarray = task.guess_texts[[rngs[row].integers(count) for row in rows.tolist()]]
+        return said
+
 
 class StartWords:
     """A random good opener that is still possible, else a random possible word."""
 
     def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
-        possible = [task.answers[i] for i in task.candidates(state)]
-        openers = set(OPENERS).intersection(possible)
-        return str(rng.choice(sorted(openers) or possible))
+        possible = task.candidates(state)
+        openers = np.array([task.answer_index.get(word, -1) for word in OPENERS])
+        openers = openers[np.isin(openers, possible)]
+        return task.answers[int(rng.choice(openers if len(openers) else possible))]
 
 
 class Optimal:
@@ -143,6 +153,23 @@ class RandomMixture:
             return task.guesses[int(rng.integers(len(task.guesses)))]
         candidates = task.candidates(state)
         return task.answers[int(candidates[rng.integers(len(candidates))])]
+
+    def reply_many(
+        self, task: "Wordle", batch: "WordleBatch", rows: np.ndarray, rngs: Sequence[Generator]
+    ) -> np.ndarray:
+        """See `dialgym.tasks.base.BatchSpeaker`."""
+        count, own = len(task.guesses), [rngs[row] for row in rows.tolist()]
+        smart = np.array([rng.random() < self.smart for rng in own], bool)
+        said = np.zeros(len(rows), np.int64)
+        said[~smart] = [rng.integers(count) for rng, s in zip(own, smart.tolist()) if not s]
+        possible = batch.possible(rows[smart])
+        sizes = np.count_nonzero(possible, 1)
+        rngs_smart = [rng for rng, s in zip(own, smart.tolist()) if s]
+        drawn = [rng.integers(size) for rng, size in zip(rngs_smart, sizes.tolist())]
+        first = np.cumsum(sizes) - sizes
+        answers = np.nonzero(possible)[1][first + np.array(drawn, np.int64)]
+        said[smart] = task.answer_rows[answers]
+        return task.guess_texts[said]
 
 
 class Wrong:

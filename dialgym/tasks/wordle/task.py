@@ -262,6 +262,11 @@ class Wordle(Task):
         return patterns.letters(self.guesses)
 
     @cached_property
+    def guess_texts(self) -> np.ndarray:
+        """(G,) `<U5`."""
+        return np.array(self.guesses)
+
+    @cached_property
     def answer_index(self) -> dict[str, int]:
         return {word: i for i, word in enumerate(self.answers)}
 
