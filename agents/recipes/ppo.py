@@ -13,7 +13,10 @@ from agents.recipes.tables import Line
 SMALL, LARGE = "dialgym/Wordle-20-v0", "dialgym/Wordle-200-v0"
 TEACHER, GAMES, STEPS = "random-mixture", 20_000, 2_500
 CLONE: dict[str, Any] = {"batch_size": 128, "policy_kwargs": {"preset": "nano"}}
-FROM_CLONE: dict[str, Any] = {"learning_rate": "lin_0.001", "ent_coef": 0.01}
+FROM_CLONE: dict[str, Any] = {
+    "total_timesteps": 2_000_000,
+    "overrides": {"learning_rate": "lin_0.001", "ent_coef": 0.01},
+}
 LMRL = (-6.0, -4.12, -1.94)
 """Least, dataset's mean and greatest return of LMRL-Gym's Wordle (its Table 5)."""
 
@@ -43,7 +46,7 @@ def train_ppo(run: Run) -> None:
     """With the built-in hyperparameters; from a clone, more gently."""
     more = dict(run.settings or {})
     if "init_from" in more:
-        more["overrides"] = FROM_CLONE
+        more |= FROM_CLONE
     agents.train(
         "ppo",
         run.env_id,

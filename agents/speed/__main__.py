@@ -1,4 +1,4 @@
-"""Print how fast the learners are; rates are per CPU-second of one thread."""
+"""Print how fast the learners are; rates are per CPU-second of one thread, of gpu of wall time."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import torch
 
-from agents.speed import reply, tiny
+from agents.speed import gpu, reply, tiny
 from dialgym.benchmark.speed import show
 from dialgym.benchmark.timing import Figure, machine
 from dialgym.errors import unknown
 
-PARTS = ("tiny", "iteration", "rollout", "update")
+PARTS = ("tiny", "iteration", "rollout", "update", "gpu")
 
 
 def figures(parts: list[str], repeats: int) -> Iterator[Figure]:
@@ -26,12 +26,14 @@ def figures(parts: list[str], repeats: int) -> Iterator[Figure]:
             yield from reply.rollout_figures(n_envs, repeats)
     if "update" in parts:
         yield from reply.update_figures(repeats)
+    if "gpu" in parts:
+        yield from gpu.figures()
 
 
 def main() -> None:
     """Measure and print a table."""
     parser = argparse.ArgumentParser("python -m agents.speed", description=__doc__)
-    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all by default")
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all but gpu by default")
     parser.add_argument("--repeats", type=int, default=5, help="rounds, whose median counts")
     arguments = parser.parse_args()
     for part in arguments.parts:
@@ -41,7 +43,7 @@ def main() -> None:
     torch.manual_seed(0)
     print(*(f"{name}: {value}" for name, value in machine().items()), sep="\n")
     print(f"PyTorch: {torch.__version__}\n")
-    show(list(figures(arguments.parts or list(PARTS), arguments.repeats)))
+    show(list(figures(arguments.parts or list(PARTS[:-1]), arguments.repeats)))
 
 
 if __name__ == "__main__":

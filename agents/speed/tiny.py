@@ -20,8 +20,10 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor
 
 import dialgym
+from agents.models.gpt import PRESETS
 from agents.online.buffers import EpisodeRolloutBuffer
 from agents.online.policies import GPTPolicy
+from agents.online.ppo import SequencePPO
 from dialgym.benchmark.timing import Figure
 
 ENV, ENVS, EPOCHS, REPEATS = "dialgym/Wordle-20-v0", 128, 4, 3
@@ -30,18 +32,17 @@ BAR = 10.0
 
 
 class HuggingFaceGPT(BaseFeaturesExtractor):
-    """Hidden state (B, 64) of a random GPT-2, 2 layers of 64, at the last token of (B, L)."""
+    """Hidden state (B, d) of a random GPT-2 of a preset's shape, at the last token of (B, L)."""
 
-    def __init__(self, observation_space: gym.spaces.Box) -> None:
-        super().__init__(observation_space, features_dim=64)
+    def __init__(self, observation_space: gym.spaces.Box, preset: str = "nano") -> None:
+        super().__init__(observation_space, features_dim=PRESETS[preset]["n_embd"])
         from transformers import GPT2Config, GPT2Model
 
+        shape: dict[str, Any] = {**PRESETS[preset]}
         config = GPT2Config(
             vocab_size=int(observation_space.high.max()) + 1,
             n_positions=observation_space.shape[0],
-            n_embd=64,
-            n_layer=2,
-            n_head=2,
+            **shape,
             bos_token_id=None,
             eos_token_id=None,
             resid_pdrop=0.0,
@@ -51,7 +52,7 @@ class HuggingFaceGPT(BaseFeaturesExtractor):
         self.model = GPT2Model(config)
 
     def forward(self, observations: Tensor) -> Tensor:
-        """Features (B, 64) of observations (B, L), which SB3 hands over as floats."""
+        """Features (B, d) of observations (B, L), which SB3 hands over as floats."""
         tokens = observations.long()
         last = (tokens != 0).sum(1) - 1
         hidden: Tensor = self.model(tokens, attention_mask=(tokens != 0).long()).last_hidden_state
@@ -87,14 +88,16 @@ class Clock(BaseCallback):
         self.at = now
 
 
-def measure(policy: Any, n_steps: int, repeats: int = REPEATS, **settings: Any) -> dict[str, float]:
+def measure(
+    policy: Any, n_steps: int, repeats: int = REPEATS, algorithm: Any = PPO, **settings: Any
+) -> dict[str, float]:
     """Tokens of the rollout, samples of the update, and steps of both, per CPU-second.
 
     The medians of `repeats` iterations, after one that warms caches up.
     """
     env = dialgym.sb3_vec_env(ENV, ENVS, seed=0)
     steps, clock = ENVS * n_steps, Clock()
-    model = PPO(policy, env, n_steps=n_steps, n_epochs=EPOCHS, gamma=1.0, seed=0, **settings)
+    model = algorithm(policy, env, n_steps=n_steps, n_epochs=EPOCHS, gamma=1.0, seed=0, **settings)
     model.learn((repeats + 1) * steps, callback=clock)
     env.close()
     rollout, update = median(clock.rollouts[1:]), median(clock.updates[1:])
@@ -129,10 +132,11 @@ def figures() -> Iterator[Figure]:
         "GPTPolicy, no cache, no grouping": plain,
         "GPTPolicy, stock buffer": {"repeats": 1},
         "GPTPolicy, EpisodeRolloutBuffer": {"rollout_buffer_class": EpisodeRolloutBuffer},
+        "SequencePPO": {"algorithm": SequencePPO},
     }
     for name, settings in ways.items():
         for part, value in measure(GPTPolicy, **common, **settings).items():
             bar = None
-            if "Episode" in name and part == "end to end":
+            if name == "SequencePPO" and part == "end to end":
                 bar = round(BAR * usual[part])
             yield Figure(f"{name}, {part}", value, "/s", bar, references[part], "usual")
