@@ -27,6 +27,9 @@ def collect(
         bool, typer.Option("--deterministic", help="An agent takes the likeliest token.")
     ] = False,
     shard_size: Annotated[int, typer.Option(min=1, help="Episodes in a file.")] = 2048,
+    plot: Annotated[
+        Path | None, typer.Option(help="A PNG file for histograms of returns and lengths.")
+    ] = None,
     set_: Set = None,
 ) -> None:
     """Let a policy hold dialogues and store them; the same seed gives the same dialogues."""
@@ -56,7 +59,7 @@ def collect(
         )
     seconds = time.perf_counter() - began
     kept, fresh = reports[0], sum(reports[1:])  # what was there already is reported first
-    console.print(str(dataset.describe()), markup=False)
+    console.print(str(dataset.describe(plot)), markup=False)
     again = f", {kept:,} were there already" if kept else ""
     console.print(
         f"\n{fresh:,} episodes in {seconds:.1f} s, {fresh / seconds:,.0f} a second{again}; "

@@ -1,5 +1,6 @@
 """From a recipe to dialogues, a shard at a time."""
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,6 +55,8 @@ class Recipe:
         facts = {**self.__dict__, "policy": self.name}
         facts["env_kwargs"] = dict(self.env_kwargs)
         facts["policy_kwargs"] = {k: _plain(v) for k, v in self.policy_kwargs.items()}
+        if isinstance(self.policy, (str, PathLike)) and (file := find_checkpoint(self.policy)):
+            facts["checkpoint"] = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
         return facts
 
 

@@ -1,5 +1,6 @@
 """Datasets from files and from the Hugging Face hub."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -10,6 +11,8 @@ from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.schema import schema
 from dialgym.datasets.tables import arrow, parquet
 from dialgym.optional import require
+
+_HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 
 
 class DialogueStream:
@@ -93,6 +96,10 @@ def _files(path: Path) -> Sequence[Path]:
 
 
 def _from_hub(hf: Any, name: str | PathLike[str], streaming: bool, split: str) -> Any:
+    if not _HUB_NAME.fullmatch(str(name)) or str(name).endswith(".parquet"):
+        raise FileNotFoundError(
+            f"load_dataset: there is no folder or Parquet file at {str(name)!r}. Check the path."
+        )
     try:
         return hf.load_dataset(str(name), split=split, streaming=streaming)
     except (OSError, ValueError, hf.exceptions.DatasetNotFoundError) as error:

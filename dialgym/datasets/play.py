@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.utils.seeding import np_random
 
 from dialgym.datasets.schema import Recorder
+from dialgym.datasets.seeding import seeded
 from dialgym.language.tokenizers import PAD, UNK
 from dialgym.simulators import Speaker
 from dialgym.views.dialogue import Dialogue
@@ -104,8 +105,8 @@ def play_predictor(
 ) -> None:
     """Let a policy hold the episodes in waves of as many as `env` has dialogues.
 
-    A policy that has Stable-Baselines3's ``set_random_seed`` is seeded before each wave, so that
-    a wave comes out the same whoever plays it.
+    A policy that has Stable-Baselines3's ``set_random_seed`` is seeded for each wave, so that a
+    wave comes out the same whoever plays it.
 
     Args:
         policy: see `Predictor`.
@@ -119,9 +120,8 @@ def play_predictor(
     check_fit(policy, env)
     for start in range(0, len(jobs), env.num_envs):
         wave = jobs[start : start + env.num_envs]
-        if hasattr(policy, "set_random_seed"):
-            policy.set_random_seed(episode_seed(*wave[0]) % 2**31)
-        _Wave(env, wave, options).play(policy, deterministic, report).record(recorder)
+        with seeded(policy, episode_seed(*wave[0]) % 2**31):
+            _Wave(env, wave, options).play(policy, deterministic, report).record(recorder)
 
 
 class _Wave:

@@ -232,6 +232,60 @@ def test_a_mistake_on_the_command_line(tmp_path: Path):
     assert not (tmp_path / "x").exists()
 
 
+# Agents
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    sb3 = pytest.importorskip("stable_baselines3")
+    from agents import GPTPolicy
+
+    pool = dialgym.sb3_vec_env("Wordle-20-v0", 4, seed=0)
+    model = sb3.PPO(GPTPolicy, pool, n_steps=16, batch_size=64, seed=0)
+    path = tmp_path_factory.mktemp("run") / "model.zip"
+    model.save(path)
+    return path
+
+
+def test_a_trained_agent_collects(checkpoint: Path, tmp_path: Path):
+    kwargs: dict[str, Any] = {"seed": 1, "num_envs": 4, "shard_size": 8}
+    alone = dialgym.collect("Wordle-20-v0", checkpoint, 20, **kwargs)
+    shared = dialgym.collect("Wordle-20-v0", str(checkpoint.parent), 20, workers=2, **kwargs)
+    assert alone.table.drop_columns(["policy"]).equals(shared.table.drop_columns(["policy"]))
+    logged = [t["tokens"] for row in alone for t in row["turns"] if t["party"] == "system"]
+    assert all(logged)
+    assert len({tuple(ids) for ids in logged}) > 10  # it samples
+    best = dialgym.collect("Wordle-20-v0", checkpoint, 4, deterministic=True, **kwargs)
+    result = dialgym.evaluate(checkpoint, "Wordle-20-v0", 4, seeds=(1,))
+    played = result.by_id["dialgym/Wordle-20-v0"]
+    np.testing.assert_array_equal(best.returns, played.returns[0])
+
+
+def test_collecting_leaves_the_randomness_of_others_alone(checkpoint: Path):
+    import torch
+
+    import agents
+
+    model = agents.load(checkpoint)
+    model.set_env(dialgym.sb3_vec_env("Wordle-20-v0", 4))
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    dialgym.collect("Wordle-20-v0", model, 5, num_envs=4)
+    assert torch.equal(torch.rand(2), expected)
+    assert model.env is not None
+    assert set(model.env._seeds) == {None}
+
+
+def test_another_checkpoint_in_its_place_is_noticed(checkpoint: Path, tmp_path: Path):
+    model = tmp_path / "model.zip"
+    model.write_bytes(checkpoint.read_bytes())
+    dialgym.collect("Wordle-20-v0", model, 2, path=tmp_path / "data", num_envs=2)
+    model.write_bytes(checkpoint.read_bytes() + b" ")
+    with pytest.raises(ValueError, match=r"another collection \(checkpoint"):
+        dialgym.collect("Wordle-20-v0", model, 4, path=tmp_path / "data", num_envs=2)
+
+
 # Many utterances at once
 
 

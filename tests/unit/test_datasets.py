@@ -142,6 +142,9 @@ def test_a_dataset_of_hugging_face(games: Dataset):
 def test_what_is_no_dataset(games: Dataset, tmp_path: Path):
     with pytest.raises(FileNotFoundError, match="no Parquet files in"):
         dialgym.load_dataset(tmp_path)
+    for path in (tmp_path / "none", "some/where/else", "./x", "none.parquet"):
+        with pytest.raises(FileNotFoundError, match="no folder or Parquet file at"):
+            dialgym.load_dataset(path)
     file = Dataset(games.table.drop_columns(["turns"])).save(tmp_path / "x.parquet")
     with pytest.raises(ValueError, match=r"there is no 'turns'\. Was it written by dialgym"):
         dialgym.load_dataset(file)
