@@ -199,7 +199,7 @@ class GPT(nn.Module):
         dtype = computing_dtype(weight)
         return KVCache(c.n_layer, rows, c.n_head, c.window, head_size, weight.device, dtype)
 
-    @torch.no_grad()
+    @torch.inference_mode()
     def extend(
         self, tokens: Tensor, counts: np.ndarray, cache: KVCache, rows: np.ndarray
     ) -> Tensor:

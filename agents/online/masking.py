@@ -15,18 +15,17 @@ class TokenMasker(nn.Module):
     """Walks a token automaton over what the learner has said in its current utterance.
 
     The state is a function of the tokens after the last learner tag, so masks need neither an
-    env nor a side channel, and stored observations can be masked again in the update.
+    env nor a side channel, and stored observations can be masked again in the update. The walk
+    itself, of many small steps, is on the host.
     """
 
-    transitions: Tensor  # (S, V) int64
     allowed: Tensor  # (S, V) bool
 
     def __init__(self, automaton: Any, learner_tag: int) -> None:
         super().__init__()
         self.learner_tag = learner_tag
-        transitions = torch.from_numpy(np.asarray(automaton.transitions, dtype=np.int64))
+        self.moves, self.stride = _moves(automaton)
         allowed = torch.from_numpy(np.array(automaton.allowed, dtype=bool))
-        self.register_buffer("transitions", transitions, persistent=False)
         self.register_buffer("allowed", allowed, persistent=False)
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
@@ -38,26 +37,36 @@ class TokenMasker(nn.Module):
 
     def states(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Automaton states (B,); see `forward`."""
-        places = torch.arange(1, tokens.shape[1] + 1, device=tokens.device)
-        starts = ((tokens == self.learner_tag) * places).amax(1)  # just after the last tag
-        said = torch.where(starts > 0, lengths - starts, 0)
-        state = torch.zeros_like(lengths)
-        for i in range(int(said.max())):
-            at = (starts + i).clamp(max=tokens.shape[1] - 1)
-            token = tokens.gather(1, at[:, None])[:, 0]
-            state = torch.where(i < said, self.transitions[state, token], state)
-        return state
+        rows, ends = tokens.cpu().numpy(), lengths.cpu().numpy()
+        places = np.arange(1, rows.shape[1] + 1)
+        starts = ((rows == self.learner_tag) * places).max(1)  # just after the last tag
+        said = np.where(starts > 0, ends - starts, 0)[:, None]
+        steps = np.arange(said.max())
+        at = np.minimum(starts[:, None] + steps, rows.shape[1] - 1)
+        stay = self.stride - 1
+        spoken = np.where(steps < said, np.take_along_axis(rows, at, 1), stay)  # (B, n)
+        state = np.zeros_like(ends)
+        for token in spoken.T:
+            state = self.moves[state + token]
+        return torch.from_numpy(state // self.stride).to(tokens.device)
 
     def states_along(self, tokens: Tensor) -> Tensor:
         """Automaton states (S, T) after each token of whole sequences (S, T); see `forward`."""
-        state = torch.zeros_like(tokens[:, 0])
-        spoken = torch.zeros_like(state, dtype=torch.bool)
-        after = torch.empty_like(tokens)
-        for place in range(tokens.shape[1]):
-            token = tokens[:, place]
-            is_tag = token == self.learner_tag
-            spoken |= is_tag
-            going_on = spoken & ~is_tag
-            state = torch.where(going_on, self.transitions[state, token], 0)
-            after[:, place] = state
-        return after
+        rows = tokens.cpu().numpy()
+        is_tag = rows == self.learner_tag
+        going_on = np.logical_or.accumulate(is_tag, 1) & ~is_tag
+        states = np.zeros((rows.shape[1] + 1, len(rows)), np.int64)
+        for place, (token, on) in enumerate(zip(rows.T, going_on.T, strict=True)):
+            states[place + 1] = np.where(on, self.moves[states[place] + token], 0)
+        return torch.from_numpy(states[1:].T // self.stride).to(tokens.device)
+
+
+def _moves(automaton: Any) -> tuple[np.ndarray, int]:
+    """Where tokens lead, flat: a step of a walk is then one addition and one look-up.
+
+    A state is the place where its row begins, S rows of V + 1; the token V stays in the state.
+    Returns the places (S * (V + 1),) and the length of a row.
+    """
+    transitions = np.asarray(automaton.transitions, np.int64)
+    stay, stride = np.arange(len(transitions))[:, None], transitions.shape[1] + 1
+    return np.hstack([transitions, stay]).ravel() * stride, stride

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from agents.models.build import build_networks, check_spaces
 from agents.models.cache import weights_version
+from agents.online.distributions import TokenDistribution
 from agents.online.masking import FORBIDDEN, TokenMasker
 from agents.online.prefixes import last_hidden, left_aligned, lengths_of
 from agents.online.rollout_cache import RolloutCaches
@@ -120,6 +121,7 @@ class GPTActorCritic(BasePolicy):
 
     def _build(self, lr_schedule: Schedule) -> None:
         space, c = self.observation_space, self.config
+        self.action_dist = TokenDistribution(int(self.action_space.n))  # type: ignore[attr-defined]
         networks = build_networks(space, c)
         self.backbone = networks.backbone
         self.value_backbone = networks.value_backbone
