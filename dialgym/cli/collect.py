@@ -59,7 +59,7 @@ def collect(
         )
     seconds = time.perf_counter() - began
     kept, fresh = reports[0], sum(reports[1:])  # what was there already is reported first
-    console.print(str(dataset.describe(plot)), markup=False)
+    console.print(str(dataset.describe(plot)), markup=False, soft_wrap=True)
     again = f", {kept:,} were there already" if kept else ""
     console.print(
         f"\n{fresh:,} episodes in {seconds:.1f} s, {fresh / seconds:,.0f} a second{again}; "

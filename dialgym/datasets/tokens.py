@@ -148,11 +148,15 @@ class TokenData:
 
 def returns_to_go(reward: np.ndarray, is_action: np.ndarray, gamma: float = 1.0) -> np.ndarray:
     """(B, L) float32: at each action ``G = r + gamma G'``, G' that of the next action; else 0."""
+    earned = np.where(is_action, reward, np.float32(0)).astype(np.float64)
+    if gamma == 1:
+        ahead = earned[:, ::-1].cumsum(1)[:, ::-1]
+        return np.where(is_action, ahead, 0).astype(np.float32)
     result = np.zeros(reward.shape, np.float32)
-    ahead = np.zeros(len(reward))
+    later = np.zeros(len(reward))
     for p in range(reward.shape[1] - 1, -1, -1):
-        ahead = np.where(is_action[:, p], reward[:, p] + gamma * ahead, ahead)
-        result[:, p] = np.where(is_action[:, p], ahead, 0)
+        later = np.where(is_action[:, p], earned[:, p] + gamma * later, later)
+        result[:, p] = np.where(is_action[:, p], later, 0)
     return result
 
 
