@@ -75,6 +75,7 @@ def collect(
     )
     whole_number("episodes", episodes, 1)
     whole_number("workers", workers, 0)
+    arrow()  # before anything is played
     if path is not None:
         return _into_folder(recipe, episodes, workers, Path(path), report)
     if workers:
@@ -88,7 +89,6 @@ def collect(
 def _into_folder(
     recipe: Recipe, episodes: int, workers: int, path: Path, report: Report
 ) -> Dataset:
-    arrow()
     folder, collector = Folder(path), Collector(recipe)
     missing = folder.prepare(recipe, episodes)
     folder.tidy()

@@ -59,9 +59,7 @@ class Dataset:
     def lengths(self) -> np.ndarray:
         """(N,) int64: the learner's utterances in each dialogue."""
         sizes, turns = self._turns()
-        private = turns.field("private").to_numpy(zero_copy_only=False).astype(bool)
-        learner = np.repeat(self["learner"], sizes)
-        own = (turns.field("party").to_numpy(zero_copy_only=False) == learner) & ~private
+        own = turns.field("said").to_numpy(zero_copy_only=False).astype(bool)
         return np.bincount(np.repeat(np.arange(len(self)), sizes)[own], minlength=len(self))
 
     def _turns(self) -> tuple[np.ndarray, Any]:

@@ -1,7 +1,7 @@
 """Datasets as Minari's, at the level of utterances, and back."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -83,10 +83,11 @@ def from_minari(name: str) -> Dataset:
 
 def _record(recorder: Recorder, episode: Any, about: Mapping[str, Any], number: int) -> None:
     learner, said = recorder.origin.learner, list(episode.actions)
-    lines = list(_lines(episode.observations, learner, said))
+    lines, places = _lines(episode.observations, learner, said)
     options = about.get("options") or {}
     recorder.add(
         lines,
+        places,
         np.asarray(episode.rewards).tolist(),
         terminated=bool(episode.terminations[-1]),
         truncated=bool(episode.truncations[-1]),
@@ -97,19 +98,21 @@ def _record(recorder: Recorder, episode: Any, about: Mapping[str, Any], number: 
     )
 
 
-def _lines(observations: Any, learner: str, said: list[str]) -> Iterator[Utterance]:
-    """The transcript, from how it grew; what the learner saw of itself at first was private."""
-    before = ""
-    for step, text in enumerate(observations):
-        new = str(text)[len(before) :]
+def _lines(observations: Any, learner: str, said: list[str]) -> tuple[list[Utterance], list[int]]:
+    """The transcript, from how it grew, and where in it the learner's utterances stand."""
+    lines: list[Utterance] = []
+    places, before = [], ""
+    for step, text in enumerate(map(str, observations)):
+        new = text[len(before) :]
         if step:
-            own = f"{learner}: {said[step - 1]}\n"
-            yield Utterance(learner, said[step - 1])
-            new = new[len(own) :]
+            places.append(len(lines))
+            lines.append(Utterance(learner, said[step - 1]))
+            new = new[len(f"{learner}: {said[step - 1]}\n") :]
         for line in new.splitlines():
             speaker, _, words = line.partition(": ")
-            yield Utterance(speaker, words, private=speaker == learner)
-        before = str(text)
+            lines.append(Utterance(speaker, words))
+        before = text
+    return lines, places
 
 
 def _buffer(row: Mapping[str, Any]) -> Any:
@@ -117,7 +120,7 @@ def _buffer(row: Mapping[str, Any]) -> Any:
     buffer = require("minari.data_collector", "data", "Minari").EpisodeBuffer
     observations, actions, rewards, seen = [], [], [], ""
     for turn in row["turns"]:
-        if turn["party"] == row["learner"] and not turn["private"]:
+        if turn["said"]:
             observations.append(seen)
             actions.append(turn["text"])
             rewards.append(turn["reward"])

@@ -11,7 +11,7 @@ from dialgym.datasets.tables import arrow
 from dialgym.datasets.vocabulary import fingerprint
 from dialgym.views.layout import TokenLayout
 
-VERSION = "tokens-1"
+VERSION = "tokens-2"
 
 
 def kept_arrays(

@@ -34,7 +34,7 @@ class Turns(NamedTuple):
     dialogue: np.ndarray  # (T,) int64
     text: np.ndarray  # (T,) object
     party: np.ndarray  # (T,) object
-    own: np.ndarray  # (T,) bool, said by the learner in the dialogue
+    own: np.ndarray  # (T,) bool, said by the learner
     reward: np.ndarray  # (T,) float64
     logged: np.ndarray  # (T,) bool, its token ids are known
     ids: np.ndarray  # their token ids, one after the other, int32
@@ -48,13 +48,11 @@ def turns_of(dataset: Any) -> Turns:
     tokens = turns.field("tokens")
     logged = ~tokens.is_null().to_numpy(zero_copy_only=False)
     counts = tokens.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-    party = turns.field("party").to_numpy(zero_copy_only=False)
-    private = turns.field("private").to_numpy(zero_copy_only=False).astype(bool)
     return Turns(
         dialogue,
         turns.field("text").to_numpy(zero_copy_only=False),
-        party,
-        (party == dataset["learner"][dialogue]) & ~private,
+        turns.field("party").to_numpy(zero_copy_only=False),
+        turns.field("said").to_numpy(zero_copy_only=False).astype(bool),
         turns.field("reward").to_numpy(zero_copy_only=False),
         logged,
         tokens.flatten().to_numpy(zero_copy_only=False).astype(np.int32),

@@ -33,8 +33,10 @@ class Game:
         self.dialogue, self.job, self.options = dialogue, job, options
         self.seed = episode_seed(*job)
         self.rng = np_random(self.seed)[0]
+        self.said: list[int] = []  # where in the transcript its utterances stand
         self.rewards: list[float] = []
         self.exchange = dialogue.start(self.rng, options)
+        self.length = len(self.exchange.heard)
 
     @property
     def over(self) -> bool:
@@ -43,7 +45,9 @@ class Game:
     def say(self, text: str) -> None:
         """Let the learner speak."""
         self.exchange = self.dialogue.say(text, self.rng)
+        self.said.append(self.length)
         self.rewards.append(self.exchange.reward)
+        self.length += 1 + len(self.exchange.heard)
 
     def play(self, policy: Speaker, rng: np.random.Generator) -> "Game":
         """Let a scripted policy, with a generator of its own, play to the end."""
@@ -61,7 +65,7 @@ class Game:
         other = object.__new__(Game)
         other.__dict__.update(self.__dict__)
         other.dialogue, other.rng = self.dialogue.fork(), deepcopy(self.rng)
-        other.rewards = self.rewards.copy()
+        other.said, other.rewards = self.said.copy(), self.rewards.copy()
         return other
 
     def record(self, recorder: Recorder, **role: Any) -> None:
@@ -69,6 +73,7 @@ class Game:
         dialogue, end = self.dialogue, self.exchange
         recorder.add(
             dialogue.task.transcript(dialogue.state, dialogue.learner),
+            self.said,
             self.rewards,
             terminated=end.terminated,
             truncated=end.truncated,
@@ -134,7 +139,8 @@ class _Wave:
         seeds = self.seeds + self.seeds[-1:] * spare
         self.observation, _ = env.reset(seed=seeds, options=dict(options or {}))
         self.alive = np.arange(env.num_envs) < len(jobs)
-        self.said: list[list[list[int]]] = [[[]] for _ in jobs]
+        self.tokens: list[list[list[int]]] = [[[]] for _ in jobs]
+        self.said = [[self._length(row)] for row in range(len(jobs))]
         self.rewards: list[list[float]] = [[] for _ in jobs]
         self.ends: list[dict[str, Any]] = [{} for _ in jobs]
 
@@ -157,10 +163,14 @@ class _Wave:
         closed = info.get("_utterance", np.zeros(len(self.alive), bool))
         tokens = np.where(np.asarray(actions) == PAD, UNK, actions).tolist()  # as it is shown
         for row in np.flatnonzero(self.alive).tolist():
-            self.said[row][-1].append(tokens[row])
+            self.tokens[row][-1].append(tokens[row])
             if closed[row]:
-                self.said[row].append([])
+                self.tokens[row].append([])
+                self.said[row].append(self._length(row))
                 self.rewards[row].append(float(reward[row]))
+
+    def _length(self, row: int) -> int:
+        return len(self.env.unwrapped.dialogues.transcript(row))
 
     def _end(self, row: int, terminated: bool, truncated: bool, info: Mapping[str, Any]) -> None:
         self.alive[row] = False
@@ -174,8 +184,9 @@ class _Wave:
     def record(self, recorder: Recorder) -> None:
         for row, job in enumerate(self.jobs):
             recorder.add(
+                said=self.said[row][:-1],  # the last would be that of the next utterance
                 rewards=self.rewards[row],
-                tokens=self.said[row],
+                tokens=self.tokens[row],
                 seed=self.seeds[row],
                 episode=job[1],
                 options=self.options,

@@ -62,6 +62,7 @@ class _Wave:
         self.parties: list[np.ndarray] = []
         self.texts: list[np.ndarray] = []
         self.rewards: list[np.ndarray] = []
+        self.said: list[np.ndarray] = []
 
     def play(self, policy: BatchSpeaker) -> None:
         own = [policy_rng(*job) for job in self.jobs]
@@ -70,25 +71,31 @@ class _Wave:
         while len(rows):
             texts = policy.reply_many(self.task, self.batch, rows, own)
             outcome = self.batch.say(rows, texts, self.rngs)
-            self._note(rows, np.full(len(rows), self.me), texts, outcome.reward)
+            self._note(rows, np.full(len(rows), self.me), texts, outcome.reward, True)
             rows = self._hear(rows, outcome)
 
     def _hear(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
         """Note what was heard and which dialogues are over; the rows that go on."""
         heard = rows[outcome.heard_rows]
-        self._note(heard, outcome.heard_parties, outcome.heard_texts, np.zeros(len(heard)))
+        self._note(heard, outcome.heard_parties, outcome.heard_texts, np.zeros(len(heard)), False)
         self.terminated[rows], self.truncated[rows] = outcome.terminated, outcome.truncated
         self.success[rows] = outcome.success
         going: np.ndarray = rows[~(outcome.terminated | outcome.truncated)]
         return going
 
     def _note(
-        self, rows: np.ndarray, parties: np.ndarray, texts: np.ndarray, rewards: np.ndarray
+        self,
+        rows: np.ndarray,
+        parties: np.ndarray,
+        texts: np.ndarray,
+        rewards: np.ndarray,
+        said: bool,
     ) -> None:
         self.rows.append(rows)
         self.parties.append(parties)
         self.texts.append(texts)
         self.rewards.append(rewards)
+        self.said.append(np.full(len(rows), said))
 
     def record(self, recorder: Recorder) -> None:
         rows, count = np.concatenate(self.rows), len(self.jobs)
@@ -97,6 +104,7 @@ class _Wave:
         turns = {
             "party": names[np.concatenate(self.parties)[order]].tolist(),
             "text": np.concatenate(self.texts)[order].tolist(),
+            "said": np.concatenate(self.said)[order].tolist(),
             "reward": np.concatenate(self.rewards)[order].tolist(),
         }
         dialogues = {

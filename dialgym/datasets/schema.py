@@ -13,10 +13,10 @@ from dialgym.views.dialogue import Dialogue
 def schema() -> Any:
     """The Arrow schema of a dataset: a row a dialogue.
 
-    ``turns`` is a list of what the learner has seen, in order: ``party``, ``text``, ``private``
-    (told to this party alone), ``reward`` (what the learner's utterance earned until its next
-    turn; 0 for the others') and ``tokens`` (the ids that the learner emitted, ``<end>`` included
-    where it said one; null where it spoke in text).
+    ``turns`` is a list of what the learner has seen, in order: ``party``, ``text``, ``said`` (an
+    utterance of the learner, not one that it heard or was told), ``reward`` (what that earned
+    until its next turn; else 0) and ``tokens`` (the ids that the learner emitted, ``<end>``
+    included where it said one; null where it spoke in text).
 
     The dialogue is that of ``gym.make(env, **settings).reset(seed=seed, options=options)`` in
     which ``learner`` says its turns; `settings` and `options` are JSON. ``vocabulary`` tells
@@ -29,7 +29,7 @@ def schema() -> Any:
         [
             ("party", pa.string()),
             ("text", pa.string()),
-            ("private", pa.bool_()),
+            ("said", pa.bool_()),
             ("reward", pa.float64()),
             ("tokens", pa.list_(pa.int32())),
         ]
@@ -73,7 +73,7 @@ class Recorder:
         self.origin = origin
         self._sizes: list[int] = []
         self._turns: dict[str, list[Any]] = {
-            name: [] for name in ("party", "text", "private", "reward", "tokens")
+            name: [] for name in ("party", "text", "said", "reward", "tokens")
         }
         self._rows: dict[str, list[Any]] = {
             name: []
@@ -89,8 +89,9 @@ class Recorder:
     def add(
         self,
         lines: Sequence[Utterance],
-        rewards: Iterable[float],
-        tokens: Iterable[list[int]] | None = None,
+        said: Sequence[int],
+        rewards: Sequence[float],
+        tokens: Sequence[list[int]] | None = None,
         *,
         terminated: bool,
         truncated: bool,
@@ -106,21 +107,24 @@ class Recorder:
 
         Args:
             lines: the learner's transcript.
-            rewards: of each of its utterances that are not private.
-            tokens: the ids of each of them, where they are known.
+            said: the places in it of what the learner said.
+            rewards: of each of those.
+            tokens: the ids of each of those, where they are known.
             terminated, truncated, success, seed, episode, options, kind, source, branch: as in
                 `schema`.
         """
-        turns, learner = self._turns, self.origin.learner
-        earned, said = iter(rewards), None if tokens is None else iter(tokens)
-        for line in lines:
-            own = line.speaker == learner and not line.private
-            turns["reward"].append(next(earned) if own else 0.0)
-            turns["tokens"].append(next(said) if own and said is not None else None)
+        count, turns = len(lines), self._turns
+        own, earned, ids = [False] * count, [0.0] * count, [None] * count
+        for k, place in enumerate(said):
+            own[place], earned[place] = True, rewards[k]
+            if tokens is not None:
+                ids[place] = tokens[k]  # type: ignore[call-overload]
         turns["party"] += [line.speaker for line in lines]
         turns["text"] += [line.text for line in lines]
-        turns["private"] += [line.private for line in lines]
-        self._sizes.append(len(lines))
+        turns["said"] += own
+        turns["reward"] += earned
+        turns["tokens"] += ids
+        self._sizes.append(count)
         row = (terminated, truncated, bool(success), json.dumps(dict(options or {})))
         for values, value in zip(self._rows.values(), (*row, seed, episode, kind, source, branch)):
             values.append(value)
@@ -169,7 +173,6 @@ class Recorder:
 
 
 _USUAL: Mapping[str, Any] = {
-    "private": False,
     "tokens": None,
     "kind": "",
     "source": -1,

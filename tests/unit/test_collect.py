@@ -192,6 +192,12 @@ def test_impossible_arguments(change: dict[str, Any], message: str):
         dialgym.collect(**{"id": "Wordle-20-v0", "policy": "random", "episodes": 2, **change})
 
 
+def test_without_pyarrow_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r'needs pyarrow.*pip install "dialgym\[data\]"'):
+        dialgym.collect("Wordle-20-v0", Failing(), 1)
+
+
 def test_what_goes_wrong_in_a_worker_is_one_clear_error(monkeypatch: Any):
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     kwargs: dict[str, Any] = {"episodes": 8, "shard_size": 2, "workers": 2}

@@ -62,6 +62,15 @@ def test_a_dialogue_that_the_window_cuts_short():
         text.tokens(window=60)
 
 
+@pytest.mark.parametrize("policy", ["host", Babbler()])
+def test_the_other_party_as_the_learner(policy: Any):
+    """The host's private first word is what it says itself."""
+    kwargs = {"learner": "user", "simulator": "random-mixture"}
+    dataset = dialgym.collect("Wordle-20-v0", policy, 6, env_kwargs=kwargs, num_envs=4)
+    replay(dataset, dataset.tokens().batch(np.arange(6)), **kwargs)
+    assert dataset.lengths.tolist() == [1] * 6
+
+
 def test_the_first_tokens_of_a_game():
     data = dialgym.collect("Wordle-20-v0", "optimal", 1).tokens()
     batch, row = data.batch([0]), data
