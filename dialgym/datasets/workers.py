@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock
@@ -44,14 +45,17 @@ def collect_in_workers(
             report(ended)
 
     processes = [_start() for _ in range(min(workers, len(parts)))]
+    pool = ThreadPoolExecutor(len(processes))
     try:
-        with ThreadPoolExecutor(len(processes)) as pool:
-            futures = [pool.submit(_supervise, p, order, todo, told) for p in processes]
-            for future in futures:
-                future.result()
-    finally:
+        futures = [pool.submit(_supervise, p, order, todo, told) for p in processes]
+        for future in futures:
+            future.result()
+    finally:  # also where the user interrupts: nobody begins another shard
+        _empty(todo)
         for process in processes:
             process.kill()
+        pool.shutdown()
+        for process in processes:
             process.communicate()
 
 
@@ -96,5 +100,6 @@ def _supervise(process: Any, order: bytes, todo: "SimpleQueue[range]", told: Rep
 
 def _empty(todo: "SimpleQueue[range]") -> None:
     """Leave nothing for the other workers to do."""
-    while not todo.empty():
-        todo.get()
+    with suppress(Empty):
+        while True:
+            todo.get_nowait()

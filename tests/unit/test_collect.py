@@ -91,32 +91,37 @@ def test_any_number_of_workers_gives_the_same(policy: Any, tmp_path: Path, monke
     assert not alone.table["turns"].equals(other.table["turns"])
 
 
-def test_a_killed_collector_goes_on_where_it_was(tmp_path: Path):
+@pytest.mark.parametrize(
+    ("workers", "blow"), [(0, signal.SIGKILL), (2, signal.SIGKILL), (2, signal.SIGINT)]
+)
+def test_a_killed_collector_goes_on_where_it_was(
+    workers: int, blow: signal.Signals, tmp_path: Path
+):
     out = tmp_path / "data"
     code = (
-        "import dialgym; dialgym.collect('Wordle-v0', 'random-mixture', 100_000, seed=5, "
-        f"path={str(out)!r}, shard_size=64)"
+        "import dialgym; dialgym.collect('Wordle-v0', 'random-mixture', 1_000_000, seed=5, "
+        f"path={str(out)!r}, shard_size=64, workers={workers})"
     )
-    process = subprocess.Popen([sys.executable, "-c", code])
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     patience = time.monotonic() + 60
     while len(list(out.glob("dialogues-*.parquet"))) < 3:
         assert time.monotonic() < patience
         assert process.poll() is None
         time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.send_signal(blow)
+    process.wait(timeout=20)
+    time.sleep(0.5)  # its workers notice, and end
     (out / ".dialogues-000000064-0a1b2c3d.parquet").write_bytes(b"half a file")
-    before = {file.name: file.stat().st_mtime_ns for file in out.glob("dialogues-*.parquet")}
-    kept = len(before) * 64
-    asked = kept + 100
+    before = {file: file.stat().st_mtime_ns for file in out.glob("dialogues-*.parquet")}
+    asked = max(int(file.stem.split("-")[2]) for file in before) + 100
     reports: list[int] = []
     found = dialgym.collect(
         "Wordle-v0", "random-mixture", asked, 5, path=out, shard_size=64, report=reports.append
     )
-    assert reports[0] == kept
+    assert reports[0] == len(before) * 64
     assert sum(reports) == asked
     assert not list(out.glob(".dialogues-*"))
-    assert all((out / name).stat().st_mtime_ns == then for name, then in before.items())
+    assert all(file.stat().st_mtime_ns == then for file, then in before.items())
     whole = dialgym.collect("Wordle-v0", "random-mixture", asked, 5, shard_size=64)
     assert same(found, whole)
 

@@ -1,6 +1,8 @@
 """Datasets: choosing, joining, splitting, describing, storing, exchanging."""
 
 import json
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -137,6 +139,39 @@ def test_a_dataset_of_hugging_face(games: Dataset):
     found = games.to_hf()
     assert found[3]["turns"][0]["text"] == games[3]["turns"][0]["text"]
     assert found.num_rows == 60
+
+
+def test_a_name_on_the_hub(games: Dataset, monkeypatch: pytest.MonkeyPatch):
+    hf = pytest.importorskip("datasets")
+
+    def hub(name: str, split: str, streaming: bool) -> Any:
+        if name != "someone/games":
+            raise hf.exceptions.DatasetNotFoundError(f"no {name}")
+        assert split == "test"
+        whole = games.to_hf()
+        return whole.to_iterable_dataset() if streaming else whole
+
+    monkeypatch.setattr(hf, "load_dataset", hub)
+    assert list(dialgym.load_dataset("someone/games", split="test")) == list(games)
+    stream = dialgym.load_dataset("someone/games", streaming=True, split="test")
+    assert [len(part) for part in stream.datasets(40)] == [40, 20]
+    assert list(stream) == list(games)
+    with pytest.raises(FileNotFoundError, match="or a dataset on the hub; got 'someone/game'"):
+        dialgym.load_dataset("someone/game")
+
+
+def test_the_utterance_view_has_the_same_dialogues(games: Dataset):
+    found = dialgym.collect("Wordle-200-utterance-v0", "random-mixture", 60, seed=1)
+    assert found.table["turns"].equals(games.table["turns"])
+    np.testing.assert_array_equal(found.tokens().tokens, games.tokens().tokens)
+
+
+def test_importing_datasets_loads_nothing_heavy():
+    code = "import dialgym.datasets, sys; print(*{n.partition('.')[0] for n in sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"pyarrow", "datasets", "pandas", "minari", "h5py", "torch", "matplotlib"}
+    assert "dialgym" in done.stdout.split()
+    assert not heavy.intersection(done.stdout.split())
 
 
 def test_what_is_no_dataset(games: Dataset, tmp_path: Path):
