@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agents.offline.bc import BC
+    from agents.offline.cql import CQL
+    from agents.offline.ilql import ILQL, SingleStepRL
+    from agents.offline.policies import ValueGPTPolicy
+    from agents.offline.psi import PsiLearning
     from agents.online.buffers import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
     from agents.online.grpo import GRPO
     from agents.online.maskable import MaskableGPTPolicy
@@ -23,18 +27,28 @@ __dialgym_agents__ = True
 
 __all__ = [
     "BC",
+    "CQL",
     "GRPO",
+    "ILQL",
     "EpisodeRolloutBuffer",
     "GPTPolicy",
     "MaskableEpisodeRolloutBuffer",
     "MaskableGPTPolicy",
+    "PsiLearning",
     "SequencePPO",
+    "SingleStepRL",
+    "ValueGPTPolicy",
     "load",
     "start_from",
     "train",
 ]
 
 _HOMES = {
+    "ValueGPTPolicy": "agents.offline.policies",
+    "PsiLearning": "agents.offline.psi",
+    "CQL": "agents.offline.cql",
+    "SingleStepRL": "agents.offline.ilql",
+    "ILQL": "agents.offline.ilql",
     "BC": "agents.offline.bc",
     "GRPO": "agents.online.grpo",
     "EpisodeRolloutBuffer": "agents.online.buffers",

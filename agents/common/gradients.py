@@ -31,7 +31,12 @@ class Gradients:
     max_grad_norm: float
 
     def _gradient(
-        self, sequences: Sequences, chosen: np.ndarray, loss_of: Loss, names: tuple[str, ...]
+        self,
+        sequences: Sequences,
+        chosen: np.ndarray,
+        loss_of: Loss,
+        names: tuple[str, ...],
+        count: int | None = None,
     ) -> dict[str, float]:
         """Gradient of the mean loss of all decisions in the sequences `chosen`.
 
@@ -40,12 +45,13 @@ class Gradients:
             chosen: (s,) their numbers; may be none in one of several processes.
             loss_of: reads a part.
             names: of the figures; "loss" itself may be among them.
+            count: decisions to divide by, of this process; all of them when None.
 
         Returns:
             Means over the decisions of all processes.
         """
         self.policy.optimizer.zero_grad()
-        [total] = self.ranks.sums(float(sequences.sizes[chosen].sum()))
+        [total] = self.ranks.sums(float(sequences.sizes[chosen].sum() if count is None else count))
         sums = dict.fromkeys(names, 0.0)
         for part in sequences.parts(chosen, self._forward_tokens):
             loss, figures = loss_of(part)

@@ -1,4 +1,4 @@
-"""What stands on a backbone: one linear map for the policy, one for the value."""
+"""What stands on a backbone: linear maps for policy and value, and a small network for Q."""
 
 from __future__ import annotations
 
@@ -63,3 +63,18 @@ class ValueHead(nn.Module):
     def forward(self, hidden: Tensor) -> Tensor:
         with exactly(hidden):
             return self.linear(hidden.float())
+
+
+class MLPHead(nn.Module):
+    """Hidden states (..., d) to float32 outputs (..., k) by way of 2 d units; starts at zero."""
+
+    def __init__(self, width: int, outputs: int) -> None:
+        super().__init__()
+        self.inner = nn.Linear(width, 2 * width)
+        self.outer = nn.Linear(2 * width, outputs)
+        nn.init.zeros_(self.outer.weight)
+        nn.init.zeros_(self.outer.bias)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        with exactly(hidden):
+            return self.outer(self.inner(hidden.float()).relu())

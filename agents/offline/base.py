@@ -174,7 +174,9 @@ class OfflineAlgorithm(Gradients, BaseAlgorithm):
         if self.policy.masker is not None:
             sequences.add_states(self.policy.masker)
         everything = np.arange(len(sequences.sizes))
-        figures = self._gradient(sequences, everything, self._loss_of(sequences), self.figures)
+        count = int(sequences.columns["real"].sum())
+        loss_of = self._loss_of(sequences)
+        figures = self._gradient(sequences, everything, loss_of, self.figures, count)
         figures["grad_norm"] = self._step_optimizer()
         self.policy.set_training_mode(False)
         self._n_updates += 1
@@ -190,7 +192,10 @@ class OfflineAlgorithm(Gradients, BaseAlgorithm):
     figures: ClassVar[tuple[str, ...]] = ("loss",)
 
     def _loss_of(self, sequences: Sequences) -> Loss:
-        """A function that reads a part of `sequences` and gives the losses of its decisions."""
+        """A function that reads a part of `sequences` and gives the losses of its decisions.
+
+        They are averaged over the decisions that are real; at the others they must be 0.
+        """
         raise NotImplementedError
 
     def _allowed(self, sequences: Sequences, rows: Tensor) -> Tensor | None:

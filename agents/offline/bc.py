@@ -29,6 +29,7 @@ class BC(OfflineAlgorithm):
                 _, log_prob, entropy = self.policy.evaluate_sequences(
                     part.tokens, part.at, actions, allowed
                 )
-            return -log_prob, {"entropy": entropy}
+            real = sequences.columns["real"][part.rows]
+            return -log_prob * real, {"entropy": entropy * real}
 
         return loss_of

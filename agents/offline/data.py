@@ -69,21 +69,29 @@ class Sampler:
 def decisions_of(batch: TokenBatch, device: torch.device) -> Sequences:
     """Dialogues and the decisions in them, a sequence for each dialogue with any.
 
+    A truncated dialogue ends with one more state, at which nothing was said: `real` is false there.
+
     Columns (N,): `actions` int64; `rewards`, `returns` float32, the latter from that decision on;
-    `last` bool, whether the dialogue's last; `terminated` bool, whether it ended there by rule.
+    `real` bool; `goes_on` bool, whether a state follows in the dialogue.
     """
+    spoke = batch.is_action.any(1)
     rows, at = np.nonzero(batch.is_action)
+    cut = np.flatnonzero(batch.truncated & spoke)
+    rows, at = np.concatenate([rows, cut]), np.concatenate([at, batch.lengths[cut]])
+    order = np.lexsort((at, rows))
+    rows, at, real = rows[order], at[order], (np.arange(len(rows)) < len(rows) - len(cut))[order]
     used, sequence = np.unique(rows, return_inverse=True)
     first = np.searchsorted(sequence, np.arange(len(used) + 1))
-    last = np.zeros(len(rows), bool)
-    last[first[1:] - 1] = True
     lengths = at[first[1:] - 1]
+    goes_on = np.ones(len(rows), bool)
+    goes_on[first[1:] - 1] = False
+    here = np.minimum(at, batch.tokens.shape[1] - 1)
     columns = {
-        "actions": batch.tokens[rows, at].astype(np.int64),
-        "rewards": batch.reward[rows, at],
-        "returns": batch.return_to_go[rows, at],
-        "last": last,
-        "terminated": last & batch.terminated[rows],
+        "actions": np.where(real, batch.tokens[rows, here], 0).astype(np.int64),
+        "rewards": np.where(real, batch.reward[rows, here], np.float32(0)),
+        "returns": np.where(real, batch.return_to_go[rows, here], np.float32(0)),
+        "real": real,
+        "goes_on": goes_on,
     }
     tokens = batch.tokens[used, : int(lengths.max(initial=1))].astype(np.int64)
     return Sequences(

@@ -41,10 +41,29 @@ def test_decisions_are_those_of_the_dialogues(games):
             assert sequences.places[n] == place - 1
             assert column["actions"][n] == batch.tokens[row, place]
             assert column["returns"][n] == batch.return_to_go[row, place]
-            assert column["last"][n] == (place == places[-1])
+            assert column["real"][n]
+            assert column["goes_on"][n] == (place < places[-1])
             n += 1
-        assert column["terminated"][n - 1] == batch.terminated[row]
-    assert n == len(sequences) == len(column["last"])
+    assert n == len(sequences) == len(column["real"])
+
+
+def test_a_truncated_dialogue_ends_with_a_state_without_a_decision(games):
+    batch = games.tokens().batch(np.arange(4), trim=True)
+    cut = np.array([False, True, False, True])
+    whole = decisions_of(batch, torch.device("cpu"))
+    more = decisions_of(batch._replace(truncated=cut), torch.device("cpu"))
+    assert (more.sizes - whole.sizes).tolist() == [0, 1, 0, 1]
+    for row in (1, 3):
+        last = more.first[row + 1] - 1
+        assert more.places[last] == batch.lengths[row] - 1
+        real, goes_on = more.columns["real"], more.columns["goes_on"]
+        assert (real[last - 1 : last + 1].tolist(), goes_on[last - 1 : last + 1].tolist()) == (
+            [True, False],
+            [True, False],
+        )
+    kept = more.columns["real"]
+    assert more.columns["actions"][kept].tolist() == whole.columns["actions"].tolist()
+    assert len(list(more.parts(np.arange(4), 10_000))) == 1
 
 
 @given(st.integers(1, 50), st.integers(1, 60), st.integers(0, 99))

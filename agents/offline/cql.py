@@ -1,0 +1,44 @@
+"""Conservative Q-learning (Kumar et al. 2020) of single tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from stable_baselines3.common.policies import BasePolicy
+from torch import Tensor
+
+from agents.offline.ilql import ILQL
+from agents.offline.losses import bellman_target, following
+
+
+class CQL(ILQL):
+    """Q-learning over all tokens, whose Q of unsaid tokens are pressed down.
+
+    Q regresses to r + gamma max_a min target Q(s', a), over what may be said there; the
+    conservative regulariser keeps that maximum near what was said. V is the mean of Q, for speaking
+    by advantages.
+
+    Args:
+        cql_weight: of the regulariser.
+        kwargs: as of `ILQL`.
+    """
+
+    def __init__(
+        self,
+        policy: str | type[BasePolicy],
+        env: Any,
+        dataset: Any = None,
+        expectile: float = 0.5,
+        cql_weight: float = 0.1,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(policy, env, dataset, expectile=expectile, cql_weight=cql_weight, **kwargs)
+
+    def _targets(
+        self, columns: dict[str, Tensor], allowed: Tensor | None, v: Tensor, target_q: Tensor
+    ) -> Tensor:
+        if allowed is not None:
+            target_q = target_q.masked_fill(~allowed, -torch.inf)
+        best = following(target_q.amax(1))
+        return bellman_target(columns["rewards"], best, columns["goes_on"], self.gamma)

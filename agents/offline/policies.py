@@ -1,0 +1,145 @@
+"""A GPT that also knows what its tokens are worth, and speaks by both."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from stable_baselines3.common.distributions import Distribution
+from stable_baselines3.common.type_aliases import Schedule
+from torch import Tensor, nn
+
+from agents.models.heads import MLPHead
+from agents.online.masking import FORBIDDEN
+from agents.online.policies import MASK_TYPES, GPTPolicy
+from dialgym.errors import unknown
+
+
+@dataclass
+class Decoding:
+    """How tokens are chosen: softmax(log pi / temperature + beta A), perhaps cut off.
+
+    A = min target Q - V (Snell et al. 2022, section 4.3). Set `model.policy.decoding` to change it.
+
+    Attributes:
+        beta: weight of the advantage; 0 speaks as the cloned policy.
+        temperature: of the cloned policy.
+        advantage_clip: advantages are cut off above it; None leaves them.
+        policy_weight: of the cloned policy; 0 speaks by advantages alone.
+        top_k: only so many of the likeliest tokens.
+        top_p: only the likeliest tokens that together have at least that probability.
+    """
+
+    beta: float = 0.0
+    temperature: float = 1.0
+    advantage_clip: float | None = None
+    policy_weight: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+
+    def cut(self, logits: Tensor) -> Tensor:
+        """Logits (B, V), those of tokens that are cut off at a large negative number."""
+        if self.top_k is not None:
+            least = logits.topk(min(self.top_k, logits.shape[-1]), -1).values[:, -1:]
+            logits = logits.masked_fill(logits < least, FORBIDDEN)
+        if self.top_p is not None:
+            ordered, order = logits.sort(-1, descending=True)
+            likelier = ordered.softmax(-1).cumsum(-1) - ordered.softmax(-1)
+            dropped = torch.zeros_like(likelier, dtype=torch.bool)
+            dropped.scatter_(1, order, likelier >= self.top_p)
+            logits = logits.masked_fill(dropped, FORBIDDEN)
+        return logits
+
+
+class ValueGPTPolicy(GPTPolicy):
+    """`GPTPolicy` with two Q heads (V values each), their slow copies, and a head for V(s).
+
+    By default they read one trunk with the policy head, so that a gradient step costs little more
+    than cloning; with `share_features_extractor=False` they have a trunk of their own, and the
+    targets a slow copy of it.
+
+    Args:
+        decoding: arguments of `Decoding`.
+        args, kwargs: as of `GPTPolicy`.
+    """
+
+    def __init__(self, *args: Any, decoding: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        for name in decoding or {}:
+            if name not in Decoding.__dataclass_fields__:
+                raise unknown("setting", name, Decoding.__dataclass_fields__, "decoding")
+        self.decoding = Decoding(**(decoding or {}))
+        super().__init__(*args, **kwargs)
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        super()._build(lr_schedule)
+        width, vocab_size = self.backbone.width, int(self.action_space.n)  # type: ignore[attr-defined]
+        self.value_head = MLPHead(width, 1)  # type: ignore[assignment]
+        self.q_heads = nn.ModuleList(MLPHead(width, vocab_size) for _ in range(2))
+        self.target_q_heads = deepcopy(self.q_heads).requires_grad_(False)
+        self.target_backbone = None
+        if self.value_backbone is not None:
+            self.target_backbone = deepcopy(self.value_backbone).requires_grad_(False)
+        self.optimizer = self.optimizer_class(
+            [p for p in self.parameters() if p.requires_grad],
+            lr=lr_schedule(1),  # type: ignore[call-arg]
+            **self.optimizer_kwargs,
+        )
+
+    # What learning asks for
+
+    def hidden_states(self, tokens: Tensor, at: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Hidden states (n, d) at the flat places `at` (n,), for policy, values and targets."""
+        hidden = self.backbone(tokens, at)
+        if self.value_backbone is None:
+            return hidden, hidden, hidden.detach()
+        assert self.target_backbone is not None
+        with torch.no_grad():
+            slow = self.target_backbone(tokens, at)
+        return hidden, self.value_backbone(tokens, at), slow
+
+    def q_values(self, hidden: Tensor) -> Tensor:
+        """(2, n, V): Q of every token, from both heads, of hidden states (n, d)."""
+        return torch.stack([head(hidden) for head in self.q_heads])
+
+    @torch.no_grad()
+    def target_q(self, hidden: Tensor) -> Tensor:
+        """(n, V): the lesser of both target Qs of every token."""
+        return torch.stack([head(hidden) for head in self.target_q_heads]).amin(0)
+
+    @torch.no_grad()
+    def update_targets(self, rate: float) -> None:
+        """Move the targets by `rate` of the way to what they copy (Polyak averaging)."""
+        pairs = [(self.target_q_heads, self.q_heads)]
+        if self.target_backbone is not None:
+            pairs.append((self.target_backbone, self.value_backbone))  # type: ignore[arg-type]
+        for slow, fast in pairs:
+            for target, source in zip(slow.parameters(), fast.parameters(), strict=True):
+                target.lerp_(source, rate)
+
+    # Speaking
+
+    def _distribution(
+        self, tokens: Tensor, hidden: Tensor, masks: MASK_TYPES | None
+    ) -> Distribution:
+        how = self.decoding
+        logits = self._logits(tokens, hidden, masks)
+        spoken = how.policy_weight * logits.log_softmax(-1) / how.temperature
+        if how.beta:
+            spoken = spoken + how.beta * self._advantages(self._value_hidden(tokens, hidden))
+        spoken = spoken.masked_fill(logits <= FORBIDDEN / 2, FORBIDDEN)
+        return self.action_dist.proba_distribution(action_logits=how.cut(spoken))
+
+    def _advantages(self, hidden: Tensor) -> Tensor:
+        """(B, V): min target Q - V, of hidden states (B, d) that values are read off.
+
+        Where values have a trunk of their own, min Q in place of the targets', which would need
+        one more pass for nearly the same numbers.
+        """
+        slow = self.target_backbone is None
+        q = self.target_q(hidden) if slow else self.q_values(hidden).amin(0)
+        advantages = q - self.value_head(hidden)
+        if self.decoding.advantage_clip is None:
+            return advantages
+        return advantages.clamp(max=self.decoding.advantage_clip)

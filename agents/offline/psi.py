@@ -1,0 +1,52 @@
+"""Psi-learning (Jaques et al. 2017): Q-learning under a KL penalty to the cloned policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from stable_baselines3.common.policies import BasePolicy
+from torch import Tensor
+
+from agents.offline.ilql import ILQL
+from agents.offline.losses import bellman_target, following
+
+
+class PsiLearning(ILQL):
+    """Q regresses to r / c + log p(a | s) + gamma log sum_a exp target Q(s', a).
+
+    p is the cloned policy, learned beside (equation 8 there, with Huber's loss as there). Speech is
+    the softmax of Q: `Decoding(policy_weight=0, beta=1)`, V being a shift that changes nothing.
+
+    Args:
+        reward_scale: c, the price of reward in nats.
+        kwargs: as of `ILQL`.
+    """
+
+    def __init__(
+        self,
+        policy: str | type[BasePolicy],
+        env: Any,
+        dataset: Any = None,
+        reward_scale: float = 0.1,
+        expectile: float = 0.5,
+        cql_weight: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        if reward_scale <= 0:
+            raise ValueError(f"PsiLearning: reward_scale must be above 0, got {reward_scale}")
+        self.reward_scale = reward_scale
+        super().__init__(policy, env, dataset, expectile=expectile, cql_weight=cql_weight, **kwargs)
+
+    def _targets(
+        self, columns: dict[str, Tensor], allowed: Tensor | None, v: Tensor, target_q: Tensor
+    ) -> Tensor:
+        if allowed is not None:
+            target_q = target_q.masked_fill(~allowed, -torch.inf)
+        rewards = columns["rewards"] / self.reward_scale + columns["log_prob"]
+        soft = following(target_q.logsumexp(1))
+        return bellman_target(rewards, soft, columns["goes_on"], self.gamma)
+
+    def _regression(self, errors: Tensor) -> Tensor:
+        return F.huber_loss(errors, torch.zeros_like(errors), reduction="none")
