@@ -105,11 +105,17 @@ class Collector:
         return opened
 
     def _with_settings(self, make: Callable[..., Any]) -> Any:
-        kwargs = self.recipe.policy_kwargs
-        known = list(signature(make).parameters)
+        kwargs, name = self.recipe.policy_kwargs, self.recipe.name
+        known = signature(make).parameters
         for setting in kwargs:
             if setting not in known:
-                raise unknown("setting", setting, known, f"the policy {self.recipe.name!r}")
+                raise unknown("setting", setting, known, f"the policy {name!r}")
+        for setting, parameter in known.items():
+            if parameter.default is parameter.empty and setting not in kwargs:
+                raise ValueError(
+                    f"the policy {name!r} needs the setting {setting!r}; got none. Give it as "
+                    f"policy_kwargs={{{setting!r}: ...}} or --param {setting}=..."
+                )
         return make(**kwargs)
 
     def _check_name(self, policy: Any) -> None:
@@ -129,6 +135,11 @@ class Collector:
         if isinstance(self.policy, Tree):
             play_tree(self.policy, self.dialogue, jobs, recipe.options, recorder, report)
         elif isinstance(self.policy, Scripts):
+            if recipe.options:
+                raise ValueError(
+                    f"options: the dialogues of {recipe.name!r} bring their own; got "
+                    f"{dict(recipe.options)!r}. Leave them out."
+                )
             play_scripts(self.policy, self.dialogue, jobs, recorder, report)
         elif isinstance(self.policy, Speaker):
             self._play_speaker(jobs, recorder, report)

@@ -188,6 +188,7 @@ def test_settings_of_env_policy_and_reset():
         ({"policy_kwargs": {"smart": 1}}, r"unknown setting .smart. in the policy .random."),
         ({"policy": RandomMixture(), "policy_kwargs": {"smart": 1}}, "are for registered names"),
         ({"env_kwargs": {"simulator": RandomMixture()}}, "simulator is stored with the dialogues"),
+        ({"policy": "human"}, "the policy 'human' needs the setting 'tweets'"),
         ({"options": {"wurd": "about"}}, "unknown option 'wurd'"),
         ({"policy": Repeater(), "id": "Wordle-utterance-v0"}, "plays token views"),
     ],

@@ -196,5 +196,13 @@ def test_files_that_hold_no_posts(tmp_path: Path):
 
 
 def test_human_games_need_a_secret_that_stays(tweets: Path):
+    with pytest.raises(ValueError, match="the dialogues of 'human' bring their own"):
+        dialgym.collect(
+            "Wordle-v0",
+            "human",
+            1,
+            policy_kwargs={"tweets": str(tweets)},
+            options={"word": "about"},
+        )
     with pytest.raises(ValueError, match=r"expected a Wordle with secret='fixed'.*'resample'"):
         dialgym.collect("Wordle-ILQL-v0", "human", 1, policy_kwargs={"tweets": str(tweets)})
