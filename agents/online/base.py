@@ -16,6 +16,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
+from stable_baselines3.common.utils import FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
@@ -83,6 +84,7 @@ class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
     def _setup_model(self) -> None:
         self.ranks = Ranks(self.device)
         super()._setup_model()
+        self.ent_coef = FloatSchedule(self.ent_coef)  # type: ignore[assignment]
         if not isinstance(self.policy, GPTActorCritic):
             raise ValueError(
                 f"{self.algorithm}: expected a GPT policy (agents.GPTPolicy), whose update reads "
@@ -237,6 +239,7 @@ class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
         """Improve the policy with the rollout in `self.sequences`."""
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
+        self._entropy_weight = self.ent_coef(self._current_progress_remaining)  # type: ignore[operator]
         logs: dict[str, list[float]] = defaultdict(list)
         for _ in range(self.n_epochs):
             going_on = self._epoch(logs)

@@ -20,7 +20,7 @@ from dialgym.optional import require
 ALGORITHMS = {"ppo": "agents.online.ppo:SequencePPO", "grpo": "agents.online.grpo:GRPO"}
 TRAINER_KEYS = {"n_timesteps", "n_envs", "policy", "normalize"}
 GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
-SCHEDULES = ("learning_rate", "clip_range", "clip_range_vf")
+SCHEDULES = ("learning_rate", "clip_range", "clip_range_vf", "ent_coef")
 
 
 def find_algorithm(name: str) -> Any:

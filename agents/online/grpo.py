@@ -45,7 +45,7 @@ class GRPO(SequenceAlgorithm):
         baseline: "mean" of the group, or of the group's other members ("leave-one-out").
         scale: divide advantages by the deviation of the group's returns.
         clip_range: of the probability ratio; a number or a schedule.
-        ent_coef: weight of the entropy.
+        ent_coef: weight of the entropy; a number or a schedule.
         max_grad_norm: largest norm of a gradient.
         target_kl: a rollout's update stops when the policy is 1.5 times as far from the old one.
         reference_kl: weight in the loss of the divergence from the policy that learning began with
@@ -81,7 +81,7 @@ class GRPO(SequenceAlgorithm):
         baseline: str = "mean",
         scale: bool = True,
         clip_range: float | Schedule = 0.2,
-        ent_coef: float = 0.0,
+        ent_coef: float | Schedule = 0.0,
         max_grad_norm: float = 0.5,
         target_kl: float | None = None,
         reference_kl: float = 0.0,
@@ -201,7 +201,7 @@ class GRPO(SequenceAlgorithm):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         old = columns["log_probs"]
         policy = clipped_surrogate(log_prob, old, columns["advantages"], self._clip_now)
-        loss = policy - self.ent_coef * entropy
+        loss = policy - self._entropy_weight * entropy
         distance = torch.zeros_like(policy)
         if self.reference:
             distance = k3(columns["reference"] - log_prob)

@@ -40,7 +40,8 @@ class SequencePPO(SequenceAlgorithm):
         clip_range_vf: of the values' change; None does not clip.
         normalize_advantage: to mean 0 and deviation 1 in each minibatch.
         advantage_level: "token", or "turn", where an utterance is one action.
-        ent_coef, vf_coef: weights of entropy and value loss.
+        ent_coef: weight of the entropy; a number or a schedule.
+        vf_coef: weight of the value loss.
         max_grad_norm: largest norm of a gradient.
         target_kl: a rollout's update stops when the policy is 1.5 times as far from the old one.
         reference_kl: price in reward of a nat of divergence from the policy that learning began
@@ -83,7 +84,7 @@ class SequencePPO(SequenceAlgorithm):
         clip_range_vf: float | Schedule | None = None,
         normalize_advantage: bool = True,
         advantage_level: str = "token",
-        ent_coef: float = 0.0,
+        ent_coef: float | Schedule = 0.0,
         vf_coef: float = 0.5,
         max_grad_norm: float = 0.5,
         target_kl: float | None = None,
@@ -249,7 +250,7 @@ class SequencePPO(SequenceAlgorithm):
         with torch.no_grad():
             log_ratio = log_prob - old
             clipped = ((log_ratio.exp() - 1).abs() > self._clip_now).float()
-        return policy + self.vf_coef * value - self.ent_coef * entropy, {
+        return policy + self.vf_coef * value - self._entropy_weight * entropy, {
             "policy_gradient_loss": policy,
             "value_loss": value,
             "entropy": entropy,

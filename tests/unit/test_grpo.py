@@ -58,7 +58,7 @@ def test_the_gradient_is_that_of_the_loss_by_hand():
     )
     with torch.no_grad():  # away from where ratio and divergence are flat
         model.policy.backbone.wpe.weight += torch.randn_like(model.policy.backbone.wpe.weight)
-    model._clip_now = 0.2
+    model._clip_now, model._entropy_weight = 0.2, 0.01
     means = model._minibatch(np.arange(8))
     got = model.policy.backbone.wte.weight.grad.clone()
 

@@ -111,6 +111,14 @@ def test_masks_that_the_space_does_not_know_are_asked_of_the_env():
     assert not SequencePPO("GPTPolicy", dialgym.sb3_vec_env("Wordle-20-v0", 2)).env_masks
 
 
+def test_the_weight_of_the_entropy_may_be_a_schedule():
+    model = collected(SequencePPO, make_vec_env(Echo, 4, seed=0), ent_coef=lambda left: 0.1 * left)
+    for left in (1.0, 0.25):
+        model._current_progress_remaining = left
+        model.train()
+        assert model._entropy_weight == pytest.approx(0.1 * left)
+
+
 def test_the_update_stops_at_the_target_divergence():
     def run(target):
         model = collected(SequencePPO, make_vec_env(Echo, 6, seed=0), n_epochs=8, target_kl=target)

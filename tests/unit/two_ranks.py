@@ -38,7 +38,7 @@ def gradients_are_those_of_the_union() -> None:
     model.collect_rollouts(model.env, callback, model.rollout_buffer, 12)
     rolled = model.ranks.gather(model.rollout_buffer.steps("actions"))
     assert not np.array_equal(*rolled), "both processes played the same dialogues"
-    model._clip_now, model._clip_vf_now = 0.2, None
+    model._clip_now, model._clip_vf_now, model._entropy_weight = 0.2, None, 0.0
     chosen = np.arange(len(model.sequences.sizes) - 2 * model.ranks.rank)  # of different sizes
     model._minibatch(chosen)
     together = model.policy.backbone.wte.weight.grad.clone()
