@@ -22,6 +22,7 @@ from agents.offline.data import Sampler, decisions_of, token_data
 from agents.online.policies import GPTActorCritic, GPTPolicy
 from agents.online.ranks import Ranks
 from agents.online.sequences import Sequences
+from dialgym.datasets import TokenBatch
 from dialgym.errors import one_of
 
 
@@ -75,6 +76,8 @@ class OfflineAlgorithm(Gradients, BaseAlgorithm):
         for name, number in {"batch_size": batch_size, "log_interval": log_interval}.items():
             if number < 1:
                 raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
+        if not 0 <= gamma <= 1:
+            raise ValueError(f"{type(self).__name__}: gamma must be from 0 to 1, got {gamma}")
         self.algorithm = type(self).__name__  # for whoever loads the file
         self.batch_size = batch_size
         self.gamma = gamma
@@ -170,9 +173,7 @@ class OfflineAlgorithm(Gradients, BaseAlgorithm):
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
         batch = self.data.batch(rows[self.ranks.rank :: self.ranks.count], self.gamma, trim=True)
-        sequences = decisions_of(batch, self.device)
-        if self.policy.masker is not None:
-            sequences.add_states(self.policy.masker)
+        sequences = self._decisions(batch)
         everything = np.arange(len(sequences.sizes))
         count = int(sequences.columns["real"].sum())
         loss_of = self._loss_of(sequences)
@@ -181,6 +182,15 @@ class OfflineAlgorithm(Gradients, BaseAlgorithm):
         self.policy.set_training_mode(False)
         self._n_updates += 1
         self._log(figures)
+
+    def _decisions(self, batch: TokenBatch) -> Sequences:
+        """The decisions in a batch, and in which states of the masker they were taken."""
+        space = self.observation_space
+        tag, window = getattr(space, "learner_tag", None), space.shape[0]  # type: ignore[index]
+        sequences = decisions_of(batch, self.device, tag, window)
+        if self.policy.masker is not None:
+            sequences.add_states(self.policy.masker)
+        return sequences
 
     def _log(self, figures: dict[str, float]) -> None:
         for name, value in figures.items():
@@ -202,9 +212,11 @@ class OfflineAlgorithm(Gradients, BaseAlgorithm):
         """What could be said (n, V) at the decisions `rows`, and what was; None for everything."""
         if self.policy.masker is None:
             return None
-        allowed = self.policy.masker.allowed[sequences.columns["states"][rows]]
-        said = sequences.columns["actions"][rows]
-        return allowed.scatter(1, said[:, None], True)  # a logged policy may know no rules
+        columns = sequences.columns
+        allowed = self.policy.masker.allowed[columns["states"][rows]]
+        said, real = columns["actions"][rows], columns["real"][rows]
+        said_too = allowed.gather(1, said[:, None]) | real[:, None]
+        return allowed.scatter(1, said[:, None], said_too)  # a logged policy may know no rules
 
     def _init_callback(self, callback: MaybeCallback, progress_bar: bool = False) -> BaseCallback:
         ready = super()._init_callback(callback)

@@ -66,14 +66,41 @@ class Sampler:
         return self._order[batch * self.batch_size : (batch + 1) * self.batch_size]
 
 
-def decisions_of(batch: TokenBatch, device: torch.device) -> Sequences:
+def opened(batch: TokenBatch, tag: int, window: int) -> TokenBatch:
+    """The batch, with the learner's `tag` at the end of truncated dialogues that the other party
+
+    spoke last in. A value is only ever learned of states in which the learner speaks, so that is
+    where the value of what a limit has cut off is to be read. A full window stays as it is.
+    """
+    last = batch.tokens[np.arange(len(batch.tokens)), batch.lengths - 1]
+    heard = ~batch.is_action[np.arange(len(batch.tokens)), batch.lengths - 1]
+    rows = np.flatnonzero(batch.truncated & heard & (last != tag) & (batch.lengths < window))
+    if not len(rows):
+        return batch
+    tokens, lengths = np.pad(batch.tokens, ((0, 0), (0, 1))), batch.lengths.copy()
+    tokens[rows, lengths[rows]] = tag
+    lengths[rows] += 1
+    wider = {name: np.pad(getattr(batch, name), ((0, 0), (0, 1))) for name in BY_TOKEN}
+    return batch._replace(tokens=tokens, lengths=lengths, **wider)
+
+
+BY_TOKEN = ("is_action", "reward", "return_to_go")
+
+
+def decisions_of(
+    batch: TokenBatch, device: torch.device, tag: int | None = None, window: int = 0
+) -> Sequences:
     """Dialogues and the decisions in them, a sequence for each dialogue with any.
 
     A truncated dialogue ends with one more state, at which nothing was said: `real` is false there.
+    With the learner's `tag` and the length of the `window` it is one in which the learner would
+    speak; see `opened`.
 
     Columns (N,): `actions` int64; `rewards`, `returns` float32, the latter from that decision on;
     `real` bool; `goes_on` bool, whether a state follows in the dialogue.
     """
+    if tag is not None and batch.truncated.any():
+        batch = opened(batch, tag, window)
     spoke = batch.is_action.any(1)
     rows, at = np.nonzero(batch.is_action)
     cut = np.flatnonzero(batch.truncated & spoke)

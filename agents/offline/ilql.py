@@ -128,12 +128,12 @@ class ILQL(OfflineAlgorithm):
             targets = self._targets(columns, allowed, v, target_q)
         q_loss = self._regression(targets - q_said).sum(0)
         v_loss = expectile(self._value_targets(columns, target_said) - v, self.expectile)
-        cql_loss = conservative(q.flatten(0, 1), actions.repeat(2), self.cql_temperature)
+        cql_loss = conservative(q, actions, allowed, self.cql_temperature)
         policy_loss = -log_prob * self._clone_weights(target_said - v)
         parts = {
             "q_loss": q_loss * real,
             "v_loss": v_loss * real,
-            "cql_loss": cql_loss.view(2, -1).sum(0) * real,
+            "cql_loss": cql_loss.sum(0) * real,
             "policy_loss": policy_loss * real,
         }
         loss = (

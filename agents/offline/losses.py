@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from agents.online.masking import FORBIDDEN
+
 
 def expectile(difference: Tensor, tau: float) -> Tensor:
     """|tau - 1(u < 0)| u^2 of u = target - prediction (Kostrikov et al. 2021, equation 5)."""
@@ -23,9 +25,16 @@ def following(values: Tensor) -> Tensor:
     return F.pad(values[1:], (0, 1))
 
 
-def conservative(q: Tensor, actions: Tensor, temperature: float = 1.0) -> Tensor:
-    """Cross-entropy of what was said under softmax(Q / temperature), Q being (n, V).
+def conservative(
+    q: Tensor, actions: Tensor, allowed: Tensor | None = None, temperature: float = 1.0
+) -> Tensor:
+    """Cross-entropies (k, n) of what was said under softmax(Q / temperature), Q being (k, n, V).
 
-    Up to that factor CQL's regulariser, logsumexp Q - Q(a) (Kumar et al. 2020, equation 4).
+    Up to that factor CQL's regulariser, logsumexp Q - Q(a) (Kumar et al. 2020, equation 4). The sum
+    is over tokens that are `allowed` (n, V): the others are no actions. Where what was said is
+    none either (a state that a limit cut off), the result means nothing.
     """
-    return F.cross_entropy(q / temperature, actions, reduction="none")
+    if allowed is not None:
+        q = q.masked_fill(~allowed, FORBIDDEN)
+    log_probs = (q / temperature).log_softmax(-1)
+    return -log_probs.gather(-1, actions.expand(len(q), -1)[..., None])[..., 0]

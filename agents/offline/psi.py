@@ -16,11 +16,11 @@ from agents.offline.losses import bellman_target, following
 class PsiLearning(ILQL):
     """Q regresses to r / c + log p(a | s) + gamma log sum_a exp target Q(s', a).
 
-    p is the cloned policy, learned beside (equation 8 there, with Huber's loss as there). Speech is
-    the softmax of Q: `Decoding(policy_weight=0, beta=1)`, V being a shift that changes nothing.
+    p is the cloned policy, learned beside (equation 8 there, with Huber's loss as there); no
+    gradient reaches it from here. Speech is the softmax of Q, V being a shift that changes nothing.
 
     Args:
-        reward_scale: c, the price of reward in nats.
+        reward_scale: c, the reward that is worth one nat.
         kwargs: as of `ILQL`.
     """
 

@@ -13,14 +13,18 @@ HEAVY = {
     "accelerate",
     "datasets",
     "matplotlib",
+    "minari",
     "pandas",
     "peft",
+    "pyarrow",
     "rl_zoo3",
     "sb3_contrib",
+    "scipy",
     "stable_baselines3",
     "tensorboard",
     "torch",
     "transformers",
+    "wandb",
 }
 # Their classes derive from those of a heavy package, so they may import it; nobody imports them
 # before they are needed.
