@@ -172,8 +172,7 @@ class GPTActorCritic(BasePolicy):
         if masks is not None:
             allowed = torch.as_tensor(masks, device=logits.device).bool().view_as(logits)
         elif self.masker is not None:
-            lengths = lengths_of(tokens)
-            allowed = self.masker(tokens[:, : int(lengths.max())].long(), lengths)
+            allowed = self.masker(tokens, lengths_of(tokens))
         else:
             return logits
         return logits.masked_fill(~allowed, FORBIDDEN)

@@ -59,7 +59,7 @@ class RolloutCache:
         before = counts[order].cumsum() - counts[order]
         number = -(-int(counts.sum()) // self.most)
         chunk = before * number // int(counts.sum())
-        yield from np.split(order, np.searchsorted(chunk, np.arange(1, number)))
+        yield from np.split(order, np.flatnonzero(np.diff(chunk)) + 1)
 
     def _read(self, rows: np.ndarray, counts: np.ndarray) -> Tensor:
         """Extend `rows` by their next `counts` tokens; hidden states (b, d) of the last ones."""

@@ -13,11 +13,12 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from toy_tokens import SYSTEM, USER, Echo, V, box
 
 from agents import EpisodeRolloutBuffer, GPTPolicy, MaskableEpisodeRolloutBuffer, MaskableGPTPolicy
+from agents.models.cache import weights_version
 from agents.models.gpt import GPT, GPTConfig
 from agents.online.buffers import episode_batches
 from agents.online.masking import TokenMasker
 from agents.online.prefixes import buckets, group_prefixes, last_hidden, left_aligned, lengths_of
-from agents.online.rollout_cache import RolloutCaches
+from agents.online.rollout_cache import RolloutCache, RolloutCaches
 from dialgym.language.tokenizers import END, FIRST_TEXT
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-4}
@@ -127,6 +128,63 @@ def test_only_new_tokens_are_computed():
     for n in range(1, WINDOW + 1):
         caches.last_hidden(rows * (torch.arange(WINDOW) < n), torch.full((3,), n), version=0)
     assert caches.caches[3, torch.float32].computed == 3 * WINDOW
+
+
+@pytest.mark.parametrize("most", [1, 10, 1000])
+def test_dialogues_that_go_on_or_begin_are_read_together_in_pieces(most):
+    """Each row gets a token, an answer, or another dialogue; what is new is read once."""
+    model, rng, read = tiny(), np.random.default_rng(0), []
+    cache, extend = RolloutCache(model, 9), model.extend
+    cache.most = most
+    model.extend = lambda new, *where: read.append(len(new)) or extend(new, *where)
+    rows = np.zeros((9, WINDOW), np.int64)
+    for _ in range(25):
+        new = 0
+        for row in rows:
+            known, grown = np.count_nonzero(row), rng.choice([1, 1, 1, 4])
+            if known in (0, WINDOW) or rng.random() < 0.2:
+                known, row[:] = 0, 0
+                grown = rng.integers(1, 9)
+            end = min(known + grown, WINDOW)
+            row[known:end] = rng.integers(1, V, end - known)
+            new += end - known
+        obs, before = torch.tensor(rows), cache.computed
+        read.clear()
+        hidden = cache.last_hidden(obs, lengths_of(obs))
+        torch.testing.assert_close(hidden, plain(model, obs), **CLOSE)
+        assert sum(read) == cache.computed - before <= new
+        assert max(read) <= most + WINDOW
+        assert most < 1000 or len(read) == 1
+
+
+def test_whatever_changes_the_weights_changes_their_version():
+    model, versions = tiny(), []
+    weight = model.blocks[0].attn.qkv.weight
+    for change in (
+        lambda: None,
+        lambda: weight.add_(1),
+        lambda: setattr(weight, "data", weight.data.clone()),
+        lambda: setattr(model.blocks[0].attn.qkv, "weight", torch.nn.Parameter(weight.clone())),
+        lambda: setattr(model.blocks[1], "mlp", torch.nn.Linear(16, 16)),
+    ):
+        with torch.no_grad():
+            change()
+        versions.append(weights_version(model))
+    assert weights_version(model) == versions[-1]
+    with torch.autocast("cpu", torch.bfloat16):
+        versions.append(weights_version(model))
+    assert len(set(versions)) == len(versions)
+
+
+def test_each_precision_has_a_cache_of_its_own():
+    caches, rows = RolloutCaches(tiny()), torch.ones(2, 3, dtype=torch.int64)
+    exact = caches.last_hidden(rows, lengths_of(rows), 0)
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = caches.last_hidden(rows, lengths_of(rows), 1)
+    assert exact.dtype == rounded.dtype == torch.float32
+    assert not torch.equal(exact, rounded)
+    dtypes = {key: cache.kv.keys.dtype for key, cache in caches.caches.items()}
+    assert dtypes == {(2, d): d for d in (torch.float32, torch.bfloat16)}
 
 
 def test_an_update_of_the_weights_is_noticed():
