@@ -67,24 +67,23 @@ class Sampler:
 
 
 def opened(batch: TokenBatch, tag: int, window: int) -> TokenBatch:
-    """The batch, with the learner's `tag` at the end of truncated dialogues that the other party
+    """The batch, with the learner's `tag` at the end of dialogues that a limit cut off.
 
-    spoke last in. A value is only ever learned of states in which the learner speaks, so that is
-    where the value of what a limit has cut off is to be read. A full window stays as it is.
+    Values are learned of states in which the learner speaks and of no others, so the value of what
+    was cut off is read after its tag. Nothing is added where the learner itself spoke last, or
+    where the `window` is full.
     """
     last = batch.tokens[np.arange(len(batch.tokens)), batch.lengths - 1]
     heard = ~batch.is_action[np.arange(len(batch.tokens)), batch.lengths - 1]
     rows = np.flatnonzero(batch.truncated & heard & (last != tag) & (batch.lengths < window))
     if not len(rows):
         return batch
-    tokens, lengths = np.pad(batch.tokens, ((0, 0), (0, 1))), batch.lengths.copy()
-    tokens[rows, lengths[rows]] = tag
+    names = ("tokens", "is_action", "reward", "return_to_go")
+    wider = {name: np.pad(getattr(batch, name), ((0, 0), (0, 1))) for name in names}
+    lengths = batch.lengths.copy()
+    wider["tokens"][rows, lengths[rows]] = tag
     lengths[rows] += 1
-    wider = {name: np.pad(getattr(batch, name), ((0, 0), (0, 1))) for name in BY_TOKEN}
-    return batch._replace(tokens=tokens, lengths=lengths, **wider)
-
-
-BY_TOKEN = ("is_action", "reward", "return_to_go")
+    return batch._replace(**wider, lengths=lengths)
 
 
 def decisions_of(

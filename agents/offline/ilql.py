@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +14,7 @@ from torch import Tensor
 from agents.common.gradients import Loss
 from agents.offline.base import OfflineAlgorithm
 from agents.offline.losses import bellman_target, conservative, expectile, following
-from agents.offline.policies import ValueGPTPolicy
+from agents.offline.policies import Decoding, ValueGPTPolicy
 from agents.online.sequences import Part, Sequences
 from dialgym.errors import one_of
 
@@ -27,7 +29,8 @@ class ILQL(OfflineAlgorithm):
     a dialogue's end.
 
     Args:
-        policy: `agents.ValueGPTPolicy`, or "GPTPolicy", which names it here.
+        policy: `agents.ValueGPTPolicy`, or "GPTPolicy", which names it here. Of its arguments,
+            `decoding={"beta": ...}` says how much advantages count in speech; 8 unless given.
         env, dataset: as of `OfflineAlgorithm`.
         expectile: tau of the value loss; 0.5 is the mean, near 1 the best of what was said.
         q_weight, v_weight: of the Q and the value loss.
@@ -46,6 +49,7 @@ class ILQL(OfflineAlgorithm):
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": ValueGPTPolicy}
     policy: ValueGPTPolicy
+    speech: ClassVar[dict[str, float]] = {"beta": 8.0}
     figures: ClassVar[tuple[str, ...]] = (
         "loss",
         "q_loss",
@@ -77,6 +81,10 @@ class ILQL(OfflineAlgorithm):
                 raise ValueError(
                     f"{type(self).__name__}: {name} must be between 0 and 1, got {number}"
                 )
+        if not cql_temperature > 0:
+            raise ValueError(
+                f"{type(self).__name__}: cql_temperature must be above 0, got {cql_temperature}"
+            )
         self.expectile = expectile
         self.q_weight, self.v_weight = q_weight, v_weight
         self.cql_weight, self.cql_temperature = cql_weight, cql_temperature
@@ -92,6 +100,23 @@ class ILQL(OfflineAlgorithm):
                 f"{self.algorithm}: expected agents.ValueGPTPolicy, which has Q values, got "
                 f"{type(self.policy).__name__}"
             )
+        self.policy.decoding = self._initial_decoding()
+
+    def _initial_decoding(self) -> Decoding:
+        return Decoding(**{**self.speech, **self.policy_kwargs.get("decoding", {})})
+
+    def save(
+        self,
+        path: Any,
+        exclude: Iterable[str] | None = None,
+        include: Iterable[str] | None = None,
+    ) -> None:
+        """As everywhere in Stable-Baselines3; `policy.decoding` is saved as it is now."""
+        given = self.policy_kwargs
+        if self.policy.decoding != self._initial_decoding():
+            self.policy_kwargs = {**given, "decoding": asdict(self.policy.decoding)}
+        super().save(path, exclude, include)
+        self.policy_kwargs = given
 
     def _learn_from(self, rows: np.ndarray) -> None:
         super()._learn_from(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from stable_baselines3.common.distributions import Distribution
@@ -28,8 +28,13 @@ class Decoding:
         temperature: of the cloned policy.
         advantage_clip: advantages are cut off above it; None leaves them.
         policy_weight: of the cloned policy; 0 speaks by advantages alone.
-        top_k: only so many of the likeliest tokens.
+        top_k: only so many of the likeliest tokens; equals of the last one stay too.
         top_p: only the likeliest tokens that together have at least that probability.
+        policy_top_k, policy_top_p: the same of the cloned policy alone, before advantages count:
+            what it would hardly say is not said, whatever Q thinks of it.
+
+    Raises:
+        ValueError: a number that cannot be.
     """
 
     beta: float = 0.0
@@ -38,19 +43,58 @@ class Decoding:
     policy_weight: float = 1.0
     top_k: int | None = None
     top_p: float | None = None
+    policy_top_k: int | None = None
+    policy_top_p: float | None = None
 
-    def cut(self, logits: Tensor) -> Tensor:
-        """Logits (B, V), those of tokens that are cut off at a large negative number."""
-        if self.top_k is not None:
-            least = logits.topk(min(self.top_k, logits.shape[-1]), -1).values[:, -1:]
-            logits = logits.masked_fill(logits < least, FORBIDDEN)
-        if self.top_p is not None:
-            ordered, order = logits.sort(-1, descending=True)
-            likelier = ordered.softmax(-1).cumsum(-1) - ordered.softmax(-1)
-            dropped = torch.zeros_like(likelier, dtype=torch.bool)
-            dropped.scatter_(1, order, likelier >= self.top_p)
-            logits = logits.masked_fill(dropped, FORBIDDEN)
-        return logits
+    def __post_init__(self) -> None:
+        if not self.temperature > 0:
+            raise ValueError(f"decoding: temperature must be above 0, got {self.temperature}")
+        for name in ("top_k", "policy_top_k"):
+            k = getattr(self, name)
+            if k is not None and k < 1:
+                raise ValueError(f"decoding: {name} must be at least 1 or None, got {k}")
+        for name in ("top_p", "policy_top_p"):
+            p = getattr(self, name)
+            if p is not None and not 0 < p <= 1:
+                raise ValueError(f"decoding: {name} must be above 0 and at most 1, got {p}")
+
+    def logits(self, policy: Tensor, advantages: Tensor | None) -> Tensor:
+        """Logits (B, V) to speak by; forbidden tokens stay at a large negative number.
+
+        Args:
+            policy: (B, V) logits of the cloned policy, those of forbidden tokens at `FORBIDDEN`.
+            advantages: (B, V), clipped already; None where beta is 0.
+        """
+        forbidden = policy <= FORBIDDEN / 2
+        warm = (policy / self.temperature).masked_fill(forbidden, FORBIDDEN)
+        cut = cut_off(warm, self.policy_top_k, self.policy_top_p)
+        logits = self.policy_weight * policy.log_softmax(-1) / self.temperature
+        if advantages is not None:
+            logits = logits + self.beta * advantages
+        logits = logits.masked_fill(cut <= FORBIDDEN / 2, FORBIDDEN)
+        return cut_off(logits, self.top_k, self.top_p)
+
+
+def cut_off(logits: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
+    """Logits (B, V), those of all but the likeliest tokens at a large negative number.
+
+    Args:
+        logits: (B, V).
+        top_k: so many stay, and equals of the last of them.
+        top_p: of these, the fewest that together have at least that probability stay.
+    """
+    if top_k is not None:
+        least = logits.topk(min(top_k, logits.shape[-1]), -1).values[:, -1:]
+        logits = logits.masked_fill(logits < least, FORBIDDEN)
+    if top_p is not None:
+        ordered, order = logits.sort(-1, descending=True)
+        shares = ordered.softmax(-1)
+        likelier = shares.cumsum(-1) - shares
+        likelier[:, 0] = 0  # the likeliest always stays, however sums are rounded
+        dropped = torch.zeros_like(likelier, dtype=torch.bool)
+        dropped.scatter_(1, order, likelier >= top_p)
+        logits = logits.masked_fill(dropped, FORBIDDEN)
+    return logits
 
 
 class ValueGPTPolicy(GPTPolicy):
@@ -65,18 +109,21 @@ class ValueGPTPolicy(GPTPolicy):
         args, kwargs: as of `GPTPolicy`.
     """
 
+    decoding_class: ClassVar[type[Decoding]] = Decoding
+
     def __init__(self, *args: Any, decoding: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        known = self.decoding_class.__dataclass_fields__
         for name in decoding or {}:
-            if name not in Decoding.__dataclass_fields__:
-                raise unknown("setting", name, Decoding.__dataclass_fields__, "decoding")
-        self.decoding = Decoding(**(decoding or {}))
+            if name not in known:
+                raise unknown("setting", name, known, "decoding")
+        self.decoding = self.decoding_class(**(decoding or {}))
         super().__init__(*args, **kwargs)
 
     def _build(self, lr_schedule: Schedule) -> None:
         super()._build(lr_schedule)
-        width, vocab_size = self.backbone.width, int(self.action_space.n)  # type: ignore[attr-defined]
+        width = self.backbone.width
         self.value_head = MLPHead(width, 1)  # type: ignore[assignment]
-        self.q_heads = nn.ModuleList(MLPHead(width, vocab_size) for _ in range(2))
+        self.q_heads = nn.ModuleList(MLPHead(width, self._q_outputs) for _ in range(2))
         self.target_q_heads = deepcopy(self.q_heads).requires_grad_(False)
         self.target_backbone = None
         if self.value_backbone is not None:
@@ -86,6 +133,11 @@ class ValueGPTPolicy(GPTPolicy):
             lr=lr_schedule(1),  # type: ignore[call-arg]
             **self.optimizer_kwargs,
         )
+
+    @property
+    def _q_outputs(self) -> int:
+        """Q values of one hidden state: one for each token that may follow."""
+        return int(self.action_space.n)  # type: ignore[attr-defined]
 
     # What learning asks for
 
@@ -123,13 +175,11 @@ class ValueGPTPolicy(GPTPolicy):
     def _distribution(
         self, tokens: Tensor, hidden: Tensor, masks: MASK_TYPES | None
     ) -> Distribution:
-        how = self.decoding
-        logits = self._logits(tokens, hidden, masks)
-        spoken = how.policy_weight * logits.log_softmax(-1) / how.temperature
-        if how.beta:
-            spoken = spoken + how.beta * self._advantages(self._value_hidden(tokens, hidden))
-        spoken = spoken.masked_fill(logits <= FORBIDDEN / 2, FORBIDDEN)
-        return self.action_dist.proba_distribution(action_logits=how.cut(spoken))
+        logits, advantages = self._logits(tokens, hidden, masks), None
+        if self.decoding.beta:
+            advantages = self._advantages(self._value_hidden(tokens, hidden))
+        spoken = self.decoding.logits(logits, advantages)
+        return self.action_dist.proba_distribution(action_logits=spoken)
 
     def _advantages(self, hidden: Tensor) -> Tensor:
         """(B, V): min target Q - V, of hidden states (B, d) that values are read off.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +23,8 @@ class PsiLearning(ILQL):
         reward_scale: c, the reward that is worth one nat.
         kwargs: as of `ILQL`.
     """
+
+    speech: ClassVar[dict[str, float]] = {"policy_weight": 0.0, "beta": 1.0}
 
     def __init__(
         self,
