@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from agents.offline.ilql import ILQL, SingleStepRL
     from agents.offline.policies import ValueGPTPolicy
     from agents.offline.psi import PsiLearning
+    from agents.offline.speech import UtteranceGPTPolicy
+    from agents.offline.utterance_ilql import UtteranceILQL
     from agents.online.buffers import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
     from agents.online.grpo import GRPO
     from agents.online.maskable import MaskableGPTPolicy
@@ -37,6 +39,8 @@ __all__ = [
     "PsiLearning",
     "SequencePPO",
     "SingleStepRL",
+    "UtteranceGPTPolicy",
+    "UtteranceILQL",
     "ValueGPTPolicy",
     "load",
     "start_from",
@@ -44,6 +48,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "UtteranceGPTPolicy": "agents.offline.speech",
+    "UtteranceILQL": "agents.offline.utterance_ilql",
     "ValueGPTPolicy": "agents.offline.policies",
     "PsiLearning": "agents.offline.psi",
     "CQL": "agents.offline.cql",
