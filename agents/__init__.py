@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agents.offline.bc import BC
+    from agents.offline.chai import CHAI, CHAIPolicy
     from agents.offline.cql import CQL
     from agents.offline.ilql import ILQL, SingleStepRL
     from agents.offline.policies import ValueGPTPolicy
@@ -29,9 +30,11 @@ __dialgym_agents__ = True
 
 __all__ = [
     "BC",
+    "CHAI",
     "CQL",
     "GRPO",
     "ILQL",
+    "CHAIPolicy",
     "EpisodeRolloutBuffer",
     "GPTPolicy",
     "MaskableEpisodeRolloutBuffer",
@@ -48,6 +51,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CHAI": "agents.offline.chai",
+    "CHAIPolicy": "agents.offline.chai",
     "UtteranceGPTPolicy": "agents.offline.speech",
     "UtteranceILQL": "agents.offline.utterance_ilql",
     "ValueGPTPolicy": "agents.offline.policies",
