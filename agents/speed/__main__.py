@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import torch
 
-from agents.speed import gpu, reply, tiny
+from agents.speed import gpu, offline, reply, tiny
 from dialgym.benchmark.speed import show
 from dialgym.benchmark.timing import Figure, machine
 from dialgym.errors import unknown
 
-PARTS = ("tiny", "iteration", "rollout", "update", "gpu")
+PARTS = ("tiny", "iteration", "rollout", "update", "offline", "gpu")
 
 
 def figures(parts: list[str], repeats: int) -> Iterator[Figure]:
@@ -26,6 +26,8 @@ def figures(parts: list[str], repeats: int) -> Iterator[Figure]:
             yield from reply.rollout_figures(n_envs, repeats)
     if "update" in parts:
         yield from reply.update_figures(repeats)
+    if "offline" in parts:
+        yield from offline.figures(repeats)
     if "gpu" in parts:
         yield from gpu.figures()
 

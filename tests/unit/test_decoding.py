@@ -176,7 +176,7 @@ def test_a_token_costs_a_cached_forward_of_each_trunk(policy, most):
     trunks = [net.backbone] + ([net.value_backbone] if policy else [])
     for trunk in trunks:
         watch(trunk, forwards)
-    seen = observations(64, 8)
+    seen = observations(64, 7)
     before = np.zeros_like(seen[0])
     for obs in seen:
         forwards.clear()
