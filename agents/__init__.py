@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from agents.offline.bc import BC
     from agents.offline.chai import CHAI, CHAIPolicy
     from agents.offline.cql import CQL
+    from agents.offline.decision_transformer import DecisionTransformer, ReturnGPTPolicy
     from agents.offline.ilql import ILQL, SingleStepRL
     from agents.offline.policies import ValueGPTPolicy
     from agents.offline.psi import PsiLearning
@@ -35,11 +36,13 @@ __all__ = [
     "GRPO",
     "ILQL",
     "CHAIPolicy",
+    "DecisionTransformer",
     "EpisodeRolloutBuffer",
     "GPTPolicy",
     "MaskableEpisodeRolloutBuffer",
     "MaskableGPTPolicy",
     "PsiLearning",
+    "ReturnGPTPolicy",
     "SequencePPO",
     "SingleStepRL",
     "UtteranceGPTPolicy",
@@ -51,6 +54,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "DecisionTransformer": "agents.offline.decision_transformer",
+    "ReturnGPTPolicy": "agents.offline.decision_transformer",
     "CHAI": "agents.offline.chai",
     "CHAIPolicy": "agents.offline.chai",
     "UtteranceGPTPolicy": "agents.offline.speech",

@@ -129,6 +129,7 @@ def test_it_clones_first_and_never_again(games):
     model.learn(2, reset_num_timesteps=False)
     changed = {n.split(".")[0] for n, w in own.items() if not torch.equal(before[n], w)}
     assert changed == {"q_heads", "target_q_heads"}
+    assert not any(own[name].requires_grad for name in language)  # nor in several processes
 
 
 def test_the_best_reply_is_that_of_the_greatest_lesser_target_value(games):

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
-from toy_tokens import SYSTEM, TOKENIZER, USER, V
+from toy_tokens import SYSTEM, TOKENIZER, USER, V, box
 
 from agents.offline import generation
 from agents.offline.generation import beam_search, draw, read_prompts, sample_utterances
 from agents.offline.policies import ValueGPTPolicy
-from dialgym.language.constraints import AnyText
+from dialgym.language.constraints import AnyText, Lexicon
 from dialgym.language.tokenizers import END, FIRST_TEXT
 from dialgym.views.spaces import TokenBox
 
@@ -152,6 +152,42 @@ def test_hidden_states_are_those_of_plain_reading_and_pieces_change_nothing(monk
                 whole.hidden[row, j, : len(words)], plain, atol=1e-5, rtol=1e-4
             )
             assert not whole.hidden[row, j, len(words) :].any()
+
+
+def test_all_that_is_said_is_allowed():
+    torch.manual_seed(0)
+    space, kwargs = box(WINDOW, said=2), {"n_layer": 1, "n_head": 1, "n_embd": 8}
+    model = ValueGPTPolicy(space, spaces.Discrete(V), lambda _: 1e-3, **kwargs)
+    prompts = read_prompts(model, rows(PROMPTS[:3]))
+    sampled = sample_utterances(model, prompts, 40, random=20)
+    for drawn in (sampled, beam_search(model, prompts, 4)):
+        for row, prompt in enumerate(PROMPTS[:3]):
+            for j in range(drawn.tokens.shape[1]):
+                words = said(drawn, row, j)
+                letters = [*prompt[prompt.index(SYSTEM) + 1 :], *words[:-1]]
+                assert words[-1] == END
+                assert len(letters) == 2
+                assert set(letters) <= set(LETTERS)
+
+
+def test_beams_of_words_of_many_lengths_are_all_words():
+    words = {"a", "ab", "abc", "bcd", "cc", "dad"}
+    torch.manual_seed(0)
+    space = TokenBox(TOKENIZER, WINDOW, SYSTEM, Lexicon(words))
+    kwargs = {"n_layer": 1, "n_head": 1, "n_embd": 8}
+    model = ValueGPTPolicy(space, spaces.Discrete(V), lambda _: 1e-3, **kwargs)
+    torch.nn.init.normal_(model.backbone.wte.weight)
+    prompts = read_prompts(model, rows(PROMPTS[:2]))
+    for drawn in (beam_search(model, prompts, 8), sample_utterances(model, prompts, 99, random=99)):
+        for row in range(2):
+            found = {TOKENIZER.decode(said(drawn, row, j)[:-1]) for j in range(8)}
+            assert found - {""} <= words
+    wide = beam_search(model, prompts, 8)
+    for row in range(2):
+        found = [said(wide, row, j) for j in range(8)]
+        assert {TOKENIZER.decode(tokens[:-1]) for tokens in found[:6]} == words
+        assert found[6:] == [(), ()]
+        assert wide.log_prob[row, :6].exp().sum().item() == pytest.approx(1, abs=1e-5)
 
 
 def test_random_utterances_are_uniform_over_what_may_be_said():

@@ -238,6 +238,24 @@ def test_only_rows_without_a_plan_are_thought_about(monkeypatch):
     assert calls == [3, 3]
 
 
+def test_learning_makes_plans_void(games, monkeypatch):
+    model = made(games)
+    obs = dialgym.sb3_vec_env(ID, 2, seed=0).reset()
+    calls, best_of = [], model.policy.best_of
+
+    def counting(prompts, uniform=None):
+        calls.append(len(prompts))
+        return best_of(prompts, uniform)
+
+    monkeypatch.setattr(model.policy, "best_of", counting)
+    for learn in (False, False, True):
+        if learn:
+            model.learn(1)
+        said = model.predict(obs, deterministic=True)[0]
+        obs[np.arange(2), (obs != 0).sum(1)] = said
+    assert calls == [2, 2]
+
+
 # In Stable-Baselines3's shape
 
 

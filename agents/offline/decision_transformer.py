@@ -1,0 +1,140 @@
+"""Cloning conditioned on what a dialogue earned (Chen et al. 2021)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.type_aliases import Schedule
+from torch import Tensor
+
+from agents.common.gradients import Loss
+from agents.models.returns import ReturnEmbedding, add_to_embeddings
+from agents.offline.bc import BC
+from agents.online.policies import GPTPolicy
+from agents.online.sequences import Part, Sequences
+from dialgym.datasets import TokenBatch, TokenData
+
+
+class ReturnGPTPolicy(GPTPolicy):
+    """`GPTPolicy` that is told what the dialogue is to earn: an embedding added to every token's.
+
+    Attributes:
+        target_return: float, what to earn at play; may be set at any time.
+    """
+
+    _target: Tensor
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        super()._build(lr_schedule)
+        self.return_embedding = ReturnEmbedding(self.backbone.width)
+        self.register_buffer("_target", torch.zeros(()))
+        self._given: Tensor | None = None  # (B, 1), in place of the target
+        add_to_embeddings(self.backbone, self._embedded_return)
+        self.optimizer = self.optimizer_class(
+            [p for p in self.parameters() if p.requires_grad],
+            lr=lr_schedule(1),  # type: ignore[call-arg]
+            **self.optimizer_kwargs,
+        )
+
+    def _embedded_return(self) -> Tensor:
+        return self.return_embedding(self._target if self._given is None else self._given)
+
+    @property
+    def target_return(self) -> float:
+        return float(self._target)
+
+    @target_return.setter
+    def target_return(self, value: float) -> None:
+        self._target.fill_(value)
+        self.caches.forget()  # their keys and values were of another return
+
+    @contextmanager
+    def given(self, returns: Tensor) -> Iterator[None]:
+        """Within, whole sequences are read as those of dialogues that earn `returns` (B,)."""
+        self._given = returns[:, None]
+        try:
+            yield
+        finally:
+            self._given = None
+
+
+class DecisionTransformer(BC):
+    """-mean log pi(a | s, R), R being the dialogue's return; it speaks given the return to earn.
+
+    R is the undiscounted return of the whole dialogue, as in the published code of Snell et al.
+    (2022), and not the return-to-go of each utterance: observations do not say what was earned so
+    far, so that at play only the former is known. Where the dialogue shows its rewards the two tell
+    the model the same. A linear map of R, standardised over the dataset, is added to the embedding
+    of every token, in place of one more token in front: no position is lost, and no layer has to
+    look back for it.
+
+    Args:
+        policy: `ReturnGPTPolicy`, or "GPTPolicy", which names it here.
+        env, dataset: as of `OfflineAlgorithm`.
+        target_return: what to earn at play; None is the greatest return in the dataset.
+            `model.policy.target_return` changes it later.
+        kwargs: further arguments of `OfflineAlgorithm`.
+
+    Raises:
+        ValueError: as of `OfflineAlgorithm`.
+    """
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": ReturnGPTPolicy}
+    policy: ReturnGPTPolicy
+
+    def __init__(
+        self,
+        policy: str | type[BasePolicy],
+        env: Any,
+        dataset: Any = None,
+        target_return: float | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.target_return = target_return
+        super().__init__(policy, env, dataset, **kwargs)
+
+    def _setup_model(self) -> None:
+        super()._setup_model()
+        if not isinstance(self.policy, ReturnGPTPolicy):
+            raise ValueError(
+                f"{self.algorithm}: expected agents.ReturnGPTPolicy, which is told a return, got "
+                f"{type(self.policy).__name__}"
+            )
+        target = self.target_return
+        if self.data is not None:
+            returns = torch.from_numpy(total_returns(self.data))
+            self.policy.return_embedding.standardise(returns)
+            target = float(returns.max()) if target is None else target
+        self.policy.target_return = target or 0.0
+
+    def _decisions(self, batch: TokenBatch) -> Sequences:
+        sequences = super()._decisions(batch)
+        used = batch.is_action.any(1)
+        totals = np.where(batch.is_action, batch.reward, 0).sum(1, dtype=np.float32)[used]
+        column = torch.from_numpy(np.repeat(totals, sequences.sizes))
+        sequences.columns["total"] = column.to(self.device)
+        return sequences
+
+    def _loss_of(self, sequences: Sequences) -> Loss:
+        cloning = super()._loss_of(sequences)
+
+        def loss_of(part: Part) -> tuple[Tensor, dict[str, Tensor]]:
+            returns = torch.zeros(len(part.tokens), device=self.device)
+            owner = part.at // part.tokens.shape[1]
+            returns[owner] = sequences.columns["total"][part.rows]
+            with self.policy.given(returns):
+                return cloning(part)
+
+        return loss_of
+
+
+def total_returns(data: TokenData) -> np.ndarray:
+    """Undiscounted returns (N,) float32 of all dialogues."""
+    earned = np.where(data.is_action, data.reward, 0).astype(np.float64)
+    sums = np.concatenate([[0.0], earned.cumsum()])
+    return np.diff(sums[data.offsets]).astype(np.float32)
