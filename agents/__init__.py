@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from agents.offline.ilql import ILQL, SingleStepRL
     from agents.offline.policies import ValueGPTPolicy
     from agents.offline.psi import PsiLearning
+    from agents.offline.speakers import BeamSpeaker, RankedSpeaker
     from agents.offline.speech import UtteranceGPTPolicy
     from agents.offline.utterance_ilql import UtteranceILQL
     from agents.online.buffers import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
@@ -35,6 +36,7 @@ __all__ = [
     "CQL",
     "GRPO",
     "ILQL",
+    "BeamSpeaker",
     "CHAIPolicy",
     "DecisionTransformer",
     "EpisodeRolloutBuffer",
@@ -42,6 +44,7 @@ __all__ = [
     "MaskableEpisodeRolloutBuffer",
     "MaskableGPTPolicy",
     "PsiLearning",
+    "RankedSpeaker",
     "ReturnGPTPolicy",
     "SequencePPO",
     "SingleStepRL",
@@ -54,6 +57,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BeamSpeaker": "agents.offline.speakers",
+    "RankedSpeaker": "agents.offline.speakers",
     "DecisionTransformer": "agents.offline.decision_transformer",
     "ReturnGPTPolicy": "agents.offline.decision_transformer",
     "CHAI": "agents.offline.chai",

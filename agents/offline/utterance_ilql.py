@@ -1,4 +1,4 @@
-"""Implicit language Q-learning of whole utterances (Snell et al. 2022, section 5)."""
+"""Implicit language Q-learning of whole utterances (Snell et al. 2022)."""
 
 from __future__ import annotations
 
