@@ -58,6 +58,12 @@ class Decoding:
             if p is not None and not 0 < p <= 1:
                 raise ValueError(f"decoding: {name} must be above 0 and at most 1, got {p}")
 
+    def clip(self, advantages: Tensor) -> Tensor:
+        """Advantages of any shape, cut off above `advantage_clip`."""
+        if self.advantage_clip is None:
+            return advantages
+        return advantages.clamp(max=self.advantage_clip)
+
     def logits(self, policy: Tensor, advantages: Tensor | None) -> Tensor:
         """Logits (B, V) to speak by; forbidden tokens stay at a large negative number.
 
@@ -182,14 +188,15 @@ class ValueGPTPolicy(GPTPolicy):
         return self.action_dist.proba_distribution(action_logits=spoken)
 
     def _advantages(self, hidden: Tensor) -> Tensor:
-        """(B, V): min target Q - V, of hidden states (B, d) that values are read off.
+        """(B, V): min Q - V, of hidden states (B, d) that values are read off."""
+        return self.decoding.clip(self.least_q(hidden) - self.value_head(hidden))
 
-        Where values have a trunk of their own, min Q in place of the targets', which would need
-        one more pass for nearly the same numbers.
+    def least_q(self, hidden: Tensor) -> Tensor:
+        """(B, V): the lesser Q of each token, as speech reads it off `hidden` (B, d).
+
+        It is that of the targets. Where values have a trunk of their own, the targets' would need
+        one more pass for nearly the same numbers, and Q itself is read.
         """
-        slow = self.target_backbone is None
-        q = self.target_q(hidden) if slow else self.q_values(hidden).amin(0)
-        advantages = q - self.value_head(hidden)
-        if self.decoding.advantage_clip is None:
-            return advantages
-        return advantages.clamp(max=self.decoding.advantage_clip)
+        if self.target_backbone is None:
+            return self.target_q(hidden)
+        return self.q_values(hidden).amin(0)
