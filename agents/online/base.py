@@ -7,6 +7,7 @@ In shape they are Stable-Baselines3's on-policy algorithms: any VecEnv, its call
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
-from stable_baselines3.common.type_aliases import GymEnv
+from stable_baselines3.common.type_aliases import GymEnv, Schedule
 from stable_baselines3.common.utils import FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
@@ -28,6 +29,7 @@ from agents.online.reference import KLControl, Reference
 from agents.online.sequences import Part, SequenceBuffer, Sequences, minibatches
 from dialgym.errors import one_of
 
+FIXED: Mapping[str, float] = {"gamma": 1.0, "gae_lambda": 1.0, "vf_coef": 0.0}
 COMMON: dict[str, Any] = {
     "use_sde": False,
     "sde_sample_freq": -1,
@@ -38,9 +40,38 @@ COMMON: dict[str, Any] = {
 
 
 class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
-    """Base of `SequencePPO` and `GRPO`; see there for the arguments.
+    """Base of `SequencePPO` and `GRPO`.
 
     A subclass collects a rollout into `self.sequences` and gives the loss of its decisions.
+
+    Args:
+        policy: `agents.GPTPolicy`, or its name.
+        env: any env or VecEnv of token windows.
+        learning_rate: a number or a schedule.
+        n_steps: tokens said in each dialogue from one update to the next, or at most.
+        batch_size: decisions of a minibatch, about: minibatches are made of whole dialogues. With
+            several processes, of each.
+        n_epochs: passes over a rollout.
+        clip_range: of the probability ratio; a number or a schedule.
+        ent_coef: weight of the entropy; a number or a schedule.
+        max_grad_norm: largest norm of a gradient.
+        target_kl: a rollout's update stops when the policy is 1.5 times as far from the old one.
+        reference_kl: price of a nat of divergence from the policy that learning began with; 0 keeps
+            no such copy.
+        reference_kl_target: divergence, in nats a token, that the price is steered towards
+            (`KLControl`); None keeps the price.
+        env_masks: ask the env for its `action_masks` at every step. None does so where the
+            observation space has no automaton and the env has masks.
+        autocast: "bf16" computes in bfloat16 where that is safe; None in float32.
+        micro_batch_tokens: most tokens of one forward, padding included. Gradients of a minibatch
+            are accumulated over as many forwards as it takes. None is 4,096 on a CPU and 65,536
+            on a GPU.
+        stats_window_size, tensorboard_log, policy_kwargs, verbose, seed, device: as everywhere in
+            Stable-Baselines3.
+        hyperparameters: of `OnPolicyAlgorithm`, set by the subclass.
+
+    Raises:
+        ValueError: a number or name that cannot be, another policy, or another kind of env.
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": GPTPolicy}
@@ -53,17 +84,27 @@ class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
         self,
         policy: str | type[ActorCriticPolicy],
         env: GymEnv | str,
-        *,
-        batch_size: int,
-        n_epochs: int,
-        target_kl: float | None,
-        reference_kl: float,
-        reference_kl_target: float | None,
-        env_masks: bool | None,
-        autocast: str | None,
-        micro_batch_tokens: int | None,
-        _init_setup_model: bool,
-        **kwargs: Any,
+        learning_rate: float | Schedule = 3e-4,
+        n_steps: int = 128,
+        batch_size: int = 1024,
+        n_epochs: int = 4,
+        clip_range: float | Schedule = 0.2,
+        ent_coef: float | Schedule = 0.0,
+        max_grad_norm: float = 0.5,
+        target_kl: float | None = None,
+        reference_kl: float = 0.0,
+        reference_kl_target: float | None = None,
+        env_masks: bool | None = None,
+        autocast: str | None = None,
+        micro_batch_tokens: int | None = None,
+        stats_window_size: int = 100,
+        tensorboard_log: str | None = None,
+        policy_kwargs: dict[str, Any] | None = None,
+        verbose: int = 0,
+        seed: int | None = None,
+        device: torch.device | str = "auto",
+        _init_setup_model: bool = True,
+        hyperparameters: Mapping[str, float] = FIXED,
     ) -> None:
         one_of("autocast", autocast, [None, *AUTOCAST], type(self).__name__)
         for name, number in {"batch_size": batch_size, "n_epochs": n_epochs}.items():
@@ -77,7 +118,22 @@ class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
         self.env_masks = env_masks
         self.autocast = autocast
         self.micro_batch_tokens = micro_batch_tokens
-        super().__init__(policy, env, **kwargs, **COMMON)
+        self.clip_range = clip_range
+        super().__init__(
+            policy,
+            env,
+            learning_rate=learning_rate,
+            n_steps=n_steps,
+            ent_coef=ent_coef,  # type: ignore[arg-type]
+            max_grad_norm=max_grad_norm,
+            stats_window_size=stats_window_size,
+            tensorboard_log=tensorboard_log,
+            policy_kwargs=policy_kwargs,
+            verbose=verbose,
+            seed=seed,
+            device=device,
+            **{**FIXED, **hyperparameters, **COMMON},
+        )
         if _init_setup_model:
             self._setup_model()
 
@@ -85,6 +141,7 @@ class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
         self.ranks = Ranks(self.device)
         super()._setup_model()
         self.ent_coef = FloatSchedule(self.ent_coef)  # type: ignore[assignment]
+        self.clip_range = FloatSchedule(self.clip_range)
         if not isinstance(self.policy, GPTActorCritic):
             raise ValueError(
                 f"{self.algorithm}: expected a GPT policy (agents.GPTPolicy), whose update reads "
@@ -239,7 +296,10 @@ class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
         """Improve the policy with the rollout in `self.sequences`."""
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
-        self._entropy_weight = self.ent_coef(self._current_progress_remaining)  # type: ignore[operator]
+        remaining = self._current_progress_remaining
+        self._entropy_weight = self.ent_coef(remaining)  # type: ignore[operator]
+        self._clip_now = self.clip_range(remaining)  # type: ignore[operator]
+        self.logger.record("train/clip_range", self._clip_now)
         logs: dict[str, list[float]] = defaultdict(list)
         for _ in range(self.n_epochs):
             going_on = self._epoch(logs)

@@ -20,6 +20,7 @@ from dialgym.optional import require
 ALGORITHMS = {"ppo": "agents.online.ppo:SequencePPO", "grpo": "agents.online.grpo:GRPO"}
 TRAINER_KEYS = {"n_timesteps", "n_envs", "policy", "normalize"}
 GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
+GIVEN_KEYS |= {"hyperparameters"}
 SCHEDULES = ("learning_rate", "clip_range", "clip_range_vf", "ent_coef")
 
 
@@ -79,10 +80,23 @@ def _rows(rows: Any) -> list[str] | str:
 
 
 def _check_keys(part: Mapping[str, Any], learner: Any, where: str) -> None:
-    known = (set(signature(learner.__init__).parameters) - GIVEN_KEYS) | TRAINER_KEYS
+    known = (arguments_of(learner) - GIVEN_KEYS) | TRAINER_KEYS
     for key in part:
         if key not in known:
             raise unknown("hyperparameter", key, known, where)
+
+
+def arguments_of(learner: type) -> set[str]:
+    """Names that the constructor takes, those that it hands on to its parents' among them."""
+    names: set[str] = set()
+    for cls in learner.__mro__:
+        if "__init__" not in vars(cls):
+            continue
+        parameters = signature(vars(cls)["__init__"]).parameters.values()
+        names |= {p.name for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+        if all(p.kind != p.VAR_KEYWORD for p in parameters):
+            break
+    return names
 
 
 def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
-from stable_baselines3.common.type_aliases import GymEnv, Schedule
-from stable_baselines3.common.utils import FloatSchedule
+from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
@@ -32,32 +31,20 @@ class GRPO(SequenceAlgorithm):
     With `baseline="leave-one-out"`, `scale=False`, `n_epochs=1` it is RLOO (Ahmadian et al. 2024);
     with `group_size=None` too, REINFORCE with the batch's mean return as baseline.
 
+    `reference_kl` is the weight of the divergence (estimator k3) in the loss.
+
     Args:
-        policy: `agents.GPTPolicy`, or its name; its value head is left alone.
-        env: any env or VecEnv of token windows; the number of dialogues must be a multiple of
-            `group_size`.
-        learning_rate: a number or a schedule.
-        n_steps: most tokens said in an episode; what goes on beyond counts as it stands.
-        batch_size: decisions of a minibatch, about: minibatches are made of whole dialogues. With
-            several processes, of each.
+        policy: as of `SequenceAlgorithm`; its value head is left alone.
+        env: the number of dialogues must be a multiple of `group_size`.
         n_epochs: passes over a rollout.
         group_size: dialogues of a group; None makes all of them one group, each begun by itself.
         baseline: "mean" of the group, or of the group's other members ("leave-one-out").
         scale: divide advantages by the deviation of the group's returns.
-        clip_range: of the probability ratio; a number or a schedule.
-        ent_coef: weight of the entropy; a number or a schedule.
-        max_grad_norm: largest norm of a gradient.
-        target_kl: a rollout's update stops when the policy is 1.5 times as far from the old one.
-        reference_kl: weight in the loss of the divergence from the policy that learning began with
-            (estimator k3); 0 keeps no such copy.
-        reference_kl_target: divergence, in nats a token, that the weight is steered towards
-            (`KLControl`); None keeps the weight.
-        env_masks, autocast, micro_batch_tokens: as of `SequencePPO`.
-        stats_window_size, tensorboard_log, policy_kwargs, verbose, seed, device: as everywhere in
-            Stable-Baselines3.
+        kwargs: further arguments of `SequenceAlgorithm`; what goes on beyond `n_steps` tokens
+            counts as it stands.
 
     Raises:
-        ValueError: a number or name that cannot be, another policy, or another kind of env.
+        ValueError: a number or name that cannot be, or as of `SequenceAlgorithm`.
     """
 
     figures: ClassVar[tuple[str, ...]] = (
@@ -73,65 +60,20 @@ class GRPO(SequenceAlgorithm):
         self,
         policy: str | type[ActorCriticPolicy],
         env: GymEnv | str,
-        learning_rate: float | Schedule = 3e-4,
-        n_steps: int = 128,
-        batch_size: int = 1024,
         n_epochs: int = 1,
         group_size: int | None = 8,
         baseline: str = "mean",
         scale: bool = True,
-        clip_range: float | Schedule = 0.2,
-        ent_coef: float | Schedule = 0.0,
-        max_grad_norm: float = 0.5,
-        target_kl: float | None = None,
-        reference_kl: float = 0.0,
-        reference_kl_target: float | None = None,
-        env_masks: bool | None = None,
-        autocast: str | None = None,
-        micro_batch_tokens: int | None = None,
-        stats_window_size: int = 100,
-        tensorboard_log: str | None = None,
-        policy_kwargs: dict[str, Any] | None = None,
-        verbose: int = 0,
-        seed: int | None = None,
-        device: torch.device | str = "auto",
-        _init_setup_model: bool = True,
+        **kwargs: Any,
     ) -> None:
         one_of("baseline", baseline, BASELINES, "GRPO")
         self.group_size = group_size
         self.baseline = baseline
         self.scale = scale
-        self.clip_range = clip_range
-        super().__init__(
-            policy,
-            env,
-            learning_rate=learning_rate,
-            n_steps=n_steps,
-            batch_size=batch_size,
-            n_epochs=n_epochs,
-            gamma=1.0,
-            gae_lambda=1.0,
-            ent_coef=ent_coef,
-            vf_coef=0.0,
-            max_grad_norm=max_grad_norm,
-            target_kl=target_kl,
-            reference_kl=reference_kl,
-            reference_kl_target=reference_kl_target,
-            env_masks=env_masks,
-            autocast=autocast,
-            micro_batch_tokens=micro_batch_tokens,
-            stats_window_size=stats_window_size,
-            tensorboard_log=tensorboard_log,
-            policy_kwargs=policy_kwargs,
-            verbose=verbose,
-            seed=seed,
-            device=device,
-            _init_setup_model=_init_setup_model,
-        )
+        super().__init__(policy, env, n_epochs=n_epochs, **kwargs)
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        self.clip_range = FloatSchedule(self.clip_range)
         size = self.group_size
         if size is not None and (size < 2 or self.n_envs % size):
             raise ValueError(
@@ -182,7 +124,6 @@ class GRPO(SequenceAlgorithm):
 
     def train(self) -> None:
         """Improve the policy with the last rollout."""
-        self._clip_now = self.clip_range(self._current_progress_remaining)  # type: ignore[operator]
         if self.reference:
             self._steer()
         super().train()

@@ -27,38 +27,19 @@ class SequencePPO(SequenceAlgorithm):
     On the same rollout its loss and gradient are those of `stable_baselines3.PPO`. A step is one
     token that the learner says.
 
+    `reference_kl` is taken off the reward at every token.
+
     Args:
-        policy: `agents.GPTPolicy`, or its name.
-        env: any env or VecEnv of token windows.
-        learning_rate: a number or a schedule.
-        n_steps: tokens said in each dialogue from one update to the next.
-        batch_size: decisions of a minibatch, about: minibatches are made of whole dialogues. With
-            several processes, of each.
-        n_epochs: passes over a rollout.
+        policy, env: as of `SequenceAlgorithm`.
         gamma, gae_lambda: discount and decay, by `advantage_level`.
-        clip_range: of the probability ratio; a number or a schedule.
         clip_range_vf: of the values' change; None does not clip.
         normalize_advantage: to mean 0 and deviation 1 in each minibatch.
         advantage_level: "token", or "turn", where an utterance is one action.
-        ent_coef: weight of the entropy; a number or a schedule.
         vf_coef: weight of the value loss.
-        max_grad_norm: largest norm of a gradient.
-        target_kl: a rollout's update stops when the policy is 1.5 times as far from the old one.
-        reference_kl: price in reward of a nat of divergence from the policy that learning began
-            with, taken off at every token; 0 keeps no such copy.
-        reference_kl_target: divergence, in nats a token, that the price is steered towards
-            (`KLControl`); None keeps the price.
-        env_masks: ask the env for its `action_masks` at every step. None does so where the
-            observation space has no automaton and the env has masks.
-        autocast: "bf16" computes in bfloat16 where that is safe; None in float32.
-        micro_batch_tokens: most tokens of one forward, padding included. Gradients of a minibatch
-            are accumulated over as many forwards as it takes. None is 4,096 on a CPU and 65,536
-            on a GPU.
-        stats_window_size, tensorboard_log, policy_kwargs, verbose, seed, device: as everywhere in
-            Stable-Baselines3.
+        kwargs: further arguments of `SequenceAlgorithm`.
 
     Raises:
-        ValueError: a number or name that cannot be, another policy, or another kind of env.
+        ValueError: a name that cannot be, or as of `SequenceAlgorithm`.
     """
 
     figures: ClassVar[tuple[str, ...]] = (
@@ -74,68 +55,23 @@ class SequencePPO(SequenceAlgorithm):
         self,
         policy: str | type[ActorCriticPolicy],
         env: GymEnv | str,
-        learning_rate: float | Schedule = 3e-4,
-        n_steps: int = 128,
-        batch_size: int = 1024,
-        n_epochs: int = 4,
         gamma: float = 1.0,
         gae_lambda: float = 0.95,
-        clip_range: float | Schedule = 0.2,
         clip_range_vf: float | Schedule | None = None,
         normalize_advantage: bool = True,
         advantage_level: str = "token",
-        ent_coef: float | Schedule = 0.0,
         vf_coef: float = 0.5,
-        max_grad_norm: float = 0.5,
-        target_kl: float | None = None,
-        reference_kl: float = 0.0,
-        reference_kl_target: float | None = None,
-        env_masks: bool | None = None,
-        autocast: str | None = None,
-        micro_batch_tokens: int | None = None,
-        stats_window_size: int = 100,
-        tensorboard_log: str | None = None,
-        policy_kwargs: dict[str, Any] | None = None,
-        verbose: int = 0,
-        seed: int | None = None,
-        device: torch.device | str = "auto",
-        _init_setup_model: bool = True,
+        **kwargs: Any,
     ) -> None:
         one_of("advantage_level", advantage_level, ["token", "turn"], "SequencePPO")
-        self.clip_range = clip_range
         self.clip_range_vf = clip_range_vf
         self.normalize_advantage = normalize_advantage
         self.advantage_level = advantage_level
-        super().__init__(
-            policy,
-            env,
-            learning_rate=learning_rate,
-            n_steps=n_steps,
-            batch_size=batch_size,
-            n_epochs=n_epochs,
-            gamma=gamma,
-            gae_lambda=gae_lambda,
-            ent_coef=ent_coef,
-            vf_coef=vf_coef,
-            max_grad_norm=max_grad_norm,
-            target_kl=target_kl,
-            reference_kl=reference_kl,
-            reference_kl_target=reference_kl_target,
-            env_masks=env_masks,
-            autocast=autocast,
-            micro_batch_tokens=micro_batch_tokens,
-            stats_window_size=stats_window_size,
-            tensorboard_log=tensorboard_log,
-            policy_kwargs=policy_kwargs,
-            verbose=verbose,
-            seed=seed,
-            device=device,
-            _init_setup_model=_init_setup_model,
-        )
+        own = {"gamma": gamma, "gae_lambda": gae_lambda, "vf_coef": vf_coef}
+        super().__init__(policy, env, hyperparameters=own, **kwargs)
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        self.clip_range = FloatSchedule(self.clip_range)
         if self.clip_range_vf is not None:
             self.clip_range_vf = FloatSchedule(self.clip_range_vf)
 
@@ -221,10 +157,8 @@ class SequencePPO(SequenceAlgorithm):
 
     def train(self) -> None:
         """Improve the policy with the last rollout."""
-        remaining = self._current_progress_remaining
-        self._clip_now = self.clip_range(remaining)  # type: ignore[operator]
-        self._clip_vf_now = None if self.clip_range_vf is None else self.clip_range_vf(remaining)  # type: ignore[operator]
-        self.logger.record("train/clip_range", self._clip_now)
+        clip = self.clip_range_vf
+        self._clip_vf_now = clip and clip(self._current_progress_remaining)  # type: ignore[operator]
         super().train()
 
     def _minibatch_columns(self, rows: Tensor) -> dict[str, Tensor]:
