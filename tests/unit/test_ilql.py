@@ -329,3 +329,20 @@ def test_cloning_alone_is_the_same_in_all_of_them(games):
             losses.append(found.get("policy_loss", found["loss"]))
         if kind != "awac":
             assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+def test_speed_is_measured_beside_cloning(monkeypatch):
+    from agents.speed import offline
+
+    small = {"GAMES": 40, "BATCH": 8, "SIZES": SMALL, "DIALOGUES": 1, "ENV": ID}
+    for name, value in small.items():
+        monkeypatch.setattr(offline, name, value)
+    clone, *others, utterance = offline.figures(1)
+    assert all(figure.value > 0 for figure in (clone, *others, utterance))
+    assert [figure.reference for figure in others] == [clone, clone]
+    assert [figure.bar is None for figure in (clone, *others, utterance)] == [
+        True, False, True, False,
+    ]  # fmt: skip
+    steps = offline.Steps(BC, dialgym.collect(ID, "random-mixture", 8, seed=0))
+    steps()
+    assert (steps.count, steps.tokens) == (1, len(steps.model.data.tokens))
