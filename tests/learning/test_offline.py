@@ -53,6 +53,6 @@ def test_several_steps_beat_a_single_one_which_beats_cloning(games):
     single, opening = played(SingleStepRL, games, target_rate=0.05)
     several, best_opening = played(ILQL, games, target_rate=0.05, expectile=0.9)
     assert cloned == pytest.approx(games.returns.mean(), abs=0.2)  # -1.39
-    assert cloned + 0.2 < single < several - 0.15
+    assert cloned + 0.2 < single < several - 0.1
     assert several > -0.85
     assert opening != "fjord" == best_opening
