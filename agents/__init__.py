@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from agents.online.maskable import MaskableGPTPolicy
     from agents.online.policies import GPTPolicy
     from agents.online.ppo import SequencePPO
-    from agents.online.train import train
     from agents.saved import load, start_from
+    from agents.training.train import train
 
 # Another distribution installs a package of this name; whoever imports us can tell them apart.
 __dialgym_agents__ = True
@@ -79,7 +79,7 @@ _HOMES = {
     "SequencePPO": "agents.online.ppo",
     "load": "agents.saved",
     "start_from": "agents.saved",
-    "train": "agents.online.train",
+    "train": "agents.training.train",
 }
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agents.online.ranks import Ranks
-from agents.online.sequences import Part, Sequences
+from agents.common.ranks import Ranks
+from agents.common.sequences import Part, Sequences
 
 AUTOCAST = {"bf16": torch.bfloat16}
 CPU_TOKENS, GPU_TOKENS = 4096, 65536

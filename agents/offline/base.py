@@ -18,10 +18,10 @@ from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedul
 from torch import Tensor
 
 from agents.common.gradients import AUTOCAST, Gradients, Loss
+from agents.common.ranks import Ranks
+from agents.common.sequences import Sequences
 from agents.offline.data import Sampler, decisions_of, token_data
 from agents.online.policies import GPTActorCritic, GPTPolicy
-from agents.online.ranks import Ranks
-from agents.online.sequences import Sequences
 from dialgym.datasets import TokenBatch
 from dialgym.errors import one_of
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 from torch import Tensor
 
 from agents.common.gradients import Loss
+from agents.common.sequences import Part, Sequences
 from agents.offline.base import OfflineAlgorithm
-from agents.online.sequences import Part, Sequences
 
 
 class BC(OfflineAlgorithm):

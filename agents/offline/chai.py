@@ -10,6 +10,8 @@ from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.common.gradients import Loss
+from agents.common.prefixes import lengths_of
+from agents.common.sequences import Part, Sequences
 from agents.offline.generation import (
     Prompts,
     Utterances,
@@ -20,8 +22,6 @@ from agents.offline.losses import bellman_target, following
 from agents.offline.speech import UtteranceGPTPolicy
 from agents.offline.utterance_ilql import UtteranceAlgorithm
 from agents.offline.utterances import spread
-from agents.online.prefixes import lengths_of
-from agents.online.sequences import Part, Sequences
 
 
 class CHAIPolicy(UtteranceGPTPolicy):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from agents.online.sequences import Sequences
+from agents.common.sequences import Sequences
 from dialgym.datasets import Dataset, TokenBatch, TokenData
 
 

@@ -13,10 +13,10 @@ from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor
 
 from agents.common.gradients import Loss
+from agents.common.sequences import Part, Sequences
 from agents.models.returns import ReturnEmbedding, add_to_embeddings
 from agents.offline.bc import BC
 from agents.online.policies import GPTPolicy
-from agents.online.sequences import Part, Sequences
 from dialgym.datasets import TokenBatch, TokenData
 
 

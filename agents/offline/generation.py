@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from agents.common.masking import FORBIDDEN
+from agents.common.prefixes import PAD, lengths_of
 from agents.models.cache import KVCache, weights_version
-from agents.online.masking import FORBIDDEN
 from agents.online.policies import GPTActorCritic
-from agents.online.prefixes import PAD, lengths_of
 from dialgym.language.tokenizers import END
 
 CPU_TOKENS, GPU_TOKENS = 2**17, 2**20

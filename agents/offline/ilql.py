@@ -12,10 +12,10 @@ from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.common.gradients import Loss
+from agents.common.sequences import Part, Sequences
 from agents.offline.base import OfflineAlgorithm
 from agents.offline.losses import bellman_target, conservative, expectile, following
 from agents.offline.policies import Decoding, ValueGPTPolicy
-from agents.online.sequences import Part, Sequences
 from dialgym.errors import one_of
 
 

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from agents.common.masking import FORBIDDEN
+from agents.common.sequences import Part, Sequences
 from agents.offline.base import OfflineAlgorithm
 from agents.offline.data import token_data
 from agents.offline.policies import ValueGPTPolicy
-from agents.online.masking import FORBIDDEN
-from agents.online.sequences import Part, Sequences
 from dialgym.datasets import Dataset, TokenBatch, TokenData
 from dialgym.errors import one_of
 from dialgym.language.tokenizers import END

@@ -11,8 +11,8 @@ from stable_baselines3.common.distributions import Distribution
 from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
+from agents.common.masking import FORBIDDEN
 from agents.models.heads import MLPHead
-from agents.online.masking import FORBIDDEN
 from agents.online.policies import MASK_TYPES, GPTPolicy
 from dialgym.errors import unknown
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from agents.common.prefixes import left_aligned
 from agents.offline.generation import (
     Prompts,
     Utterances,
@@ -18,7 +19,6 @@ from agents.offline.generation import (
 from agents.offline.policies import ValueGPTPolicy
 from agents.offline.speech import Plans, numbers
 from agents.online.policies import GPTActorCritic
-from agents.online.prefixes import left_aligned
 
 
 class Speaker:

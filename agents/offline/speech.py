@@ -12,6 +12,7 @@ import torch
 from stable_baselines3.common.type_aliases import PyTorchObs
 from torch import Tensor
 
+from agents.common.prefixes import left_aligned, lengths_of
 from agents.offline.generation import (
     Prompts,
     Utterances,
@@ -20,7 +21,6 @@ from agents.offline.generation import (
 )
 from agents.offline.policies import Decoding, ValueGPTPolicy
 from agents.online.policies import MASK_TYPES
-from agents.online.prefixes import left_aligned, lengths_of
 
 Choose = Callable[[Tensor, np.ndarray], tuple[np.ndarray, np.ndarray]]
 """From observations (B, L) and the rows (r,) in question to tokens (r, K) and lengths (r,)."""

@@ -11,11 +11,11 @@ from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.common.gradients import Loss
+from agents.common.sequences import Part, Sequences
 from agents.offline.base import OfflineAlgorithm
 from agents.offline.losses import bellman_target, expectile, following
 from agents.offline.speech import UtteranceGPTPolicy
 from agents.offline.utterances import spread, utterances_of
-from agents.online.sequences import Part, Sequences
 from dialgym.datasets import TokenBatch
 
 

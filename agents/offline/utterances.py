@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from agents.common.sequences import Sequences
 from agents.offline.data import opened
-from agents.online.sequences import Sequences
 from dialgym.datasets import TokenBatch
 
 ENDS, TOKENS, CUTS = range(3)  # kinds of places, in their order where they share one

@@ -1,1 +1,1 @@
-"""Learning while talking: GPT policies for Stable-Baselines3, and training by configuration."""
+"""Learning while talking: GPT policies for Stable-Baselines3, and PPO and GRPO over dialogues."""

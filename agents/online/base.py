@@ -22,11 +22,11 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from agents.common.gradients import AUTOCAST, Gradients
+from agents.common.prefixes import lengths_of
+from agents.common.ranks import Ranks
+from agents.common.sequences import Part, SequenceBuffer, Sequences, minibatches
 from agents.online.policies import GPTActorCritic, GPTPolicy
-from agents.online.prefixes import lengths_of
-from agents.online.ranks import Ranks
 from agents.online.reference import KLControl, Reference
-from agents.online.sequences import Part, SequenceBuffer, Sequences, minibatches
 from dialgym.errors import one_of
 
 FIXED: Mapping[str, float] = {"gamma": 1.0, "gae_lambda": 1.0, "vf_coef": 0.0}

@@ -12,9 +12,9 @@ from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
+from agents.common.sequences import SequenceBuffer
 from agents.online.base import SequenceAlgorithm
 from agents.online.losses import clipped_surrogate, k3
-from agents.online.sequences import SequenceBuffer
 from dialgym.errors import one_of
 
 BASELINES = ("mean", "leave-one-out")

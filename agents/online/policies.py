@@ -18,12 +18,12 @@ from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import Tensor
 
+from agents.common.distributions import TokenDistribution
+from agents.common.masking import FORBIDDEN, TokenMasker
+from agents.common.prefixes import last_hidden, left_aligned, lengths_of
+from agents.common.rollout_cache import RolloutCaches
 from agents.models.build import build_networks, check_spaces
 from agents.models.cache import weights_version
-from agents.online.distributions import TokenDistribution
-from agents.online.masking import FORBIDDEN, TokenMasker
-from agents.online.prefixes import last_hidden, left_aligned, lengths_of
-from agents.online.rollout_cache import RolloutCaches
 
 MASK_TYPES = np.ndarray | Tensor
 

@@ -13,11 +13,11 @@ from stable_baselines3.common.utils import FloatSchedule, explained_variance
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
+from agents.common.prefixes import PAD, lengths_of
+from agents.common.sequences import SequenceBuffer
 from agents.online.advantages import gae, turn_ends, turn_level
 from agents.online.base import SequenceAlgorithm
 from agents.online.losses import clipped_surrogate, k3, value_loss
-from agents.online.prefixes import PAD, lengths_of
-from agents.online.sequences import SequenceBuffer
 from dialgym.errors import one_of
 
 

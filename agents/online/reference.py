@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from agents.common.masking import FORBIDDEN
 from agents.models.lora import without_adapters
-from agents.online.masking import FORBIDDEN
 
 
 @dataclass

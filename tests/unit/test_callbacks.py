@@ -24,10 +24,10 @@ from stable_baselines3.common.logger import configure
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from agents import GPTPolicy, MaskableGPTPolicy, train
-from agents.online.callbacks import AtMultiples
-from agents.online.envs import monitored, normalize_options, normalized
-from agents.online.evaluation import SampleDialogues, evaluation, play_once
-from agents.online.tracking import ID_FILE, wandb_run
+from agents.training.callbacks import AtMultiples
+from agents.training.envs import monitored, normalize_options, normalized
+from agents.training.evaluation import SampleDialogues, evaluation, play_once
+from agents.training.tracking import ID_FILE, wandb_run
 
 ID = "dialgym/Wordle-20-v0"
 TINY = {"n_layer": 1, "n_embd": 16}

@@ -10,8 +10,8 @@ from stable_baselines3.common.distributions import CategoricalDistribution
 from toy_tokens import V, box
 
 from agents import GPTPolicy, MaskableGPTPolicy
-from agents.online.distributions import TokenDistribution
-from agents.online.masking import FORBIDDEN
+from agents.common.distributions import TokenDistribution
+from agents.common.masking import FORBIDDEN
 
 
 def distribution(logits: torch.Tensor) -> TokenDistribution:

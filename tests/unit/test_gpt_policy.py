@@ -13,12 +13,12 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from toy_tokens import SYSTEM, USER, Echo, V, box
 
 from agents import EpisodeRolloutBuffer, GPTPolicy, MaskableEpisodeRolloutBuffer, MaskableGPTPolicy
+from agents.common.masking import TokenMasker
+from agents.common.prefixes import buckets, group_prefixes, last_hidden, left_aligned, lengths_of
+from agents.common.rollout_cache import RolloutCache, RolloutCaches
 from agents.models.cache import weights_version
 from agents.models.gpt import GPT, GPTConfig
 from agents.online.buffers import episode_batches
-from agents.online.masking import TokenMasker
-from agents.online.prefixes import buckets, group_prefixes, last_hidden, left_aligned, lengths_of
-from agents.online.rollout_cache import RolloutCache, RolloutCaches
 from dialgym.language.tokenizers import END, FIRST_TEXT
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-4}

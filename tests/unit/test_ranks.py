@@ -12,8 +12,8 @@ import pytest
 import torch
 
 import agents
-from agents.online.checkpoint import FILE
-from agents.online.ranks import Ranks
+from agents.common.ranks import Ranks
+from agents.training.checkpoint import FILE
 
 HERE = Path(__file__).parent
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]

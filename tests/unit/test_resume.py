@@ -13,7 +13,7 @@ import torch
 
 pytest.importorskip("stable_baselines3")
 import agents
-from agents.online.checkpoint import FILE
+from agents.training.checkpoint import FILE
 
 SMALL = {
     "n_steps": 36,

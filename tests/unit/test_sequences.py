@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_tokens import SYSTEM, box
 
-from agents.online.masking import TokenMasker
-from agents.online.prefixes import lengths_of
-from agents.online.sequences import SequenceBuffer, minibatches
+from agents.common.masking import TokenMasker
+from agents.common.prefixes import lengths_of
+from agents.common.sequences import SequenceBuffer, minibatches
 
 L, N, T, V = 16, 4, 20, 9
 

@@ -10,9 +10,9 @@ from commands import fail, succeed
 
 import dialgym
 from agents import BC, GRPO, GPTPolicy, SequencePPO, train
-from agents.online.callbacks import COLUMNS
-from agents.online.config import ALGORITHMS, constructor_arguments, read_config
-from agents.online.train import torch_threads
+from agents.training.callbacks import COLUMNS
+from agents.training.config import ALGORITHMS, constructor_arguments, read_config
+from agents.training.train import torch_threads
 
 ID = "dialgym/Wordle-20-v0"
 SHORT = {

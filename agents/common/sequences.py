@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agents.online.masking import TokenMasker
-from agents.online.prefixes import buckets
+from agents.common.masking import TokenMasker
+from agents.common.prefixes import buckets
 
 PADDING_RATIO = 0.8
 """In one forward no sequence is shorter than this share of the longest, unless there are few."""

@@ -20,7 +20,7 @@ from stable_baselines3.common.vec_env import (
 )
 
 from agents.online.base import SequenceAlgorithm
-from agents.online.callbacks import LearningCurve
+from agents.training.callbacks import LearningCurve
 from dialgym.files import write_atomically
 
 FILE = "checkpoint.pkl"

@@ -15,15 +15,15 @@ from stable_baselines3.common.logger import Logger, configure
 from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
+from agents.common.ranks import Ranks
 from agents.online.base import SequenceAlgorithm
-from agents.online.callbacks import AtMultiples, LearningCurve
-from agents.online.checkpoint import FILE, Checkpoint, read_checkpoint
-from agents.online.config import constructor_arguments, find_algorithm, read_config
-from agents.online.envs import monitored, normalized
-from agents.online.evaluation import SampleDialogues, evaluation
-from agents.online.ranks import Ranks
-from agents.online.tracking import wandb_run
 from agents.saved import start_from
+from agents.training.callbacks import AtMultiples, LearningCurve
+from agents.training.checkpoint import FILE, Checkpoint, read_checkpoint
+from agents.training.config import constructor_arguments, find_algorithm, read_config
+from agents.training.envs import monitored, normalized
+from agents.training.evaluation import SampleDialogues, evaluation
+from agents.training.tracking import wandb_run
 from dialgym.files import write_atomically, write_text
 from dialgym.registry import entry_of
 

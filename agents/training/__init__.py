@@ -1,0 +1,1 @@
+"""Training by configuration: one call or one command from an id to a saved agent."""
