@@ -21,6 +21,7 @@ ALGORITHMS = {"ppo": "agents.online.ppo:SequencePPO", "grpo": "agents.online.grp
 TRAINER_KEYS = {"n_timesteps", "n_envs", "policy", "normalize"}
 GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
 GIVEN_KEYS |= {"hyperparameters"}
+SIZES = ("preset", "n_layer", "n_head", "n_embd", "init_std")
 SCHEDULES = ("learning_rate", "clip_range", "clip_range_vf", "ent_coef")
 
 
@@ -71,7 +72,8 @@ def read_config(
         ("overrides", overrides),
     ):
         _check_keys(part or {}, learner, f"{name} of {where}" if name != "overrides" else name)
-        config = _merge(config, part or {})
+        config = _merge(_without_sizes(config, part or {}), part or {})
+    _check_policy(config, f"policy_kwargs of {env_id}")
     return config
 
 
@@ -84,6 +86,26 @@ def _check_keys(part: Mapping[str, Any], learner: Any, where: str) -> None:
     for key in part:
         if key not in known:
             raise unknown("hyperparameter", key, known, where)
+
+
+def _without_sizes(config: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration without a policy's sizes, where the change names a pretrained model."""
+    kept = dict(config)
+    if (change.get("policy_kwargs") or {}).get("pretrained"):
+        kwargs = kept.get("policy_kwargs") or {}
+        kept["policy_kwargs"] = {k: v for k, v in kwargs.items() if k not in SIZES}
+    return kept
+
+
+def _check_policy(config: Mapping[str, Any], where: str) -> None:
+    """Raises ValueError, with the nearest one, for an argument that the policy does not take."""
+    if "." not in str(config.get("policy")):
+        return
+    known = arguments_of(load_name("policy", str(config["policy"])))
+    known -= {"self", "observation_space", "action_space", "lr_schedule", "use_sde"}
+    for key in config.get("policy_kwargs") or {}:
+        if key not in known:
+            raise unknown("key", key, known, where)
 
 
 def arguments_of(learner: type) -> set[str]:

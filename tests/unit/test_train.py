@@ -56,6 +56,10 @@ def test_bad_hyperparameters_are_explained(tmp_path):
         constructor_arguments({"learning_rate": "cos_1"})
     with pytest.raises(ValueError, match=r"policy: expected a dotted name .* got 'agents.GPT'"):
         constructor_arguments({"policy": "agents.GPT"})
+    with pytest.raises(ValueError, match="unknown key 'preset:mini' in policy_kwargs of .*'preset'"):
+        read_config("ppo", ID, {"policy_kwargs": {"preset:mini": None}})
+    pretrained = read_config("ppo", ID, {"policy_kwargs": {"pretrained": "gpt2"}})
+    assert pretrained["policy_kwargs"] == {"pretrained": "gpt2"}  # without our own sizes
     empty = tmp_path / "empty.yml"
     empty.write_text("other: {}\n")
     with pytest.raises(ValueError, match="expected a row 'dialgym/Wordle-20-v0' or 'default'"):
