@@ -56,7 +56,7 @@ def test_bad_hyperparameters_are_explained(tmp_path):
         constructor_arguments({"learning_rate": "cos_1"})
     with pytest.raises(ValueError, match=r"policy: expected a dotted name .* got 'agents.GPT'"):
         constructor_arguments({"policy": "agents.GPT"})
-    with pytest.raises(ValueError, match="unknown key 'preset:mini' in policy_kwargs of .*'preset'"):
+    with pytest.raises(ValueError, match=r"unknown key 'preset:mini' in policy_kwargs .*'preset'"):
         read_config("ppo", ID, {"policy_kwargs": {"preset:mini": None}})
     pretrained = read_config("ppo", ID, {"policy_kwargs": {"pretrained": "gpt2"}})
     assert pretrained["policy_kwargs"] == {"pretrained": "gpt2"}  # without our own sizes
