@@ -14,6 +14,12 @@ SMALL, LARGE = "dialgym/Wordle-20-v0", "dialgym/Wordle-200-v0"
 TEACHER, GAMES, STEPS = "random-mixture", 20_000, 1_500
 CLONE: dict[str, Any] = {"batch_size": 128, "policy_kwargs": {"preset": "nano", "n_head": 4}}
 FROM_CLONE: dict[str, Any] = {"overrides": {"learning_rate": "lin_0.001", "ent_coef": 0.01}}
+WORDS = {"tokenizer": "word"}
+BY_WORDS: dict[str, Any] = {
+    "total_timesteps": 400_000,
+    "overrides": {"n_steps": 16, "batch_size": 2048, "gae_lambda": 0.7, "ent_coef": "lin_0.1"},
+}
+"""Where a guess is one token and its <end>: shorter rollouts, and longer doubt about the first."""
 LMRL = (-6.0, -4.12, -1.94)
 """Least, dataset's mean and greatest return of LMRL-Gym's Wordle (its Table 5)."""
 
@@ -24,13 +30,14 @@ def runs(folder: Path, seeds: int) -> list[Run]:
     for seed in range(seeds):
 
         def run(
-            method: str, env_id: str, train: Any, settings: Any = None, seed: int = seed
+            method: str, env_id: str, train: Any, settings: Any = None, seed: int = seed, **kw: Any
         ) -> Run:
             name = f"{method.replace(' ', '-').replace(',', '')}-{env_id.split('/')[1]}-seed{seed}"
-            return Run(method, env_id, seed, folder / name, train, settings)
+            return Run(method, env_id, seed, folder / name, train, settings, **kw)
 
         clone = run("BC of random-mixture", LARGE, train_clone)
         planned += [
+            run("PPO from scratch, words as tokens", SMALL, train_ppo, BY_WORDS, env_kwargs=WORDS),
             run("PPO from scratch", SMALL, train_ppo),
             run("PPO from scratch", LARGE, train_ppo, {"total_timesteps": 500_000}),
             clone,
@@ -44,15 +51,8 @@ def train_ppo(run: Run) -> None:
     more = dict(run.settings or {})
     if "init_from" in more:
         more |= FROM_CLONE
-    agents.train(
-        "ppo",
-        run.env_id,
-        seed=run.seed,
-        log_dir=run.folder,
-        progress_bar=False,
-        resume=True,
-        **more,
-    )
+    more |= {"env_kwargs": run.env_kwargs, "log_dir": run.folder, "seed": run.seed}
+    agents.train("ppo", run.env_id, progress_bar=False, resume=True, **more)
 
 
 def train_clone(run: Run) -> None:

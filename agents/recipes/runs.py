@@ -32,6 +32,7 @@ class Run:
         train: called with the run; leaves the model. A function of a module, to be sent to a
             process of its own.
         settings: further arguments of `train`.
+        env_kwargs: settings of the env.
     """
 
     method: str
@@ -40,6 +41,7 @@ class Run:
     folder: Path
     train: Callable[[Run], None]
     settings: Any = None
+    env_kwargs: Any = None
 
     @property
     def model(self) -> Path:
@@ -72,8 +74,8 @@ def perform(runs: Sequence[Run], episodes: int, jobs: int = 1) -> list[Score]:
     else:
         with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
             scored = list(pool.map(_chain, *zip(*work)))
-    by_run = {score.run: score for scores in scored for score in scores}
-    return [by_run[run] for run in runs]
+    by_folder = {score.run.folder: score for scores in scored for score in scores}
+    return [by_folder[run.folder] for run in runs]
 
 
 def _chain(runs: Iterable[Run], episodes: int) -> list[Score]:
@@ -90,7 +92,9 @@ def _score(run: Run, episodes: int) -> Score:
     found = json.loads(kept.read_text("utf-8")) if kept.is_file() else {}
     if found.get("episodes") != episodes:
         seeds = [EVALUATION_SEED + run.seed]
-        played = dialgym.evaluate(str(run.model), run.env_id, episodes, seeds, num_envs=256)
+        played = dialgym.evaluate(
+            str(run.model), run.env_id, episodes, seeds, run.env_kwargs, num_envs=256
+        )
         part = played[run.env_id]
         found = {
             "episodes": episodes,

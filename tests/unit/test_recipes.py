@@ -1,0 +1,75 @@
+"""Recipes: what is done is not done again, and tables say what the runs scored."""
+
+import numpy as np
+import pytest
+
+import dialgym
+from agents import BC
+from agents.recipes import ppo
+from agents.recipes.runs import EVALUATION, Run, Score, perform
+from agents.recipes.tables import Line, lines, markdown, t_interval
+
+ID = "dialgym/Wordle-20-v0"
+TRAINED = []
+
+
+def train(run: Run) -> None:
+    TRAINED.append((run.method, run.seed))
+    kwargs = {"n_layer": 1, "n_head": 1, "n_embd": 8}
+    BC("GPTPolicy", dialgym.sb3_vec_env(ID, 1), policy_kwargs=kwargs, seed=run.seed).save(run.model)
+
+
+def test_a_recipe_trains_and_scores_what_is_missing(tmp_path):
+    TRAINED.clear()
+    runs = [Run(m, ID, s, tmp_path / f"{m}{s}", train) for s in (0, 1) for m in ("a", "b")]
+    first = perform(runs, episodes=8)
+    assert TRAINED == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
+    assert [score.run for score in first] == runs
+    (runs[2].folder / EVALUATION).unlink()
+    again = perform(runs, episodes=8)
+    assert len(TRAINED) == 4
+    for one, other in zip(first, again, strict=True):
+        assert one.returns.tolist() == other.returns.tolist()
+    assert len(perform(runs[:1], episodes=4)[0].returns) == 4  # another number is played anew
+
+
+def test_lines_gather_seeds_and_keep_the_order():
+    def score(method, seed, returns):
+        run = Run(method, ID, seed, ppo.Path("x"), train)
+        return Score(run, np.array(returns), np.array(returns) > -2)
+
+    table = lines([score("b", 0, [-1.0, -3.0]), score("a", 0, [-2.0, -2.0]),
+                   score("b", 1, [-1.0, -1.0])])  # fmt: skip
+    assert [(line.method, line.means.tolist()) for line in table] == [
+        ("b", [-2.0, -1.0]),
+        ("a", [-2.0]),
+    ]
+    text = markdown(table[:1], {"more": lambda line: "x"})
+    assert f"| {ID} | b | 2 | -1.500 [-7.853, 4.853] |" in text
+    assert "| 75.0 % |" in text
+    assert text.splitlines()[0].endswith("| more |")
+
+
+def test_an_interval_of_students_t():
+    low, high = t_interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    half = 2.7764451 * np.sqrt(2.5 / 5)  # the 97.5 % quantile with 4 degrees of freedom
+    assert (low, high) == pytest.approx((3 - half, 3 + half))
+    assert t_interval(np.array([1.0])) == (-np.inf, np.inf)
+
+
+def test_scores_by_both_normalisations():
+    def line(r):
+        return Line("x", ID, np.full((2, 3), r), np.ones((2, 3), bool))
+
+    assert line(-5.045).score == pytest.approx(0)
+    assert line(-1.049).score == pytest.approx(100)
+    scores = [ppo.lmrl_score(line(r)) for r in (-6.0, -4.12, -1.94, -2.63, -7.0)]
+    assert scores == ["0.0", "50.0", "100.0", "84.2", "0.0"]
+
+
+def test_the_recipe_plans_every_method_with_every_seed(tmp_path):
+    runs = ppo.runs(tmp_path, 3)
+    assert len({run.folder for run in runs}) == len(runs) == 15
+    for before, run in enumerate(runs):
+        if run.settings and "init_from" in run.settings:
+            assert run.settings["init_from"] in [other.model for other in runs[:before]]
