@@ -11,7 +11,7 @@ from agents.recipes.runs import Run
 from agents.recipes.tables import Line
 
 SMALL, LARGE = "dialgym/Wordle-20-v0", "dialgym/Wordle-200-v0"
-TEACHER, GAMES, STEPS = "random-mixture", 20_000, 1_500
+TEACHER, GAMES, STEPS = "random-mixture", 20_000, 2_500
 CLONE: dict[str, Any] = {"batch_size": 128, "policy_kwargs": {"preset": "nano", "n_head": 4}}
 FROM_CLONE: dict[str, Any] = {"overrides": {"learning_rate": "lin_0.001", "ent_coef": 0.01}}
 WORDS = {"tokenizer": "word"}
@@ -38,7 +38,6 @@ def runs(folder: Path, seeds: int) -> list[Run]:
         clone = run("BC of random-mixture", LARGE, train_clone)
         planned += [
             run("PPO from scratch, words as tokens", SMALL, train_ppo, BY_WORDS, env_kwargs=WORDS),
-            run("PPO from scratch", SMALL, train_ppo),
             run("PPO from scratch", LARGE, train_ppo, {"total_timesteps": 500_000}),
             clone,
             run("BC, then PPO", LARGE, train_ppo, {"init_from": clone.model}),
@@ -67,7 +66,7 @@ def train_clone(run: Run) -> None:
 
 
 def _falling(remaining: float) -> float:
-    return 2e-3 * remaining
+    return 3e-3 * remaining
 
 
 def lmrl_score(line: Line) -> str:
