@@ -6,6 +6,7 @@ nothing. Accelerate finds the devices and moves the tensors.
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Iterable
 from functools import cached_property
@@ -40,6 +41,7 @@ class Ranks:
                     f"{found}. Start with `torchrun --nproc-per-node={self.count}`, and unset "
                     "WORLD_SIZE for a run of one process."
                 )
+            atexit.register(_leave)
 
     @cached_property
     def _accelerator(self) -> Any:
@@ -95,3 +97,9 @@ class Ranks:
         """Go on when all have come here."""
         if self.count > 1:
             self._accelerator.wait_for_everyone()
+
+
+def _leave() -> None:
+    """Part from the other processes in order, as PyTorch asks."""
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
