@@ -38,7 +38,6 @@ def runs(folder: Path, seeds: int) -> list[Run]:
         clone = run("BC of random-mixture", LARGE, train_clone)
         planned += [
             run("PPO from scratch, words as tokens", SMALL, train_ppo, BY_WORDS, env_kwargs=WORDS),
-            run("PPO from scratch", LARGE, train_ppo, {"total_timesteps": 500_000}),
             clone,
             run("BC, then PPO", LARGE, train_ppo, {"init_from": clone.model}),
         ]
