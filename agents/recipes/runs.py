@@ -91,9 +91,15 @@ def _score(run: Run, episodes: int) -> Score:
     kept = run.folder / EVALUATION
     found = json.loads(kept.read_text("utf-8")) if kept.is_file() else {}
     if found.get("episodes") != episodes:
-        seeds = [EVALUATION_SEED + run.seed]
+        torch.manual_seed(run.seed)
         played = dialgym.evaluate(
-            str(run.model), run.env_id, episodes, seeds, run.env_kwargs, num_envs=256
+            str(run.model),
+            run.env_id,
+            episodes,
+            [EVALUATION_SEED + run.seed],
+            run.env_kwargs,
+            num_envs=256,
+            deterministic=False,
         )
         part = played[run.env_id]
         found = {
