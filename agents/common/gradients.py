@@ -12,6 +12,7 @@ from torch import Tensor
 
 from agents.common.ranks import Ranks
 from agents.common.sequences import Part, Sequences
+from dialgym.errors import one_of
 
 AUTOCAST = {"bf16": torch.bfloat16}
 CPU_TOKENS, GPU_TOKENS = 4096, 65536
@@ -29,6 +30,13 @@ class Gradients:
     autocast: str | None
     micro_batch_tokens: int | None
     max_grad_norm: float
+
+    def _check_arguments(self, autocast: str | None, **counts: int) -> None:
+        """Raises ValueError for an unknown precision, and for counts below 1."""
+        one_of("autocast", autocast, [None, *AUTOCAST], type(self).__name__)
+        for name, number in counts.items():
+            if number < 1:
+                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
 
     def _gradient(
         self,

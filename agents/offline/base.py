@@ -17,13 +17,12 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
 from torch import Tensor
 
-from agents.common.gradients import AUTOCAST, Gradients, Loss
+from agents.common.gradients import Gradients, Loss
 from agents.common.ranks import Ranks
 from agents.common.sequences import Sequences
 from agents.offline.data import Sampler, decisions_of, token_data
 from agents.online.policies import GPTActorCritic, GPTPolicy
 from dialgym.datasets import TokenBatch
-from dialgym.errors import one_of
 
 
 class OfflineAlgorithm(Gradients, BaseAlgorithm):
@@ -72,10 +71,7 @@ class OfflineAlgorithm(Gradients, BaseAlgorithm):
         device: torch.device | str = "auto",
         _init_setup_model: bool = True,
     ) -> None:
-        one_of("autocast", autocast, [None, *AUTOCAST], type(self).__name__)
-        for name, number in {"batch_size": batch_size, "log_interval": log_interval}.items():
-            if number < 1:
-                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
+        self._check_arguments(autocast, batch_size=batch_size, log_interval=log_interval)
         if not 0 <= gamma <= 1:
             raise ValueError(f"{type(self).__name__}: gamma must be from 0 to 1, got {gamma}")
         self.algorithm = type(self).__name__  # for whoever loads the file

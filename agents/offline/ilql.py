@@ -16,6 +16,7 @@ from agents.common.sequences import Part, Sequences
 from agents.offline.base import OfflineAlgorithm
 from agents.offline.losses import bellman_target, conservative, expectile, following
 from agents.offline.policies import Decoding, ValueGPTPolicy
+from agents.online.policies import chosen, token_log_probs
 from dialgym.errors import one_of
 
 
@@ -146,8 +147,8 @@ class ILQL(OfflineAlgorithm):
         q_said = q[:, torch.arange(len(actions)), actions]  # (2, n)
         v = self.policy.value_head(value_hidden)[:, 0]
         target_q = self.policy.target_q(slow)
-        target_said = target_q.gather(1, actions[:, None])[:, 0]
-        log_prob = self._log_prob(hidden, actions, allowed)
+        target_said = chosen(target_q, actions)
+        log_prob = chosen(token_log_probs(self.policy.policy_head, hidden, allowed), actions)
         columns["log_prob"] = log_prob.detach()
         with torch.no_grad():
             targets = self._targets(columns, allowed, v, target_q)
@@ -187,10 +188,6 @@ class ILQL(OfflineAlgorithm):
         if not self.awac_beta:
             return 1.0
         return (self.awac_beta * advantages.detach()).exp().clamp(max=self.awac_clip)
-
-    def _log_prob(self, hidden: Tensor, actions: Tensor, allowed: Tensor | None) -> Tensor:
-        log_probs = self.policy._log_probs(hidden, allowed)
-        return log_probs.gather(1, actions[:, None])[:, 0]
 
 
 class SingleStepRL(ILQL):

@@ -16,6 +16,7 @@ from agents.offline.base import OfflineAlgorithm
 from agents.offline.losses import bellman_target, expectile, following
 from agents.offline.speech import UtteranceGPTPolicy
 from agents.offline.utterances import spread, utterances_of
+from agents.online.policies import chosen, token_log_probs
 from dialgym.datasets import TokenBatch
 
 
@@ -100,8 +101,9 @@ class UtteranceAlgorithm(OfflineAlgorithm):
     ) -> Tensor:
         """Log-probabilities (m,) of the tokens at the m set places of `said` (n,)."""
         rows = part.rows[said]
-        log_probs = self.policy._log_probs(hidden[said], self._allowed(sequences, rows))
-        return log_probs.gather(1, sequences.columns["actions"][rows, None])[:, 0]
+        allowed = self._allowed(sequences, rows)
+        log_probs = token_log_probs(self.policy.policy_head, hidden[said], allowed)
+        return chosen(log_probs, sequences.columns["actions"][rows])
 
 
 class UtteranceILQL(UtteranceAlgorithm):

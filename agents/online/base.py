@@ -21,13 +21,13 @@ from stable_baselines3.common.utils import FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from agents.common.gradients import AUTOCAST, Gradients
-from agents.common.prefixes import lengths_of
+from agents.common.gradients import Gradients
+from agents.common.prefixes import left_aligned, lengths_of
 from agents.common.ranks import Ranks
 from agents.common.sequences import Part, SequenceBuffer, Sequences, minibatches
+from agents.online.losses import clipped_surrogate, k3
 from agents.online.policies import GPTActorCritic, GPTPolicy
 from agents.online.reference import KLControl, Reference
-from dialgym.errors import one_of
 
 FIXED: Mapping[str, float] = {"gamma": 1.0, "gae_lambda": 1.0, "vf_coef": 0.0}
 COMMON: dict[str, Any] = {
@@ -106,10 +106,7 @@ class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
         _init_setup_model: bool = True,
         hyperparameters: Mapping[str, float] = FIXED,
     ) -> None:
-        one_of("autocast", autocast, [None, *AUTOCAST], type(self).__name__)
-        for name, number in {"batch_size": batch_size, "n_epochs": n_epochs}.items():
-            if number < 1:
-                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
+        self._check_arguments(autocast, batch_size=batch_size, n_epochs=n_epochs)
         self.algorithm = type(self).__name__  # for whoever loads the file
         self.batch_size = batch_size
         self.n_epochs = n_epochs
@@ -238,7 +235,8 @@ class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
         return {row: infos[row] for row in np.flatnonzero(dones).tolist()}
 
     def _tokens(self, observations: Any) -> Tensor:
-        return torch.as_tensor(observations, device=self.device)
+        """Observations as the policy reads them: padding at the right, wherever the env has it."""
+        return left_aligned(torch.as_tensor(observations, device=self.device))
 
     def _values_of(self, observations: np.ndarray) -> np.ndarray:
         """Values (b,) of observations (b, L) that have nothing to do with one another."""
@@ -289,6 +287,16 @@ class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
                     part.tokens, part.at, actions, self._allowed(sequences, part.rows)
                 )
         return result
+
+    def _steer(self) -> Tensor:
+        """Nats (N,) from the reference at every decision; they move the price for later ones."""
+        columns, price = self.sequences.columns, self.kl_control.coefficient
+        kl = columns["log_probs"] - columns["reference"]
+        total, count = self.ranks.sums(float(kl.sum()), len(kl))
+        self.kl_control.update(total / max(count, 1))
+        self.logger.record("reference/kl", total / max(count, 1))
+        self.logger.record("reference/coefficient", price)
+        return kl
 
     # The update
 
@@ -345,6 +353,18 @@ class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
     def _minibatch_columns(self, rows: Tensor) -> dict[str, Tensor]:
         """Columns (N,) that depend on the whole minibatch, its decisions being `rows`."""
         return {}
+
+    def _surrogate(
+        self, columns: dict[str, Tensor], log_prob: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The clipped policy loss (n,), and how far the policy has moved."""
+        old = columns["log_probs"]
+        loss = clipped_surrogate(log_prob, old, columns["advantages"], self._clip_now)
+        with torch.no_grad():
+            log_ratio = log_prob - old
+            clipped = ((log_ratio.exp() - 1).abs() > self._clip_now).float()
+        figures = {"policy_gradient_loss": loss, "approx_kl": k3(log_ratio)}
+        return loss, {**figures, "clip_fraction": clipped}
 
     def _loss(
         self, columns: dict[str, Tensor], values: Tensor, log_prob: Tensor, entropy: Tensor

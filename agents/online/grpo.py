@@ -14,7 +14,7 @@ from torch import Tensor
 
 from agents.common.sequences import SequenceBuffer
 from agents.online.base import SequenceAlgorithm
-from agents.online.losses import clipped_surrogate, k3
+from agents.online.losses import k3
 from dialgym.errors import one_of
 
 BASELINES = ("mean", "leave-one-out")
@@ -128,35 +128,16 @@ class GRPO(SequenceAlgorithm):
             self._steer()
         super().train()
 
-    def _steer(self) -> None:
-        """Move the weight of the divergence towards its target."""
-        columns, weight = self.sequences.columns, self.kl_control.coefficient
-        kl = columns["log_probs"] - columns["reference"]
-        total, count = self.ranks.sums(float(kl.sum()), len(kl))
-        self.kl_control.update(total / max(count, 1))
-        self.logger.record("reference/kl", total / max(count, 1))
-        self.logger.record("reference/coefficient", weight)
-
     def _loss(
         self, columns: dict[str, Tensor], values: Tensor, log_prob: Tensor, entropy: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        old = columns["log_probs"]
-        policy = clipped_surrogate(log_prob, old, columns["advantages"], self._clip_now)
+        policy, figures = self._surrogate(columns, log_prob)
         loss = policy - self._entropy_weight * entropy
         distance = torch.zeros_like(policy)
         if self.reference:
             distance = k3(columns["reference"] - log_prob)
             loss = loss + self.kl_control.coefficient * distance
-        with torch.no_grad():
-            log_ratio = log_prob - old
-            clipped = ((log_ratio.exp() - 1).abs() > self._clip_now).float()
-        return loss, {
-            "policy_gradient_loss": policy,
-            "entropy": entropy,
-            "approx_kl": k3(log_ratio),
-            "clip_fraction": clipped,
-            "reference_kl": distance,
-        }
+        return loss, {**figures, "entropy": entropy, "reference_kl": distance}
 
 
 def group_advantages(

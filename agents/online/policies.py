@@ -24,6 +24,7 @@ from agents.common.prefixes import last_hidden, left_aligned, lengths_of
 from agents.common.rollout_cache import RolloutCaches
 from agents.models.build import build_networks, check_spaces
 from agents.models.cache import weights_version
+from agents.models.heads import PolicyHead
 
 MASK_TYPES = np.ndarray | Tensor
 
@@ -249,24 +250,18 @@ class GPTActorCritic(BasePolicy):
                 automaton of the observation space is not asked.
         """
         hidden = self.backbone(tokens, at)
-        log_probs = self._log_probs(hidden, allowed)
+        log_probs = token_log_probs(self.policy_head, hidden, allowed)
         entropy = -(log_probs.exp() * log_probs).sum(-1)
         if self.value_backbone is not None:
             hidden = self.value_backbone(tokens, at)
-        return self.value_head(hidden)[:, 0], _chosen(log_probs, actions), entropy
+        return self.value_head(hidden)[:, 0], chosen(log_probs, actions), entropy
 
     def sequence_log_prob(
         self, tokens: Tensor, at: Tensor, actions: Tensor, allowed: Tensor | None = None
     ) -> Tensor:
         """Log-probabilities (N,) alone; see `evaluate_sequences`."""
-        return _chosen(self._log_probs(self.backbone(tokens, at), allowed), actions)
-
-    def _log_probs(self, hidden: Tensor, allowed: Tensor | None) -> Tensor:
-        """Log-probabilities (N, V) of every token."""
-        logits = self.policy_head(hidden)
-        if allowed is not None:
-            logits = logits.masked_fill(~allowed, FORBIDDEN)
-        return logits.log_softmax(-1)
+        hidden = self.backbone(tokens, at)
+        return chosen(token_log_probs(self.policy_head, hidden, allowed), actions)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {
@@ -286,6 +281,14 @@ class GPTPolicy(GPTActorCritic, ActorCriticPolicy):  # type: ignore[misc]
     """
 
 
-def _chosen(log_probs: Tensor, actions: Tensor) -> Tensor:
-    """Of log-probabilities (N, V), those of `actions` (N,)."""
-    return log_probs.gather(1, actions[:, None])[:, 0]
+def token_log_probs(head: PolicyHead, hidden: Tensor, allowed: Tensor | None) -> Tensor:
+    """Log-probabilities (N, V) of every token, from hidden states (N, d) and masks (N, V)."""
+    logits = head(hidden)
+    if allowed is not None:
+        logits = logits.masked_fill(~allowed, FORBIDDEN)
+    return logits.log_softmax(-1)
+
+
+def chosen(of_tokens: Tensor, actions: Tensor) -> Tensor:
+    """Of numbers (N, V), those of the tokens `actions` (N,)."""
+    return of_tokens.gather(1, actions[:, None])[:, 0]

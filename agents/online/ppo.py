@@ -17,7 +17,7 @@ from agents.common.prefixes import PAD, lengths_of
 from agents.common.sequences import SequenceBuffer
 from agents.online.advantages import gae, turn_ends, turn_level
 from agents.online.base import SequenceAlgorithm
-from agents.online.losses import clipped_surrogate, k3, value_loss
+from agents.online.losses import value_loss
 from dialgym.errors import one_of
 
 
@@ -119,12 +119,8 @@ class SequencePPO(SequenceAlgorithm):
 
     def _price_of_divergence(self, shape: tuple[int, ...]) -> np.ndarray:
         """coefficient (log pi - log reference) of every token said, (n_steps, n_envs)."""
-        columns, price = self.sequences.columns, self.kl_control.coefficient
-        kl = (columns["log_probs"] - columns["reference"]).cpu().numpy()
-        total, count = self.ranks.sums(float(kl.sum()), len(kl))
-        self.kl_control.update(total / count)
-        self.logger.record("reference/kl", total / count)
-        self.logger.record("reference/coefficient", price)
+        price = self.kl_control.coefficient
+        kl = self._steer().cpu().numpy()
         grid = np.zeros(shape, np.float32)
         grid.reshape(-1)[self.sequences.steps] = price * kl
         return grid
@@ -178,16 +174,7 @@ class SequencePPO(SequenceAlgorithm):
     def _loss(
         self, columns: dict[str, Tensor], values: Tensor, log_prob: Tensor, entropy: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        old = columns["log_probs"]
-        policy = clipped_surrogate(log_prob, old, columns["advantages"], self._clip_now)
+        policy, figures = self._surrogate(columns, log_prob)
         value = value_loss(values, columns["targets"], columns["values"], self._clip_vf_now)
-        with torch.no_grad():
-            log_ratio = log_prob - old
-            clipped = ((log_ratio.exp() - 1).abs() > self._clip_now).float()
-        return policy + self.vf_coef * value - self._entropy_weight * entropy, {
-            "policy_gradient_loss": policy,
-            "value_loss": value,
-            "entropy": entropy,
-            "approx_kl": k3(log_ratio),
-            "clip_fraction": clipped,
-        }
+        loss = policy + self.vf_coef * value - self._entropy_weight * entropy
+        return loss, {**figures, "value_loss": value, "entropy": entropy}

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from agents.common.masking import FORBIDDEN
 from agents.models.lora import without_adapters
+from agents.online.policies import chosen, token_log_probs
 
 
 @dataclass
@@ -73,10 +73,7 @@ class Reference(nn.Module):
         self, tokens: Tensor, at: Tensor, actions: Tensor, allowed: Tensor | None
     ) -> Tensor:
         """Log-probabilities (N,); arguments as of `GPTActorCritic.evaluate_sequences`."""
-        logits = self.head(self._hidden(tokens, at)).float()
-        if allowed is not None:
-            logits = logits.masked_fill(~allowed, FORBIDDEN)
-        return logits.log_softmax(-1).gather(1, actions[:, None])[:, 0]
+        return chosen(token_log_probs(self.head, self._hidden(tokens, at), allowed), actions)
 
     def _hidden(self, tokens: Tensor, at: Tensor) -> Tensor:
         if not hasattr(self, "adapted"):

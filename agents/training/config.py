@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from agents.models.build import SIZES
 from dialgym.errors import unknown
 from dialgym.optional import require
 
@@ -21,7 +22,6 @@ ALGORITHMS = {"ppo": "agents.online.ppo:SequencePPO", "grpo": "agents.online.grp
 TRAINER_KEYS = {"n_timesteps", "n_envs", "policy", "normalize"}
 GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
 GIVEN_KEYS |= {"hyperparameters"}
-SIZES = ("preset", "n_layer", "n_head", "n_embd", "init_std")
 SCHEDULES = ("learning_rate", "clip_range", "clip_range_vf", "ent_coef")
 
 

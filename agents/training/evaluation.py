@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from stable_baselines3.common.logger import TensorBoardOutputFormat
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 from dialgym.files import write_text
+from dialgym.views.episodes import takes_masks
 
 
 def evaluation(
@@ -31,7 +31,7 @@ def evaluation(
     Algorithms that are given masks are evaluated with masks.
     """
     kind = EvalCallback
-    if _takes_masks(model):
+    if takes_masks(model):
         from sb3_contrib.common.maskable.callbacks import MaskableEvalCallback as kind
     return kind(
         env,
@@ -79,7 +79,7 @@ def play_once(model: BaseAlgorithm, env: VecEnv, seed: int) -> list[dict[str, An
     Dialogue i takes `seed` + i, the draws take `seed`. PyTorch's generators are put back after.
     """
     ended: dict[int, dict[str, Any]] = {}
-    masked = _takes_masks(model)
+    masked = takes_masks(model)
     with torch.random.fork_rng(range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         env.seed(seed)
@@ -108,7 +108,3 @@ def readable(infos: Sequence[dict[str, Any]], seed: int) -> str:
 def _as_code(text: str) -> str:
     """A Markdown code block: TensorBoard would run the lines of a dialogue together."""
     return "".join(f"    {line}\n" for line in text.splitlines())
-
-
-def _takes_masks(model: BaseAlgorithm) -> bool:
-    return "action_masks" in signature(model.predict).parameters

@@ -40,6 +40,11 @@ class MisfitError(ValueError):
     """The policy was made for other observations or actions than the environment has."""
 
 
+def takes_masks(policy: Predictor) -> bool:
+    """Whether `predict` has an argument `action_masks`, as MaskablePPO's."""
+    return "action_masks" in signature(policy.predict).parameters
+
+
 def episode_seed(seed: int, episode: int) -> int:
     """The seed of the environment in an episode."""
     return int(np.random.SeedSequence([seed, episode]).generate_state(1, np.uint64)[0])
@@ -91,7 +96,7 @@ def actor(
 
     It hands over `masks()` where `predict` has an argument `action_masks`, as MaskablePPO's.
     """
-    masked = "action_masks" in signature(policy.predict).parameters
+    masked = takes_masks(policy)
     state: Any = None
 
     def act(observation: np.ndarray, start: np.ndarray) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Sequence PPO: what it computes is what stock PPO computes, on the same rollout."""
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
@@ -259,3 +260,19 @@ def test_masks_can_be_handed_to_predict():
     masks[np.arange(3), [5, 6, 7]] = True
     assert model.predict(obs, action_masks=masks)[0].tolist() == [5, 6, 7]
     assert model.predict(obs[0], action_masks=masks[0])[0] == 5
+
+
+class PaddedLeft(gymnasium.ObservationWrapper):
+    """The same windows with their padding in front."""
+
+    def observation(self, observation):
+        return np.roll(observation, (observation == 0).sum())
+
+
+def test_padding_in_front_changes_nothing():
+    def padded():
+        return PaddedLeft(limited())
+
+    runs = [collected(SequencePPO, make_vec_env(make, 6, seed=0)) for make in (limited, padded)]
+    assert len(runs[0].sequences.sizes) == len(runs[1].sequences.sizes) < 60
+    np.testing.assert_allclose(*map(gradient, runs), atol=1e-6)
