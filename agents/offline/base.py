@@ -6,6 +6,7 @@ said, and callbacks evaluate in it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -183,7 +184,7 @@ class OfflineAlgorithm(Gradients, BaseAlgorithm):
         """The decisions in a batch, and in which states of the masker they were taken."""
         space = self.observation_space
         tag, window = getattr(space, "learner_tag", None), space.shape[0]  # type: ignore[index]
-        sequences = decisions_of(batch, self.device, tag, window)
+        sequences = self.read(batch, self.device, tag, window)
         if self.policy.masker is not None:
             sequences.add_states(self.policy.masker)
         return sequences
@@ -196,6 +197,8 @@ class OfflineAlgorithm(Gradients, BaseAlgorithm):
             self.logger.dump(self.num_timesteps)
 
     figures: ClassVar[tuple[str, ...]] = ("loss",)
+    read: ClassVar[Callable[..., Sequences]] = staticmethod(decisions_of)
+    """From a batch to the places in it that count."""
 
     def _loss_of(self, sequences: Sequences) -> Loss:
         """A function that reads a part of `sequences` and gives the losses of its decisions.

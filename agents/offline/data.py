@@ -106,25 +106,39 @@ def decisions_of(
     rows, at = np.concatenate([rows, cut]), np.concatenate([at, batch.lengths[cut]])
     order = np.lexsort((at, rows))
     rows, at, real = rows[order], at[order], (np.arange(len(rows)) < len(rows) - len(cut))[order]
-    used, sequence = np.unique(rows, return_inverse=True)
-    first = np.searchsorted(sequence, np.arange(len(used) + 1))
-    lengths = at[first[1:] - 1]
-    goes_on = np.ones(len(rows), bool)
-    goes_on[first[1:] - 1] = False
     here = np.minimum(at, batch.tokens.shape[1] - 1)
     columns = {
         "actions": np.where(real, batch.tokens[rows, here], 0).astype(np.int64),
         "rewards": np.where(real, batch.reward[rows, here], np.float32(0)),
         "returns": np.where(real, batch.return_to_go[rows, here], np.float32(0)),
         "real": real,
-        "goes_on": goes_on,
     }
+    return sequences_of(batch, rows, at - 1, columns, device)
+
+
+def sequences_of(
+    batch: TokenBatch,
+    rows: np.ndarray,
+    places: np.ndarray,
+    columns: dict[str, np.ndarray],
+    device: torch.device,
+) -> Sequences:
+    """Places (N,) in the dialogues `rows` (N,), in order, as sequences; none for other dialogues.
+
+    To the `columns` (N, ...) comes `goes_on` bool, whether another place follows in the dialogue.
+    """
+    used, sequence = np.unique(rows, return_inverse=True)
+    first = np.searchsorted(sequence, np.arange(len(used) + 1))
+    lengths = places[first[1:] - 1] + 1
+    goes_on = np.ones(len(rows), bool)
+    goes_on[first[1:] - 1] = False
     tokens = batch.tokens[used, : int(lengths.max(initial=1))].astype(np.int64)
+    everything = {**columns, "goes_on": goes_on}
     return Sequences(
         tokens=torch.from_numpy(tokens).to(device),
         lengths=lengths,
         first=first,
-        places=at - 1,
+        places=places,
         steps=np.arange(len(rows)),
-        columns={name: torch.from_numpy(column).to(device) for name, column in columns.items()},
+        columns={name: torch.from_numpy(column).to(device) for name, column in everything.items()},
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -17,7 +17,6 @@ from agents.offline.losses import bellman_target, expectile, following
 from agents.offline.speech import UtteranceGPTPolicy
 from agents.offline.utterances import spread, utterances_of
 from agents.online.policies import chosen, token_log_probs
-from dialgym.datasets import TokenBatch
 
 
 class UtteranceAlgorithm(OfflineAlgorithm):
@@ -35,6 +34,7 @@ class UtteranceAlgorithm(OfflineAlgorithm):
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": UtteranceGPTPolicy}
     policy: UtteranceGPTPolicy
+    read: ClassVar[Callable[..., Sequences]] = staticmethod(utterances_of)
 
     def __init__(
         self,
@@ -75,14 +75,6 @@ class UtteranceAlgorithm(OfflineAlgorithm):
         self.policy_kwargs = {**given, "decoding": asdict(self.policy.decoding)}
         super().save(path, exclude, include)
         self.policy_kwargs = given
-
-    def _decisions(self, batch: TokenBatch) -> Sequences:
-        space = self.observation_space
-        tag, window = getattr(space, "learner_tag", None), space.shape[0]  # type: ignore[index]
-        sequences = utterances_of(batch, self.device, tag, window)
-        if self.policy.masker is not None:
-            sequences.add_states(self.policy.masker)
-        return sequences
 
     def _learn_from(self, rows: np.ndarray) -> None:
         super()._learn_from(rows)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from agents.common.sequences import Sequences
-from agents.offline.data import opened
+from agents.offline.data import opened, sequences_of
 from dialgym.datasets import TokenBatch
 
 ENDS, TOKENS, CUTS = range(3)  # kinds of places, in their order where they share one
@@ -31,11 +31,6 @@ def utterances_of(
     rows, places, kinds = _places(batch)
     order = np.lexsort((kinds, places, rows))
     rows, places, kinds = rows[order], places[order], kinds[order]
-    used, sequence = np.unique(rows, return_inverse=True)
-    first = np.searchsorted(sequence, np.arange(len(used) + 1))
-    lengths = places[first[1:] - 1] + 1
-    goes_on = np.ones(len(rows), bool)
-    goes_on[first[1:] - 1] = False
     said, real = kinds == TOKENS, kinds == ENDS
     after = np.minimum(places + 1, batch.tokens.shape[1] - 1)
     begins = (kinds == CUTS) | (said & ~batch.is_action[rows, places])
@@ -47,17 +42,8 @@ def utterances_of(
         "begins": begins,
         "real": real,
         "rewards": rewards,
-        "goes_on": goes_on,
     }
-    tokens = batch.tokens[used, : int(lengths.max(initial=1))].astype(np.int64)
-    return Sequences(
-        tokens=torch.from_numpy(tokens).to(device),
-        lengths=lengths,
-        first=first,
-        places=places,
-        steps=np.arange(len(rows)),
-        columns={name: torch.from_numpy(column).to(device) for name, column in columns.items()},
-    )
+    return sequences_of(batch, rows, places, columns, device)
 
 
 def _places(batch: TokenBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
