@@ -51,6 +51,8 @@ class OfflineAlgorithm(Gradients, BaseAlgorithm):
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": GPTPolicy}
     policy: GPTActorCritic  # type: ignore[assignment]
+    process_state: ClassVar[tuple[str, ...]] = ()
+    """Attributes that each process has for itself, beyond what `save` keeps."""
 
     def __init__(
         self,
@@ -136,6 +138,8 @@ class OfflineAlgorithm(Gradients, BaseAlgorithm):
     ) -> OfflineAlgorithm:
         """Take `total_timesteps` gradient steps.
 
+        An interval of the log is to callbacks what a rollout is elsewhere.
+
         Raises:
             ValueError: there is no dataset.
         """
@@ -155,10 +159,15 @@ class OfflineAlgorithm(Gradients, BaseAlgorithm):
         self.ranks.agree(self.policy.parameters())
         callback.on_training_start(locals(), globals())
         while self.num_timesteps < total_timesteps:
+            if self._n_updates % self.log_interval == 0:
+                callback.on_rollout_start()
             self._update_current_progress_remaining(self.num_timesteps, total_timesteps)
             self._learn_from(self.sampler.rows(self.num_timesteps))
             self.num_timesteps += 1
             callback.update_locals(locals())
+            if self._n_updates % self.log_interval == 0:
+                callback.on_rollout_end()
+                self._dump_logs()
             if not callback.on_step():
                 break
         callback.on_training_end()
@@ -178,7 +187,8 @@ class OfflineAlgorithm(Gradients, BaseAlgorithm):
         figures["grad_norm"] = self._step_optimizer()
         self.policy.set_training_mode(False)
         self._n_updates += 1
-        self._log(figures)
+        for name, value in figures.items():
+            self.logger.record_mean(f"train/{name}", value)
 
     def _decisions(self, batch: TokenBatch) -> Sequences:
         """The decisions in a batch, and in which states of the masker they were taken."""
@@ -189,14 +199,12 @@ class OfflineAlgorithm(Gradients, BaseAlgorithm):
             sequences.add_states(self.policy.masker)
         return sequences
 
-    def _log(self, figures: dict[str, float]) -> None:
-        for name, value in figures.items():
-            self.logger.record_mean(f"train/{name}", value)
-        if self._n_updates % self.log_interval == 0:
-            self.logger.record("time/total_timesteps", self.num_timesteps, exclude="tensorboard")
-            self.logger.dump(self.num_timesteps)
+    def _dump_logs(self) -> None:
+        self.logger.record("time/total_timesteps", self.num_timesteps, exclude="tensorboard")
+        self.logger.dump(self.num_timesteps)
 
     figures: ClassVar[tuple[str, ...]] = ("loss",)
+    """What a gradient step gives for the log."""
     read: ClassVar[Callable[..., Sequences]] = staticmethod(decisions_of)
     """From a batch to the places in it that count."""
 

@@ -79,6 +79,14 @@ class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
     rollout_buffer: SequenceBuffer  # type: ignore[assignment]
     sequences: Sequences
     ranks: Ranks
+    process_state: ClassVar[tuple[str, ...]] = (
+        "rng",
+        "_last_obs",
+        "_last_episode_starts",
+        "ep_info_buffer",
+        "ep_success_buffer",
+    )
+    """Attributes that each process has for itself, beyond what `save` keeps."""
 
     def __init__(
         self,

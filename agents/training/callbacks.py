@@ -13,49 +13,79 @@ from stable_baselines3.common.callbacks import BaseCallback, EventCallback
 
 from dialgym.files import write_text
 
-COLUMNS = ("timesteps", "seconds", "episodes", "mean_return", "success")
 
-
-class LearningCurve(BaseCallback):
-    """Writes a CSV row at the end of each rollout.
-
-    `timesteps, seconds, episodes, mean_return, success`: the last three over the episodes that
-    ended in that rollout. A rollout without one leaves no row; `success` is empty where the
-    task has no `is_success`. Needs a `VecMonitor` (or `Monitor`) around the env.
-    """
+class Curve(BaseCallback):
+    """Writes a CSV row at the end of each rollout: `timesteps`, `seconds` and what it is about."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
-        self.rows: list[tuple[Any, ...]] = []
-        self.ended: list[dict[str, Any]] = []
+        self.rows: list[dict[str, Any]] = []
 
     def _on_training_start(self) -> None:
-        before = self.rows[-1][1] if self.rows else 0.0  # of the run that this one resumes
+        before = self.rows[-1]["seconds"] if self.rows else 0.0  # of the run that this one resumes
         self.started = time.monotonic() - before
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_end(self) -> None:
+        values = self._values()
+        if values:
+            seconds = round(time.monotonic() - self.started, 2)
+            self.rows.append({"timesteps": self.model.num_timesteps, "seconds": seconds, **values})
+            self._write()
+
+    def _values(self) -> dict[str, Any]:
+        """The rest of a rollout's row; nothing leaves no row."""
+        raise NotImplementedError
+
+    def _write(self) -> None:
+        columns = list(dict.fromkeys(name for row in self.rows for name in row))
+        text = io.StringIO()
+        writer = csv.DictWriter(text, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.rows)
+        write_text(self.path, text.getvalue())
+
+
+class LearningCurve(Curve):
+    """`episodes, mean_return, success` of the episodes that ended in a rollout.
+
+    A rollout without one leaves no row; `success` is empty where the task has no `is_success`.
+    Needs a `VecMonitor` (or `Monitor`) around the env.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.ended: list[dict[str, Any]] = []
 
     def _on_step(self) -> bool:
         dones = np.flatnonzero(self.locals["dones"])
         self.ended += [self.locals["infos"][row] for row in dones]
         return True
 
-    def _on_rollout_end(self) -> None:
+    def _values(self) -> dict[str, Any]:
         returns = [info["episode"]["r"] for info in self.ended if "episode" in info]
         wins = [info["is_success"] for info in self.ended if "is_success" in info]
         self.ended = []
         if not returns:
-            return
-        seconds = round(time.monotonic() - self.started, 2)
+            return {}
         success = round(float(np.mean(wins)), 4) if wins else ""
         mean = round(float(np.mean(returns)), 4)
-        self.rows.append((self.num_timesteps, seconds, len(returns), mean, success))
-        self._write()
+        return {"episodes": len(returns), "mean_return": mean, "success": success}
 
-    def _write(self) -> None:
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerows([COLUMNS, *self.rows])
-        write_text(self.path, text.getvalue())
+
+class LossCurve(Curve):
+    """The losses and other figures of learning, means over an interval of the log."""
+
+    def _values(self) -> dict[str, Any]:
+        logged = self.logger.name_to_value.items()
+        return {
+            name.removeprefix("train/"): f"{value:.6g}"
+            for name, value in logged
+            if name.startswith("train/")
+        }
 
 
 class AtMultiples(EventCallback):

@@ -19,21 +19,20 @@ from stable_baselines3.common.vec_env import (
     unwrap_vec_wrapper,
 )
 
+from agents.offline.base import OfflineAlgorithm
 from agents.online.base import SequenceAlgorithm
-from agents.training.callbacks import LearningCurve
+from agents.training.callbacks import Curve
 from dialgym.files import write_atomically
 
 FILE = "checkpoint.pkl"
-OWN = ("rng", "_last_obs", "_last_episode_starts", "ep_info_buffer", "ep_success_buffer")
-"""What of a model each process has for itself."""
 
 
 class Checkpoint(BaseCallback):
     """Writes the state of training at the start of every `every`-th rollout.
 
     There, between an update and a rollout, nothing is half done: the state is that of weights,
-    optimizer, dialogues, random generators and learning curve. Of several processes the first
-    writes for all.
+    optimizer, dialogues, random generators and learning curve. What learns from stored dialogues
+    has intervals of its log for rollouts. Of several processes the first writes for all.
 
     Args:
         path: the file; it is replaced atomically.
@@ -43,7 +42,7 @@ class Checkpoint(BaseCallback):
         callbacks: those whose state belongs to the run, one of a kind.
     """
 
-    model: SequenceAlgorithm
+    model: SequenceAlgorithm | OfflineAlgorithm  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -75,7 +74,7 @@ class Checkpoint(BaseCallback):
         own = {
             "envs": [_env_state(env) for env in self.envs],
             "generators": _generators(),
-            "model": {name: getattr(self.model, name) for name in OWN},
+            "model": {name: getattr(self.model, name) for name in self.model.process_state},
         }
         processes = ranks.gather(own)
         if not ranks.is_first:
@@ -91,7 +90,9 @@ class Checkpoint(BaseCallback):
         }
         write_atomically(self.path, lambda part: part.write_bytes(pickle.dumps(state)))
 
-    def restore(self, model: SequenceAlgorithm, state: Mapping[str, Any]) -> None:
+    def restore(
+        self, model: SequenceAlgorithm | OfflineAlgorithm, state: Mapping[str, Any]
+    ) -> None:
         """Set dialogues, callbacks and random generators to where the checkpoint left them."""
         own = state["processes"][model.ranks.rank]
         self.rollouts = state["rollouts"]
@@ -155,7 +156,7 @@ def _monitor(env: VecEnv) -> Any:
 
 def _callback_state(callback: BaseCallback) -> dict[str, Any]:
     names = ["n_calls"]
-    if isinstance(callback, LearningCurve):
+    if isinstance(callback, Curve):
         names.append("rows")
     if isinstance(callback, EvalCallback):
         names += ["best_mean_reward", "last_mean_reward", "evaluations_results"]

@@ -18,10 +18,23 @@ from agents.models.build import SIZES
 from dialgym.errors import unknown
 from dialgym.optional import require
 
-ALGORITHMS = {"ppo": "agents.online.ppo:SequencePPO", "grpo": "agents.online.grpo:GRPO"}
-TRAINER_KEYS = {"n_timesteps", "n_envs", "policy", "normalize"}
+ONLINE = {"ppo": "agents.online.ppo:SequencePPO", "grpo": "agents.online.grpo:GRPO"}
+OFFLINE = {
+    "bc": "agents.offline.bc:BC",
+    "single-step": "agents.offline.ilql:SingleStepRL",
+    "ilql": "agents.offline.ilql:ILQL",
+    "cql": "agents.offline.cql:CQL",
+    "psi": "agents.offline.psi:PsiLearning",
+    "utterance-ilql": "agents.offline.utterance_ilql:UtteranceILQL",
+    "chai": "agents.offline.chai:CHAI",
+    "decision-transformer": "agents.offline.decision_transformer:DecisionTransformer",
+}
+ALGORITHMS = {**ONLINE, **OFFLINE}
+ONLINE_KEYS = {"n_timesteps", "policy", "n_envs", "normalize"}
+OFFLINE_KEYS = {"n_timesteps", "policy", "top"}
+TRAINER_KEYS = (ONLINE_KEYS | OFFLINE_KEYS) - {"policy"}
 GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
-GIVEN_KEYS |= {"hyperparameters"}
+GIVEN_KEYS |= {"hyperparameters", "dataset"}
 SCHEDULES = ("learning_rate", "clip_range", "clip_range_vf", "ent_coef")
 
 
@@ -57,7 +70,8 @@ def read_config(
     Raises:
         ValueError: unknown algorithm or key (with the nearest one), or a file without rows.
     """
-    learner = find_algorithm(algo)
+    known = arguments_of(find_algorithm(algo)) - GIVEN_KEYS
+    known |= ONLINE_KEYS if algo in ONLINE else OFFLINE_KEYS
     where = Path(path) if path else files("agents") / "configs" / f"{algo}.yml"
     rows = yaml.safe_load(where.read_text("utf-8"))
     if not isinstance(rows, dict) or not {"default", env_id} & rows.keys():
@@ -71,7 +85,8 @@ def read_config(
         (env_id, rows.get(env_id)),
         ("overrides", overrides),
     ):
-        _check_keys(part or {}, learner, f"{name} of {where}" if name != "overrides" else name)
+        place = f"{name} of {where}" if name != "overrides" else f"{name} of {algo}"
+        _check_keys(part or {}, known, place)
         config = _merge(_without_sizes(config, part or {}), part or {})
     _check_policy(config, f"policy_kwargs of {env_id}")
     return config
@@ -81,8 +96,7 @@ def _rows(rows: Any) -> list[str] | str:
     return sorted(rows) if isinstance(rows, dict) else repr(rows)
 
 
-def _check_keys(part: Mapping[str, Any], learner: Any, where: str) -> None:
-    known = (arguments_of(learner) - GIVEN_KEYS) | TRAINER_KEYS
+def _check_keys(part: Mapping[str, Any], known: set[str], where: str) -> None:
     for key in part:
         if key not in known:
             raise unknown("hyperparameter", key, known, where)
@@ -132,7 +146,7 @@ def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 
 def constructor_arguments(config: Mapping[str, Any]) -> dict[str, Any]:
     """What the algorithm's constructor takes: names become classes, `lin_x` becomes a schedule."""
-    arguments = {k: v for k, v in config.items() if k not in {"n_timesteps", "n_envs"}}
+    arguments = {k: v for k, v in config.items() if k not in TRAINER_KEYS}
     if "." in str(arguments.get("policy")):
         arguments["policy"] = load_name("policy", str(arguments["policy"]))
     for key in SCHEDULES:

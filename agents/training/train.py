@@ -16,17 +16,20 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 from agents.common.ranks import Ranks
+from agents.offline.base import OfflineAlgorithm
 from agents.online.base import SequenceAlgorithm
 from agents.saved import start_from
-from agents.training.callbacks import AtMultiples, LearningCurve
+from agents.training.callbacks import AtMultiples, LearningCurve, LossCurve
 from agents.training.checkpoint import FILE, Checkpoint, read_checkpoint
-from agents.training.config import constructor_arguments, find_algorithm, read_config
+from agents.training.config import OFFLINE, constructor_arguments, find_algorithm, read_config
 from agents.training.envs import monitored, normalized
 from agents.training.evaluation import SampleDialogues, evaluation
+from agents.training.stored import Data, env_settings, label, stored_dialogues
 from agents.training.tracking import wandb_run
 from dialgym.files import write_atomically, write_text
 from dialgym.registry import entry_of
 
+Learner = SequenceAlgorithm | OfflineAlgorithm
 EVALUATION_SEED = 1_000_003  # added to the seed: evaluation meets other dialogues than training
 
 
@@ -53,19 +56,23 @@ def train(
     samples: int | None = None,
     wandb: bool | Mapping[str, Any] = False,
     init_from: str | Path | None = None,
-) -> SequenceAlgorithm:
+    data: Data | None = None,
+) -> Learner:
     """Train a model, save it and return it.
 
-    Under `torchrun` each process plays dialogues of its own (`n_envs` each) and all train one
-    policy; the first writes the files.
+    Under `torchrun` each process plays dialogues of its own (`n_envs` each), or reads its share of
+    each batch of stored ones, and all train one policy; the first writes the files.
 
     `log_dir` then holds `model.zip`, `learning_curve.csv`, `config.yml`, TensorBoard events, and,
     where asked for, `evaluations.npz`, `best_model.zip`, `samples/`, `checkpoints/` and `wandb/`.
 
     Args:
-        algo: "ppo" (`SequencePPO`) or "grpo" (`GRPO`).
+        algo: what plays: "ppo" (`SequencePPO`), "grpo" (`GRPO`); or what learns from stored
+            dialogues: "bc", "single-step", "ilql", "cql", "psi", "utterance-ilql", "chai",
+            "decision-transformer".
         env_id: an id of a token view, with or without the leading `dialgym/`.
-        total_timesteps: tokens to learn from; what the configuration says when None.
+        total_timesteps: tokens to learn from, or gradient steps where dialogues are stored; what
+            the configuration says when None.
         n_envs: dialogues at a time; what the configuration says when None.
         workers: processes for the dialogues; 0 keeps them in this one.
         seed: of the weights, the dialogues and the minibatches.
@@ -73,7 +80,8 @@ def train(
         overrides: hyperparameters that replace those of the configuration.
         device: "cpu", "cuda" or "auto".
         progress_bar: show one.
-        env_kwargs: settings of the env, as for `gym.make`.
+        env_kwargs: settings of the env, as for `gym.make`; those that stored dialogues were held
+            with need not be given again.
         config: a YAML file instead of `agents/configs/<algo>.yml`.
         threads: PyTorch threads while training. One is the fastest for small models, above all
             where other work shares the cores; None leaves what PyTorch has.
@@ -82,16 +90,19 @@ def train(
         eval_episodes: dialogues of one evaluation.
         save_freq: keep the model of each so many timesteps, in the same way; 0 is never.
         verbose: 1 prints the log table.
-        checkpoint_every: rollouts from one `checkpoint.pkl` to the next; 0 is never.
+        checkpoint_every: rollouts, or intervals of the log (`log_interval`), from one
+            `checkpoint.pkl` to the next; 0 is never.
         resume: go on from the folder's `checkpoint.pkl`, exactly as if the run had not been
             interrupted; without one, begin.
         samples: dialogues to write down at each evaluation; 3 when None, where it evaluates.
         wandb: log to Weights & Biases too; a mapping has arguments of `wandb.init`.
         init_from: a saved model whose weights to begin with, such as a cloned one.
+        data: stored dialogues: a `Dataset`, its path or its name on the hub, or several.
 
     Raises:
         ValueError: unknown algorithm, id, hyperparameter or setting, with the nearest one; a
-            number out of range; or the run to be resumed had other hyperparameters.
+            number out of range; dialogues given to what plays, none or some of another env to what
+            does not; or the run to be resumed had other hyperparameters.
         ImportError: a package that was asked for is missing.
     """
     _check_counts(eval_freq, eval_episodes, save_freq, checkpoint_every, samples)
@@ -99,24 +110,30 @@ def train(
     given = {"n_timesteps": total_timesteps, "n_envs": n_envs}
     changes = {**(overrides or {}), **{k: v for k, v in given.items() if v is not None}}
     settings = read_config(algo, env_id, changes, config)
+    plays = _plays(algo, data, workers)
+    dataset = None if data is None else stored_dialogues(data, env_id, settings.get("top"))
+    env_kwargs = env_settings(dataset, env_kwargs)
     directory = Path(log_dir or Path("runs") / f"{algo}-{env_id.rpartition('/')[2]}-seed{seed}")
 
     ranks = Ranks(get_device(device))
-    run = {**settings, "env_id": env_id, "env_kwargs": dict(env_kwargs or {}), "seed": seed}
+    run = {**settings, "env_id": env_id, "env_kwargs": env_kwargs, "seed": seed}
     run |= {"processes": ranks.count, "init_from": init_from and str(init_from)}
+    run |= {"data": label(data), "dialogues": dataset and len(dataset)}
     with ExitStack() as stack:
 
         def make(rows: int, first_seed: int, processes: int = workers) -> VecMonitor:
             env = monitored(env_id, rows, processes, first_seed, env_kwargs)
             return stack.enter_context(closing(env))
 
-        file, rows = directory / FILE, settings["n_envs"]
+        file, rows = directory / FILE, settings.get("n_envs", 1)
         state = read_checkpoint(file, run) if resume and file.is_file() else None
-        envs = [normalized(make(rows, seed + ranks.rank * rows), settings, training=True)]
-        model = build(algo, settings, envs[0], seed, device, verbose)
+        env = normalized(make(rows, seed + ranks.rank * rows), settings, training=True)
+        played = [env] if plays else []
+        more: dict[str, Any] = {} if plays else {"dataset": dataset}
+        model = build(algo, settings, env, seed, device, verbose, **more)
         if state:
             weights = io.BytesIO(state["model"])
-            model = type(model).load(weights, envs[0], device=device, force_reset=False)
+            model = type(model).load(weights, env, device=device, force_reset=False, **more)
         elif init_from:
             start_from(model.policy, init_from)
         model.set_logger(Logger(None, []))
@@ -127,7 +144,7 @@ def train(
             write_text(directory / "config.yml", yaml.safe_dump({env_id: settings}))
             stack.enter_context(wandb_run(wandb, directory, run, resumed=state is not None))
             model.set_logger(_logger(directory, verbose))
-            kept.append(LearningCurve(directory / "learning_curve.csv"))
+            kept.append((LearningCurve if plays else LossCurve)(directory / "learning_curve.csv"))
             callbacks += kept
         if ranks.is_first and save_freq:
             callbacks.append(AtMultiples(save_freq, _checkpoints(directory)))
@@ -136,10 +153,11 @@ def train(
             reader = None
             if shown:
                 reader = SampleDialogues(make(shown, first, 0), first, directory / "samples")
-            envs.append(normalized(make(min(eval_episodes, 64), first), settings, training=False))
-            kept.append(evaluation(model, envs[1], eval_episodes, directory, reader, verbose))
+            met = normalized(make(min(eval_episodes, 64), first), settings, training=False)
+            kept.append(evaluation(model, met, eval_episodes, directory, reader, verbose))
+            played.append(met)
             callbacks.append(AtMultiples(eval_freq, kept[-1]))
-        checkpoint = Checkpoint(file, checkpoint_every, run, envs, kept)
+        checkpoint = Checkpoint(file, checkpoint_every, run, played, kept)
         if state:
             checkpoint.restore(model, state)
         left = settings["n_timesteps"] - model.num_timesteps
@@ -163,12 +181,12 @@ def build(
     seed: int = 0,
     device: str = "auto",
     verbose: int = 0,
-) -> SequenceAlgorithm:
-    """The untrained model of `read_config`'s settings."""
-    given = {key: value for key, value in settings.items() if key != "normalize"}
-    arguments = constructor_arguments(given)
-    model: SequenceAlgorithm = find_algorithm(algo)(
-        env=env, seed=seed, device=device, verbose=verbose, **arguments
+    **more: Any,
+) -> Learner:
+    """The untrained model of `read_config`'s settings; `more` are arguments beside them."""
+    arguments = constructor_arguments(settings)
+    model: Learner = find_algorithm(algo)(
+        env=env, seed=seed, device=device, verbose=verbose, **arguments, **more
     )
     return model
 
@@ -182,6 +200,23 @@ def torch_threads(count: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def _plays(algo: str, data: Data | None, workers: int) -> bool:
+    """Whether `algo` learns by playing; raises ValueError where other things were given."""
+    if algo not in OFFLINE and data is not None:
+        raise ValueError(
+            f"data: {algo} learns by playing and takes none; stored dialogues teach "
+            f"{', '.join(OFFLINE)}"
+        )
+    if algo in OFFLINE and data is None:
+        raise ValueError(
+            f"data: {algo} learns from stored dialogues, got none; collect some with "
+            "`dialgym collect`, and name their folder (--data PATH)"
+        )
+    if algo in OFFLINE and workers:
+        raise ValueError(f"workers: {algo} does not play; expected 0, got {workers}")
+    return algo not in OFFLINE
 
 
 def _logger(directory: Path, verbose: int) -> Any:

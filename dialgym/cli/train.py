@@ -10,10 +10,10 @@ from dialgym.optional import require_agents
 
 
 def train(
-    algo: Annotated[str, typer.Argument(help="ppo, maskable-ppo ...")],
+    algo: Annotated[str, typer.Argument(help="ppo, grpo, bc, ilql, cql ...")],
     id: EnvId,
     timesteps: Annotated[
-        int | None, typer.Option(min=1, help="Tokens to learn from; else as configured.")
+        int | None, typer.Option(min=1, help="Tokens, or gradient steps, to learn from.")
     ] = None,
     n_envs: Annotated[
         int | None, typer.Option(min=1, help="Dialogues at a time; else as configured.")
@@ -49,13 +49,20 @@ def train(
     init_from: Annotated[
         Path | None, typer.Option(exists=True, help="A saved model to begin with.")
     ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option("--data", "-d", metavar="PATH", help="Stored dialogues; may be repeated."),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the folder's last checkpoint.")
     ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the log table.")] = False,
     set_: Set = None,
 ) -> None:
-    """Train an agent; the run's folder then holds the model, its learning curve and its log."""
+    """Train an agent, by playing or from stored dialogues.
+
+    The run's folder then holds the model, its learning curve and its log.
+    """
     agents = require_agents()
     agents.train(
         algo,
@@ -76,6 +83,7 @@ def train(
         save_freq=save_freq,
         wandb=wandb,
         init_from=init_from,
+        data=data or None,
         resume=resume,
         verbose=int(verbose),
     )

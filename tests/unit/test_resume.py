@@ -13,6 +13,7 @@ import torch
 
 pytest.importorskip("stable_baselines3")
 import agents
+import dialgym
 from agents.training.checkpoint import FILE
 
 SMALL = {
@@ -30,16 +31,30 @@ agents.train(
 )
 """
 
+LEARN = """
+import sys, agents
+agents.train(
+    "{algo}", "dialgym/Wordle-20-v0", 60, seed=3, log_dir=sys.argv[1], data=sys.argv[2],
+    overrides={small}, progress_bar=False, eval_freq=20, eval_episodes=8, save_freq=30,
+    checkpoint_every=2, resume={resume},
+)
+"""
+
 
 def start(folder, steps=6000, workers=0, resume=False, **more):
     code = TRAIN.format(steps=steps, workers=workers, small={**SMALL, **more}, resume=resume)
     return subprocess.Popen([sys.executable, "-c", code, str(folder)])
 
 
+def learn(folder, games, algo, more, resume=False):
+    small = {"batch_size": 16, "log_interval": 5, "policy_kwargs": SMALL["policy_kwargs"], **more}
+    code = LEARN.format(algo=algo, small=small, resume=resume)
+    return subprocess.Popen([sys.executable, "-c", code, str(folder), str(games)])
+
+
 def curve(folder):
     with open(folder / "learning_curve.csv", newline="") as file:
-        return [(r["timesteps"], r["episodes"], r["mean_return"], r["success"])
-                for r in csv.DictReader(file)]  # fmt: skip
+        return [{**row, "seconds": None} for row in csv.DictReader(file)]
 
 
 def wait_for(path, process, seconds=60):
@@ -66,20 +81,46 @@ NORMALIZE = {"normalize": {"norm_obs": False, "norm_reward": True}}
 def test_a_run_killed_and_resumed_equals_one_that_was_not(workers, more, tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert start(whole, workers=workers, **more).wait() == 0
-    process = start(killed, workers=workers, **more)
-    wait_for(killed / FILE, process)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    kill(start(killed, workers=workers, **more), killed)
     assert not (killed / "model.zip").exists()
     assert start(killed, workers=workers, resume=True, **more).wait() == 0
     assert curve(killed) == curve(whole)
     assert evaluations(killed) == evaluations(whole)
     assert evaluations(whole)["timesteps"] == [-(-i * 500 // 8) * 8 for i in range(1, 13)]
     assert samples(killed) == samples(whole)
+    models_are_equal(whole, killed)
+
+
+def kill(process, folder):
+    """Once it has left a checkpoint."""
+    wait_for(folder / FILE, process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def models_are_equal(one, other):
     for name in ("model.zip", "best_model.zip"):
-        first, second = (agents.load(folder / name).policy for folder in (whole, killed))
-        for a, b in zip(first.parameters(), second.parameters(), strict=True):
+        first, second = (agents.load(folder / name).policy for folder in (one, other))
+        for a, b in zip(first.state_dict().values(), second.state_dict().values(), strict=True):
             assert torch.equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("algo", "more"), [("ilql", {"learning_rate": "lin_0.01"}), ("chai", {"clone_steps": 14})]
+)
+def test_learning_from_stored_dialogues_goes_on_exactly(algo, more, tmp_path):
+    whole, killed, games = tmp_path / "whole", tmp_path / "killed", tmp_path / "games"
+    dialgym.collect("Wordle-20-v0", "random-mixture", 50, seed=0, path=games)
+    assert learn(whole, games, algo, more).wait() == 0
+    kill(learn(killed, games, algo, more), killed)
+    assert not (killed / "model.zip").exists()
+    assert learn(killed, games, algo, more, resume=True).wait() == 0
+    assert [row["timesteps"] for row in curve(whole)] == [str(5 * i) for i in range(1, 13)]
+    assert curve(killed) == curve(whole)
+    assert evaluations(killed) == evaluations(whole)
+    assert evaluations(whole)["timesteps"] == [20, 40, 60]
+    assert samples(killed) == samples(whole)
+    models_are_equal(whole, killed)
 
 
 def test_a_resumed_run_may_evaluate_and_keep_models_at_other_times(tmp_path):

@@ -9,10 +9,9 @@ import torch
 from commands import fail, succeed
 
 import dialgym
-from agents import BC, GRPO, GPTPolicy, SequencePPO, train
-from agents.training.callbacks import COLUMNS
-from agents.training.config import ALGORITHMS, constructor_arguments, read_config
-from agents.training.train import torch_threads
+from agents import BC, GRPO, GPTPolicy, SequencePPO, SingleStepRL, train
+from agents.training.config import ALGORITHMS, ONLINE, constructor_arguments, read_config
+from agents.training.train import build, torch_threads
 
 ID = "dialgym/Wordle-20-v0"
 SHORT = {
@@ -24,11 +23,18 @@ SHORT = {
 ARGUMENTS = {"total_timesteps": 600, "n_envs": 8, "overrides": SHORT, "progress_bar": False}
 
 
+def small(config):
+    smaller = {"n_layer": 1, "n_head": 1, "n_embd": 16}
+    return {**config, "policy_kwargs": {**config["policy_kwargs"], **smaller}}
+
+
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_built_in_hyperparameters_are_known_for_every_algorithm(algo):
     config = read_config(algo, ID)
-    assert {"n_timesteps", "n_envs", "policy"} <= config.keys()
-    assert config["policy"] == "agents.GPTPolicy"
+    assert {"n_timesteps", "policy"} <= config.keys()
+    assert ("n_envs" in config) == (algo in ONLINE)
+    model = build(algo, small(config), dialgym.sb3_vec_env(ID, 16))
+    assert f"agents.{type(model.policy).__name__}" == config["policy"]
     assert read_config(algo, "dialgym/Wordle-v0").keys() <= config.keys()
 
 
@@ -78,7 +84,7 @@ def test_training_leaves_a_model_a_curve_and_logs(algo, algorithm, more, tmp_pat
     assert model.num_timesteps >= 600
     with (tmp_path / "learning_curve.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert tuple(rows[0]) == COLUMNS
+    assert list(rows[0]) == ["timesteps", "seconds", "episodes", "mean_return", "success"]
     if algo == "ppo":  # whose rollouts are of one length
         assert [int(row["timesteps"]) for row in rows] == [288, 576, 864]
     assert all(-6 <= float(row["mean_return"]) <= 0 for row in rows)
@@ -153,3 +159,60 @@ def test_training_begins_with_the_weights_of_a_saved_model(tmp_path):
     wide = {**SHORT, "policy_kwargs": {"n_layer": 1, "n_embd": 32}}
     with pytest.raises(ValueError, match=r"expected backbone.wte.weight of shape \(32, 32\), got"):
         train(**{**ARGUMENTS, "overrides": wide}, **start)
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("games")
+    dialgym.collect(ID, "random-mixture", 40, path=folder, env_kwargs={"tokenizer": "word"})
+    return folder
+
+
+OFFLINE_ARGUMENTS = {"total_timesteps": 8, "progress_bar": False}
+TINY = {"batch_size": 8, "log_interval": 4, "policy_kwargs": {"n_layer": 1, "n_embd": 16}}
+
+
+@pytest.mark.parametrize(
+    ("algo", "algorithm", "more"),
+    [("bc", BC, {"top": 0.5}), ("single-step", SingleStepRL, {"returns": "monte-carlo"})],
+)
+def test_stored_dialogues_train_in_the_env_that_they_were_held_in(
+    algo, algorithm, more, games, tmp_path
+):
+    arguments = {**OFFLINE_ARGUMENTS, "overrides": {**TINY, **more}, "eval_freq": 4, "samples": 1}
+    model = train(algo, "Wordle-20-v0", log_dir=tmp_path, data=games, eval_episodes=4, **arguments)
+    assert isinstance(model, algorithm)
+    assert model.num_timesteps == 8
+    assert len(model.data) == (20 if "top" in more else 40)
+    worded = dialgym.sb3_vec_env(ID, 2, tokenizer="word")
+    assert model.observation_space == worded.observation_space
+    with (tmp_path / "learning_curve.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["timesteps"] for row in rows] == ["4", "8"]
+    assert all(float(row["loss"]) > 0 for row in rows)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"model.zip", "config.yml", "tensorboard", "best_model.zip", "samples"} <= names
+    obs = worded.reset()
+    again = algorithm.load(tmp_path / "model.zip").predict(obs, deterministic=True)[0]
+    assert again.tolist() == model.predict(obs, deterministic=True)[0].tolist()
+
+
+def test_several_sets_of_dialogues_are_read_as_one(games, tmp_path):
+    both = [games, dialgym.load_dataset(games).top(0.25)]
+    model = train("bc", ID, log_dir=tmp_path, data=both, overrides=TINY, **OFFLINE_ARGUMENTS)
+    assert len(model.data) == 50
+
+
+def test_dialogues_where_none_or_others_are_wanted_are_one_clear_error(games, tmp_path):
+    assert "data: ilql learns from stored dialogues, got none" in fail("train", "ilql", ID)
+    assert "data: ppo learns by playing" in fail("train", "ppo", ID, "--data", str(games))
+    other = fail("train", "bc", "Wordle-200-v0", "-d", str(games))
+    assert "expected dialogues of dialgym/Wordle-200-v0, got some of dialgym/Wordle-20" in other
+    played = fail("train", "bc", ID, "-d", str(games), "--workers", "2")
+    assert "workers: bc does not play" in played
+    assert "unknown hyperparameter 'n_envs' in overrides of bc" in fail(
+        "train", "bc", ID, "-d", str(games), "--n-envs", "2"
+    )
+    assert "unknown hyperparameter 'topp'" in fail(
+        "train", "bc", ID, "-d", str(games), "-p", "topp=0.3"
+    )

@@ -1,0 +1,48 @@
+"""The stored dialogues of an offline run: found, checked against the run's env, and chosen from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dialgym.datasets import Dataset, concatenate, load_dataset
+
+Data = Dataset | str | Path | Sequence[Dataset | str | Path]
+
+
+def stored_dialogues(data: Data, env_id: str, top: float | None = None) -> Dataset:
+    """The dialogues of all of `data`, one after the other, or those of greatest return.
+
+    Args:
+        data: a dataset, its path or its name on the hub, or several.
+        env_id: the full id that all of them must be of.
+        top: the share that is kept, as of `Dataset.top`; None keeps all.
+
+    Raises:
+        ValueError: the dialogues are of another environment, or of several settings of it.
+        FileNotFoundError, ImportError: as of `dialgym.load_dataset`.
+    """
+    parts = [data] if isinstance(data, Dataset | str | Path) else list(data)
+    found = concatenate([p if isinstance(p, Dataset) else load_dataset(p) for p in parts])
+    collected_in, _ = found.environment()
+    if collected_in != env_id:
+        raise ValueError(
+            f"data: expected dialogues of {env_id}, got some of {collected_in}; "
+            "collect others, or learn in that environment"
+        )
+    return found if top is None else found.top(top)
+
+
+def label(data: Data | None) -> list[str] | None:
+    """What a run says that it learned from."""
+    if data is None:
+        return None
+    parts = [data] if isinstance(data, Dataset | str | Path) else data
+    return [repr(part) if isinstance(part, Dataset) else str(part) for part in parts]
+
+
+def env_settings(dataset: Dataset | None, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Settings of the run's env: those that the dialogues were held with, then those given."""
+    held = dataset.environment()[1] if dataset is not None else {}
+    return {**held, **(given or {})}
