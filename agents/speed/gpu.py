@@ -2,8 +2,8 @@
 
 SequencePPO in bfloat16 on Wordle and on dialogues of 256 tokens, 256 of each at once; beside it, in
 the same run, stock PPO with a Hugging Face GPT-2 of that shape as features extractor, which reads
-the whole window at every step. Wall time, the environment included. Without a GPU the same runs
-with a small model, to show that it runs.
+the whole window at every step. Then ILQL's gradient steps on stored games of Wordle. Wall time, the
+environment included. Without a GPU the same runs with a small model, to show that it runs.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import VecEnv
 
 import dialgym
+from agents.offline.ilql import ILQL
 from agents.online.policies import GPTPolicy
 from agents.online.ppo import SequencePPO
+from agents.speed.offline import Steps
 from agents.speed.tiny import HuggingFaceGPT
 from agents.speed.workload import reply_env
 from dialgym.benchmark.timing import Figure
 
+WORDLE = "dialgym/Wordle-200-v0"
 LONG = {"shortest": 44, "longest": 46}
 """Sizes of `Reply` for dialogues of about 256 tokens."""
 PEAKS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "L40S": 362e12, "RTX 4090": 165e12}
@@ -53,11 +56,12 @@ def figures(plan: Plan | None = None) -> Iterator[Figure]:
     """Steps, tokens, share of the peak and memory, on both workloads."""
     plan = plan or Plan.of_this_machine()
     workloads: dict[str, tuple[Callable[[], VecEnv], int]] = {
-        "Wordle": (lambda: dialgym.sb3_vec_env("dialgym/Wordle-200-v0", plan.n_envs, seed=0), 36),
+        "Wordle": (lambda: dialgym.sb3_vec_env(WORDLE, plan.n_envs, seed=0), 36),
         "256 tokens": (lambda: reply_env(plan.n_envs, **LONG), 20),
     }
     for name, (make, n_steps) in workloads.items():
         yield from _workload(name, make, n_steps, plan)
+    yield from _offline(plan)
 
 
 def _workload(name: str, make: Callable[[], VecEnv], n_steps: int, plan: Plan) -> Iterator[Figure]:
@@ -69,11 +73,43 @@ def _workload(name: str, make: Callable[[], VecEnv], n_steps: int, plan: Plan) -
     yield Figure(f"{what}, steps", ours.end_to_end, "/s", None, reference, "stock")
     yield Figure("  rollout, steps", ours.rollout, "/s")
     yield Figure("  update, tokens", ours.update, "/s")
+    yield from _use_of_the_device(ours.parameters, ours.update, plan)
+
+
+def _offline(plan: Plan) -> Iterator[Figure]:
+    games = dialgym.collect(WORDLE, "random-mixture", 16 * plan.n_envs, seed=0)
+    steps = Steps(
+        ILQL,
+        games,
+        {"preset": plan.preset},
+        batch_size=plan.n_envs,
+        autocast="bf16",
+        device=plan.device,
+    )
+    steps()
+    if plan.device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    before = steps.tokens
+
+    def several() -> None:
+        for _ in range(10 * plan.repeats):
+            steps()
+
+    seconds = _seconds(several)
+    rate = (steps.tokens - before) / seconds
+    parameters = sum(p.numel() for p in steps.model.policy.parameters() if p.requires_grad)
+    what = f"Wordle, ILQL, {plan.n_envs} dialogues, {parameters / 1e6:.0f}M weights"
+    yield Figure(f"{what}, tokens", rate, "/s")
+    yield from _use_of_the_device(parameters, rate, plan)
+
+
+def _use_of_the_device(parameters: int, rate: float, plan: Plan) -> Iterator[Figure]:
+    """At `rate` tokens a second of forward and backward through so many weights."""
     # Six operations a weight and token: two forward, four backward (Kaplan et al. 2020).
-    operations = 6 * ours.parameters * ours.update
     peak = next((p for key, p in PEAKS.items() if key in _device_name(plan.device)), None)
     if peak:
-        yield Figure("  update, share of the bfloat16 peak", 100 * operations / peak, " %")
+        share = 100 * 6 * parameters * rate / peak
+        yield Figure("  share of the bfloat16 peak", share, " %")
     if plan.device == "cuda":
         yield Figure("  memory, greatest", torch.cuda.max_memory_allocated() / 2**30, " GiB")
 

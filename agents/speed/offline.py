@@ -32,19 +32,27 @@ CPU-seconds of an action of 6 tokens."""
 class Steps:
     """Gradient steps of one algorithm, one after another.
 
+    Args:
+        algorithm: whose steps.
+        games: a dataset.
+        policy_kwargs: those of the policy.
+        more: further arguments of the algorithm.
+
     Attributes:
         tokens: read so far, padding left out.
     """
 
-    def __init__(self, algorithm: type[OfflineAlgorithm], games: Any, **settings: Any) -> None:
+    def __init__(
+        self,
+        algorithm: type[OfflineAlgorithm],
+        games: Any,
+        policy_kwargs: dict[str, Any],
+        **more: Any,
+    ) -> None:
+        env = dialgym.sb3_vec_env(games.environment()[0], 1)
+        arguments = {"batch_size": BATCH, "device": "cpu", "seed": 0, **more}
         self.model: Any = algorithm(
-            "GPTPolicy",
-            dialgym.sb3_vec_env(ENV, 1),
-            games,
-            batch_size=BATCH,
-            policy_kwargs={**SIZES, **settings},
-            seed=0,
-            device="cpu",
+            "GPTPolicy", env, games, policy_kwargs=policy_kwargs, **arguments
         )
         self.model._setup_learn(1)
         self.count = self.tokens = 0
@@ -81,9 +89,9 @@ def figures(repeats: int) -> Iterator[Figure]:
     """Each algorithm's steps beside cloning in the same run, then utterances."""
     games = dialgym.collect(ENV, "random-mixture", GAMES, seed=0)
     works = {
-        "BC": Steps(BC, games),
-        "ILQL": Steps(ILQL, games),
-        "ILQL, values' own trunk": Steps(ILQL, games, share_features_extractor=False),
+        "BC": Steps(BC, games, SIZES),
+        "ILQL": Steps(ILQL, games, SIZES),
+        "ILQL, values' own trunk": Steps(ILQL, games, {**SIZES, "share_features_extractor": False}),
     }
     spent = alternate(works, repeats)
     rates = {name: work.tokens / work.count / spent[name] for name, work in works.items()}
