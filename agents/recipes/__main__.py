@@ -6,11 +6,12 @@ import argparse
 from importlib import import_module
 from pathlib import Path
 
+from agents.recipes.plots import plot
 from agents.recipes.runs import perform
 from agents.recipes.tables import lines, markdown
 from dialgym.files import write_text
 
-RECIPES = ("ppo",)
+RECIPES = ("ppo", "adversarial", "mixed")
 
 
 def main() -> None:
@@ -21,14 +22,18 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes, one thread each")
     parser.add_argument("--out", type=Path, help="folder of the runs; default runs/recipes/NAME")
     parser.add_argument("--table", type=Path, help="Markdown file to write the table into")
+    parser.add_argument("--plot", type=Path, help="PNG file to draw the table into")
     arguments = parser.parse_args()
     recipe = import_module(f"agents.recipes.{arguments.name}")
     out = arguments.out or Path("runs/recipes") / arguments.name
     scores = perform(recipe.runs(out, arguments.seeds), recipe.EPISODES, arguments.jobs)
-    text = markdown(lines(scores), recipe.COLUMNS) + "\n" + recipe.NOTE
+    table = lines(scores)
+    text = markdown(table, getattr(recipe, "COLUMNS", None)) + "\n" + recipe.NOTE
     print("\n" + text)
     if arguments.table:
         write_text(arguments.table, text)
+    if arguments.plot:
+        plot(table, arguments.plot)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 import agents
 import dialgym
 from agents.recipes.runs import Run
-from agents.recipes.tables import Line
+from agents.recipes.tables import Line, lmrl_score
 
 SMALL, LARGE = "dialgym/Wordle-20-v0", "dialgym/Wordle-200-v0"
 TEACHER, GAMES, STEPS = "random-mixture", 20_000, 2_500
@@ -68,16 +68,12 @@ def _falling(remaining: float) -> float:
     return 3e-3 * remaining
 
 
-def lmrl_score(line: Line) -> str:
-    """LMRL-Gym's normalisation with its own anchors: 50 is the mean of its data, 100 its best."""
-    least, mean, best = LMRL
-    r = float(line.means.mean())
-    below = 50 * (r - least) / (mean - least)
-    above = 50 + 50 * (r - mean) / (best - mean)
-    return f"{max(below if r < mean else above, 0):.1f}"
+def their_lmrl_score(line: Line) -> str:
+    """LMRL-Gym's normalisation with its own anchors."""
+    return f"{lmrl_score(line.means.mean(), *LMRL):.1f}"
 
 
-COLUMNS = {"LMRL": lmrl_score}
+COLUMNS = {"LMRL": their_lmrl_score}
 EPISODES = 1_024
 NOTE = """\
 Means over training seeds of 1,024 games a seed, tokens drawn as in training; in brackets 95 %

@@ -33,6 +33,7 @@ class Run:
             process of its own.
         settings: further arguments of `train`.
         env_kwargs: settings of the env.
+        deterministic: it is scored saying the likeliest token; else tokens are drawn.
     """
 
     method: str
@@ -42,6 +43,7 @@ class Run:
     train: Callable[[Run], None]
     settings: Any = None
     env_kwargs: Any = None
+    deterministic: bool = False
 
     @property
     def model(self) -> Path:
@@ -99,7 +101,7 @@ def _score(run: Run, episodes: int) -> Score:
             [EVALUATION_SEED + run.seed],
             run.env_kwargs,
             num_envs=256,
-            deterministic=False,
+            deterministic=run.deterministic,
         )
         part = played[run.env_id]
         found = {

@@ -58,6 +58,16 @@ def lines(scores: Sequence[Score]) -> list[Line]:
     ]
 
 
+def lmrl_score(r: float, least: float, mean: float, best: float) -> float:
+    """LMRL-Gym's normalisation: 0 for `least`, 50 for the `mean` of the data, 100 for `best`.
+
+    Source: Abdulhai et al. (2023), section 5; nothing is below 0.
+    """
+    if r < mean:
+        return max(50 * (r - least) / (mean - least), 0.0)
+    return 50 + 50 * (r - mean) / (best - mean)
+
+
 def markdown(table: Sequence[Line], more: dict[str, Callable[[Line], str]] | None = None) -> str:
     """A Markdown table; `more` are further columns."""
     more = more or {}

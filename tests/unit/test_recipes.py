@@ -1,11 +1,15 @@
 """Recipes: what is done is not done again, and tables say what the runs scored."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import yaml
 
 import dialgym
 from agents import BC
-from agents.recipes import ppo
+from agents.recipes import adversarial, mixed, ppo
+from agents.recipes.plots import plot
 from agents.recipes.runs import EVALUATION, Run, Score, perform
 from agents.recipes.tables import Line, lines, markdown, t_interval
 
@@ -57,14 +61,37 @@ def test_an_interval_of_students_t():
     assert t_interval(np.array([1.0])) == (-np.inf, np.inf)
 
 
-def test_scores_by_both_normalisations():
+def test_scores_by_both_normalisations(monkeypatch):
     def line(r):
         return Line("x", ID, np.full((2, 3), r), np.ones((2, 3), bool))
 
     assert line(-5.045).score == pytest.approx(0)
     assert line(-1.049).score == pytest.approx(100)
-    scores = [ppo.lmrl_score(line(r)) for r in (-6.0, -4.12, -1.94, -2.63, -7.0)]
+    scores = [ppo.their_lmrl_score(line(r)) for r in (-6.0, -4.12, -1.94, -2.63, -7.0)]
     assert scores == ["0.0", "50.0", "100.0", "84.2", "0.0"]
+    monkeypatch.setattr(mixed, "mean_of_the_games", lambda: -3.0)
+    scores = [mixed.own_lmrl_score(line(r)) for r in (-6.0, -4.5, -3.0, -1.049)]
+    assert scores == ["0.0", "25.0", "50.0", "100.0"]
+
+
+@pytest.mark.parametrize("recipe", [adversarial, mixed])
+def test_offline_recipes_train_every_method_on_the_seeds_games(recipe, tmp_path, monkeypatch):
+    few = replace(recipe.GAMES, episodes=12)
+    tiny = {"n_timesteps": 2, "batch_size": 8, "policy_kwargs": {"n_layer": 1, "n_embd": 16}}
+    methods = [replace(m, overrides={**m.overrides, **tiny}) for m in recipe.METHODS]
+    monkeypatch.setattr(recipe, "GAMES", few)
+    monkeypatch.setattr(recipe, "METHODS", methods)
+    runs = recipe.runs(tmp_path, 2)
+    table = lines(perform(runs, episodes=4))
+    assert [line.method for line in table] == [method.name for method in recipe.METHODS]
+    assert all(line.returns.shape == (2, 4) for line in table)
+    assert {run.deterministic for run in runs if "BC" in run.method} == {False}
+    first, second = (dialgym.load_dataset(tmp_path / f"games-seed{seed}") for seed in (0, 1))
+    assert first["seed"].tolist() != second["seed"].tolist()
+    trained = yaml.safe_load((runs[-1].folder / "config.yml").read_text())[recipe.GAMES.env_id]
+    assert trained["expectile"] == 0.9
+    plot(table, tmp_path / "table.png")
+    assert (tmp_path / "table.png").stat().st_size > 5_000
 
 
 def test_the_recipe_plans_every_method_with_every_seed(tmp_path):
