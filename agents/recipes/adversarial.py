@@ -1,7 +1,8 @@
 """ILQL's own question: what do several steps of improvement add to one, and one to cloning?
 
-The games begin well and come to nothing: an opening's return in the data says little of what could
-follow it (Snell et al. 2022, section 5.1; `dialgym.tasks.wordle.generators.adversarial`).
+The games begin well and come to nothing: the opening that tells the words apart has the least return
+in the data and the greatest that can be reached (Snell et al. 2022, section 5.1;
+`dialgym.tasks.wordle.generators.adversarial`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 from agents.recipes.offline import Games, Method, plan
 from agents.recipes.runs import Run
 
-GAMES = Games("dialgym/Wordle-20-v0", "adversarial", 1_500)
+GAMES = Games("dialgym/Wordle-Rhymes-v0", "adversarial", 1_500)
 VALUES = {"n_timesteps": 3_000, "cql_weight": 0.05}
 METHODS = (
     Method("BC", "bc", greedy=False),
@@ -22,7 +23,7 @@ METHODS = (
 )
 EPISODES = 1_024
 NOTE = f"""\
-About 11,000 games a seed: {GAMES.episodes:,} of an expert, and with the same secrets games that
+About 12,400 games a seed: {GAMES.episodes:,} of an expert, and with the same secrets games that
 repeat one of its first two words and games of `random-mixture`; 3,000 gradient steps. Means over
 seeds (of games, training and evaluation) of {EPISODES:,} games each; in brackets 95 % intervals
 (Student's t over the seeds' means). Cloned policies draw their tokens, the others say the likeliest

@@ -15,7 +15,9 @@ def test_ids_come_in_both_views_and_by_tag():
     assert "dialgym/Wordle-v0" in list_ids()
     assert "dialgym/Wordle-utterance-v0" in list_ids()
     assert set(list_ids("token")) | set(list_ids("utterance")) == set(list_ids())
-    assert list_ids("quick") == ["dialgym/Wordle-20-v0", "dialgym/Wordle-20-utterance-v0"]
+    quick = [f"dialgym/Wordle-{name}" for name in ("20", "20-utterance", "Rhymes",
+                                                   "Rhymes-utterance")]  # fmt: skip
+    assert list_ids("quick") == [f"{name}-v0" for name in quick]
 
 
 def test_an_id_may_be_short():
