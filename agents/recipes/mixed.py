@@ -49,8 +49,8 @@ NOTE = f"""\
 {GAMES.episodes:,} games a seed, 5,000 gradient steps, Monte-Carlo 8,000. Means over seeds (of
 games, training and evaluation) of {EPISODES:,} games each; in brackets 95 % intervals (Student's t
 over the seeds' means). Cloned policies draw their tokens, the others say the likeliest one with
-beta = 4. Score: 0 is the random policy, 100 the optimal one. LMRL: the formula of LMRL-Gym with this
-list's own anchors: -6, the mean of the games and the optimal policy. Its own table, of 431 words, a
-million games and GPT-2 small, has BC 79.9, %BC 79.1, Monte-Carlo 94.9, ILQL 97.7 and PPO 84.2,
-without intervals.
+beta = 4. Score: 0 is the random policy, 100 the optimal one. LMRL: the formula of LMRL-Gym with
+this list's own anchors: -6, the mean of the games and the optimal policy. Its own table, of 431
+words, a million games and GPT-2 small, has BC 79.9, %BC 79.1, Monte-Carlo 94.9, ILQL 97.7 and PPO
+84.2, without intervals.
 """
