@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.common.gradients import Loss
 from agents.common.sequences import Part, Sequences
-from agents.offline.base import OfflineAlgorithm
 from agents.offline.losses import bellman_target, conservative, expectile, following
-from agents.offline.policies import Decoding, ValueGPTPolicy
+from agents.offline.values import ValueAlgorithm
 from agents.online.policies import chosen, token_log_probs
 from dialgym.errors import one_of
 
 
-class ILQL(OfflineAlgorithm):
+class ILQL(ValueAlgorithm):
     """Q-learning of single tokens that never asks what an unsaid token would be worth.
 
     V(s) is an upper expectile of the targets' Q(s, a) over what was said, and both Q regress to
@@ -41,15 +37,12 @@ class ILQL(OfflineAlgorithm):
         awac_beta: the cloning loss of each token weighs exp(awac_beta (min Q - V)), at most
             `awac_clip` (AWAC; Nair et al. 2020); 0 clones all alike.
         awac_clip: greatest such weight.
-        target_rate: of the targets' Polyak average, each step.
-        kwargs: further arguments of `OfflineAlgorithm`.
+        kwargs: further arguments of `ValueAlgorithm`.
 
     Raises:
-        ValueError: a number that cannot be, or as of `OfflineAlgorithm`.
+        ValueError: as of `ValueAlgorithm`.
     """
 
-    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": ValueGPTPolicy}
-    policy: ValueGPTPolicy
     speech: ClassVar[dict[str, float]] = {"beta": 8.0}
     figures: ClassVar[tuple[str, ...]] = (
         "loss",
@@ -74,54 +67,18 @@ class ILQL(OfflineAlgorithm):
         policy_weight: float = 1.0,
         awac_beta: float = 0.0,
         awac_clip: float = 100.0,
-        target_rate: float = 0.005,
         **kwargs: Any,
     ) -> None:
-        for name, number in {"expectile": expectile, "target_rate": target_rate}.items():
-            if not 0 < number < 1:
-                raise ValueError(
-                    f"{type(self).__name__}: {name} must be between 0 and 1, got {number}"
-                )
         if not cql_temperature > 0:
             raise ValueError(
                 f"{type(self).__name__}: cql_temperature must be above 0, got {cql_temperature}"
             )
-        self.expectile = expectile
+        self.expectile = self._share("expectile", expectile)
         self.q_weight, self.v_weight = q_weight, v_weight
         self.cql_weight, self.cql_temperature = cql_weight, cql_temperature
         self.policy_weight = policy_weight
         self.awac_beta, self.awac_clip = awac_beta, awac_clip
-        self.target_rate = target_rate
         super().__init__(policy, env, dataset, **kwargs)
-
-    def _setup_model(self) -> None:
-        super()._setup_model()
-        if not isinstance(self.policy, ValueGPTPolicy):
-            raise ValueError(
-                f"{self.algorithm}: expected agents.ValueGPTPolicy, which has Q values, got "
-                f"{type(self.policy).__name__}"
-            )
-        self.policy.decoding = self._initial_decoding()
-
-    def _initial_decoding(self) -> Decoding:
-        return Decoding(**{**self.speech, **self.policy_kwargs.get("decoding", {})})
-
-    def save(
-        self,
-        path: Any,
-        exclude: Iterable[str] | None = None,
-        include: Iterable[str] | None = None,
-    ) -> None:
-        """As everywhere in Stable-Baselines3; `policy.decoding` is saved as it is now."""
-        given = self.policy_kwargs
-        if self.policy.decoding != self._initial_decoding():
-            self.policy_kwargs = {**given, "decoding": asdict(self.policy.decoding)}
-        super().save(path, exclude, include)
-        self.policy_kwargs = given
-
-    def _learn_from(self, rows: np.ndarray) -> None:
-        super()._learn_from(rows)
-        self.policy.update_targets(self.target_rate)
 
     def _loss_of(self, sequences: Sequences) -> Loss:
         def loss_of(part: Part) -> tuple[Tensor, dict[str, Tensor]]:

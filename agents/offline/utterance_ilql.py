@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from collections.abc import Callable
 from typing import Any, ClassVar
 
-import numpy as np
 from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.common.gradients import Loss
 from agents.common.sequences import Part, Sequences
-from agents.offline.base import OfflineAlgorithm
 from agents.offline.losses import bellman_target, expectile, following
 from agents.offline.speech import UtteranceGPTPolicy
 from agents.offline.utterances import spread, utterances_of
+from agents.offline.values import ValueAlgorithm
 from agents.online.policies import chosen, token_log_probs
 
 
-class UtteranceAlgorithm(OfflineAlgorithm):
+class UtteranceAlgorithm(ValueAlgorithm):
     """Base of the algorithms whose actions are whole utterances.
 
     Losses of values are means over utterances, that of cloning is a mean over tokens. `gamma`
@@ -27,58 +25,18 @@ class UtteranceAlgorithm(OfflineAlgorithm):
 
     Args:
         policy: a subclass of `UtteranceGPTPolicy`, or "GPTPolicy", which names the algorithm's.
-        env, dataset: as of `OfflineAlgorithm`.
-        target_rate: of the targets' Polyak average, each step.
-        kwargs: further arguments of `OfflineAlgorithm`.
+        kwargs: as of `ValueAlgorithm`.
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": UtteranceGPTPolicy}
     policy: UtteranceGPTPolicy
     read: ClassVar[Callable[..., Sequences]] = staticmethod(utterances_of)
 
-    def __init__(
-        self,
-        policy: str | type[BasePolicy],
-        env: Any,
-        dataset: Any = None,
-        target_rate: float = 0.005,
-        **kwargs: Any,
-    ) -> None:
-        if not 0 < target_rate <= 1:
-            raise ValueError(
-                f"{type(self).__name__}: target_rate must be above 0 and at most 1, got "
-                f"{target_rate}"
-            )
-        self.target_rate = target_rate
-        super().__init__(policy, env, dataset, **kwargs)
-
     def _setup_model(self) -> None:
         super()._setup_model()
-        expected = self.policy_aliases["GPTPolicy"]
-        if not isinstance(self.policy, expected):
-            raise ValueError(
-                f"{self.algorithm}: expected agents.{expected.__name__}, which speaks whole "
-                f"utterances by their values, got {type(self.policy).__name__}"
-            )
         if self.policy.decoding.max_tokens is None and self.data is not None:
             layout = self.data.layout
             self.policy.decoding.max_tokens = layout.limit(layout.party)
-
-    def save(
-        self,
-        path: Any,
-        exclude: Iterable[str] | None = None,
-        include: Iterable[str] | None = None,
-    ) -> None:
-        """As everywhere in Stable-Baselines3; `policy.decoding` is saved as it is now."""
-        given = self.policy_kwargs
-        self.policy_kwargs = {**given, "decoding": asdict(self.policy.decoding)}
-        super().save(path, exclude, include)
-        self.policy_kwargs = given
-
-    def _learn_from(self, rows: np.ndarray) -> None:
-        super()._learn_from(rows)
-        self.policy.update_targets(self.target_rate)
 
     def _utterances_per_token(self, sequences: Sequences) -> float:
         """Of all processes: sums over tokens are divided by the number of utterances elsewhere."""
@@ -136,11 +94,7 @@ class UtteranceILQL(UtteranceAlgorithm):
         policy_weight: float = 1.0,
         **kwargs: Any,
     ) -> None:
-        if not 0 < expectile < 1:
-            raise ValueError(
-                f"{type(self).__name__}: expectile must be between 0 and 1, got {expectile}"
-            )
-        self.expectile = expectile
+        self.expectile = self._share("expectile", expectile)
         self.q_weight, self.v_weight, self.policy_weight = q_weight, v_weight, policy_weight
         super().__init__(policy, env, dataset, **kwargs)
 

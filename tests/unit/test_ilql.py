@@ -1,10 +1,6 @@
 """ILQL and its kin, beside slow versions that read every prefix by itself."""
 
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -297,22 +293,8 @@ def test_mistakes_are_one_clear_error(games):
         PsiLearning("GPTPolicy", env, games, reward_scale=0.0)
     with pytest.raises(ValueError, match="returns of SingleStepRL must be one of"):
         SingleStepRL("GPTPolicy", env, games, returns="td")
-    with pytest.raises(ValueError, match=r"expected agents.ValueGPTPolicy, which has Q values"):
+    with pytest.raises(ValueError, match=r"expected agents.ValueGPTPolicy, which speaks"):
         ILQL(agents.GPTPolicy, env, games)
-
-
-def test_two_processes_take_the_step_of_the_union():
-    here = Path(__file__).parent
-    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    run = subprocess.run(
-        [sys.executable, *torchrun, str(here / "two_offline_ranks.py"), "2"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
-    )
-    assert run.returncode == 0, run.stderr[-3000:]
-    assert {"rank 0 is right", "rank 1 is right"} <= set(run.stdout.splitlines())
 
 
 def test_cloning_alone_is_the_same_in_all_of_them(games):
@@ -343,6 +325,6 @@ def test_speed_is_measured_beside_cloning(monkeypatch):
     assert [figure.bar is None for figure in (clone, *others, utterance)] == [
         True, False, True, False,
     ]  # fmt: skip
-    steps = offline.Steps(BC, dialgym.collect(ID, "random-mixture", 8, seed=0))
+    steps = offline.Steps(BC, dialgym.collect(ID, "random-mixture", 8, seed=0), SMALL)
     steps()
     assert (steps.count, steps.tokens) == (1, len(steps.model.data.tokens))

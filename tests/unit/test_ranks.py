@@ -10,8 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 import torch
+from commands import succeed
 
 import agents
+import dialgym
 from agents.common.ranks import Ranks
 from agents.training.checkpoint import FILE
 
@@ -19,9 +21,10 @@ HERE = Path(__file__).parent
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 
 
-def test_two_processes_learn_one_policy():
+@pytest.mark.parametrize("script", ["two_ranks.py", "two_offline_ranks.py"])
+def test_two_processes_learn_one_policy(script):
     run = subprocess.run(
-        [*TORCHRUN, str(HERE / "two_ranks.py"), "2"],
+        [*TORCHRUN, str(HERE / script), "2"],
         capture_output=True,
         text=True,
         timeout=120,
@@ -47,11 +50,13 @@ def test_one_process_needs_nothing(monkeypatch):
     assert "_accelerator" not in vars(ranks)
 
 
-def start(folder, *more):
+PLAY = ["ppo", "Wordle-20-v0", "--n-envs", "4", "--timesteps", "4000", "-p", "n_steps=18"]
+
+
+def start(folder, *more, arguments=PLAY):
     """`dialgym train` in two processes."""
-    options = ["--n-envs", "4", "--timesteps", "4000", "--out", str(folder), "-p", "n_steps=18"]
     return subprocess.Popen(
-        [*TORCHRUN, "-m", "dialgym", "train", "ppo", "Wordle-20-v0", *options, *more],
+        [*TORCHRUN, "-m", "dialgym", "train", *arguments, "--out", str(folder), *more],
         env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -86,3 +91,14 @@ def test_two_killed_processes_go_on_exactly(tmp_path):
     with pytest.raises(ValueError, match=r"processes: 2 -> 1"):
         agents.train("ppo", "Wordle-20-v0", n_envs=4, log_dir=killed, resume=True,
                      overrides={"n_steps": 18}, progress_bar=False)  # fmt: skip
+
+
+def test_two_processes_learn_from_stored_dialogues_what_one_does(tmp_path):
+    dialgym.collect("Wordle-20-v0", "random-mixture", 40, seed=0, path=tmp_path / "games")
+    arguments = ["bc", "Wordle-20-v0", "-d", str(tmp_path / "games"), "--timesteps", "10"]
+    arguments += ["-p", "batch_size=8", "-p", "policy_kwargs={n_layer: 1, n_embd: 16}"]
+    start(tmp_path / "two", arguments=arguments).wait()
+    succeed("train", *arguments, "--out", str(tmp_path / "one"))
+    two, one = (agents.load(tmp_path / name / "model.zip").policy for name in ("two", "one"))
+    for a, b in zip(two.parameters(), one.parameters(), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-3)

@@ -308,7 +308,7 @@ def test_targets_follow_slowly(games):
 def test_mistakes_are_one_clear_error(games):
     for settings, message in {
         ("expectile", 0.0): "expectile must be between 0 and 1, got 0.0",
-        ("target_rate", 0.0): "target_rate must be above 0",
+        ("target_rate", 0.0): "target_rate must be between 0 and 1",
     }.items():
         with pytest.raises(ValueError, match=f"UtteranceILQL: {message}"):
             made(games, **dict([settings]))

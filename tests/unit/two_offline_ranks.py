@@ -1,4 +1,4 @@
-"""Run by torchrun in two processes: what test_ilql.py asks of data parallel offline learning."""
+"""Run by torchrun in two processes: what test_ranks.py asks of data parallel offline learning."""
 
 import os
 import sys
