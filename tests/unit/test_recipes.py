@@ -89,7 +89,7 @@ def test_offline_recipes_train_every_method_on_the_seeds_games(recipe, tmp_path,
     first, second = (dialgym.load_dataset(tmp_path / f"games-seed{seed}") for seed in (0, 1))
     assert first["seed"].tolist() != second["seed"].tolist()
     trained = yaml.safe_load((runs[-1].folder / "config.yml").read_text())[recipe.GAMES.env_id]
-    assert trained["expectile"] == 0.9
+    assert trained["expectile"] == recipe.METHODS[-1].overrides["expectile"]
     plot(table, tmp_path / "table.png")
     assert (tmp_path / "table.png").stat().st_size > 5_000
 
