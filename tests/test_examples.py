@@ -16,6 +16,7 @@ NEEDS = {
     "08_cleanrl_ppo": "torch",
     "11_sequence_ppo": "stable_baselines3",
     "12_grpo": "stable_baselines3",
+    "13_offline": "stable_baselines3",
 }
 SAYS = {
     "01_minimal_loop": "return ",
@@ -30,6 +31,7 @@ SAYS = {
     "10_own_task": "user: yes",
     "11_sequence_ppo": "PPO: mean return",
     "12_grpo": "iteration 5: mean return",
+    "13_offline": "ILQL  mean return -0.",
 }
 
 
