@@ -28,8 +28,8 @@ NOTE = f"""\
 About 50,000 games a seed: {GAMES.episodes:,} of an expert, and with the same secrets games that
 repeat one of its first two words and games of `random-mixture`; 3,000 gradient steps, cloning
 2,000. Means over seeds (of games, training and evaluation) of {EPISODES:,} games each; in brackets
-95 % intervals (Student's t over the seeds' means). Cloned policies draw their tokens, the others say
-the likeliest one with beta = 8. Score: 0 is the random policy, 100 the optimal one.
+95 % intervals (Student's t over the seeds' means). Cloned policies draw their tokens, the others
+say the likeliest one with beta = 8. Score: 0 is the random policy, 100 the optimal one.
 """
 
 
