@@ -17,7 +17,7 @@ def branching(games: int = 1) -> Tree:
     return Tree(Expert(), (Branch("wrong", Wrong(), games),))
 
 
-def adversarial(repeats: int = 5, suboptimal: int = 5, smart: float = 0.5, expert: int = 1) -> Tree:
+def adversarial(repeats: int = 5, suboptimal: int = 5, smart: float = 0.5, after: int = 2) -> Tree:
     """Games in which good openings come to nothing.
 
     An expert's game; from its third state, `repeats` games that say one of its first two words
@@ -29,11 +29,14 @@ def adversarial(repeats: int = 5, suboptimal: int = 5, smart: float = 0.5, exper
         repeats: games for each expert's game of at least three guesses.
         suboptimal: games for each expert's game.
         smart: see `RandomMixture`.
+        after: words of the expert before it is repeated. Games that are over by then have no such
+            branches: where they are many, as in a list of a few words, those that have seem
+            unlucky, and 1 is truer.
     """
     return Tree(
         Expert(),
         (
-            Branch("repeat", Repeat(first_n=2), repeats, after=2),
+            Branch("repeat", Repeat(first_n=2), repeats, after=after),
             Branch("suboptimal", RandomMixture(smart), suboptimal, after=0),
         ),
     )
