@@ -206,3 +206,15 @@ def test_human_games_need_a_secret_that_stays(tweets: Path):
         )
     with pytest.raises(ValueError, match=r"expected a Wordle with secret='fixed'.*'resample'"):
         dialgym.collect("Wordle-ILQL-v0", "human", 1, policy_kwargs={"tweets": str(tweets)})
+
+
+def test_games_may_repeat_from_the_opening_on():
+    games = dialgym.collect("Wordle-Rhymes-v0", "adversarial", 40, policy_kwargs={"after": 1})
+    pairs = games.pairs("repeat")
+    assert len(pairs) == 5 * (games.returns[games["kind"] == "expert"] < 0).sum()
+    for source, branch, shared in pairs:
+        opening, *rest = [turn["text"] for turn in games[int(branch)]["turns"] if turn["said"]]
+        assert shared == 1
+        assert opening == games[int(source)]["turns"][0]["text"]
+        assert {opening} == {*rest}
+        assert len(rest) == 5

@@ -26,7 +26,7 @@ def adversarial(repeats: int = 5, suboptimal: int = 5, smart: float = 0.5, after
     them in the data: who learns from returns alone prefers the suboptimal games.
 
     Args:
-        repeats: games for each expert's game of at least three guesses.
+        repeats: games for each expert's game of more than `after` guesses.
         suboptimal: games for each expert's game.
         smart: see `RandomMixture`.
         after: words of the expert before it is repeated. Games that are over by then have no such
