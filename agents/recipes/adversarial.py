@@ -15,7 +15,7 @@ from agents.recipes.runs import Run
 GAMES = Games("dialgym/Wordle-Rhymes-v0", "adversarial", 4_000, {"after": 1, "repeats": 2})
 CLONE = {"n_timesteps": 2_000}
 SPEECH = {"policy_kwargs": {"decoding": {"beta": 8.0}}}
-VALUES = {"n_timesteps": 3_000, "cql_weight": 0.1, **SPEECH}
+VALUES = {"n_timesteps": 3_000, "cql_weight": 0.5, "learning_rate": "lin_0.003", **SPEECH}
 METHODS = (
     Method("BC", "bc", CLONE, greedy=False),
     Method("30 % BC", "bc", {**CLONE, "top": 0.3}, greedy=False),
