@@ -12,16 +12,16 @@ from pathlib import Path
 from agents.recipes.offline import Games, Method, plan
 from agents.recipes.runs import Run
 
-GAMES = Games("dialgym/Wordle-Rhymes-v0", "adversarial", 3_000, {"after": 1})
+GAMES = Games("dialgym/Wordle-Rhymes-v0", "adversarial", 4_000, {"after": 1, "repeats": 2})
 CLONE = {"n_timesteps": 1_500}
-SPEECH = {"policy_kwargs": {"decoding": {"beta": 8.0}}}
-VALUES = {"n_timesteps": 2_500, "cql_weight": 0.2, **SPEECH}
+SPEECH = {"policy_kwargs": {"decoding": {"beta": 16.0}}}
+VALUES = {"n_timesteps": 3_000, "cql_weight": 0.2, "learning_rate": "lin_0.004", **SPEECH}
 METHODS = (
     Method("BC", "bc", CLONE, greedy=False),
     Method("30 % BC", "bc", {**CLONE, "top": 0.3}, greedy=False),
     Method("Single-step RL", "single-step", VALUES),
     Method("CQL", "cql", VALUES),
-    Method("ILQL", "ilql", {**VALUES, "expectile": 0.97}),
+    Method("ILQL", "ilql", {**VALUES, "expectile": 0.9}),
 )
 EPISODES = 1_024
 NOTE = f"""\
