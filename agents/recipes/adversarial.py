@@ -25,10 +25,10 @@ METHODS = (
 EPISODES = 1_024
 NOTE = f"""\
 About 31,000 games a seed: {GAMES.episodes:,} of an expert, and with the same secrets games that
-repeat its opening (two for each) and games of `random-mixture` (five); 3,000 gradient steps, cloning
-1,500. Means over seeds (of games, training and evaluation) of {EPISODES:,} games each; in brackets
-95 % intervals (Student's t over the seeds' means). Cloned policies draw their tokens, the others
-say the likeliest one with beta = 4. Score: 0 is the random policy, 100 the optimal one.
+repeat its opening (two for each) and games of `random-mixture` (five); 3,000 gradient steps,
+cloning 1,500. Means over seeds (of games, training and evaluation) of {EPISODES:,} games each; in
+brackets 95 % intervals (Student's t over the seeds' means). Cloned policies draw their tokens, the
+others say the likeliest one with beta = 4. Score: 0 is the random policy, 100 the optimal one.
 """
 
 

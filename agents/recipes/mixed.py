@@ -48,8 +48,8 @@ EPISODES = 1_024
 NOTE = f"""\
 {GAMES.episodes:,} games a seed; gradient steps: 2,500 of cloning, 6,000 of Monte-Carlo, 4,000 of
 ILQL. Means over seeds (of games, training and evaluation) of {EPISODES:,} games each; in brackets
-95 % intervals (Student's t over the seeds' means). Cloned policies draw their tokens, the others say
-the likeliest one with beta = 4. Score: 0 is the random policy, 100 the optimal one. LMRL: the
+95 % intervals (Student's t over the seeds' means). Cloned policies draw their tokens, the others
+say the likeliest one with beta = 4. Score: 0 is the random policy, 100 the optimal one. LMRL: the
 formula of LMRL-Gym with this list's own anchors: -6, the mean of the games and the optimal policy.
 Its own table, of 431 words, a million games and GPT-2 small, has BC 79.9, %BC 79.1, Monte-Carlo
 94.9, ILQL 97.7 and PPO 84.2, without intervals.
