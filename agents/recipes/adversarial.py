@@ -12,20 +12,20 @@ from pathlib import Path
 from agents.recipes.offline import Games, Method, plan
 from agents.recipes.runs import Run
 
-GAMES = Games("dialgym/Wordle-Rhymes-v0", "adversarial", 4_000, {"after": 1, "repeats": 2})
+GAMES = Games("dialgym/Wordle-Alike-v0", "adversarial", 3_000, {"after": 1})
 CLONE = {"n_timesteps": 1_500}
-VALUES = {"n_timesteps": 3_000, "cql_weight": 0.2, "learning_rate": "lin_0.004"}
+VALUES = {"n_timesteps": 2_500, "cql_weight": 0.2, "learning_rate": "lin_0.004"}
 METHODS = (
     Method("BC", "bc", CLONE, greedy=False),
     Method("30 % BC", "bc", {**CLONE, "top": 0.3}, greedy=False),
     Method("Single-step RL", "single-step", VALUES),
     Method("CQL", "cql", VALUES),
-    Method("ILQL", "ilql", {**VALUES, "expectile": 0.9}),
+    Method("ILQL", "ilql", {**VALUES, "expectile": 0.95}),
 )
 EPISODES = 1_024
 NOTE = f"""\
-About 31,000 games a seed: {GAMES.episodes:,} of an expert, and with the same secrets games that
-repeat its opening (two for each) and games of `random-mixture` (five); 3,000 gradient steps,
+About 30,000 games a seed: {GAMES.episodes:,} of an expert, and with the same secrets games that
+repeat its opening (five for each) and games of `random-mixture` (five); 2,500 gradient steps,
 cloning 1,500. Means over seeds (of games, training and evaluation) of {EPISODES:,} games each; in
 brackets 95 % intervals (Student's t over the seeds' means). Cloned policies draw their tokens, the
 others say the likeliest one with beta = 4. Score: 0 is the random policy, 100 the optimal one.

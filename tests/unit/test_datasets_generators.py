@@ -209,7 +209,7 @@ def test_human_games_need_a_secret_that_stays(tweets: Path):
 
 
 def test_games_may_repeat_from_the_opening_on():
-    games = dialgym.collect("Wordle-Rhymes-v0", "adversarial", 40, policy_kwargs={"after": 1})
+    games = dialgym.collect("Wordle-Alike-v0", "adversarial", 40, policy_kwargs={"after": 1})
     pairs = games.pairs("repeat")
     assert len(pairs) == 5 * (games.returns[games["kind"] == "expert"] < 0).sum()
     for source, branch, shared in pairs:

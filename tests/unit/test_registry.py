@@ -15,8 +15,8 @@ def test_ids_come_in_both_views_and_by_tag():
     assert "dialgym/Wordle-v0" in list_ids()
     assert "dialgym/Wordle-utterance-v0" in list_ids()
     assert set(list_ids("token")) | set(list_ids("utterance")) == set(list_ids())
-    quick = [f"dialgym/Wordle-{name}" for name in ("20", "20-utterance", "Rhymes",
-                                                   "Rhymes-utterance")]  # fmt: skip
+    quick = [f"dialgym/Wordle-{name}" for name in ("20", "20-utterance", "Alike",
+                                                   "Alike-utterance")]  # fmt: skip
     assert list_ids("quick") == [f"{name}-v0" for name in quick]
 
 
