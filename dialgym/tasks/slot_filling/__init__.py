@@ -1,0 +1,1 @@
+"""Slot filling: find a row of a database for a user who is heard through noise."""
