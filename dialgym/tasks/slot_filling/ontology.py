@@ -60,6 +60,11 @@ class Ontology:
         """The place of each value among those of its slot."""
         return {s: {value: i for i, value in enumerate(v)} for s, v in self.informable.items()}
 
+    @cached_property
+    def binary(self) -> tuple[str, ...]:
+        """The informable slots whose values are ``0`` and ``1``: a yes or no answers them."""
+        return tuple(slot for slot, values in self.informable.items() if set(values) == {"0", "1"})
+
     @property
     def user_requests(self) -> tuple[str, ...]:
         """The slots that only the user can ask for, in order; `name` is one."""
