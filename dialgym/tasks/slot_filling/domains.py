@@ -1,13 +1,33 @@
-"""A domain: its ontology and its database, from files of PyDial's form."""
+"""A domain: its ontology and its database, built in or from files of PyDial's form."""
 
+import json
+import os
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 
+from dialgym.errors import unknown
 from dialgym.tasks.slot_filling.database import Database, read_database
-from dialgym.tasks.slot_filling.ontology import Ontology, read_ontology
+from dialgym.tasks.slot_filling.ontology import Ontology, parse_ontology, read_ontology
 
 RULES, ROWS = "-rules.json", "-dbase.db"
+COUNTERPARTS = {
+    "CamRestaurants": "Restaurants",
+    "SFRestaurants": "CityRestaurants",
+    "Laptops11": "Laptops",
+    "Laptops6": "Notebooks",
+    "CamHotels": "Hotels",
+    "SFHotels": "CityHotels",
+    "CamAttractions": "Attractions",
+    "CamShops": "Shops",
+    "CamTransport": "Transport",
+    "TV": "Televisions",
+}
+"""The built-in domain of the size of each of PyDial's."""
+PYDIAL = "DIALGYM_PYDIAL"
+"""The environment variable that names the folder of PyDial's domains."""
 
 
 @dataclass(frozen=True)
@@ -15,9 +35,9 @@ class Domain:
     """What a dialogue is about.
 
     Attributes:
-        ontology: the slots and their values.
+        ontology: the slots and their values; ``ontology.domain`` is the domain's own name.
         database: the rows.
-        source: where both come from: a path, or ``built-in``.
+        source: where both come from: a path without its ending, or ``built-in``.
     """
 
     ontology: Ontology
@@ -26,12 +46,35 @@ class Domain:
 
 
 def load_domain(domain: str | PathLike[str]) -> Domain:
-    """The domain of a path, ``path/to/CamRestaurants`` or either of its two files.
+    """The domain of a name or a path.
+
+    A path is ``path/to/CamRestaurants``, or either of its two files. A name of PyDial's is looked
+    for in the folder that ``$DIALGYM_PYDIAL`` names; where it is not there, or there is no such
+    variable, the built-in domain of the same size takes its place, as its `source` and its
+    ontology's name say.
 
     Raises:
-        ValueError: there are no such files, or their content is no domain.
+        ValueError: the name is unknown, there are no such files, or their content is no domain.
     """
-    return read_domain(domain)
+    if is_path(domain):
+        return read_domain(domain)
+    name = str(domain)
+    known = (*COUNTERPARTS.values(), *COUNTERPARTS)
+    folder = os.environ.get(PYDIAL)
+    if folder and (Path(folder) / f"{name}{RULES}").exists():
+        return read_domain(Path(folder) / name)
+    if name not in known:
+        hint = " Or give the path of its files, such as path/to/CamRestaurants."
+        raise ValueError(f"{unknown('domain', name, known)}{hint}")
+    return builtin_domain(COUNTERPARTS.get(name, name))
+
+
+def is_path(domain: str | PathLike[str]) -> bool:
+    """Whether `domain` is meant as a path: it has a folder or an ending, or the files are here."""
+    text = str(domain)
+    if not isinstance(domain, str) or text.endswith((RULES, ROWS)):
+        return True
+    return any(sep in text for sep in "/\\") or Path(text + RULES).exists()
 
 
 def read_domain(path: str | PathLike[str]) -> Domain:
@@ -42,5 +85,15 @@ def read_domain(path: str | PathLike[str]) -> Domain:
             of one domain.
     """
     stem = str(path).removesuffix(RULES).removesuffix(ROWS)
-    ontology = read_ontology(Path(stem + RULES))
-    return Domain(ontology, read_database(Path(stem + ROWS), ontology), stem)
+    ontology = read_ontology(stem + RULES)
+    return Domain(ontology, read_database(stem + ROWS, ontology), stem)
+
+
+@cache
+def builtin_domain(name: str) -> Domain:
+    """A domain of invented names and rows, made by ``scripts/build_domains.py``."""
+    file = files("dialgym.tasks.slot_filling") / "builtin" / f"{name}.json"
+    content = json.loads(file.read_text("utf-8"))
+    ontology = parse_ontology(name, content)
+    rows = (dict(zip(content["columns"], cells)) for cells in content["rows"])
+    return Domain(ontology, Database(rows, ontology), "built-in")

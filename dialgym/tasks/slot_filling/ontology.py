@@ -104,8 +104,16 @@ def read_ontology(path: str | PathLike[str]) -> Ontology:
         ValueError: the file cannot be read, is no JSON, or its content is no ontology.
     """
     path = Path(path)
-    content = _read_json(path)
     domain = path.name.removesuffix(".json").removesuffix("-rules")
+    return parse_ontology(domain, _read_json(path))
+
+
+def parse_ontology(domain: str, content: Mapping[str, Any]) -> Ontology:
+    """The ontology of a domain from the content of such a file; other keys are ignored.
+
+    Raises:
+        ValueError: the content is no ontology.
+    """
     for key, kind in _KEYS.items():
         if not isinstance(content.get(key), kind):
             raise _bad(domain, f"a {_KINDS[kind]} under {key!r}", repr(content.get(key, "nothing")))
