@@ -104,8 +104,12 @@ def read_ontology(path: str | PathLike[str]) -> Ontology:
         ValueError: the file cannot be read, is no JSON, or its content is no ontology.
     """
     path = Path(path)
-    domain = path.name.removesuffix(".json").removesuffix("-rules")
-    return parse_ontology(domain, _read_json(path))
+    return parse_ontology(domain_of(path), _read_json(path))
+
+
+def domain_of(path: Path) -> str:
+    """The domain that a file is about, by its name."""
+    return path.name.removesuffix(".json").removesuffix("-rules")
 
 
 def parse_ontology(domain: str, content: Mapping[str, Any]) -> Ontology:
@@ -135,14 +139,15 @@ def _read_json(path: Path) -> Mapping[str, Any]:
         content = json.loads(path.read_text("utf-8"))
     except OSError as error:
         raise ValueError(
-            f"ontology: expected a JSON file at {str(path)!r}; got {error}. Check the path."
+            f"ontology: expected a JSON file at {str(path)!r}; got {error.strerror}. "
+            "Check the path."
         ) from error
     except ValueError as error:  # not UTF-8, or not JSON
         raise ValueError(
             f"ontology {str(path)!r}: expected JSON; got {error}. Mend the file."
         ) from error
     if not isinstance(content, dict):
-        raise _bad(path.name, "a JSON object", type(content).__name__)
+        raise _bad(domain_of(path), "a JSON object", type(content).__name__)
     return content
 
 
@@ -153,33 +158,41 @@ def _texts(domain: str, where: str, values: Any) -> tuple[str, ...]:
 
 
 def _bad(domain: str, expected: str, got: str) -> ValueError:
-    return ValueError(f"ontology of {domain}: expected {expected}; got {got}.")
+    return ValueError(
+        f"ontology of {domain}: expected {expected}; got {got}. Mend {domain}-rules.json."
+    )
 
 
 def _check(ontology: Ontology) -> None:
-    domain, informable = ontology.domain, ontology.informable
+    domain, informable, asked = ontology.domain, ontology.informable, ontology.system_requestable
     if NAME not in informable:
         raise _bad(domain, f"an informable slot {NAME!r}", ", ".join(informable) or "none")
     if NAME not in ontology.requestable:
         raise _bad(domain, f"{NAME!r} among the requestable slots", ", ".join(ontology.requestable))
-    asked = ontology.system_requestable
     if not asked or NAME in asked:
         raise _bad(domain, f"system_requestable slots other than {NAME!r}", repr(list(asked)))
     for slot in asked:
         if slot not in informable:
-            raise _bad(domain, f"system_requestable slot {slot!r} to be informable", "no values")
-    for where, texts in [*informable.items(), ("requestable", ontology.requestable),
-                         ("system_requestable", asked)]:  # fmt: skip
-        _check_texts(domain, where, texts)
+            raise _bad(domain, f"values of the system_requestable slot {slot!r}", "none")
+    for slot, values in informable.items():
+        _check_texts(
+            domain, slot, values, reserved=(DONTCARE, "none") if slot == NAME else (DONTCARE,)
+        )
+    _check_texts(domain, "requestable", ontology.requestable)
+    _check_texts(domain, "system_requestable", asked)
 
 
-def _check_texts(domain: str, where: str, texts: tuple[str, ...]) -> None:
+def _check_texts(
+    domain: str, where: str, texts: tuple[str, ...], reserved: tuple[str, ...] = ()
+) -> None:
     if not texts:
         raise _bad(domain, f"at least one entry under {where!r}", "none")
     seen: set[str] = set()
     for text in texts:
         if text in seen:
             raise _bad(domain, f"each entry under {where!r} once", f"{text!r} twice")
+        if text in reserved:
+            raise _bad(
+                domain, f"no entry under {where!r} that has a meaning of its own", repr(text)
+            )
         seen.add(text)
-    if DONTCARE in seen:
-        raise _bad(domain, f"values under {where!r} without {DONTCARE!r}, which is implied", "it")
