@@ -37,7 +37,7 @@ def sizes(domain):
     return (len(domain.database), *counts, values)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def no_folder(monkeypatch):
     monkeypatch.delenv("DIALGYM_PYDIAL", raising=False)
 
@@ -78,7 +78,7 @@ def test_slots_that_yes_or_no_answers(data):
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_a_built_in_domain_has_the_sizes_of_its_counterpart(name, no_folder):
+def test_a_built_in_domain_has_the_sizes_of_its_counterpart(name):
     domain = load_domain(name)
     assert domain.source == "built-in"
     assert domain.ontology.domain == COUNTERPARTS[name]
@@ -105,7 +105,7 @@ def test_a_built_in_domain_has_goals(name):
 
 
 @pytest.mark.parametrize("name", ["CamRestaurants", "SFRestaurants", "Laptops11"])
-def test_a_built_in_domain_has_about_as_many_goals(name, data, no_folder):
+def test_a_built_in_domain_has_about_as_many_goals(name, data):
     real, ours = (
         len(GoalGenerator(load_domain(source).database).probability)
         for source in (data / "pydial" / name, name)
@@ -173,6 +173,14 @@ def test_an_unknown_name_in_the_folder(tmp_path, monkeypatch):
     write_domain(tmp_path, rules_of(), [row_of(0)], "Bars")
     monkeypatch.setenv("DIALGYM_PYDIAL", str(tmp_path))
     assert load_domain("Bars").ontology.domain == "Bars"
+
+
+def test_a_folder_that_is_not_there_is_not_passed_over(tmp_path, monkeypatch):
+    monkeypatch.setenv("DIALGYM_PYDIAL", str(tmp_path / "nowhere"))
+    with pytest.raises(
+        ValueError, match=r"\$DIALGYM_PYDIAL: expected the folder .* got '.*nowhere'"
+    ):
+        load_domain("CamRestaurants")
 
 
 def test_cells_of_other_types_and_letters(tmp_path):

@@ -76,11 +76,12 @@ class Database:
         if found & (found - 1) == 0:
             return False
         row = self.rows[first(found)]
-        asked = (s for s in self._telling if s not in dontcare)
+        asked = (s for s in self.telling if s not in dontcare)
         return any(found & ~self._sets[slot][row[slot]] for slot in asked)
 
     @cached_property
-    def _telling(self) -> tuple[str, ...]:
+    def telling(self) -> tuple[str, ...]:
+        """The informable slots that rows can be told apart by: all but `name` and ``price``."""
         return tuple(s for s in self.ontology.informable if s not in (NAME, "price"))
 
     @cached_property
@@ -89,18 +90,6 @@ class Database:
         index = self.ontology.index
         cells = [[place.get(row[s], -1) for s, place in index.items()] for row in self.rows]
         return np.array(cells, np.int64).reshape(len(self.rows), len(index))
-
-    def packed(self, slot: str) -> np.ndarray:
-        """(values + 1, ceil(rows / 64)) uint64: the set of each value; the last is of all rows.
-
-        For many dialogues at once: index by a value's place, -1 where anything will do, and join
-        slots by ``&``. Bit ``r % 64`` of word ``r // 64`` is row ``r``.
-        """
-        values = self.ontology.values(slot)
-        sets = [*(self.bits(slot, value) for value in values), self.everything]
-        words = -(-len(self.rows) // 64)
-        raw = b"".join(found.to_bytes(8 * words, "little") for found in sets)
-        return np.frombuffer(raw, "<u8").reshape(len(sets), words).astype(np.uint64)
 
     def entropy(self, slot: str) -> float:
         """The entropy, in nats, of a column's values over the rows."""

@@ -59,14 +59,29 @@ def load_domain(domain: str | PathLike[str]) -> Domain:
     if is_path(domain):
         return read_domain(domain)
     name = str(domain)
+    folder = pydial_folder()
+    if folder and (folder / f"{name}{RULES}").exists():
+        return read_domain(folder / name)
     known = (*COUNTERPARTS.values(), *COUNTERPARTS)
-    folder = os.environ.get(PYDIAL)
-    if folder and (Path(folder) / f"{name}{RULES}").exists():
-        return read_domain(Path(folder) / name)
     if name not in known:
         hint = " Or give the path of its files, such as path/to/CamRestaurants."
         raise ValueError(f"{unknown('domain', name, known)}{hint}")
     return builtin_domain(COUNTERPARTS.get(name, name))
+
+
+def pydial_folder() -> Path | None:
+    """The folder of PyDial's domains that the environment names, or None.
+
+    Raises:
+        ValueError: it names something else than a folder.
+    """
+    named = os.environ.get(PYDIAL)
+    if named and not Path(named).is_dir():
+        raise ValueError(
+            f"${PYDIAL}: expected the folder of PyDial's domains; got {named!r}, which is none. "
+            "Mend the variable, or unset it to use the built-in domains."
+        )
+    return Path(named) if named else None
 
 
 def is_path(domain: str | PathLike[str]) -> bool:
