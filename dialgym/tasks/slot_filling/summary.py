@@ -1,0 +1,198 @@
+"""What of a belief decides on the next act: best values, accepted slots, method, requests."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from dialgym.tasks.slot_filling.database import Database
+from dialgym.tasks.slot_filling.ontology import DONTCARE, INFORM_COUNTS, METHODS, NAME, Ontology
+from dialgym.tasks.slot_filling.tracker import Layout
+from dialgym.tasks.slot_filling.types import Belief
+from dialgym.tasks.slot_filling.understanding import BY_METHOD, DISCOURSE, NONE
+
+REQUESTED = 0.5
+"""A slot is taken to be asked for above this."""
+SURE = 0.5
+"""What else the user does is believed above this."""
+
+
+class Best(NamedTuple):
+    """The two most believed values of a slot; without any, its first values with p = 0."""
+
+    value: str
+    p: float
+    second: str
+    second_p: float
+
+
+class Accepted(NamedTuple):
+    """A value that is more believed than none, and than chance."""
+
+    slot: str
+    value: str
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A belief in short.
+
+    Attributes:
+        best: of each slot that the system can ask for.
+        accepted: those of them that have an accepted value, alphabetical.
+        name: the most believed name; None if that is none.
+        name_p: how much it is believed.
+        method: how the user looks for a row, one of `METHODS`; ``byconstraints`` in doubt.
+        discourse: what else it does, one of `DISCOURSE`; none in doubt.
+        requested: the slots that it asks for.
+    """
+
+    best: Mapping[str, Best]
+    accepted: tuple[Accepted, ...]
+    name: str | None
+    name_p: float
+    method: str
+    discourse: str
+    requested: tuple[str, ...]
+
+
+class Summariser:
+    """Makes summaries, in the domain of a tracker.
+
+    Args:
+        layout: where a belief has what.
+        database: the domain's rows.
+        faulty: as the original, in which no method at all is never the most believed.
+    """
+
+    def __init__(self, layout: Layout, database: Database, faulty: bool) -> None:
+        self.layout, self.database, self.faulty = layout, database, faulty
+
+    @cached_property
+    def ontology(self) -> Ontology:
+        return self.layout.ontology
+
+    @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """The slots that the system can ask for, alphabetical."""
+        return tuple(sorted(self.ontology.system_requestable))
+
+    @cached_property
+    def _asked(self) -> list[tuple[str, int, float]]:
+        """Of each its number, and what a value must be believed at least."""
+        sizes = {slot: len(values) for slot, values in self.ontology.informable.items()}
+        return [(s, self.layout.number[s], 1 / (sizes[s] - 0.1)) for s in self.asked]
+
+    @cached_property
+    def _slot_of(self) -> list[int]:
+        return self.layout.slot_of.tolist()
+
+    @cached_property
+    def _unknown(self) -> list[Best]:
+        """Of each slot, what is best while nothing is believed."""
+        lists = [(*values, DONTCARE) for values in self.ontology.informable.values()]
+        return [Best(values[0], 0.0, values[1], 0.0) for values in lists]
+
+    def summarise(self, belief: Belief) -> Summary:
+        """The summary of a belief."""
+        best, none = self._best(belief.goals)
+        accepted = [
+            Accepted(slot, best[i].value, best[i].p)
+            for slot, i, chance in self._asked
+            if best[i].p >= none[i] and best[i].p > chance
+        ]
+        name = self.layout.number[NAME]
+        known = best[name].p >= none[name]
+        return Summary(
+            {slot: best[i] for slot, i, _ in self._asked},
+            tuple(accepted),
+            best[name].value if known else None,
+            best[name].p if known else none[name],
+            self._method(belief.methods),
+            _discourse(belief.discourse),
+            tuple([self.ontology.requestable[i] for i in _above(belief.requested, REQUESTED)]),
+        )
+
+    def _best(self, goals: np.ndarray) -> tuple[list[Best], list[float]]:
+        """Of each slot its best values, and the belief in none of them."""
+        none = goals[self.layout.nones].tolist()
+        best = self._unknown.copy()
+        places = np.flatnonzero(goals)
+        texts, slots = self.layout.texts, self._slot_of
+        for place, p in zip(places.tolist(), goals[places].tolist()):
+            value = texts[place]
+            if value is None:
+                continue
+            slot = slots[place]
+            first = best[slot]
+            if p > first.p:
+                best[slot] = Best(value, p, first.value, first.p)
+            elif p > first.second_p:
+                best[slot] = Best(first.value, first.p, value, p)
+        return [_two(b, u) if b.value == b.second else b for b, u in zip(best, self._unknown)], none
+
+    def _method(self, methods: np.ndarray) -> str:
+        p = methods.tolist()
+        if self.faulty:
+            p[BY_METHOD[NONE]] = 1.0 - sum(p)
+        top = max(range(len(p)), key=p.__getitem__)
+        name = METHODS[top]
+        if name in ("byalternatives", "byname") or (
+            name in ("finished", "restart") and p[top] > SURE
+        ):
+            return name
+        return "byconstraints"
+
+    def found(self, accepted: Sequence[Accepted]) -> int:
+        """The set of rows that have the accepted values; see `Database`."""
+        return self.database.match_bits({slot: value for slot, value, _ in accepted})
+
+    def discriminable(self, found: int, accepted: Sequence[Accepted]) -> bool:
+        """Whether asking on could tell the rows `found` apart."""
+        return self.database.discriminable(
+            found, [slot for slot, value, _ in accepted if value == DONTCARE]
+        )
+
+    def best_supported(self, summary: Summary, count: int) -> list[Accepted]:
+        """The `count` accepted slots that are believed most."""
+        return sorted(summary.accepted, key=lambda accepted: -accepted.p)[:count]
+
+    def vector(self, belief: Belief, summary: Summary) -> np.ndarray:
+        """(belief_size,) float32: goals, methods, discourse, requests, flags, inform counts.
+
+        The last are, for each k from 1 to 5, whether the k most believed accepted slots leave no
+        row, one, two to four, or more, and whether asking on could tell these apart.
+        """
+        flags = [belief.told_none, belief.offered, *self._counts(summary)]
+        return np.concatenate(
+            (belief.goals, belief.methods, belief.discourse[:-1], belief.requested, flags)
+        ).astype(np.float32)
+
+    def _counts(self, summary: Summary) -> list[bool]:
+        ranked = self.best_supported(summary, INFORM_COUNTS)
+        counts: list[bool] = []
+        for k in range(1, INFORM_COUNTS + 1):
+            if k <= max(len(ranked), 1):
+                found = self.found(ranked[:k])
+                n = found.bit_count()
+                block = [n == 0, n == 1, 2 <= n <= 4, n > 4, self.discriminable(found, ranked[:k])]
+            counts += block
+        return counts
+
+
+def _two(best: Best, unknown: Best) -> Best:
+    """With another second value than the first."""
+    other = unknown.second if best.value == unknown.value else unknown.value
+    return best._replace(second=other, second_p=0.0)
+
+
+def _discourse(p: np.ndarray) -> str:
+    top = int(p.argmax())
+    return DISCOURSE[top] if p[top] > SURE else NONE
+
+
+def _above(p: np.ndarray, threshold: float) -> list[int]:
+    return [i for i, value in enumerate(p.tolist()) if value > threshold]

@@ -1,0 +1,178 @@
+"""The focus belief tracker: what was heard now, and what was believed as far as that leaves room.
+
+For each slot, with m(v) the probability that v was said now: b(v) <- (1 - sum m) b(v) + m(v).
+Beliefs about the method go the same way. (Henderson et al. 2014, baseline of DSTC2.)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dialgym.errors import one_of
+from dialgym.language.acts import Act, Hypotheses
+from dialgym.tasks.slot_filling.noise import FIDELITIES
+from dialgym.tasks.slot_filling.ontology import DONTCARE, METHODS, NAME, Ontology
+from dialgym.tasks.slot_filling.types import Belief
+from dialgym.tasks.slot_filling.understanding import (
+    BY_DISCOURSE,
+    BY_METHOD,
+    DISCOURSE,
+    NONE,
+    Reader,
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the belief in each value is: slot after slot, its values, none, dontcare.
+
+    Attributes:
+        ontology: the domain's slots.
+    """
+
+    ontology: Ontology
+
+    @cached_property
+    def slots(self) -> tuple[str, ...]:
+        """The informable slots, in order."""
+        return tuple(self.ontology.informable)
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """(S,) int64: the number of entries of each slot."""
+        return np.array([len(values) + 2 for values in self.ontology.informable.values()])
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """(S,) int64: the first entry of each slot."""
+        return np.cumsum(self.sizes) - self.sizes
+
+    @cached_property
+    def nones(self) -> np.ndarray:
+        """(S,) int64: the entry of each slot for no value at all."""
+        return self.starts + self.sizes - 2
+
+    @cached_property
+    def slot_of(self) -> np.ndarray:
+        """(G,) int64: the slot that each entry is of."""
+        return np.repeat(np.arange(len(self.slots)), self.sizes)
+
+    @cached_property
+    def entry(self) -> Mapping[str, Mapping[str, int]]:
+        """slot -> value -> entry; none has no text."""
+        return {
+            slot: {
+                **{value: start + i for i, value in enumerate(self.ontology.informable[slot])},
+                DONTCARE: start + len(self.ontology.informable[slot]) + 1,
+            }
+            for slot, start in zip(self.slots, self.starts.tolist())
+        }
+
+    @cached_property
+    def texts(self) -> tuple[str | None, ...]:
+        """The value of each entry, None for none."""
+        return tuple(
+            text
+            for values in self.ontology.informable.values()
+            for text in (*values, None, DONTCARE)
+        )
+
+    @cached_property
+    def number(self) -> Mapping[str, int]:
+        """slot -> its index."""
+        return {slot: i for i, slot in enumerate(self.slots)}
+
+    @cached_property
+    def request(self) -> Mapping[str, int]:
+        """Requestable slot -> its index among those."""
+        return {slot: i for i, slot in enumerate(self.ontology.requestable)}
+
+
+class FocusTracker:
+    """Updates beliefs.
+
+    Args:
+        ontology: the domain's slots.
+        fidelity: ``"pydial"`` for faults of the original: the belief in no method is never
+            reduced, only normalised, and those of `Reader`.
+    """
+
+    def __init__(self, ontology: Ontology, fidelity: str = "correct") -> None:
+        one_of("fidelity", fidelity, FIDELITIES, "the tracker")
+        self.layout = Layout(ontology)
+        self.faulty = fidelity == "pydial"
+        self.reader = Reader(ontology, self.faulty)
+
+    def begin(self) -> Belief:
+        """What is believed before anything is said."""
+        goals = np.zeros(int(self.layout.sizes.sum()))
+        goals[self.layout.nones] = 1.0
+        methods, discourse = np.zeros(len(METHODS)), np.zeros(len(DISCOURSE))
+        methods[BY_METHOD[NONE]] = discourse[BY_DISCOURSE[NONE]] = 1.0
+        return Belief(goals, methods, discourse, np.zeros(len(self.layout.request)))
+
+    def update(self, belief: Belief, system: Act, heard: Hypotheses) -> None:
+        """Take in the system's act and what the user may have answered; changes `belief`."""
+        self._remember(belief, system)
+        context = self.reader.context(system, belief.venue)
+        goals: dict[int, float] = {}
+        room = np.ones(len(self.layout.slots))
+        methods, discourse = np.zeros(len(METHODS)), np.zeros(len(DISCOURSE))
+        requested = self._unanswered(belief.requested, system)
+        for act, p in heard:
+            reading = self.reader.read(act, context)
+            methods[reading.method] += p
+            discourse[reading.discourse] += p
+            for slot in reading.requested:
+                if slot in self.layout.request:
+                    requested[self.layout.request[slot]] += p
+            for slot, value in reading.goals.items():
+                room[self.layout.number[slot]] -= p
+                entry = self.layout.entry[slot].get(value)
+                if entry is not None:
+                    goals[entry] = goals.get(entry, 0.0) + p
+        belief.goals = self._shifted(belief.goals, room, goals)
+        belief.methods = self._methods(belief.methods, methods)
+        belief.discourse = discourse
+        belief.requested = np.minimum(requested, 1.0)
+
+    def _remember(self, belief: Belief, system: Act) -> None:
+        """What the system's own act has changed."""
+        name = system.value(NAME) if system.type == "inform" else None
+        belief.told_none = name == NONE
+        belief.offered = name is not None and name != NONE
+        if belief.told_none:
+            belief.venues = ()
+        elif name is not None:
+            belief.venue = name
+            belief.venues = (*belief.venues, name)
+
+    def _unanswered(self, requested: np.ndarray, system: Act) -> np.ndarray:
+        """Requests, but for those that the system has answered."""
+        left = requested.copy()
+        if system.type == "inform" and system.value(NAME) != NONE:
+            for item in system.items:
+                if item.slot != NAME and item.slot in self.layout.request:
+                    left[self.layout.request[item.slot]] = 0.0
+        return left
+
+    def _shifted(self, before: np.ndarray, room: np.ndarray, now: dict[int, float]) -> np.ndarray:
+        layout = self.layout
+        goals = before * np.maximum(room, 0.0)[layout.slot_of]
+        for entry, p in now.items():
+            goals[entry] += p
+        goals[layout.nones] = 0.0
+        goals[layout.nones] = np.maximum(1.0 - np.add.reduceat(goals, layout.starts), 0.0)
+        return goals
+
+    def _methods(self, before: np.ndarray, now: np.ndarray) -> np.ndarray:
+        none = BY_METHOD[NONE]
+        methods = before * min(now[none], 1.0) + now
+        if self.faulty:
+            methods[none] = before[none]
+            return methods / max(methods.sum(), 1.0)
+        methods[none] = 0.0
+        methods[none] = max(1.0 - methods.sum(), 0.0)
+        return methods
