@@ -11,8 +11,8 @@ import numpy as np
 
 from dialgym.language.acts import Act, Item
 from dialgym.tasks.slot_filling.offers import Offers
-from dialgym.tasks.slot_filling.summary import Summariser, Summary
-from dialgym.tasks.slot_filling.types import NULL, Belief
+from dialgym.tasks.slot_filling.summary import Summariser
+from dialgym.tasks.slot_filling.types import NULL, Belief, Summary
 
 Generator = np.random.Generator
 ASKS = ("request", "confirm", "select")

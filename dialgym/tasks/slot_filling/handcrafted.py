@@ -7,8 +7,8 @@ import numpy as np
 from dialgym.language.acts import Act, Item
 from dialgym.tasks.slot_filling.offers import Offers
 from dialgym.tasks.slot_filling.ontology import DONTCARE
-from dialgym.tasks.slot_filling.summary import Summariser, Summary
-from dialgym.tasks.slot_filling.types import Belief
+from dialgym.tasks.slot_filling.summary import Summariser
+from dialgym.tasks.slot_filling.types import Belief, Summary
 
 Generator = np.random.Generator
 SURE, LIKELY, POSSIBLE, APART = 0.8, 0.6, 0.3, 0.2

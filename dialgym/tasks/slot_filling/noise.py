@@ -15,8 +15,8 @@ from dialgym.errors import one_of
 from dialgym.language.acts import Act, Hypotheses
 from dialgym.tasks.slot_filling.confusions import LevenshteinConfusions, RandomConfusions
 from dialgym.tasks.slot_filling.ontology import Ontology
+from dialgym.tasks.slot_filling.types import NULL
 
-NULL = Act("null")
 LOWEST, HIGHEST = 0.01, 0.99
 """The range of a score."""
 FIDELITIES = ("correct", "pydial")

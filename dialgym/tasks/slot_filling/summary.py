@@ -1,62 +1,20 @@
 """What of a belief decides on the next act: best values, accepted slots, method, requests."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from dialgym.tasks.slot_filling.database import Database
 from dialgym.tasks.slot_filling.ontology import DONTCARE, INFORM_COUNTS, METHODS, NAME, Ontology
 from dialgym.tasks.slot_filling.tracker import Layout
-from dialgym.tasks.slot_filling.types import Belief
+from dialgym.tasks.slot_filling.types import Accepted, Belief, Best, Summary
 from dialgym.tasks.slot_filling.understanding import BY_METHOD, DISCOURSE, NONE
 
 REQUESTED = 0.5
 """A slot is taken to be asked for above this."""
 SURE = 0.5
 """What else the user does is believed above this."""
-
-
-class Best(NamedTuple):
-    """The two most believed values of a slot; without any, its first values with p = 0."""
-
-    value: str
-    p: float
-    second: str
-    second_p: float
-
-
-class Accepted(NamedTuple):
-    """A value that is more believed than none, and than chance."""
-
-    slot: str
-    value: str
-    p: float
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """A belief in short.
-
-    Attributes:
-        best: of each slot that the system can ask for.
-        accepted: those of them that have an accepted value, alphabetical.
-        name: the most believed name; None if that is none.
-        name_p: how much it is believed.
-        method: how the user looks for a row, one of `METHODS`; ``byconstraints`` in doubt.
-        discourse: what else it does, one of `DISCOURSE`; none in doubt.
-        requested: the slots that it asks for.
-    """
-
-    best: Mapping[str, Best]
-    accepted: tuple[Accepted, ...]
-    name: str | None
-    name_p: float
-    method: str
-    discourse: str
-    requested: tuple[str, ...]
 
 
 class Summariser:

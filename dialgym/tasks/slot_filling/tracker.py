@@ -96,7 +96,8 @@ class FocusTracker:
     Args:
         ontology: the domain's slots.
         fidelity: ``"pydial"`` for faults of the original: the belief in no method is never
-            reduced, only normalised, and those of `Reader`.
+            reduced, only normalised; a name that was asked for once is asked for ever after; and
+            those of `Reader`.
     """
 
     def __init__(self, ontology: Ontology, fidelity: str = "correct") -> None:
@@ -154,7 +155,8 @@ class FocusTracker:
         left = requested.copy()
         if system.type == "inform" and system.value(NAME) != NONE:
             for item in system.items:
-                if item.slot != NAME and item.slot in self.layout.request:
+                told = item.slot != NAME or not self.faulty
+                if told and item.slot in self.layout.request:
                     left[self.layout.request[item.slot]] = 0.0
         return left
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -100,6 +101,46 @@ class Belief:
         )
 
 
+class Best(NamedTuple):
+    """The two most believed values of a slot; without any, its first values with p = 0."""
+
+    value: str
+    p: float
+    second: str
+    second_p: float
+
+
+class Accepted(NamedTuple):
+    """A value that is more believed than none, and than chance."""
+
+    slot: str
+    value: str
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A belief in short.
+
+    Attributes:
+        best: of each slot that the system can ask for.
+        accepted: those of them that have an accepted value, alphabetical.
+        name: the most believed name; None if that is none.
+        name_p: how much it is believed.
+        method: how the user looks for a row, one of `METHODS`; ``byconstraints`` in doubt.
+        discourse: what else it does, one of `DISCOURSE`; none in doubt.
+        requested: the slots that it asks for.
+    """
+
+    best: Mapping[str, Best]
+    accepted: tuple[Accepted, ...]
+    name: str | None
+    name_p: float
+    method: str
+    discourse: str
+    requested: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class SlotFillingState:
     """A dialogue."""
@@ -107,7 +148,9 @@ class SlotFillingState:
     mind: Mind
     ahead: tuple[str, Mind]  # what the simulated user would say next, and its mind after that
     belief: Belief
+    summary: Summary  # of the belief; never changed
     system_act: Act  # what the system said last
+    simulated: bool = True  # the user has said last what the simulated one would have
     turns: int = 0  # of the system, its greeting aside
     replies: int = 0  # of the user
     user_speaks: bool = True
@@ -121,7 +164,9 @@ class SlotFillingState:
             self.mind.copy(),
             (self.ahead[0], self.ahead[1].copy()),
             self.belief.copy(),
+            self.summary,
             self.system_act,
+            self.simulated,
             self.turns,
             self.replies,
             self.user_speaks,

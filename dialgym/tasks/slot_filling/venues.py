@@ -134,6 +134,15 @@ def forget(me: Mind, slot: str) -> None:
     ]
 
 
+def listen(me: Mind, act: Act) -> None:
+    """What any user takes from an act, whatever it says then: the answers to its requests."""
+    name = act.value(NAME)
+    if act.type == "inform" and name != NONE:
+        if name not in (None, me.requests.get(NAME)):
+            me.forget_answers()
+        _note_answers(me, act, None)
+
+
 def _note_answers(me: Mind, act: Act, chosen: str | None) -> None:
     told = {item.slot: item.value for item in act.items if not item.negated}
     if chosen is not None:
