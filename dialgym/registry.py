@@ -26,6 +26,11 @@ VIEWS = {
         "dialgym.views.utterance_env:UtteranceEnv",
         "dialgym.views.utterance_vector_env:UtteranceVectorEnv",
     ),
+    "act": (
+        "-act",
+        "dialgym.views.act_env:ActEnv",
+        "dialgym.views.act_vector_env:ActVectorEnv",
+    ),
 }
 
 

@@ -226,6 +226,10 @@ class SlotFilling(Task):
         """(belief_size,) float32: what the system believes; see `Summariser.vector`."""
         return self.summariser.vector(state.belief, state.summary)
 
+    def belief_size(self) -> int:
+        """Length of the belief vector."""
+        return self.domain.ontology.belief_size
+
     def act_mask(self, state: SlotFillingState) -> np.ndarray:
         """(3n+7,) bool: the summary acts that can be chosen."""
         return self.acts.mask(state.belief, state.summary)
