@@ -33,10 +33,16 @@ def aec_env(id: str, **kwargs: Any) -> "TwoPartyEnv":
             also `tokenizer`, `window`, `overflow`, `action_masks`).
 
     Raises:
-        ValueError: the id or an argument is unknown.
+        ValueError: the id or an argument is unknown, or the view is of one party only.
     """
     entry = entry_of(id)
-    view = {"token": TokenTwoPartyEnv, "utterance": UtteranceTwoPartyEnv}[entry.view]
+    views = {"token": TokenTwoPartyEnv, "utterance": UtteranceTwoPartyEnv}
+    if entry.view not in views:
+        raise ValueError(
+            f"two-party view: expected an id at token or utterance level; got {entry.id!r}, whose "
+            f"acts are those of one party. Use {entry.row.id('utterance')!r}."
+        )
+    view = views[entry.view]
     env = view(**split_kwargs(entry, view, kwargs))
     env.metadata = {**env.metadata, "name": entry.id.replace("/", "_")}
     return env
