@@ -131,12 +131,17 @@ class Summariser:
 
     def _counts(self, summary: Summary) -> list[bool]:
         ranked = self.best_supported(summary, INFORM_COUNTS)
+        found, free = self.database.everything, []
         counts: list[bool] = []
-        for k in range(1, INFORM_COUNTS + 1):
-            if k <= max(len(ranked), 1):
-                found = self.found(ranked[:k])
+        for k in range(INFORM_COUNTS):
+            if k < len(ranked):
+                slot, value, _ = ranked[k]
+                found &= self.database.bits(slot, value)
+                free += [slot] if value == DONTCARE else []
+            if k < max(len(ranked), 1):
                 n = found.bit_count()
-                block = [n == 0, n == 1, 2 <= n <= 4, n > 4, self.discriminable(found, ranked[:k])]
+                more = n > 1 and self.database.discriminable(found, free)
+                block = [n == 0, n == 1, 2 <= n <= 4, n > 4, more]
             counts += block
         return counts
 

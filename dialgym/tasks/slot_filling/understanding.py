@@ -33,6 +33,9 @@ class Reading(NamedTuple):
     discourse: int
 
 
+_NOTHING = Reading({}, (), BY_METHOD[NONE], BY_DISCOURSE[NONE])
+
+
 class Context(NamedTuple):
     """What of the system's act matters for the answer.
 
@@ -81,6 +84,8 @@ class Reader:
 
     def read(self, act: Act, context: Context) -> Reading:
         """What an act means in its context."""
+        if act.type == "null":
+            return _NOTHING
         act = _completed(act, context)
         told = self._told(act)
         requested = self._requested(act)
