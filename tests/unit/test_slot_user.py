@@ -9,6 +9,7 @@ from slot_talk import DATABASE, NEVER, Talk
 from dialgym.language.acts import parse_act
 from dialgym.tasks.slot_filling.behaviour import STANDARD, UNFRIENDLY, Behaviour
 from dialgym.tasks.slot_filling.goals import GoalGenerator
+from dialgym.tasks.slot_filling.grounding import fits
 from dialgym.tasks.slot_filling.reactions import REACTIONS
 from dialgym.tasks.slot_filling.user import AgendaUser
 
@@ -89,6 +90,8 @@ def test_what_does_not_matter_to_the_goal_is_dontcare_from_now_on():
     talk = Talk()
     assert talk.reply("hello()", "request(parking)") == 'inform(parking="dontcare")'
     assert talk.goal[-1] == ("parking", "dontcare")
+    answer = talk.reply('inform(name="none",parking="1")')  # dontcare it has been
+    assert answer in ('reqalts(parking="0")', 'reqalts(parking="1")')
 
 
 def test_or_another_constraint_is_repeated():
@@ -108,6 +111,15 @@ def test_dontcare_may_go_without_its_slot_after_a_request():
     assert talk.reply("hello()", "request(food)") == 'inform(="dontcare")'
     other = Talk([("food", "dontcare")], omit_slot=1)
     assert other.reply("hello()", 'confirm(area="north")') != 'inform(="dontcare")'
+
+
+def test_or_a_selection():
+    talk = Talk([("food", "dontcare")], omit_slot=1)
+    assert talk.reply("hello()", 'select(food="thai",food="greek")') == 'inform(="dontcare")'
+
+
+def test_it_does_not_ask_for_a_name():
+    assert Talk().agenda("request(name,phone)").reply("hello()") == "inform(phone)"
 
 
 def test_a_request_is_answered_by_one_while_something_is_still_to_be_told():
@@ -131,12 +143,48 @@ def test_what_is_right_is_affirmed():
     assert Talk().agenda("bye()").reply('confirm(food="thai")') == "affirm()"
 
 
+def test_a_question_is_not_answered_by_another():
+    assert Talk(confirm_unsaid=1).agenda("bye()").reply('confirm(food="thai")') == "affirm()"
+
+
+def test_a_misunderstanding_makes_answers_void():
+    talk = Talk().agenda("bye()")
+    talk.reply(OFFER, 'inform(name="venue 0",phone="1")')
+    talk.agenda("bye()").reply('confirm(food="greek")')
+    assert talk.me.requests == {"name": None, "phone": None}
+
+
+@pytest.mark.parametrize(
+    ("constraint", "said", "good"),
+    [
+        ('food="x"', 'food="x"', True),
+        ('food="x"', 'food="y"', False),
+        ('food="dontcare"', 'food="x"', True),
+        ('food="x"', 'food="dontcare"', False),
+        ('food="dontcare"', 'food="dontcare"', True),
+        ('food="x"', 'food!="x"', False),
+        ('food="x"', 'food!="y"', True),
+        ('food="dontcare"', 'food!="x"', False),
+        ('food!="x"', 'food="x"', False),
+        ('food!="x"', 'food="y"', True),
+        ('food!="x"', 'food="dontcare"', False),
+        ('food!="x"', 'food!="x"', True),
+        ('food!="x"', 'food!="y"', True),
+        ('food="x"', 'area="y"', True),
+    ],
+)
+def test_what_is_said_fits_a_constraint_if_it_is_as_special(constraint, said, good):
+    one, other = (parse_act(f"inform({text})").items[0] for text in (constraint, said))
+    assert fits(one, other) is good
+
+
 def test_an_affirm_may_go_with_what_comes_next():
     talk = Talk(combine_affirm=1).agenda("bye()", 'inform(area="north")')
     assert talk.reply('confirm(food="thai")') == 'affirm(area="north")'
 
 
 def test_what_does_not_matter_is_negated():
+    assert Talk().agenda().reply('confirm(parking="dontcare")') == "affirm()"
     assert Talk().reply('confirm(parking="1")') == 'negate(parking="dontcare")'
     assert Talk([("food", "dontcare")]).agenda().reply('confirm(food="thai")') == "affirm()"
 
@@ -215,6 +263,8 @@ def test_it_may_go_on_with_its_agenda_first():
 def test_what_is_left_on_the_agenda_may_become_a_question():
     talk = Talk(confirm_informs=1, agenda_first=1).agenda("bye()", 'inform(parking="1")')
     assert talk.reply(OFFER) == 'confirm(parking="1")'
+    talk = Talk(confirm_informs=1, agenda_first=1).agenda("bye()", 'inform(parking="dontcare")')
+    assert talk.reply(OFFER) == 'inform(parking="dontcare")'
 
 
 def test_another_row_begins_the_requests_anew():
@@ -228,6 +278,18 @@ def test_an_offer_that_misses_the_goal_is_corrected_and_its_answers_are_void():
     talk = Talk().agenda("bye()")
     assert talk.reply('inform(name="venue 2",food="greek",phone="1")') == 'inform(food="thai")'
     assert talk.me.requests == {"name": None, "phone": None}
+
+
+def test_what_is_told_of_another_row_than_the_one_agreed_on_is_corrected():
+    talk = Talk().agenda("bye()")
+    talk.reply(OFFER)
+    assert talk.reply('inform(name="venue 1",phone="1")') == 'inform(name="venue 0")'
+
+
+def test_it_may_ask_about_the_row_that_it_does_not_want():
+    talk = Talk(overrule_correction=1)
+    talk.goal = [("name", "!venue 0")]
+    assert talk.reply(OFFER) == 'confirm(name="venue 0")'
 
 
 def test_it_may_confirm_what_the_offer_left_out():
@@ -281,10 +343,24 @@ def test_where_there_is_nothing_it_relaxes_what_the_system_spoke_of():
         assert talk.me.told_none
 
 
+def test_with_its_goal_it_gives_up_the_row_that_it_had():
+    talk = Talk(relax=1).agenda("bye()")
+    talk.reply(OFFER)
+    assert ("name", "venue 0") in talk.goal
+    talk.reply(NOTHING)
+    assert [slot for slot, _ in talk.goal if slot == "name"] == []
+
+
 def test_a_value_is_not_wanted_twice():
     talk = Talk([("area", "north")])
     assert talk.reply('inform(name="none",area="north")') == 'reqalts(area="south")'
     assert talk.reply('inform(name="none",area="south")') == 'reqalts(area="dontcare")'
+
+
+def test_nothing_at_all_is_no_news_about_its_goal():
+    talk = Talk(relax=1)
+    assert talk.reply('inform(name="none")').startswith("reqalts(")
+    assert not talk.me.told_none
 
 
 def test_nothing_for_what_it_did_not_want_is_corrected():
@@ -299,13 +375,14 @@ def test_without_anything_to_relax_it_gives_up_or_begins_anew(chance, answer):
 
 
 def test_of_the_rows_that_are_left_it_picks_one():
-    talk = Talk().agenda("bye()")
+    talk = Talk().agenda("bye()", 'inform(area="north")')
     talk.goal = [("food", "thai"), ("area", "north"), ("name", "!venue 0")]
     said = 'inform(name="none",name!="venue 0",name!="venue 1",food="thai")'
     talk.me.offered = True
     assert talk.reply(said) == 'request(name="venue 1",phone)'
     assert talk.me.requests["name"] == "venue 1"
     assert ("area", "dontcare") in talk.goal  # the system did not speak of it
+    assert talk.me.agenda == [parse_act("bye()")]
 
 
 # reqmore
@@ -314,6 +391,10 @@ def test_of_the_rows_that_are_left_it_picks_one():
 def test_reqmore_waits_for_the_agenda():
     talk = Talk(affirm_with_agenda=1).agenda("bye()", 'inform(area="north")')
     assert talk.reply("reqmore()") == 'affirm(area="north")'
+
+
+def test_reqmore_is_not_answered_by_a_yes_before_anything_was_said():
+    assert Talk(affirm_with_agenda=1).reply("reqmore()") == 'inform(type="restaurant")'
 
 
 @pytest.mark.parametrize(("chance", "answer"), [(1, "negate()"), (0, "bye()")])
@@ -347,6 +428,10 @@ def test_it_leaves_rather_than_answer_once_it_has_all_and_nothing_to_say():
         talk.me.patience = 4
         answers.append(talk.reply("hello()", "request(food)") == "bye()")
     assert np.mean(answers) == pytest.approx(0.85, abs=0.07)
+    for seed in range(20):
+        talk = Talk(requests=(), no_more=1, seed=seed).agenda()
+        talk.me.requests["name"] = "venue 0"
+        assert talk.reply("reqmore()") == "negate()"
 
 
 # all together

@@ -77,7 +77,7 @@ def accepts(me: Mind, act: Act, slots: Slots, rng: np.random.Generator, confirmi
         if wrong is None:
             continue
         if wrong:
-            _object(me, item, unsaid, slots, rng)
+            _object(me, item, unsaid, rng)
             return False
         if none:
             me.told_none = True
@@ -123,16 +123,12 @@ def _conflicts(me: Mind, act: Act, item: Item, none: bool, telling: bool) -> boo
     return wrong
 
 
-def _object(
-    me: Mind, item: Item, unsaid: list[Item], slots: Slots, rng: np.random.Generator
-) -> None:
+def _object(me: Mind, item: Item, unsaid: list[Item], rng: np.random.Generator) -> None:
     """Hang up, the sooner the less patient; or correct the item; or ask about something else."""
     if rng.random() < (1 - me.patience / me.full_patience) ** 2:
         me.agenda = [BYE]
         return
-    if item.slot == TYPE:
-        me.agenda.append(slots.type)
-    elif unsaid and rng.random() < me.chances["overrule_correction"]:
+    if unsaid and rng.random() < me.chances["overrule_correction"]:
         me.agenda.append(_confirm(unsaid, rng))
     else:
         me.agenda.append(_correction(me, item, rng))

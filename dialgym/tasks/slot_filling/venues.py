@@ -60,12 +60,12 @@ def _looks_on(me: Mind, act: Act, name: str | None, slots: Slots, rng: Generator
 
 
 def _exclude(me: Mind, name: str | None) -> None:
-    if name not in (None, NONE) and me.wanted(NAME) is None:
+    if name not in (None, NONE):
         me.constraints.append(Item(NAME, name, True))
 
 
 def _settle_on(me: Mind, name: str | None) -> None:
-    if name not in (None, NONE) and name not in me.unwanted(NAME):
+    if name not in (None, NONE):
         _replace(me, NAME, str(name))
 
 
