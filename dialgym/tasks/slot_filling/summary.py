@@ -13,6 +13,8 @@ from dialgym.tasks.slot_filling.understanding import BY_METHOD, DISCOURSE, NONE
 
 REQUESTED = 0.5
 """A slot is taken to be asked for above this."""
+REMEMBERED = 10_000
+"""Sets of rows of which is remembered whether they can be told apart."""
 SURE = 0.5
 """What else the user does is believed above this."""
 
@@ -28,6 +30,7 @@ class Summariser:
 
     def __init__(self, layout: Layout, database: Database, faulty: bool) -> None:
         self.layout, self.database, self.faulty = layout, database, faulty
+        self._known: dict[tuple[int, tuple[str, ...]], bool] = {}
 
     @cached_property
     def ontology(self) -> Ontology:
@@ -110,9 +113,17 @@ class Summariser:
 
     def discriminable(self, found: int, accepted: Sequence[Accepted]) -> bool:
         """Whether asking on could tell the rows `found` apart."""
-        return self.database.discriminable(
-            found, [slot for slot, value, _ in accepted if value == DONTCARE]
-        )
+        free = tuple([slot for slot, value, _ in accepted if value == DONTCARE])
+        return self._differ(found, free)
+
+    def _differ(self, found: int, free: tuple[str, ...]) -> bool:
+        """`Database.discriminable`, remembered."""
+        known = self._known.get((found, free))
+        if known is None:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            known = self._known[found, free] = self.database.discriminable(found, free)
+        return known
 
     def best_supported(self, summary: Summary, count: int) -> list[Accepted]:
         """The `count` accepted slots that are believed most."""
@@ -131,16 +142,16 @@ class Summariser:
 
     def _counts(self, summary: Summary) -> list[bool]:
         ranked = self.best_supported(summary, INFORM_COUNTS)
-        found, free = self.database.everything, []
+        found, free = self.database.everything, tuple[str, ...]()
         counts: list[bool] = []
         for k in range(INFORM_COUNTS):
             if k < len(ranked):
                 slot, value, _ = ranked[k]
                 found &= self.database.bits(slot, value)
-                free += [slot] if value == DONTCARE else []
+                free += (slot,) if value == DONTCARE else ()
             if k < max(len(ranked), 1):
                 n = found.bit_count()
-                more = n > 1 and self.database.discriminable(found, free)
+                more = n > 1 and self._differ(found, free)
                 block = [n == 0, n == 1, 2 <= n <= 4, n > 4, more]
             counts += block
         return counts

@@ -21,6 +21,7 @@ from dialgym.tasks.slot_filling.understanding import (
     DISCOURSE,
     NONE,
     Reader,
+    Reading,
 )
 
 
@@ -90,6 +91,31 @@ class Layout:
         return {slot: i for i, slot in enumerate(self.ontology.requestable)}
 
 
+class _Told:
+    """What was said in this turn, with its probability."""
+
+    __slots__ = ("discourse", "goals", "methods", "requested", "slots")
+
+    def __init__(self) -> None:
+        self.goals: dict[int, float] = {}  # by entry
+        self.slots: dict[int, float] = {}  # by slot, of any value
+        self.requested: dict[int, float] = {}  # by requestable slot
+        self.methods, self.discourse = [0.0] * len(METHODS), [0.0] * len(DISCOURSE)
+
+    def add(self, reading: Reading, p: float, layout: Layout) -> None:
+        self.methods[reading.method] += p
+        self.discourse[reading.discourse] += p
+        for slot in reading.requested:
+            place = layout.request.get(slot)
+            if place is not None:
+                self.requested[place] = self.requested.get(place, 0.0) + p
+        for slot, value in reading.goals.items():
+            number, entry = layout.number[slot], layout.entry[slot].get(value)
+            self.slots[number] = self.slots.get(number, 0.0) + p
+            if entry is not None:
+                self.goals[entry] = self.goals.get(entry, 0.0) + p
+
+
 class FocusTracker:
     """Updates beliefs.
 
@@ -118,26 +144,14 @@ class FocusTracker:
         """Take in the system's act and what the user may have answered; changes `belief`."""
         self._remember(belief, system)
         context = self.reader.context(system, belief.venue)
-        goals: dict[int, float] = {}
-        room = np.ones(len(self.layout.slots))
-        methods, discourse = np.zeros(len(METHODS)), np.zeros(len(DISCOURSE))
-        requested = self._unanswered(belief.requested, system)
+        told = _Told()
         for act, p in heard:
-            reading = self.reader.read(act, context)
-            methods[reading.method] += p
-            discourse[reading.discourse] += p
-            for slot in reading.requested:
-                if slot in self.layout.request:
-                    requested[self.layout.request[slot]] += p
-            for slot, value in reading.goals.items():
-                room[self.layout.number[slot]] -= p
-                entry = self.layout.entry[slot].get(value)
-                if entry is not None:
-                    goals[entry] = goals.get(entry, 0.0) + p
-        belief.goals = self._shifted(belief.goals, room, goals)
-        belief.methods = self._methods(belief.methods, methods)
-        belief.discourse = discourse
-        belief.requested = np.minimum(requested, 1.0)
+            told.add(self.reader.read(act, context), p, self.layout)
+        if told.slots:
+            belief.goals = self._shifted(belief.goals, told)
+        belief.methods = self._methods(belief.methods, np.array(told.methods))
+        belief.discourse = np.array(told.discourse)
+        belief.requested = self._requested(belief.requested, system, told.requested)
 
     def _remember(self, belief: Belief, system: Act) -> None:
         """What the system's own act has changed."""
@@ -150,20 +164,27 @@ class FocusTracker:
             belief.venue = name
             belief.venues = (*belief.venues, name)
 
-    def _unanswered(self, requested: np.ndarray, system: Act) -> np.ndarray:
-        """Requests, but for those that the system has answered."""
-        left = requested.copy()
-        if system.type == "inform" and system.value(NAME) != NONE:
-            for item in system.items:
-                told = item.slot != NAME or not self.faulty
-                if told and item.slot in self.layout.request:
-                    left[self.layout.request[item.slot]] = 0.0
+    def _requested(self, before: np.ndarray, system: Act, now: Mapping[int, float]) -> np.ndarray:
+        """Requests, but for those that the system has answered, and those of now."""
+        answered = system.type == "inform" and system.value(NAME) != NONE
+        if not (answered or now):
+            return before
+        left = before.copy()
+        for item in system.items if answered else ():
+            told = item.slot != NAME or not self.faulty
+            if told and item.slot in self.layout.request:
+                left[self.layout.request[item.slot]] = 0.0
+        for slot, p in now.items():
+            left[slot] = min(left[slot] + p, 1.0)
         return left
 
-    def _shifted(self, before: np.ndarray, room: np.ndarray, now: dict[int, float]) -> np.ndarray:
+    def _shifted(self, before: np.ndarray, told: "_Told") -> np.ndarray:
         layout = self.layout
-        goals = before * np.maximum(room, 0.0)[layout.slot_of]
-        for entry, p in now.items():
+        room = np.ones(len(layout.slots))
+        for slot, p in told.slots.items():
+            room[slot] = max(1.0 - p, 0.0)
+        goals = before * room[layout.slot_of]
+        for entry, p in told.goals.items():
             goals[entry] += p
         goals[layout.nones] = 0.0
         goals[layout.nones] = np.maximum(1.0 - np.add.reduceat(goals, layout.starts), 0.0)
