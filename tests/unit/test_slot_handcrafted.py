@@ -1,11 +1,14 @@
 """The handcrafted policy, rule by rule."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from slot_domains import database_of
 from slot_talk import Ear
 
 from dialgym.language.acts import print_act
+from dialgym.tasks.slot_filling.database import Database
 from dialgym.tasks.slot_filling.handcrafted import Handcrafted
 
 OFFER = 'inform(name="venue 0",food="thai")'
@@ -108,6 +111,11 @@ def test_it_answers_rather_than_offer_again():
     ear.hear(OFFER, ('inform(food="thai")', 1.0))
     assert ear.summary.method == "byconstraints"
     assert choice(ear) == ("inform_byname", 'inform(name="venue 0",phone="0000")')
+    ear = Ear().hear("hello()", 'inform(food="thai",area="north",parking="1")')
+    ear.hear(OFFER, ("request(phone)", 0.6), ('inform(food="thai")', 0.4))
+    ear.hear("reqmore()", 'inform(food="thai")')
+    assert ear.requested == {"phone": 0.6}
+    assert choice(ear)[0] == "inform"  # the offer was not the last thing said
 
 
 @pytest.mark.parametrize("act", ["thankyou()", "ack()"])
@@ -124,7 +132,9 @@ def test_it_leaves_with_the_user():
 
 
 def test_with_all_slots_known_it_offers_what_still_differs():
-    """Rows that differ in food alone, which the ontology of a toy cannot tell."""
-    database = database_of({"price": "ten"}, {"price": "twenty"})
-    ear = Ear(database).hear("hello()", 'inform(food="thai",area="north",parking="1")')
-    assert choice(ear)[0] == "inform"
+    """Rows that differ in a slot that the system cannot ask for."""
+    toy = database_of({"area": "north"}, {"area": "south"})
+    ontology = replace(toy.ontology, system_requestable=("food",))
+    ear = Ear(Database(toy.rows, ontology)).hear("hello()", 'inform(type="restaurant")')
+    assert choice(ear)[0] == "request_food"
+    assert choice(ear.hear("request(food)", 'inform(food="thai")'))[0] == "inform"

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from slot_domains import database_of
 from slot_talk import DATABASE, Ear
 
 from dialgym.language.acts import parse_act, print_act
 from dialgym.tasks.slot_filling.acts import SummaryActs
+from dialgym.tasks.slot_filling.database import MISSING
 
 OFFER = 'inform(name="venue 0",food="thai")'
 
@@ -81,9 +83,10 @@ def test_inform_is_not_what_other_methods_ask_for(act):
 
 @pytest.mark.parametrize("act", ["bye()", "restart()"])
 def test_unless_the_user_is_not_sure_to_leave(act):
-    ear = sure().hear(OFFER, (act, 0.49), ("inform()", 0.51))
+    ear = sure().hear(OFFER, (act, 0.49), ('inform(food="thai")', 0.3))
     assert "inform" in ear.allowed
-    assert "inform" not in sure().hear(OFFER, (act, 0.51), ("inform()", 0.49)).allowed
+    ear = sure().hear(OFFER, (act, 0.51), ('inform(food="thai")', 0.3))
+    assert "inform" not in ear.allowed
 
 
 def test_four_accepted_slots_are_enough(monkeypatch):
@@ -204,6 +207,18 @@ def test_byname_tells_what_is_asked():
     assert ear.act("inform_byname") == 'inform(name="venue 4",phone="0004")'
 
 
+def test_an_offer_leaves_out_what_is_not_known():
+    database = database_of({"area": MISSING, "parking": ""})
+    ear = Acts(database=database).hear("hello()", 'inform(area="dontcare",parking="dontcare")')
+    ear.hear("hello()", 'inform(food="thai")')
+    assert ear.act("inform") == 'inform(name="venue 0",food="thai")'
+
+
+def test_a_name_is_told_once():
+    ear = Acts().hear('inform(name="venue 2")', 'confirm(name="venue 2")')
+    assert ear.act("inform_byname") == 'inform(name="venue 2")'
+
+
 def test_byname_tells_anything_where_nothing_is_asked():
     ear = Acts().hear('inform(name="venue 2")', "ack()")
     told = {parse_act(ear.act("inform_byname", seed=s)).items[1].slot for s in range(60)}
@@ -230,12 +245,18 @@ def test_a_value_is_accepted_above_chance_and_none():
 
 
 def test_the_vector_counts_rows_by_the_best_supported_slots():
-    ear = Acts().hear("hello()", 'inform(food="thai")')
-    ear.hear("hello()", ('inform(area="north")', 0.8))
+    ear = Acts().hear("hello()", 'inform(parking="1")')
+    ear.hear("hello()", ('inform(area="south")', 0.8), ('inform(food="greek")', 0.2))
+    ear.hear("hello()", ('inform(food="thai")', 0.7))
     vector = ear.summariser.vector(ear.belief, ear.summary)
     blocks = vector[-25:].reshape(5, 5).tolist()
-    assert blocks[0] == [0, 0, 1, 0, 1]  # thai: two rows, which differ in area
-    assert blocks[1:] == [[0, 1, 0, 0, 0]] * 4  # thai, north: one row
+    assert blocks[0] == [0, 0, 1, 0, 1]  # parking: three rows, which differ
+    assert blocks[1:] == [[0, 1, 0, 0, 0]] * 4  # and south: one row
+    ear = (
+        Acts().hear("hello()", 'inform(food="cafe")').hear("hello()", ('inform(area="south")', 0.8))
+    )
+    blocks = ear.summariser.vector(ear.belief, ear.summary)[-25:].reshape(5, 5).tolist()
+    assert blocks == [[0, 1, 0, 0, 0]] * 5  # the one cafe first, not the two rows in the south
     assert vector[-27:-25].tolist() == [0, 0]
     nothing = Acts()
     vector = nothing.summariser.vector(nothing.belief, nothing.summary)

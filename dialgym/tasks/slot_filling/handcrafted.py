@@ -11,8 +11,8 @@ from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.types import Belief, Summary
 
 Generator = np.random.Generator
-SURE, LIKELY, POSSIBLE, APART = 0.8, 0.6, 0.3, 0.2
-"""Belief from which a value is not asked for, is confirmed, is looked at; what tells two apart."""
+SURE, POSSIBLE, APART = 0.8, 0.3, 0.2
+"""Belief from which a value is not asked for, is looked at; difference that tells two apart."""
 ENOUGH, MOST = 3, 10
 """Accepted slots above which a row is offered at once; accepted slots that are looked at."""
 
@@ -70,7 +70,7 @@ class Handcrafted:
         for slot, (value, p, second, second_p) in summary.best.items():
             if not POSSIBLE < p < SURE:
                 continue
-            if p <= LIKELY and p - second_p < APART:
+            if p - second_p < APART:
                 return f"select_{slot}", Act("select", (Item(slot, value), Item(slot, second)))
             return f"confirm_{slot}", Act("confirm", (Item(slot, value),))
         return None
