@@ -121,6 +121,11 @@ class _Episode:
                 f"{line!r} is longer than facts.longest[{line.speaker!r}] allows",
             )
             self._require(
+                facts.words is None
+                or len(line.text.split()) <= facts.word_limit(party, line.speaker),
+                f"{line!r} has more words than facts.words[{party!r}] allows",
+            )
+            self._require(
                 set(line.text) <= {*facts.charset, UNKNOWN},
                 f"{line!r} has characters outside facts.charset",
             )
