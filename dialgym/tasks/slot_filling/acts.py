@@ -44,10 +44,21 @@ class SummaryActs:
         """name -> index."""
         return {name: i for i, name in enumerate(self.names)}
 
+    @cached_property
+    def phrases(self) -> tuple[str, ...]:
+        """What they are called by the system that says one: ``request area``, ``inform``."""
+        asks = [f"{ask} {slot}" for slot in self.summariser.asked for ask in ASKS]
+        return (*asks, *OTHERS)
+
+    @cached_property
+    def by_phrase(self) -> dict[str, int]:
+        """phrase -> index."""
+        return {phrase: i for i, phrase in enumerate(self.phrases)}
+
     def mask(self, belief: Belief, summary: Summary) -> np.ndarray:
         """(3n+7,) bool: what can be chosen; never empty, as anything can be requested."""
         if not self.masks:
-            return self._unrestricted.copy()
+            return self.unrestricted.copy()
         allowed: list[bool] = []
         for best in summary.best.values():
             allowed += (True, best.p > 0, best.p > 0 and best.second_p > 0)
@@ -64,7 +75,8 @@ class SummaryActs:
         return np.array(allowed)
 
     @cached_property
-    def _unrestricted(self) -> np.ndarray:
+    def unrestricted(self) -> np.ndarray:
+        """(3n+7,) bool: what can be chosen without masks."""
         return np.array([name not in ("repeat", "restart") for name in self.names])
 
     def _enough(self, summary: Summary) -> bool:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialgym.language.acts import print_act
+from dialgym.tasks.base import SYSTEM
 from dialgym.tasks.slot_filling.handcrafted import Handcrafted
 from dialgym.tasks.slot_filling.types import SlotFillingState
 
@@ -26,8 +26,10 @@ class HandcraftedSystem:
     """PyDial's handcrafted policy; see `Handcrafted`. It heeds no masks."""
 
     def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
-        policy = Handcrafted(task.summariser)
-        return print_act(policy.choose(state.belief, state.summary, rng)[1])
+        name, act = Handcrafted(task.summariser).choose(state.belief, state.summary, rng)
+        if task.language.summaries:
+            return task.acts.phrases[task.acts.number[name]]
+        return task.language.say(act, SYSTEM, rng)
 
     def choose(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> int:
         """The index of the summary act that comes nearest to what it would say."""
@@ -39,7 +41,11 @@ class RandomSystem:
     """Any summary act that the masks allow."""
 
     def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
-        return task.act_text(state, self.choose(task, state, rng), rng)
+        chosen = self.choose(task, state, rng)
+        if task.language.summaries:
+            return task.acts.phrases[chosen]
+        act = task.summary_act(state, chosen, rng)
+        return task.language.say(act, SYSTEM, rng)
 
     def choose(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> int:
         """The index of a summary act."""

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import one_of
-from dialgym.language import AnyText, Constraint, Utterance
-from dialgym.language.acts import Act, Item, parse_act, print_act, print_hypotheses
+from dialgym.language import AnyText, Constraint, Lexicon, Utterance
+from dialgym.language.acts import Act, Item, print_act
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.slot_filling import extent, policies
 from dialgym.tasks.slot_filling.acts import SummaryActs
@@ -16,6 +16,7 @@ from dialgym.tasks.slot_filling.behaviour import USERS, Behaviour
 from dialgym.tasks.slot_filling.domains import load_domain
 from dialgym.tasks.slot_filling.evaluation import CLOSING, SUCCESS, TURN, bonus, succeeded
 from dialgym.tasks.slot_filling.goals import Goal, GoalGenerator
+from dialgym.tasks.slot_filling.languages import LANGUAGES, read_notation
 from dialgym.tasks.slot_filling.noise import FIDELITIES, STATISTICS, ListChannel, SingleChannel
 from dialgym.tasks.slot_filling.options import fixed_goal, fixed_patience
 from dialgym.tasks.slot_filling.settings import setting
@@ -43,6 +44,13 @@ class SlotFilling(Task):
     acts with probabilities, ``inform(food="thai") 0.83 | null() 0.17``; what it believes is
     tracked by the rules. Whatever is no act that the speaker knows counts as ``null()``.
 
+    In another `language` the same acts are words, each a token, or English sentences. The system
+    may always name a summary act, ``request area`` or ``inform_alternatives``, and the rules find
+    the act that it becomes; in words, the language of token views, it says nothing else:
+
+        user: p8 inform food thai p1 request phone
+        system: request area
+
     Rewards, the same for both: -1 for each utterance of the system and for its answer to the
     user's goodbye; 20 at the end if the row named last meets the user's goal as it is by then, and
     all requests are answered. The dialogue ends (terminated) with a ``bye()`` of either, that of
@@ -59,6 +67,8 @@ class SlotFilling(Task):
         fidelity: ``"correct"``, or ``"pydial"`` with those faults of the original that change
             results, to compare with its figures.
         turns: utterances of the system in a dialogue.
+        language: ``"acts"``, ``"words"``: one word for each value, and for how likely a hypothesis
+            is, in tenths; or ``"english"``: sentences by templates, read by rules.
 
     Options of reset: ``constraints``, a mapping of slots to values or ``dontcare``; ``requests``,
     a sequence of slots; ``patience``, how often the user puts up with the same act.
@@ -72,6 +82,7 @@ class SlotFilling(Task):
     name = "SlotFilling"
     options = ("constraints", "requests", "patience")
     speakers = {USER: policies.USERS, SYSTEM: policies.POLICIES}  # noqa: RUF012
+    for_people = {"language": "english"}  # noqa: RUF012
 
     def __init__(
         self,
@@ -83,8 +94,10 @@ class SlotFilling(Task):
         user: str | None = None,
         fidelity: str = "correct",
         turns: int = 25,
+        language: str = "acts",
     ) -> None:
         one_of("fidelity", fidelity, FIDELITIES, self.name)
+        one_of("language", language, LANGUAGES, self.name)
         if not isinstance(turns, int) or turns < 1:
             raise ValueError(f"turns of {self.name} must be a whole number from 1; got {turns!r}.")
         chosen = setting(env)
@@ -102,6 +115,9 @@ class SlotFilling(Task):
         one_of("user", self.user, USERS, self.name)
         self.simulated = AgendaUser(ontology, Behaviour(dict(USERS[self.user])))
         self.goals = GoalGenerator(database)
+        hypotheses = 1 if self.noise == "single" else extent.HYPOTHESES
+        self.language = LANGUAGES[language](self.domain, hypotheses)
+        self.tokenizer = self.language.tokenizer  # type: ignore[misc]
         self.facts = self._facts()
 
     def _channel(self) -> SingleChannel | ListChannel:
@@ -113,16 +129,16 @@ class SlotFilling(Task):
 
     def _facts(self) -> Facts:
         lowest, highest = -float(self.turns), SUCCESS - TURN.amount
-        said = extent.HYPOTHESES * (extent.longest_user_act(self.domain) + len(" 0.00 | "))
         heard = {SYSTEM: self.turns + 1, USER: self.turns}
         return Facts(
             turn_limit=self.turns,
-            longest={SYSTEM: extent.longest_act(self.domain), USER: said},
+            longest=self.language.longest,
             heard={SYSTEM: heard, USER: {**heard, USER: self.turns + 1}},
             returns={SYSTEM: (lowest, highest), USER: (lowest, highest)},
-            charset=extent.charset(self.domain),
+            charset=self.language.charset,
             hidden={SYSTEM: ("goal", "what the user really said")},
             may_end=(SYSTEM, USER),
+            words=self.language.words,
         )
 
     def initial(
@@ -134,17 +150,18 @@ class SlotFilling(Task):
         belief = self.tracker.begin()
         state = SlotFillingState(
             mind, ("", mind), belief, self.summariser.summarise(belief), GREETING,
-            goal=(Utterance(USER, _note(goal), private=True),),
+            goal=(Utterance(USER, self.language.note(*_goal_acts(goal)), private=True),),
         )  # fmt: skip
         self._look_ahead(state, rng)
-        self._record(state, SYSTEM, print_act(GREETING))
+        self._record(state, SYSTEM, self.language.say(GREETING, SYSTEM, rng))
         return state
 
     def _look_ahead(self, state: SlotFillingState, rng: np.random.Generator) -> None:
         """Let the simulated user make up its mind about the system's act."""
         mind = state.mind.copy()
         self.simulated.hear(mind, state.system_act, rng)
-        state.ahead = (print_act(self.simulated.answer(mind, rng)), mind)
+        answer = self.language.say(self.simulated.answer(mind, rng), USER, rng)
+        state.ahead = (answer, mind)
 
     def _record(
         self, state: SlotFillingState, speaker: str, said: str, heard: str | None = None
@@ -168,10 +185,10 @@ class SlotFilling(Task):
         return say(state, text, rng)
 
     def _system_says(self, state: SlotFillingState, text: str, rng: np.random.Generator) -> Outcome:
-        act = _read(text, SYSTEM_ACTS)
+        act, heard = self._understand(state, text, rng)
         state.system_act = act
         state.turns += 1
-        self._record(state, SYSTEM, text)
+        self._record(state, SYSTEM, text, heard)
         self._note_alternative(state, act)
         components = TURN.charge()
         if act.type == BYE:
@@ -182,6 +199,20 @@ class SlotFilling(Task):
         self._take_in(state, state.simulated)
         return self._end(state, components)
 
+    def _understand(
+        self, state: SlotFillingState, text: str, rng: np.random.Generator
+    ) -> tuple[Act, str]:
+        """The act that the system's text is or becomes, and what the user hears of it."""
+        chosen = self.acts.by_phrase.get(text)
+        if chosen is not None:
+            act = self.summary_act(state, chosen, rng)
+        else:
+            own = self.language.understand(text, SYSTEM)
+            act = own or read_notation(text) or NULL
+            if own is not None or act is NULL:
+                return (act if act.type in SYSTEM_ACTS else NULL), text
+        return act, self.language.say(act, SYSTEM, rng)
+
     def _note_alternative(self, state: SlotFillingState, act: Act) -> None:
         """Another row was asked for until one is given, or it is said that there is none."""
         name = act.value("name") if act.type == "inform" else None
@@ -189,12 +220,13 @@ class SlotFilling(Task):
             state.belief.alternatives = False
 
     def _user_says(self, state: SlotFillingState, text: str, rng: np.random.Generator) -> Outcome:
-        act = _read(text, USER_ACTS)
+        act = self.language.understand(text, USER) or read_notation(text) or NULL
+        act = act if act.type in USER_ACTS else NULL
         state.simulated = text == state.ahead[0]
         self._take_in(state, state.simulated)
         state.replies += 1
         heard = self.channel.hear(act, rng)
-        self._record(state, USER, text, print_hypotheses(heard))
+        self._record(state, USER, text, self.language.hear(text, heard, rng))
         self.tracker.update(state.belief, state.system_act, heard)
         summary = state.summary = self.summariser.summarise(state.belief)
         if summary.method == "byalternatives" and summary.discourse not in ("thankyou", "ack"):
@@ -215,7 +247,18 @@ class SlotFilling(Task):
         return _outcome({**components, **bonus(success)}, True, success)
 
     def static_constraint(self, party: str) -> Constraint | None:
-        return AnyText()
+        if party == USER or not self.language.summaries:
+            return AnyText()
+        return None if self.masks else self._phrases(self.acts.unrestricted)
+
+    def constraint(self, state: SlotFillingState, party: str) -> Constraint:
+        return self.static_constraint(party) or self._phrases(self.act_mask(state))
+
+    def _phrases(self, mask: np.ndarray) -> Lexicon:
+        return Lexicon(self.acts.phrases[i] for i in np.flatnonzero(mask).tolist())
+
+    def words(self) -> Sequence[str]:
+        return self.language.vocabulary
 
     @property
     def act_names(self) -> tuple[str, ...]:
@@ -236,17 +279,12 @@ class SlotFilling(Task):
 
     def act_text(self, state: SlotFillingState, index: int, rng: np.random.Generator) -> str:
         """What the system says by choosing a summary act."""
+        return print_act(self.summary_act(state, index, rng))
+
+    def summary_act(self, state: SlotFillingState, index: int, rng: np.random.Generator) -> Act:
+        """The act that a summary act becomes."""
         name = self.acts.names[index]
-        return print_act(self.acts.act(name, state.belief, state.summary, state.system_act, rng))
-
-
-def _read(text: str, known: tuple[str, ...]) -> Act:
-    """The act of a text; null() if it is none, or of a type that the speaker does not know."""
-    try:
-        act = parse_act(text)
-    except ValueError:
-        return NULL
-    return act if act.type in known else NULL
+        return self.acts.act(name, state.belief, state.summary, state.system_act, rng)
 
 
 def _outcome(
@@ -256,8 +294,8 @@ def _outcome(
     return Outcome({SYSTEM: reward, USER: reward}, terminated, False, components, success)
 
 
-def _note(goal: Goal) -> str:
-    """What the user wants, as acts."""
+def _goal_acts(goal: Goal) -> tuple[Act, Act]:
+    """What the user wants, and what it wants to know."""
     wants = Act("inform", tuple([Item(*pair) for pair in goal.constraints.items()]))
     asks = Act("request", tuple([Item(slot) for slot in goal.requests]))
-    return f"{print_act(wants)} {print_act(asks)}"
+    return wants, asks

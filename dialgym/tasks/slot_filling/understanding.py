@@ -80,7 +80,8 @@ class Reader:
         binding = ("request",) if self.faulty else ("request", "select", "confirm")
         confirmed = items[0] if kind == "confirm" and len(items) == 1 else None
         offered = self.faulty or venue != ""
-        return Context(slot if kind in binding else None, yes, no, confirmed, offered)
+        this = slot if kind in binding and slot in self._informable else None
+        return Context(this, yes, no, confirmed, offered)
 
     def read(self, act: Act, context: Context) -> Reading:
         """What an act means in its context."""
