@@ -44,6 +44,7 @@ class Row:
     version: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
     views: tuple[str, ...] = ("token", "utterance")
+    view_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     scores: Mapping[str, Any] = field(default_factory=dict)
 
@@ -171,13 +172,14 @@ def split_kwargs(entry: Entry, view: Any, kwargs: Mapping[str, Any]) -> dict[str
 
 
 def make_task(entry: Entry, settings: Mapping[str, Any], also_known: Any = ()) -> Any:
-    """The task of an entry with the row's settings, overridden by `settings`."""
+    """The task of an entry with the settings of row and view, overridden by `settings`."""
     task = load(entry.row.task)
     known = list(signature(task).parameters)
     for name in settings:
         if name not in known:
             raise unknown("argument", name, [*also_known, *known], entry.id)
-    merged = {**entry.row.settings, **settings}
+    own = entry.row.view_settings.get(entry.view, {})
+    merged = {**entry.row.settings, **own, **settings}
     try:
         return _shared_task(task, tuple(sorted(merged.items())))
     except TypeError:  # a setting that cannot be hashed, such as a list of words

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from dialgym.cli.common import EnvId, Set, console, settings
-from dialgym.registry import entry_of
+from dialgym.registry import entry_of, load
 from dialgym.simulators import Speaker
 from dialgym.tasks import Task
 from dialgym.views.dialogue import Dialogue, other_party
@@ -39,7 +39,8 @@ def play(
     from dialgym.views.policies import open_policy
 
     entry = entry_of(id)
-    kwargs = {**settings(set_), "learner": as_, "simulator": against}
+    suited = load(entry.row.task).for_people if policy is None else {}
+    kwargs = {**suited, **settings(set_), "learner": as_, "simulator": against}
     dialogue = make_dialogue(entry, {**kwargs, "simulator": None})
     kwargs["simulator"] = against or _opponent(dialogue)
     number = secrets.randbelow(2**31) if seed is None else seed

@@ -37,7 +37,10 @@ def allowed_text(task: Task, party: str, constraint: Constraint, rng: np.random.
         return random_text(task, party, rng)
     text, state = "", constraint.start
     while len(text) < task.facts.longest[party]:
-        steps = {char: constraint.advance(state, char) for char in task.facts.charset}
+        foreseen = constraint.choices(state)
+        known = task.facts.charset if foreseen is None else set(foreseen)
+        chars = [char for char in task.facts.charset if char in known]
+        steps = {char: constraint.advance(state, char) for char in chars}
         choices = [char for char, after in steps.items() if after is not None]
         if not choices or (constraint.accepts(state) and rng.random() < 0.3):
             break

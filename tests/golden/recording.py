@@ -14,13 +14,13 @@ FOLDER = Path(__file__).parent / "transcripts"
 GAMES = 4
 SPEAKER = "random-mixture"
 CHOOSERS = ("handcrafted", "random")
-"""Who plays act views, in turns."""
+"""Who plays tasks with act views, in turns."""
 
 
 def recorded_ids() -> list[str]:
-    """All ids, but for the texts of what is recorded as acts."""
+    """All ids, but for the texts of what is recorded as acts and as tokens."""
     found = entries().values()
-    return [e.id for e in found if e.view == "act" or "act" not in e.row.views]
+    return [e.id for e in found if e.view != "utterance" or "act" not in e.row.views]
 
 
 def path_of(env_id: str) -> Path:
@@ -33,9 +33,11 @@ def record(env_id: str) -> str:
     env = gym.make(env_id).unwrapped
     if hasattr(env, "act_names"):
         return record_acts(env, env_id)
-    speaker = env.task.speaker_named("system", SPEAKER)
-    lines = [f"# {env_id}, {SPEAKER}, seeds 0-{GAMES - 1}; written by tests/golden/recording.py"]
+    names = [SPEAKER] if SPEAKER in env.task.speakers["system"] else CHOOSERS
+    lines = [f"# {env_id}, {', '.join(names)}, seeds 0-{GAMES - 1}; written by "
+             "tests/golden/recording.py"]  # fmt: skip
     for seed in range(GAMES):
+        speaker = env.task.speaker_named("system", names[seed % len(names)])
         lines += [f"game {seed}", *play(env, speaker, seed)]
     return "\n".join(lines) + "\n"
 
