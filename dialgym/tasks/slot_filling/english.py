@@ -32,7 +32,7 @@ USER_FRAMES: Frames = {
 }
 USER_ITEM_FRAMES: Frames = {
     "affirm": ("Yes, and {}.", "Yes, {} please."),
-    "confirm": ("Is it {}?", "Is that one {}?"),
+    "confirm": ("Does it have {}?", "Does that have {}?"),
     "hello": ("Hello, I want {}.", "Hi, I am looking for {}."),
     "inform": ("I want {}.", "I am looking for {}.", "I would like {}.", "{}, please."),
     "negate": ("No, {}.", "No, I want {}."),
@@ -128,8 +128,11 @@ class English:
             return f"Do you want {' or '.join(self.phrases.clause(item) for item in items)}?"
         if kind == "inform" and items[0] == Item(NAME, NONE):
             return self._nothing(items[1:])
-        frames = SYSTEM_ITEM_FRAMES.get(kind, SYSTEM_FRAMES["null"])
-        return _pick(frames, rng).format(self._list(items))
+        if kind == "inform" and items[0].slot == NAME and items[1:]:
+            text = f"{self.phrases.clause(items[0])}: {self._list(items[1:])}"
+        else:
+            text = self._list(items)
+        return _pick(SYSTEM_ITEM_FRAMES.get(kind, SYSTEM_FRAMES["null"]), rng).format(text)
 
     def _nothing(self, items: Sequence[Item]) -> str:
         """That there is no row, or none besides those named."""
@@ -139,7 +142,7 @@ class English:
         if besides:
             text += f" {BESIDES} {self._list(besides)}"
         if others:
-            text += f", {self._list(others)}"
+            text += f"{',' if besides else ''} {self._list(others)}"
         return f"{text}."
 
     def _list(self, items: Sequence[Item]) -> str:

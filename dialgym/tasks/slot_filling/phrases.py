@@ -10,7 +10,7 @@ from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, Ontology
 NONE, TYPE = "none", "type"
 LABELS: Mapping[str, tuple[str, ...]] = {
     "acceptscreditcards": ("credit cards",),
-    "addr": ("address",),
+    "addr": ("address", "where is it", "where is that"),
     "allowedforkids": ("room for kids", "kids", "children", "kids allowed"),
     "area": ("area", "part of town"),
     "batteryrating": ("battery rating",),
@@ -44,12 +44,12 @@ LABELS: Mapping[str, tuple[str, ...]] = {
 }
 """Names of slots and types, the usual one first; any other is called by its own name."""
 FORMS: Mapping[str, str] = {
-    "area": "in the {}",
+    "area": "the {} area",
     "food": "{} food",
     "goodformeal": "good for {}",
     "hdmi": "{} hdmi ports",
     "name": "called {}",
-    "near": "near {}",
+    "near": "somewhere near {}",
     "pricerange": "{} prices",
     "stars": "{} stars",
     "usb": "{} usb ports",
@@ -102,7 +102,10 @@ class Phrases:
         return FORMS.get(slot, self.label(slot) + " {}").format(value)
 
     def items(self, told: bool) -> Iterator[tuple[str, Item]]:
-        """Clauses and what they mean; also those of cells that one is only `told` of."""
+        """Clauses and what they mean; also those of slots that one is only `told` of.
+
+        Cells need not have a value that the ontology lists; who is told of it may object to it.
+        """
         for slot in self.slots:
             yield self.clause(Item(slot, DONTCARE)), Item(slot, DONTCARE)
         for slot, values in self._values(told).items():
@@ -113,9 +116,7 @@ class Phrases:
 
     def _values(self, told: bool) -> Mapping[str, Iterable[str]]:
         values = {slot: dict.fromkeys(own) for slot, own in self.ontology.informable.items()}
-        if not told:
-            return values
-        for slot in self.slots:
+        for slot in self.slots if told else self.ontology.informable:
             cells = (row[slot] for row in self._domain.database.rows if slot in row)
             more = dict.fromkeys((*cells, MISSING, NONE))
             values[slot] = {**values.get(slot, {}), **more}

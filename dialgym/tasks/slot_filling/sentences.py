@@ -19,7 +19,8 @@ USER_CUES: Mapping[str, tuple[str, ...]] = {
     "ack": ("okay", "ok", "all right", "alright", "fine", "great", "good"),
     "affirm": ("yes", "yeah", "yep", "exactly", "correct", "that is right", "right", "sure"),
     "bye": ("goodbye", "good bye", "bye", "see you", "that is all", "that's all"),
-    "confirm": ("is it", "is that", "is that one", "does it have", "does it", "is this"),
+    "confirm": ("is it", "is that", "is that one", "does it have", "does that have", "does it",
+                "is this"),
     "deny": ("do not want", "don't want", "do not give me", "not"),
     "hello": ("hello", "hi", "hey", "good morning", "good evening", "good afternoon"),
     "negate": ("no", "nope", "that is wrong", "wrong"),
@@ -37,6 +38,7 @@ SYSTEM_CUES: Mapping[str, tuple[str, ...]] = {
     "bye": USER_CUES["bye"],
     "confirm": ("is that right", "right", "correct", "did you say", "is it"),
     "hello": (*USER_CUES["hello"], "welcome", "how may i help you", "how can i help you"),
+    "question": ("?",),
     "nothing": ("i have nothing", "there is nothing", "there is no", "there are no", "nothing"),
     "besides": ("besides", "other than", "except", "but"),
     "repeat": USER_CUES["repeat"],
@@ -48,7 +50,7 @@ PASSED = ("i", "a", "an", "the", "and", "or", "is", "it", "in", "of", "to", "for
           "want", "have", "like", "please", "what", "there", "one", "on", "at", "with", "about",
           "ask", "that")  # fmt: skip
 """Words that are too common to stand for a value by themselves."""
-_TOKEN = re.compile(r"[^\s,;?!()\"]+|[,;?!()\"]")
+_TOKEN = re.compile(r"[^\s,:;?!()\"]+|[,:;?!()\"]")
 
 
 class Phrase(NamedTuple):
@@ -170,7 +172,8 @@ def _user_act(cues: Iterable[str], items: list[Item]) -> Act:
         return Act("reqalts", tuple(items))
     if "deny" in said and items:
         return Act("deny", tuple(items[:2]))
-    if "confirm" in said and items and "affirm" not in said:
+    valued = any(item.value is not None for item in items)
+    if "confirm" in said and valued and "affirm" not in said:
         return Act("confirm", tuple(items))
     for kind in ("hello", "negate", "affirm"):
         if kind in said and (kind != "hello" or items):
@@ -193,8 +196,10 @@ def _system_act(cues: Iterable[str], found: list[Phrase], items: list[Item]) -> 
         return Act("confirm", tuple(items))
     if "select" in said and len(items) > 1 and items[0].slot == items[1].slot:
         return Act("select", tuple(items[:2]))
+    if items and all(item.value is None for item in items):
+        return Act("request", tuple(items[:1]))
     if items:
-        asked = all(item.value is None for item in items)
-        return Act("request", tuple(items[:1])) if asked else Act("inform", tuple(items))
+        told = any(item.slot == NAME for item in items) or "question" not in said
+        return Act("inform" if told else "confirm", tuple(items))
     kinds = ("bye", "repeat", "hello", "reqmore")
     return Act(next((kind for kind in kinds if kind in said), "null"))

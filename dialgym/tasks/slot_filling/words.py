@@ -12,6 +12,7 @@ import numpy as np
 from dialgym.language.acts import Act, Hypotheses, Item
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling import extent
+from dialgym.tasks.slot_filling.database import MISSING
 from dialgym.tasks.slot_filling.domains import Domain
 from dialgym.tasks.slot_filling.ontology import DONTCARE
 
@@ -135,6 +136,7 @@ def _values(domain: Domain) -> Iterator[str]:
     told = {*ontology.informable, *ontology.requestable}
     for row in domain.database.rows:
         yield from (value for slot, value in row.items() if slot in told)
+    yield MISSING
 
 
 def _words_of(values: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
