@@ -47,10 +47,15 @@ class Row:
     view_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     scores: Mapping[str, Any] = field(default_factory=dict)
+    builtin_scores: Mapping[str, Any] = field(default_factory=dict)
 
     def id(self, view: str = "token") -> str:
         """The Gymnasium id of a view."""
         return f"{NAMESPACE}/{self.name}{VIEWS[view][0]}-v{self.version}"
+
+    def references(self, stand_in: str | None) -> Mapping[str, Any]:
+        """The reference scores of what is played, which may be a task's `stand_in`."""
+        return self.builtin_scores if stand_in else self.scores
 
 
 @dataclass(frozen=True)
@@ -181,13 +186,13 @@ def make_task(entry: Entry, settings: Mapping[str, Any], also_known: Any = ()) -
     own = entry.row.view_settings.get(entry.view, {})
     merged = {**entry.row.settings, **own, **settings}
     try:
-        return _shared_task(task, tuple(sorted(merged.items())))
+        return _shared_task(task, task.surroundings(), tuple(sorted(merged.items())))
     except TypeError:  # a setting that cannot be hashed, such as a list of words
         return task(**merged)
 
 
 @lru_cache(maxsize=32)
-def _shared_task(task: Any, settings: tuple[tuple[str, Any], ...]) -> Any:
+def _shared_task(task: Any, surroundings: Any, settings: tuple[tuple[str, Any], ...]) -> Any:
     return task(**dict(settings))
 
 

@@ -154,8 +154,15 @@ def references(row: Row) -> str:
     """The mean returns that scores are normalised by."""
     if not {"random", "expert"} <= row.scores.keys():
         return "not measured"
-    expert = row.scores.get("expert_policy", "expert")
-    return f"`random` {row.scores['random']}, `{expert}` {row.scores['expert']}"
+    text = _pair(row.scores)
+    if row.builtin_scores:
+        text += f"; where a built-in domain takes the place, {_pair(row.builtin_scores)}"
+    return text
+
+
+def _pair(scores: Mapping[str, Any]) -> str:
+    expert = scores.get("expert_policy", "expert")
+    return f"`random` {scores['random']}, `{expert}` {scores['expert']}"
 
 
 def shown(space: gym.Space) -> str:

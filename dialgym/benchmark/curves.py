@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import yaml
 
-from dialgym.registry import entry_of
+from dialgym.registry import entry_of, make_task
 
 SB3_COLUMNS = ("time/total_timesteps", "rollout/ep_rew_mean")
 FILES = ("learning_curve.csv", "progress.csv", "monitor.csv")
@@ -95,7 +95,8 @@ def _references(folder: Path) -> dict[str, float]:
     """From the row that the run's config.yml belongs to; nothing where there is no such file."""
     try:
         config = yaml.safe_load((folder / "config.yml").read_text("utf-8"))
-        scores = entry_of(next(iter(config))).row.scores
+        entry = entry_of(next(iter(config)))
+        scores = entry.row.references(make_task(entry, {}).stand_in)
     except (OSError, ValueError, TypeError, yaml.YAMLError):
         return {}
     names = {"random": "random", "expert": scores.get("expert_policy", "expert")}

@@ -40,7 +40,8 @@ def evaluate(
         episodes: for each seed.
         seeds: whole numbers from 0, distinct.
         env_kwargs: settings for all ids, as for ``gym.make(id, ...)``. Scores are then None,
-            since the references hold for the registry's settings.
+            since the references hold for the registry's settings. Where something stands in for
+            what a setting names, tables say so, and scores are by references of its own.
         name: what tables call the policy.
         num_envs: dialogues at once, for a policy with `predict`.
         deterministic: such a policy takes the likeliest action, else samples.
@@ -58,6 +59,7 @@ def evaluate(
     opened = open_policy(policy, dialogues)
     jobs = [(seed, episode) for seed in seeds for episode in range(episodes)]
     by_id = {}
+    stand_ins: dict[str, str] = {}
     for entry, dialogue in zip(places.values(), dialogues):
         if isinstance(opened, (str, Speaker)):
             played = play_scripted(named_speaker(opened, dialogue), dialogue, jobs, report)
@@ -65,13 +67,19 @@ def evaluate(
             env = make_token_batch(entry, min(num_envs, len(jobs)), kwargs)
             played = play_predictor(opened, env, jobs, report, deterministic)
             env.close()
-        by_id[entry.id] = _arrange(played, len(seeds), _references(entry, kwargs))
-    return Result(name or policy_name(policy), tuple(seeds), by_id, kwargs)
+        stand_in = dialogue.task.stand_in
+        if stand_in:
+            stand_ins[entry.id] = stand_in
+        by_id[entry.id] = _arrange(played, len(seeds), _references(entry, kwargs, stand_in))
+    return Result(name or policy_name(policy), tuple(seeds), by_id, kwargs, stand_ins)
 
 
-def _references(entry: Entry, kwargs: Mapping[str, Any]) -> tuple[float, float] | None:
+def _references(
+    entry: Entry, kwargs: Mapping[str, Any], stand_in: str | None
+) -> tuple[float, float] | None:
     """Mean returns of the random policy and the expert, where they are known and differ."""
-    random, expert = entry.row.scores.get("random"), entry.row.scores.get("expert")
+    scores = entry.row.references(stand_in)
+    random, expert = scores.get("random"), scores.get("expert")
     if random is None or expert is None or random == expert or not NEUTRAL.issuperset(kwargs):
         return None
     return random, expert

@@ -1,7 +1,7 @@
 """What a task is: rules as functions of an explicit state."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
@@ -162,6 +162,15 @@ class Task(ABC):
     for_people: ClassVar[Mapping[str, Any]] = {}
     """Settings of the task that suit a person who plays it, unless told otherwise."""
     facts: Facts
+    played: Mapping[str, Any] = {}
+    """Settings as they came out where the surroundings decide: the files that a name means."""
+    stand_in: str | None = None
+    """What is played in place of what the settings name, if that is not to be had: ``built-in``."""
+
+    @classmethod
+    def surroundings(cls) -> Hashable:
+        """What beside its settings decides what a new task is like."""
+        return None
 
     @abstractmethod
     def initial(self, rng: np.random.Generator, options: Mapping[str, Any] | None = None) -> Any:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from os import PathLike
@@ -28,6 +28,8 @@ COUNTERPARTS = {
 """The built-in domain of the size of each of PyDial's."""
 PYDIAL = "DIALGYM_PYDIAL"
 """The environment variable that names the folder of PyDial's domains."""
+BUILT_IN = "built-in"
+"""The source of a domain that is part of the package."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,18 @@ class Domain:
         ontology: the slots and their values; ``ontology.domain`` is the domain's own name.
         database: the rows.
         source: where both come from: a path without its ending, or ``built-in``.
+        stands_for: the name of PyDial's domain that a built-in one takes the place of, if any.
     """
 
     ontology: Ontology
     database: Database
     source: str
+    stands_for: str | None = None
+
+    @property
+    def played(self) -> str:
+        """What `load_domain` knows this very domain by: a path, or the name of a built-in one."""
+        return self.ontology.domain if self.source == BUILT_IN else self.source
 
 
 def load_domain(domain: str | PathLike[str]) -> Domain:
@@ -51,7 +60,7 @@ def load_domain(domain: str | PathLike[str]) -> Domain:
     A path is ``path/to/CamRestaurants``, or either of its two files. A name of PyDial's is looked
     for in the folder that ``$DIALGYM_PYDIAL`` names; where it is not there, or there is no such
     variable, the built-in domain of the same size takes its place, as its `source` and its
-    ontology's name say.
+    ontology's name say; it `stands_for` that of PyDial's.
 
     Raises:
         ValueError: the name is unknown, there are no such files, or their content is no domain.
@@ -66,7 +75,9 @@ def load_domain(domain: str | PathLike[str]) -> Domain:
     if name not in known:
         hint = " Or give the path of its files, such as path/to/CamRestaurants."
         raise ValueError(f"{unknown('domain', name, known)}{hint}")
-    return builtin_domain(COUNTERPARTS.get(name, name))
+    if name in COUNTERPARTS:
+        return replace(builtin_domain(COUNTERPARTS[name]), stands_for=name)
+    return builtin_domain(name)
 
 
 def pydial_folder() -> Path | None:
@@ -111,4 +122,4 @@ def builtin_domain(name: str) -> Domain:
     content = json.loads(file.read_text("utf-8"))
     ontology = parse_ontology(name, content)
     rows = (dict(zip(content["columns"], cells)) for cells in content["rows"])
-    return Domain(ontology, Database(rows, ontology), "built-in")
+    return Domain(ontology, Database(rows, ontology), BUILT_IN)

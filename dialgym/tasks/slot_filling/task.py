@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.slot_filling import extent, policies
 from dialgym.tasks.slot_filling.acts import SummaryActs
 from dialgym.tasks.slot_filling.behaviour import USERS, Behaviour
-from dialgym.tasks.slot_filling.domains import load_domain
+from dialgym.tasks.slot_filling.domains import BUILT_IN, load_domain, pydial_folder
 from dialgym.tasks.slot_filling.evaluation import CLOSING, SUCCESS, TURN, bonus, succeeded
 from dialgym.tasks.slot_filling.goals import Goal, GoalGenerator
 from dialgym.tasks.slot_filling.languages import LANGUAGES, read_notation
@@ -103,6 +104,8 @@ class SlotFilling(Task):
         chosen = setting(env)
         self.env, self.fidelity, self.turns = env, fidelity, turns
         self.domain = load_domain(domain)
+        self.played = {"domain": self.domain.played}
+        self.stand_in = BUILT_IN if self.domain.stands_for else None
         ontology, database = self.domain.ontology, self.domain.database
         self.error_rate = chosen.error_rate if error_rate is None else error_rate
         self.noise = noise or chosen.noise or "single"
@@ -119,6 +122,11 @@ class SlotFilling(Task):
         self.language = LANGUAGES[language](self.domain, hypotheses)
         self.tokenizer = self.language.tokenizer  # type: ignore[misc]
         self.facts = self._facts()
+
+    @classmethod
+    def surroundings(cls) -> Path | None:
+        """The folder in which domains are looked for by name."""
+        return pydial_folder()
 
     def _channel(self) -> SingleChannel | ListChannel:
         ontology = self.domain.ontology
@@ -247,7 +255,9 @@ class SlotFilling(Task):
         return _outcome({**components, **bonus(success)}, True, success)
 
     def static_constraint(self, party: str) -> Constraint | None:
-        if party == USER or not self.language.summaries:
+        if party == USER:
+            return self.language.grammar
+        if not self.language.summaries:
             return AnyText()
         return None if self.masks else self._phrases(self.acts.unrestricted)
 
