@@ -9,10 +9,12 @@ from slot_domains import database_of
 
 from dialgym.language import WordTokenizer
 from dialgym.language.acts import Act, Item, parse_act
+from dialgym.simulators.human import allows
 from dialgym.tasks.slot_filling import SlotFilling
 from dialgym.tasks.slot_filling.domains import Domain, load_domain
 from dialgym.tasks.slot_filling.noise import SET1, ListChannel
 from dialgym.tasks.slot_filling.words import LIST, SINGLE, Words
+from dialgym.testing.scripts import allowed_text
 
 RNG = np.random.default_rng(0)  # words draw nothing
 
@@ -142,3 +144,56 @@ def test_the_vocabulary_has_all_that_is_heard():
         for party in task.parties:
             for line in task.transcript(state, party):
                 assert set(line.text.split()) <= known
+
+
+@pytest.mark.parametrize("name", ["Restaurants", "Laptops", "CityRestaurants"])
+def test_the_user_keeps_to_the_grammar(name):
+    """But where it objects to a value that is none of the ontology's."""
+    task = SlotFilling(name, env=5, language="words")
+    grammar, rng = task.static_constraint("user"), np.random.default_rng(0)
+    policy, said = task.speaker_named("system", "handcrafted"), Counter()
+    for _ in range(40):
+        state, over = task.initial(rng), False
+        while not over:
+            speaks = state.user_speaks
+            text = state.ahead[0] if speaks else policy.reply(task, state, rng)
+            over = task.speak(state, text, rng).terminated
+            if speaks:
+                assert allows(grammar, text) or "not_available" in text, text
+                said[text.split()[0]] += 1
+    assert {"inform", "request", "affirm", "reqalts", "bye", "confirm"} <= set(said)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_whatever_the_grammar_admits_is_an_act(name):
+    task = SlotFilling(name, language="words")
+    grammar, rng = task.static_constraint("user"), np.random.default_rng(0)
+    kinds = set()
+    for _ in range(60):
+        text = allowed_text(task, "user", grammar, rng)
+        act = task.language.understand(text, "user")
+        assert act is not None or not allows(grammar, text), text
+        kinds.add(act and act.type)
+    assert len(kinds) > 8
+
+
+@pytest.mark.parametrize("text", ["request", "inform", "inform food", "inform thai",
+                                  "bye food thai", "request food thai",
+                                  "inform food centre"])  # fmt: skip
+def test_what_the_grammar_does_not_admit(text):
+    assert not allows(words().grammar, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bye",
+        "affirm",
+        "inform dontcare food thai",
+        "deny food thai food dontcare",
+        "request name",
+        "request phone name bellomere_kitchen",
+    ],
+)
+def test_what_the_grammar_admits(text):
+    assert allows(words().grammar, text)

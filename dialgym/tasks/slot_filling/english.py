@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dialgym.language import AnyText
 from dialgym.language.acts import Act, Hypotheses, Item
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling import extent
@@ -66,6 +67,7 @@ class English:
 
     tokenizer = "char"
     summaries = False
+    grammar = AnyText()
     words = None
     vocabulary: Sequence[str] = ()
 

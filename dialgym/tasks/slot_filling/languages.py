@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
+from dialgym.language import AnyText, Constraint
 from dialgym.language.acts import Act, Hypotheses, parse_act, print_act, print_hypotheses
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling import extent
@@ -48,6 +49,11 @@ class Language(Protocol):
         """All its words, where there is an end to them."""
         ...
 
+    @property
+    def grammar(self) -> Constraint:
+        """What the user can mean to say."""
+        ...
+
     def say(self, act: Act, party: str, rng: Generator) -> str:
         """The text of an act."""
         ...
@@ -70,6 +76,7 @@ class Notation:
 
     tokenizer = "char"
     summaries = False
+    grammar = AnyText()
 
     def __init__(self, domain: Domain, hypotheses: int) -> None:
         said = hypotheses * (extent.longest_user_act(domain) + len(" 0.00 | "))

@@ -6,21 +6,34 @@ slot and a value, ``not`` between them where the value is ruled out; a value is 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
+from dialgym.language import Grammar
 from dialgym.language.acts import Act, Hypotheses, Item
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling import extent
 from dialgym.tasks.slot_filling.database import MISSING
 from dialgym.tasks.slot_filling.domains import Domain
-from dialgym.tasks.slot_filling.ontology import DONTCARE
+from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME
 
 Generator = np.random.Generator
 TYPES = ("inform", "request", "confirm", "select", "affirm", "negate", "deny", "reqalts", "hello",
          "bye", "thankyou", "ack", "repeat", "reqmore", "restart", "silence", "null",
          "inform_byname", "inform_alternatives")  # fmt: skip
 """Of acts; the last two are summary acts alone."""
+SAID = ("inform", "request", "confirm", "affirm", "negate", "deny", "reqalts", "hello", "bye",
+        "thankyou", "ack", "repeat", "silence", "restart")  # fmt: skip
+"""Those that the user can mean to say."""
+_AFTER = {
+    "request": "ask",
+    **dict.fromkeys(("inform", "confirm", "deny"), "tell"),
+    **dict.fromkeys(("bye", "thankyou", "ack", "repeat", "silence", "restart"), "nothing"),
+}
+"""What follows on the type of an act; on others may follow what they tell."""
+MOST = 6
+"""Items that one act of the user may have."""
 NOT, NONE, TYPE = "not", "none", "type"
 CONFIDENCES = tuple(f"p{tenth}" for tenth in range(11))
 SINGLE, LIST = 16, 24
@@ -53,6 +66,7 @@ class Words:
         self.vocabulary: Sequence[str] = (*fixed, *self._word.values())
         self._most = SINGLE if hypotheses == 1 else LIST
         self.charset = "".join(sorted({" ", *"".join(self.vocabulary)}))
+        self._domain = domain
         self.longest = self._longest(domain)
         self.words = self._most_words(domain)
 
@@ -68,6 +82,42 @@ class Words:
             SYSTEM: {SYSTEM: PHRASE, USER: self._most},
             USER: {SYSTEM: TOLD, USER: max(note, self._most)},
         }
+
+    @cached_property
+    def grammar(self) -> Grammar:
+        """What the user can mean to say: acts of up to six items.
+
+        A slot that is told has one of its values; one that is asked for has none, but for the name.
+        """
+        nodes: dict[str, Mapping[str, str]] = {"nothing": {}}
+        nodes["act"] = {kind: _AFTER.get(kind, "told 0") for kind in SAID}
+        for count in range(MOST):
+            nodes |= self._told(count) | self._asked(count)
+        nodes |= {f"told {MOST}": {}, f"asked {MOST}": {}, f"asked {MOST} name": {}}
+        nodes |= {"tell": nodes["told 0"], "ask": nodes["asked 0"]}
+        return Grammar(
+            nodes, "act", [n for n in nodes if n.startswith(("told", "asked", "nothing"))]
+        )
+
+    def _told(self, count: int) -> dict[str, dict[str, str]]:
+        """What may follow when `count` items are told: a slot, and then its value."""
+        ontology, word = self._domain.ontology, self._word
+        slots = {TYPE: (ontology.type,), **ontology.informable}
+        after = f"told {count + 1}"
+        nodes = {f"told {count}": {slot: f"value of {slot} {count}" for slot in slots}}
+        nodes[f"told {count}"][word[DONTCARE]] = after
+        for slot, values in slots.items():
+            words = (word[value] for value in (*values, DONTCARE))
+            nodes[f"value of {slot} {count}"] = dict.fromkeys(words, after)
+        return nodes
+
+    def _asked(self, count: int) -> dict[str, dict[str, str]]:
+        """What may follow when `count` slots are asked for: another, or a name after its slot."""
+        ontology, after = self._domain.ontology, f"asked {count + 1}"
+        slots = {**dict.fromkeys(ontology.requestable, after), NAME: f"{after} name"}
+        names = (self._word[name] for name in ontology.informable[NAME])
+        named = {**slots, **dict.fromkeys(names, after)}
+        return {f"asked {count}": slots, f"asked {count} name": named}
 
     def say(self, act: Act, party: str, rng: Generator) -> str:
         """The words of an act."""
