@@ -1,5 +1,7 @@
 """Slot filling in English: templates one way, rules the other."""
 
+import re
+
 import numpy as np
 import pytest
 from commands import succeed
@@ -183,6 +185,13 @@ def test_a_person_as_the_system_can_reach_the_goal():
     text = succeed("play", "SlotFilling-v0", "--seed", "4", keys=keys)
     assert "olved in" in text
     assert "(user, in private: I want" in text
+
+
+def test_hints_are_those_of_the_handcrafted_policy():
+    keys = "request food\nbye\n"
+    text = succeed("play", "SlotFilling-v0", "--seed", "4", "--hints", keys=keys)
+    assert text.count("hint: ") == 2
+    assert re.search(r"hint: (Please tell me|What about) the price range[.?]", text)
 
 
 def test_another_language_may_be_asked_for_at_play():
