@@ -20,7 +20,7 @@ from dialgym.tasks import DialogueBatch
 from dialgym.tasks.base import BatchSpeaker
 from dialgym.tasks.generators import Scripts, Tree
 from dialgym.views.episodes import Job, Report, make_dialogue, make_token_batch
-from dialgym.views.looped import LoopedBatch, make_batch
+from dialgym.views.looped import own_batch
 from dialgym.views.policies import Policy, find_checkpoint, open_policy, policy_name
 
 Source = Policy | Tree | Scripts
@@ -161,8 +161,7 @@ class Collector:
     def _vectorised(self) -> DialogueBatch | None:
         """The task's own vectorised form, where it has one for these settings."""
         dialogue, simulator = self.dialogue, self.recipe.env_kwargs.get("simulator")
-        batch = make_batch(dialogue.task, SIZE, dialogue.learner, simulator)
-        return None if isinstance(batch, LoopedBatch) else batch
+        return own_batch(dialogue.task, SIZE, dialogue.learner, simulator)
 
     def _batch(self) -> Any:
         if self._env is None:

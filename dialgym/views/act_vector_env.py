@@ -1,16 +1,43 @@
 """The batched act view: many dialogues in one process, one summary act each a step."""
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from dialgym.simulators import Speaker
-from dialgym.tasks import BatchOutcome, Task
+from dialgym.tasks import BatchOutcome, DialogueBatch, Task
 from dialgym.views.act_env import act_spaces, check_act, check_act_task
 from dialgym.views.dialogue import find_speaker
 from dialgym.views.looped import LoopedBatch
 from dialgym.views.vector_base import DialogueVectorEnv, Info
+
+
+@runtime_checkable
+class ActBatch(DialogueBatch, Protocol):
+    """What a task's vectorised form has beside its dialogues for this view; see `ActTask`."""
+
+    def state(self, row: int) -> Any:
+        """The dialogue of a row."""
+        ...
+
+    def beliefs(self) -> np.ndarray:
+        """(N, B) float32, a copy: what the system of each row believes."""
+        ...
+
+    def act_masks(self) -> np.ndarray:
+        """(N, A) bool: the summary acts that can be chosen."""
+        ...
+
+
+class LoopedActs(LoopedBatch):
+    """An `ActBatch` row by row."""
+
+    def beliefs(self) -> np.ndarray:
+        return np.stack([self.task.belief(d.state) for d in self.dialogues])  # type: ignore[attr-defined]
+
+    def act_masks(self) -> np.ndarray:
+        return np.stack([self.task.act_mask(d.state) for d in self.dialogues])  # type: ignore[attr-defined]
 
 
 class ActVectorEnv(DialogueVectorEnv):
@@ -34,10 +61,13 @@ class ActVectorEnv(DialogueVectorEnv):
         super().__init__(task, num_envs, learner, simulator, autoreset_mode)
         self._acts = check_act_task(task, learner)
         self._batch_spaces(*act_spaces(self._acts))
-        self.dialogues: LoopedBatch = LoopedBatch(
-            task, num_envs, learner, find_speaker(task, learner, simulator)
-        )
+        found = self.dialogues
+        self.dialogues: ActBatch = found if isinstance(found, ActBatch) else self._loop(simulator)
         self._mask_in_info = action_masks
+
+    def _loop(self, simulator: str | Speaker | None) -> "LoopedActs":
+        other = find_speaker(self.task, self.learner, simulator)
+        return LoopedActs(self.task, self.num_envs, self.learner, other)
 
     def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Info]:
         """Choose a summary act in each dialogue.
@@ -60,15 +90,12 @@ class ActVectorEnv(DialogueVectorEnv):
 
     def _text(self, row: int, action: Any) -> str:
         chosen = check_act(action, self._acts, self.task.name)
-        return self._acts.act_text(self._state(row), chosen, self._rngs[row])
+        return self._acts.act_text(self.dialogues.state(row), chosen, self._rngs[row])
 
     def action_masks(self) -> np.ndarray:
         """(N, A) bool: the summary acts that can be chosen."""
         self._require_reset()
-        return np.stack([self._acts.act_mask(self._state(row)) for row in range(self.num_envs)])
-
-    def _state(self, row: int) -> Any:
-        return self.dialogues.dialogues[row].state
+        return self.dialogues.act_masks()
 
     def _more_info(self, info: Info) -> Info:
         if self._mask_in_info:
@@ -86,7 +113,7 @@ class ActVectorEnv(DialogueVectorEnv):
         return np.ones(len(rows), bool)
 
     def _observe(self) -> np.ndarray:
-        return np.stack([self._observe_row(row) for row in range(self.num_envs)])
+        return self.dialogues.beliefs()
 
     def _observe_row(self, row: int) -> np.ndarray:
-        return self._acts.belief(self._state(row))
+        return self._acts.belief(self.dialogues.state(row))

@@ -8,7 +8,8 @@ from gymnasium.error import ResetNeeded
 
 from dialgym.simulators import Speaker
 from dialgym.tasks import Task
-from dialgym.views.dialogue import Dialogue, Exchange, exchange_info, find_speaker
+from dialgym.tasks.exchange import Exchange
+from dialgym.views.dialogue import Dialogue, exchange_info, find_speaker
 from dialgym.views.played import Played
 from dialgym.views.render import RENDER_MODES, render
 

@@ -4,7 +4,6 @@ import json
 import sqlite3
 from pathlib import Path
 
-import numpy as np
 from hypothesis import strategies as st
 
 from dialgym.tasks.slot_filling.database import MISSING, Database
@@ -40,15 +39,6 @@ def databases(most: int = 12) -> st.SearchStrategy[Database]:
     cells = {slot: st.sampled_from([*values, MISSING]) for slot, values in VALUES.items()}
     rows = st.lists(st.fixed_dictionaries(cells), min_size=1, max_size=most)
     return rows.map(lambda found: database_of(*found))
-
-
-def large_database(seed: int, rows: int = 150) -> Database:
-    """So many rows that a packed set of them has several words."""
-    rng = np.random.default_rng(seed)
-    draw = {slot: rng.choice([*values, MISSING], rows) for slot, values in VALUES.items()}
-    return database_of(
-        *({slot: str(cells[row]) for slot, cells in draw.items()} for row in range(rows))
-    )
 
 
 def constraints() -> st.SearchStrategy[dict[str, str]]:

@@ -4,18 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from slot_domains import constraints, database_of, databases, large_database
+from slot_domains import constraints, database_of, databases
 
 from dialgym.tasks.slot_filling.database import MISSING, first, indices
-from dialgym.tasks.slot_filling.database_batch import (
-    ANYTHING,
-    PackedDatabase,
-    count,
-    first_row,
-    pack,
-)
 
 
 def slow_matches(database, wanted):
@@ -36,38 +29,6 @@ def test_matches_are_the_rows_that_meet_all_constraints(database, wanted):
     found = database.matches(wanted)
     assert found.dtype == np.int64
     assert found.tolist() == slow_matches(database, wanted)
-
-
-def coded(database, wanted):
-    """Constraints as places of values, and the slots that do not matter."""
-    index = database.ontology.index
-    return [index[slot].get(wanted.get(slot), ANYTHING) for slot in index], [
-        wanted.get(slot) == "dontcare" for slot in index
-    ]
-
-
-@given(
-    databases() | st.integers(0, 999).map(large_database),
-    st.lists(constraints(), min_size=1, max_size=5),
-)
-@settings(max_examples=60, deadline=None)
-def test_many_queries_equal_single_ones(database, queries):
-    packed = PackedDatabase(database)
-    wanted, dontcare = map(np.array, zip(*(coded(database, query) for query in queries)))
-    found = packed.matches(wanted)
-    sets = [database.match_bits(query) for query in queries]
-    assert (found == pack(sets, len(database))).all()
-    assert count(found).tolist() == [one.bit_count() for one in sets]
-    assert packed.discriminable(found, dontcare).tolist() == [
-        database.discriminable(one, [slot for slot in query if query[slot] == "dontcare"])
-        for one, query in zip(sets, queries)
-    ]
-
-
-@given(st.lists(st.sets(st.integers(0, 199), min_size=1), min_size=1))
-def test_first_rows_of_many_sets(sets):
-    packed = pack([sum(1 << row for row in rows) for rows in sets], 200)
-    assert first_row(packed).tolist() == [min(rows) for rows in sets]
 
 
 @given(databases(), constraints(), st.sets(st.sampled_from(["food", "area", "parking"])))

@@ -62,8 +62,12 @@ class SummaryActs:
         allowed: list[bool] = []
         for best in summary.best.values():
             allowed += (True, best.p > 0, best.p > 0 and best.second_p > 0)
+        return np.array([*allowed, *self.others(belief, summary)])
+
+    def others(self, belief: Belief, summary: Summary) -> tuple[bool, ...]:
+        """Which of `OTHERS` can be chosen."""
         known = belief.venue != ""
-        allowed += (
+        return (
             summary.method == "byconstraints" and self._enough(summary),
             summary.method == "byname" and (known or summary.name is not None),
             belief.alternatives and known,
@@ -72,7 +76,6 @@ class SummaryActs:
             known,
             False,
         )
-        return np.array(allowed)
 
     @cached_property
     def unrestricted(self) -> np.ndarray:

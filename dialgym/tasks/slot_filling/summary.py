@@ -14,7 +14,7 @@ from dialgym.tasks.slot_filling.understanding import BY_METHOD, DISCOURSE, NONE
 REQUESTED = 0.5
 """A slot is taken to be asked for above this."""
 REMEMBERED = 10_000
-"""Sets of rows of which is remembered whether they can be told apart."""
+"""Sets of rows, and of constraints, of which is remembered what follows from them."""
 SURE = 0.5
 """What else the user does is believed above this."""
 
@@ -31,6 +31,7 @@ class Summariser:
     def __init__(self, layout: Layout, database: Database, faulty: bool) -> None:
         self.layout, self.database, self.faulty = layout, database, faulty
         self._known: dict[tuple[int, tuple[str, ...]], bool] = {}
+        self._counted: dict[tuple[tuple[str, str], ...], list[bool]] = {}
 
     @cached_property
     def ontology(self) -> Ontology:
@@ -42,7 +43,7 @@ class Summariser:
         return tuple(sorted(self.ontology.system_requestable))
 
     @cached_property
-    def _asked(self) -> list[tuple[str, int, float]]:
+    def chances(self) -> list[tuple[str, int, float]]:
         """Of each its number, and what a value must be believed at least."""
         sizes = {slot: len(values) for slot, values in self.ontology.informable.items()}
         return [(s, self.layout.number[s], 1 / (sizes[s] - 0.1)) for s in self.asked]
@@ -62,18 +63,18 @@ class Summariser:
         best, none = self._best(belief.goals)
         accepted = [
             Accepted(slot, best[i].value, best[i].p)
-            for slot, i, chance in self._asked
+            for slot, i, chance in self.chances
             if best[i].p >= none[i] and best[i].p > chance
         ]
         name = self.layout.number[NAME]
         known = best[name].p >= none[name]
         return Summary(
-            {slot: best[i] for slot, i, _ in self._asked},
+            {slot: best[i] for slot, i, _ in self.chances},
             tuple(accepted),
             best[name].value if known else None,
             best[name].p if known else none[name],
-            self._method(belief.methods),
-            _discourse(belief.discourse),
+            self.method(belief.methods.tolist()),
+            self.discourse(belief.discourse.tolist()),
             tuple([self.ontology.requestable[i] for i in _above(belief.requested, REQUESTED)]),
         )
 
@@ -95,9 +96,15 @@ class Summariser:
                 best[slot] = Best(first.value, first.p, value, p)
         return [_two(b, u) if b.value == b.second else b for b, u in zip(best, self._unknown)], none
 
-    def _method(self, methods: np.ndarray) -> str:
-        p = methods.tolist()
+    def discourse(self, p: Sequence[float]) -> str:
+        """What else the user does, by the belief in each of `DISCOURSE`."""
+        top = max(range(len(p)), key=p.__getitem__)
+        return DISCOURSE[top] if p[top] > SURE else NONE
+
+    def method(self, p: list[float]) -> str:
+        """How the user looks for a row, by the belief in each of `METHODS`."""
         if self.faulty:
+            p = p.copy()
             p[BY_METHOD[NONE]] = 1.0 - sum(p)
         top = max(range(len(p)), key=p.__getitem__)
         name = METHODS[top]
@@ -135,18 +142,27 @@ class Summariser:
         The last are, for each k from 1 to 5, whether the k most believed accepted slots leave no
         row, one, two to four, or more, and whether asking on could tell these apart.
         """
-        flags = [belief.told_none, belief.offered, *self._counts(summary)]
+        flags = self.flags(belief, summary)
         return np.concatenate(
             (belief.goals, belief.methods, belief.discourse[:-1], belief.requested, flags)
         ).astype(np.float32)
 
-    def _counts(self, summary: Summary) -> list[bool]:
-        ranked = self.best_supported(summary, INFORM_COUNTS)
+    def flags(self, belief: Belief, summary: Summary) -> list[bool]:
+        """The last 22 entries of the vector, each 0 or 1."""
+        ranked = tuple([(a.slot, a.value) for a in self.best_supported(summary, INFORM_COUNTS)])
+        counts = self._counted.get(ranked)
+        if counts is None:
+            if len(self._counted) >= REMEMBERED:
+                self._counted.clear()
+            counts = self._counted[ranked] = self._counts(ranked)
+        return [belief.told_none, belief.offered, *counts]
+
+    def _counts(self, ranked: tuple[tuple[str, str], ...]) -> list[bool]:
         found, free = self.database.everything, tuple[str, ...]()
         counts: list[bool] = []
         for k in range(INFORM_COUNTS):
             if k < len(ranked):
-                slot, value, _ = ranked[k]
+                slot, value = ranked[k]
                 found &= self.database.bits(slot, value)
                 free += (slot,) if value == DONTCARE else ()
             if k < max(len(ranked), 1):
@@ -161,11 +177,6 @@ def _two(best: Best, unknown: Best) -> Best:
     """With another second value than the first."""
     other = unknown.second if best.value == unknown.value else unknown.value
     return best._replace(second=other, second_p=0.0)
-
-
-def _discourse(p: np.ndarray) -> str:
-    top = int(p.argmax())
-    return DISCOURSE[top] if p[top] > SURE else NONE
 
 
 def _above(p: np.ndarray, threshold: float) -> list[int]:

@@ -1,6 +1,7 @@
 """The rules of slot filling."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,8 @@ import numpy as np
 
 from dialgym.errors import one_of
 from dialgym.language import AnyText, Constraint, Lexicon, Utterance
-from dialgym.language.acts import Act, Item, print_act
-from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
+from dialgym.language.acts import Act, Hypotheses, Item, print_act
+from dialgym.tasks.base import SYSTEM, USER, DialogueBatch, Facts, Outcome, Task
 from dialgym.tasks.slot_filling import extent, policies
 from dialgym.tasks.slot_filling.acts import SummaryActs
 from dialgym.tasks.slot_filling.behaviour import USERS, Behaviour
@@ -23,7 +24,7 @@ from dialgym.tasks.slot_filling.options import fixed_goal, fixed_patience
 from dialgym.tasks.slot_filling.settings import setting
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.tracker import FocusTracker
-from dialgym.tasks.slot_filling.types import NULL, SlotFillingState
+from dialgym.tasks.slot_filling.types import NULL, Belief, SlotFillingState, Summary
 from dialgym.tasks.slot_filling.user import AgendaUser
 from dialgym.tasks.slot_filling.venues import listen
 
@@ -155,14 +156,20 @@ class SlotFilling(Task):
         options = self.check_options(options)
         goal = fixed_goal(self.domain.ontology, options, self.goals.draw(rng))
         mind = fixed_patience(self.simulated.begin(goal, rng), options)
-        belief = self.tracker.begin()
+        belief, summary = self._unknown
         state = SlotFillingState(
-            mind, ("", mind), belief, self.summariser.summarise(belief), GREETING,
+            mind, ("", mind), belief.copy(), summary, GREETING,
             goal=(Utterance(USER, self.language.note(*_goal_acts(goal)), private=True),),
         )  # fmt: skip
         self._look_ahead(state, rng)
         self._record(state, SYSTEM, self.language.say(GREETING, SYSTEM, rng))
         return state
+
+    @cached_property
+    def _unknown(self) -> tuple[Belief, Summary]:
+        """What is believed before anything is said."""
+        belief = self.tracker.begin()
+        return belief, self.summariser.summarise(belief)
 
     def _look_ahead(self, state: SlotFillingState, rng: np.random.Generator) -> None:
         """Let the simulated user make up its mind about the system's act."""
@@ -188,11 +195,15 @@ class SlotFilling(Task):
         return [*state.goal, *state.heard_by_user]
 
     def speak(self, state: SlotFillingState, text: str, rng: np.random.Generator) -> Outcome:
-        say = self._user_says if state.user_speaks else self._system_says
-        state.user_speaks = not state.user_speaks
-        return say(state, text, rng)
+        if not state.user_speaks:
+            return self._system_says(state, text, rng)
+        act, heard = self.user_says(state, text, rng)
+        self.tracker.update(state.belief, state.system_act, heard)
+        state.summary = self.summariser.summarise(state.belief)
+        return self.conclude(state, act)
 
     def _system_says(self, state: SlotFillingState, text: str, rng: np.random.Generator) -> Outcome:
+        state.user_speaks = True
         act, heard = self._understand(state, text, rng)
         state.system_act = act
         state.turns += 1
@@ -227,7 +238,11 @@ class SlotFilling(Task):
         if name is not None and name not in state.belief.venues:
             state.belief.alternatives = False
 
-    def _user_says(self, state: SlotFillingState, text: str, rng: np.random.Generator) -> Outcome:
+    def user_says(
+        self, state: SlotFillingState, text: str, rng: np.random.Generator
+    ) -> tuple[Act, Hypotheses]:
+        """What the user has said, and what the system hears of it; it has yet to believe that."""
+        state.user_speaks = False
         act = self.language.understand(text, USER) or read_notation(text) or NULL
         act = act if act.type in USER_ACTS else NULL
         state.simulated = text == state.ahead[0]
@@ -235,8 +250,11 @@ class SlotFilling(Task):
         state.replies += 1
         heard = self.channel.hear(act, rng)
         self._record(state, USER, text, self.language.hear(text, heard, rng))
-        self.tracker.update(state.belief, state.system_act, heard)
-        summary = state.summary = self.summariser.summarise(state.belief)
+        return act, heard
+
+    def conclude(self, state: SlotFillingState, act: Act) -> Outcome:
+        """What the user's act has led to, once the system believes what it has heard."""
+        summary = state.summary
         if summary.method == "byalternatives" and summary.discourse not in ("thankyou", "ack"):
             state.belief.alternatives = True
         if act.type == BYE and state.replies > 1:
@@ -266,6 +284,14 @@ class SlotFilling(Task):
 
     def _phrases(self, mask: np.ndarray) -> Lexicon:
         return Lexicon(self.acts.phrases[i] for i in np.flatnonzero(mask).tolist())
+
+    def batch(self, size: int, learner: str, simulator: str) -> DialogueBatch | None:
+        """Many dialogues with the simulated user; None for other ones."""
+        from dialgym.tasks.slot_filling.batch import SlotFillingBatch
+
+        if (learner, simulator) != (SYSTEM, "agenda"):
+            return None
+        return SlotFillingBatch(self, size)
 
     def words(self) -> Sequence[str]:
         return self.language.vocabulary

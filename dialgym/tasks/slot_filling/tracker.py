@@ -56,6 +56,11 @@ class Layout:
         return self.starts + self.sizes - 2
 
     @cached_property
+    def seconds(self) -> np.ndarray:
+        """(S,) int64: the second entry of each slot that is not none."""
+        return self.starts + np.where(self.sizes > 3, 1, 2)
+
+    @cached_property
     def slot_of(self) -> np.ndarray:
         """(G,) int64: the slot that each entry is of."""
         return np.repeat(np.arange(len(self.slots)), self.sizes)
@@ -81,6 +86,11 @@ class Layout:
         )
 
     @cached_property
+    def values(self) -> tuple[str, ...]:
+        """The same, but nothing for none."""
+        return tuple([text or "" for text in self.texts])
+
+    @cached_property
     def number(self) -> Mapping[str, int]:
         """slot -> its index."""
         return {slot: i for i, slot in enumerate(self.slots)}
@@ -91,7 +101,7 @@ class Layout:
         return {slot: i for i, slot in enumerate(self.ontology.requestable)}
 
 
-class _Told:
+class Told:
     """What was said in this turn, with its probability."""
 
     __slots__ = ("discourse", "goals", "methods", "requested", "slots")
@@ -142,16 +152,21 @@ class FocusTracker:
 
     def update(self, belief: Belief, system: Act, heard: Hypotheses) -> None:
         """Take in the system's act and what the user may have answered; changes `belief`."""
-        self._remember(belief, system)
-        context = self.reader.context(system, belief.venue)
-        told = _Told()
-        for act, p in heard:
-            told.add(self.reader.read(act, context), p, self.layout)
+        told = self.listen(belief, system, heard)
         if told.slots:
             belief.goals = self._shifted(belief.goals, told)
         belief.methods = self._methods(belief.methods, np.array(told.methods))
         belief.discourse = np.array(told.discourse)
+
+    def listen(self, belief: Belief, system: Act, heard: Hypotheses) -> Told:
+        """What was said now, by values; all that is no array operation is done to `belief`."""
+        self._remember(belief, system)
+        context = self.reader.context(system, belief.venue)
+        told = Told()
+        for act, p in heard:
+            told.add(self.reader.read(act, context), p, self.layout)
         belief.requested = self._requested(belief.requested, system, told.requested)
+        return told
 
     def _remember(self, belief: Belief, system: Act) -> None:
         """What the system's own act has changed."""
@@ -178,7 +193,7 @@ class FocusTracker:
             left[slot] = min(left[slot] + p, 1.0)
         return left
 
-    def _shifted(self, before: np.ndarray, told: "_Told") -> np.ndarray:
+    def _shifted(self, before: np.ndarray, told: Told) -> np.ndarray:
         layout = self.layout
         room = np.ones(len(layout.slots))
         for slot, p in told.slots.items():

@@ -118,8 +118,7 @@ class Accepted(NamedTuple):
     p: float
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(NamedTuple):
     """A belief in short.
 
     Attributes:
