@@ -91,12 +91,11 @@ def dialogue_figures(measure: Rate) -> Iterator[Figure]:
         label = dialogue_label(name)
         single = Figure(f"{label}, gym.make", measure(single_dialogues(name)), "/s", alone)
         yield single
-        loop = Figure(
-            f"  batch of {ROWS}, row by row", measure(batched_dialogues(name, False)), "/s"
-        )
+        rate = measure(batched_dialogues(name, arrays=False))
+        loop = Figure(f"  batch of {ROWS}, row by row", rate, "/s", None, single, "single")
         yield loop
-        arrays = measure(batched_dialogues(name))
-        yield Figure(f"  batch of {ROWS}", arrays, "/s", together, loop, "row by row")
+        rate = measure(batched_dialogues(name))
+        yield Figure(f"  batch of {ROWS}", rate, "/s", together, loop, "row by row")
 
 
 def guess_figures(lists: Mapping[str, Settings], repeats: int) -> Iterator[Figure]:
