@@ -11,7 +11,7 @@ from typing import Any
 from dialgym.datasets.generate import play_scripts, play_tree
 from dialgym.datasets.play import play_predictor, play_speaker
 from dialgym.datasets.play_many import SIZE, play_many
-from dialgym.datasets.schema import Origin, Recorder, check_json
+from dialgym.datasets.schema import Origin, Recorder, check_json, played_settings
 from dialgym.datasets.vocabulary import fingerprint
 from dialgym.errors import unknown
 from dialgym.registry import entry_of
@@ -173,8 +173,9 @@ class Collector:
     def _origin(self) -> Origin:
         text = isinstance(self.policy, (Speaker, Tree, Scripts))
         ids = "" if text else fingerprint(self._batch().tokenizer)
-        recipe, learner = self.recipe, self.dialogue.learner
-        return Origin(self.entry.id, recipe.env_kwargs, learner, recipe.name, ids)
+        recipe, dialogue = self.recipe, self.dialogue
+        settings = played_settings(recipe.env_kwargs, dialogue)
+        return Origin(self.entry.id, settings, dialogue.learner, recipe.name, ids)
 
 
 def recipe_of(env: str, policy: Source, seed: int, name: str | None, **more: Any) -> Recipe:

@@ -128,3 +128,12 @@ def test_both_kinds_in_a_table_are_two_environments(data, monkeypatch):
     monkeypatch.setenv("DIALGYM_PYDIAL", str(data / "pydial"))
     lines = markdown([built_in, dialgym.evaluate("random", ENV, 2, (0,))]).splitlines()
     assert [line.split(" | ")[0] for line in lines[2:-2]] == [f"| {LABEL}", f"| {ENV}"]
+
+
+def test_stored_dialogues_name_the_built_in_domain(data, monkeypatch):
+    pytest.importorskip("pyarrow")
+    stored = dialgym.collect("CamRestaurants-Env3-v0", "handcrafted", 2, env_kwargs={"turns": 5})
+    assert stored.environment()[1] == {"domain": "Restaurants", "turns": 5}
+    monkeypatch.setenv("DIALGYM_PYDIAL", str(data / "pydial"))
+    real = dialgym.collect("CamRestaurants-Env3-v0", "handcrafted", 2)
+    assert real.environment()[1] == {}
