@@ -66,6 +66,17 @@ class Entry:
     row: Row
     view: str
 
+    @property
+    def stand_in(self) -> str | None:
+        """What is played here in place of what the settings name, if anything: `Task.stand_in`."""
+        found: str | None = make_task(self, {}).stand_in
+        return found
+
+    @property
+    def label(self) -> str:
+        """The id, and in brackets what stands in for it."""
+        return f"{self.id} ({self.stand_in})" if self.stand_in else self.id
+
 
 @cache
 def read_registry() -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import yaml
 
-from dialgym.registry import entry_of, make_task
+from dialgym.registry import entry_of
 
 SB3_COLUMNS = ("time/total_timesteps", "rollout/ep_rew_mean")
 FILES = ("learning_curve.csv", "progress.csv", "monitor.csv")
@@ -96,7 +96,7 @@ def _references(folder: Path) -> dict[str, float]:
     try:
         config = yaml.safe_load((folder / "config.yml").read_text("utf-8"))
         entry = entry_of(next(iter(config)))
-        scores = entry.row.references(make_task(entry, {}).stand_in)
+        scores = entry.row.references(entry.stand_in)
     except (OSError, ValueError, TypeError, yaml.YAMLError):
         return {}
     names = {"random": "random", "expert": scores.get("expert_policy", "expert")}

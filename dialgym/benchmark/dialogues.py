@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 
 from dialgym.benchmark.workloads import Work
-from dialgym.registry import entry_of, make_task
+from dialgym.registry import entry_of
 from dialgym.tasks.slot_filling.policies import Agenda, HandcraftedSystem
 
 ROWS = 64
@@ -15,8 +15,8 @@ STEPS = 32  # of a batch, or dialogues of a single env, in one go
 
 def dialogue_label(name: str) -> str:
     """What a figure calls the environment of a row of the registry."""
-    task = make_task(entry_of(f"{name}-act-v0"), {})
-    return f"{name} ({task.stand_in})" if task.stand_in else name
+    entry = entry_of(f"{name}-act-v0")
+    return f"{name} ({entry.stand_in})" if entry.stand_in else name
 
 
 def single_dialogues(name: str) -> Work:

@@ -1,10 +1,12 @@
 """Where PyDial's files are not here, whatever is played instead says so."""
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
 import dialgym
 from dialgym.benchmark import Result, benchmark, load_results
+from dialgym.benchmark.curves import read_curve
 from dialgym.benchmark.references import scores_name
 from dialgym.registry import Row, entries, entry_of, make_task
 
@@ -137,3 +139,28 @@ def test_stored_dialogues_name_the_built_in_domain(data, monkeypatch):
     monkeypatch.setenv("DIALGYM_PYDIAL", str(data / "pydial"))
     real = dialgym.collect("CamRestaurants-Env3-v0", "handcrafted", 2)
     assert real.environment()[1] == {}
+
+
+def test_tables_of_recipes_mark_it_too(data, monkeypatch):
+    pytest.importorskip("scipy")
+    from agents.recipes.tables import Line, markdown
+
+    row = entry_of(ENV).row
+    returns = np.full((2, 3), row.builtin_scores["expert"])
+    line = Line("x", ENV, returns, np.ones((2, 3), bool))
+    assert line.score == pytest.approx(100)
+    assert f"| {LABEL} | x |" in markdown([line])
+    monkeypatch.setenv("DIALGYM_PYDIAL", str(data / "pydial"))
+    assert line.score == pytest.approx(
+        100 * (returns[0, 0] - row.scores["random"]) / (row.scores["expert"] - row.scores["random"])
+    )
+    assert f"| {ENV} | x |" in markdown([line])
+
+
+def test_a_learning_curve_has_the_references_of_what_is_played(tmp_path, data, monkeypatch):
+    (tmp_path / "config.yml").write_text(f"{ENV}: {{}}\n")
+    (tmp_path / "learning_curve.csv").write_text("timesteps,mean_return\n10,-3\n")
+    row = entry_of(ENV).row
+    assert read_curve(tmp_path).references["handcrafted"] == row.builtin_scores["expert"]
+    monkeypatch.setenv("DIALGYM_PYDIAL", str(data / "pydial"))
+    assert read_curve(tmp_path).references["handcrafted"] == row.scores["expert"]
