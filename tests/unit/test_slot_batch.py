@@ -140,6 +140,15 @@ def test_a_batch_goes_on_from_where_it_was():
         assert same(env.step(np.full(4, action)), other.step(np.full(4, action)))
 
 
+def test_what_is_remembered_of_a_domain_is_not_stored():
+    env = gym.make_vec("dialgym/SFRestaurants-Env6-act-v0", 2).unwrapped
+    env.reset(seed=0)
+    before = len(env.get_state())
+    env.task.summariser._counted.update({(("area", str(i)),): [] for i in range(5000)})
+    assert len(env.get_state()) == before
+    env.task.summariser._counted.clear()  # the task is shared
+
+
 def test_observations_are_copies():
     env = ActVectorEnv(SlotFilling(), 3)
     seen, _ = env.reset(seed=0)

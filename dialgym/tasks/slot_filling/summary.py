@@ -2,14 +2,22 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from dialgym.tasks.slot_filling.database import Database
-from dialgym.tasks.slot_filling.ontology import DONTCARE, INFORM_COUNTS, METHODS, NAME, Ontology
+from dialgym.tasks.slot_filling.ontology import (
+    DONTCARE,
+    INFORM_COUNTS,
+    METHODS,
+    NAME,
+    NONE,
+    Ontology,
+)
 from dialgym.tasks.slot_filling.tracker import Layout
 from dialgym.tasks.slot_filling.types import Accepted, Belief, Best, Summary
-from dialgym.tasks.slot_filling.understanding import BY_METHOD, DISCOURSE, NONE
+from dialgym.tasks.slot_filling.understanding import BY_METHOD, DISCOURSE
 
 REQUESTED = 0.5
 """A slot is taken to be asked for above this."""
@@ -32,6 +40,9 @@ class Summariser:
         self.layout, self.database, self.faulty = layout, database, faulty
         self._known: dict[tuple[int, tuple[str, ...]], bool] = {}
         self._counted: dict[tuple[tuple[str, str], ...], list[bool]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Summariser, (self.layout, self.database, self.faulty)  # without what it remembers
 
     @cached_property
     def ontology(self) -> Ontology:
@@ -148,7 +159,7 @@ class Summariser:
         ).astype(np.float32)
 
     def flags(self, belief: Belief, summary: Summary) -> list[bool]:
-        """The last 22 entries of the vector, each 0 or 1."""
+        """The last 27 entries of the vector, each 0 or 1: two flags, and the inform counts."""
         ranked = tuple([(a.slot, a.value) for a in self.best_supported(summary, INFORM_COUNTS)])
         counts = self._counted.get(ranked)
         if counts is None:
