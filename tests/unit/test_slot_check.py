@@ -25,7 +25,7 @@ UNREADABLE = {
     "no type": (
         {"informable": {}},
         ROWS,
-        "ontology of Toy: expected a text under 'type'; got 'nothing'",
+        "ontology of Toy: expected a text under 'type'; got nothing",
     ),
     "values of another kind": (
         rules_with(food="thai"),
@@ -126,14 +126,14 @@ def test_a_value_that_the_ontology_does_not_list(tmp_path):
     (fault,) = faults(tmp_path, *rows, rules=rules)
     assert fault.startswith(
         "database of Toy: expected values of 'area' that the ontology lists, or 'not available'; "
-        "got 'nroth' in row 3 (2 such rows). Did you mean 'north'? Mend the row"
+        "got 'nroth' in row 3 (2 of 4 rows). Did you mean 'north'? Mend the row"
     )
 
 
 def test_names_that_rows_share(tmp_path):
     stem = write_domain(tmp_path, rules_of(), [row_of(0), row_of(0), row_of(1)])
     (fault,) = find_faults(load_domain(stem))
-    assert "expected a 'name' of its own for each row; got 'venue 0' in 2 rows (1 such" in fault
+    assert "expected a 'name' of its own for each row; got 'venue 0' in 2 rows (shared" in fault
     assert "--shared-names" in fault
     assert find_faults(load_domain(stem), shared_names=True) == []
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from slot_domains import row_of, rules_of, write_domain
+from slot_domains import VALUES, row_of, rules_of, write_domain
 
 from dialgym.tasks.slot_filling.database import MISSING
 from dialgym.tasks.slot_filling.domains import COUNTERPARTS, load_domain
@@ -187,6 +187,13 @@ def test_cells_of_other_types_and_letters(tmp_path):
     rows = [{**row_of(0), "food": "Thai", "phone": 5, "addr": None, "area": ""}]
     row = load_domain(write_domain(tmp_path, rules_of(), rows)).database.rows[0]
     assert (row["food"], row["phone"], row["addr"], row["area"]) == ("thai", "5", MISSING, MISSING)
+
+
+def test_values_that_differ_only_in_letters_stay_apart(tmp_path):
+    informable = {**VALUES, "food": ("thai", "Thai"), "name": ("venue 0", "venue 1")}
+    rows = [row_of(0), row_of(1, food="Thai")]
+    path = write_domain(tmp_path, rules_of(informable=informable), rows)
+    assert [row["food"] for row in load_domain(path).database.rows] == ["thai", "Thai"]
 
 
 def test_a_pickle_is_the_same_domain():

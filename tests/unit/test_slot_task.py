@@ -64,7 +64,8 @@ def test_settings_are_those_of_the_benchmark(env, rate, noise, masks, user):
 def test_a_setting_can_be_overridden():
     task = SlotFilling("Restaurants", 3, error_rate=0.5, masks=False, user="unfriendly")
     assert (task.channel.rate, task.acts.masks, task.user) == (0.5, False, "unfriendly")
-    assert SlotFilling("Restaurants", 1, error_rate=0.2, noise="set3").channel.rate == 0.2
+    rate = np.float32(0.25)
+    assert SlotFilling("Restaurants", 1, error_rate=rate, noise="set3").channel.rate == 0.25
 
 
 # turns, rewards, end
@@ -270,11 +271,14 @@ def test_options_fix_the_goal():
             "unknown value 'mars' in option 'constraints', slot 'a",
         ),
         ({"constraints": ["area"]}, "expected a mapping of slots to values"),
+        ({"requests": "phone"}, "expected a sequence of slots, .*; got 'phone'"),
+        ({"requests": 3}, "expected a sequence of slots, .*; got 3"),
         ({"requests": ["fax"]}, "unknown slot 'fax' in option 'requests'"),
         (
             {"patience": 0},
             "option 'patience' of SlotFilling: expected a whole number from 1; got 0",
         ),
+        ({"patience": True}, "expected a whole number from 1; got True"),
     ],
 )
 def test_bad_options_are_one_clear_error(options, message):
@@ -288,6 +292,8 @@ def test_bad_options_are_one_clear_error(options, message):
         ({"env": 7}, "env of slot filling must be one of 1, 2, 3, 4, 5, 6; got 7"),
         ({"error_rate": 15}, "error_rate .* number from 0 to 1; got 15"),
         ({"noise": "set2"}, "noise of SlotFilling must be one of 'set1', 'set3', 'single'; got 's"),
+        ({"noise": ""}, "noise of SlotFilling must be one of 'set1', 'set3', 'single'; got ''"),
+        ({"masks": "no"}, "masks of SlotFilling must be one of True, False, None; got 'no'"),
         ({"user": "friendly"}, "user of SlotFilling must be one of .* Did you mean 'unfriendly'"),
         ({"fidelity": "exact"}, "fidelity of SlotFilling must be one of 'correct', 'pydial'"),
         ({"turns": 0}, "turns of SlotFilling must be a whole number from 1; got 0"),

@@ -11,6 +11,7 @@ import numpy as np
 
 from dialgym.language.acts import Act, Item
 from dialgym.tasks.slot_filling.offers import Offers
+from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, NONE
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.types import NULL, Belief, Summary
 
@@ -114,11 +115,11 @@ class SummaryActs:
         found = self.summariser.found(accepted)
         if not found:
             return self._offers.nothing(accepted)
-        again = found & database.bits("name", belief.venue) if belief.venue else 0
+        again = found & database.bits(NAME, belief.venue) if belief.venue else 0
         return self._offers.offer(self._offers.pick(again or found, rng), accepted, rng)
 
     def _by_name(self, belief: Belief, summary: Summary, rng: Generator) -> Act:
         """What is asked about the row that the user names, or the one offered last, or any."""
-        name = summary.name or belief.venue or "dontcare"
-        act = self._offers.details(name, summary.requested, rng) if name else None
-        return act or Act("inform", (Item("name", "none"), Item("name", name)))
+        name = summary.name or belief.venue or DONTCARE
+        act = self._offers.details(name, summary.requested, rng)
+        return act or Act("inform", (Item(NAME, NONE), Item(NAME, name)))

@@ -11,11 +11,11 @@ import numpy as np
 
 from dialgym.language.acts import Act, Hypotheses
 from dialgym.tasks.slot_filling.acts import SummaryActs
-from dialgym.tasks.slot_filling.ontology import NAME
+from dialgym.tasks.slot_filling.ontology import NAME, NONE
 from dialgym.tasks.slot_filling.summary import REQUESTED, Summariser
 from dialgym.tasks.slot_filling.tracker import FocusTracker, Layout, Told
 from dialgym.tasks.slot_filling.types import Accepted, Belief, Best, Summary
-from dialgym.tasks.slot_filling.understanding import BY_METHOD, NONE
+from dialgym.tasks.slot_filling.understanding import BY_METHOD
 
 Beliefs = Sequence[Belief]
 

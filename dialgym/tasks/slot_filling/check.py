@@ -56,8 +56,8 @@ def _unlisted(domain: Domain) -> Iterator[str]:
             yield (
                 f"database of {domain.ontology.domain}: expected values of {slot!r} that the "
                 f"ontology lists, or {MISSING!r}; got {value!r} in row {wrong[0] + 1} "
-                f"({len(wrong)} such rows).{did_you_mean(value, known)} Mend the row, or list the "
-                f"value under 'informable'."
+                f"({len(wrong)} of {len(rows)} rows).{did_you_mean(value, known)} Mend the row, "
+                f"or list the value under 'informable'."
             )
 
 
@@ -68,7 +68,7 @@ def _shared(domain: Domain) -> Iterator[str]:
         name, count = next(iter(shared.items()))
         yield (
             f"database of {domain.ontology.domain}: expected a {NAME!r} of its own for each row; "
-            f"got {name!r} in {count} rows ({len(shared)} such names). Users know a row by its "
+            f"got {name!r} in {count} rows (shared names: {len(shared)}). Users know a row by its "
             "name: give each another, or accept them with --shared-names."
         )
 

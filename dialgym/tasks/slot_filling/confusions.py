@@ -8,8 +8,7 @@ from itertools import accumulate
 import numpy as np
 
 from dialgym.language.acts import Act, Item
-from dialgym.tasks.slot_filling.grounding import TYPE
-from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, Ontology
+from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, TYPE, Ontology
 
 Generator = np.random.Generator
 ACTS = ("hello", "thankyou", "ack", "bye", "inform", "request", "reqalts", "reqmore", "confirm",

@@ -138,8 +138,13 @@ def read_database(path: str | PathLike[str], ontology: Ontology) -> Database:
         raise _bad(path, f"a column for each slot of {ontology.domain}", f"none for {lacking[0]!r}")
     if not cells:
         raise _bad(path, f"rows in the table {ontology.domain!r}", "an empty table")
-    spelling = {s: {v.lower(): v for v in values} for s, values in ontology.informable.items()}
+    spelling = {slot: _spellings(values) for slot, values in ontology.informable.items()}
     return Database((_row(columns, row, spelling) for row in cells), ontology)
+
+
+def _spellings(values: Iterable[str]) -> dict[str, str]:
+    """What stands for each value: itself before what differs from another only in case."""
+    return {**{value.lower(): value for value in values}, **{value: value for value in values}}
 
 
 def _wanted(ontology: Ontology) -> list[str]:
@@ -150,7 +155,11 @@ def _row(
     columns: Sequence[str], cells: Sequence[Any], spelling: Mapping[str, Mapping[str, str]]
 ) -> dict[str, str]:
     texts = [MISSING if cell is None or cell == "" else str(cell) for cell in cells]
-    return {c: spelling.get(c, {}).get(t.lower(), t) for c, t in zip(columns, texts)}
+    return {c: _spelt(t, spelling.get(c, {})) for c, t in zip(columns, texts)}
+
+
+def _spelt(text: str, known: Mapping[str, str]) -> str:
+    return known.get(text) or known.get(text.lower(), text)
 
 
 def _read_table(path: Path, name: str) -> tuple[list[str], list[tuple[Any, ...]]]:

@@ -11,8 +11,8 @@ from dialgym.language.acts import Act, Hypotheses, Item
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling import extent
 from dialgym.tasks.slot_filling.domains import Domain
-from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME
-from dialgym.tasks.slot_filling.phrases import NONE, TYPE, Phrases
+from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, NONE, TYPE
+from dialgym.tasks.slot_filling.phrases import Phrases
 from dialgym.tasks.slot_filling.sentences import Understanding
 
 Generator = np.random.Generator

@@ -7,12 +7,9 @@ from typing import TypeVar
 import numpy as np
 
 from dialgym.language.acts import Act, Item
-from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, Ontology
+from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, NONE, TYPE, Ontology
 from dialgym.tasks.slot_filling.types import Mind
 
-NONE = "none"
-"""The name of no row."""
-TYPE = "type"
 BYE, AFFIRM, NEGATE, REQALTS = Act("bye"), Act("affirm"), Act("negate"), Act("reqalts")
 T = TypeVar("T")
 

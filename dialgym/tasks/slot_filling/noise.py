@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from numbers import Real
 from types import MappingProxyType
 
 import numpy as np
@@ -149,7 +150,7 @@ def check_rate(rate: float) -> float:
     Raises:
         ValueError: it is no number from 0 to 1.
     """
-    if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate <= 1:
+    if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= rate <= 1:
         raise ValueError(
             f"error_rate of the error channel: expected a number from 0 to 1; got {rate!r}. "
             "15 % is 0.15."

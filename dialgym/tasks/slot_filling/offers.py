@@ -7,9 +7,8 @@ import numpy as np
 
 from dialgym.language.acts import Act, Item
 from dialgym.tasks.slot_filling.database import MISSING, Database, first, indices
-from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME
+from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, NONE
 from dialgym.tasks.slot_filling.types import Accepted
-from dialgym.tasks.slot_filling.understanding import NONE
 
 Generator = np.random.Generator
 MOST = 5

@@ -15,8 +15,12 @@ NAME = "name"
 """The slot that says which row of the database is meant."""
 DONTCARE = "dontcare"
 """The value of a constraint that any row meets."""
-METHODS = ("none", "byconstraints", "byname", "finished", "byalternatives", "restart")
-DISCOURSE_ACTS = ("ack", "hello", "none", "repeat", "silence", "thankyou")
+NONE = "none"
+"""The name of no row; also a method and a discourse act, for want of any."""
+TYPE = "type"
+"""The slot that says what kind of row is meant, such as a restaurant."""
+METHODS = (NONE, "byconstraints", "byname", "finished", "byalternatives", "restart")
+DISCOURSE_ACTS = ("ack", "hello", NONE, "repeat", "silence", "thankyou")
 INFORM_COUNTS = 5
 """Counts of the best supported slots that the belief vector tells of, five numbers each."""
 
@@ -120,7 +124,8 @@ def parse_ontology(domain: str, content: Mapping[str, Any]) -> Ontology:
     """
     for key, kind in _KEYS.items():
         if not isinstance(content.get(key), kind):
-            raise _bad(domain, f"a {_KINDS[kind]} under {key!r}", repr(content.get(key, "nothing")))
+            got = repr(content[key]) if key in content else "nothing"
+            raise _bad(domain, f"a {_KINDS[kind]} under {key!r}", got)
     return Ontology(
         domain,
         content["type"],
@@ -176,7 +181,7 @@ def _check(ontology: Ontology) -> None:
             raise _bad(domain, f"values of the system_requestable slot {slot!r}", "none")
     for slot, values in informable.items():
         _check_texts(
-            domain, slot, values, reserved=(DONTCARE, "none") if slot == NAME else (DONTCARE,)
+            domain, slot, values, reserved=(DONTCARE, NONE) if slot == NAME else (DONTCARE,)
         )
     _check_texts(domain, "requestable", ontology.requestable)
     _check_texts(domain, "system_requestable", asked)

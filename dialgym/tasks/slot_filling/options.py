@@ -1,6 +1,7 @@
 """What `reset(options=...)` fixes of a dialogue."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 from dialgym.errors import unknown
@@ -13,7 +14,7 @@ def fixed_goal(ontology: Ontology, options: Mapping[str, Any], drawn: Goal) -> G
     """The goal of the options, and what they leave open from the one drawn.
 
     Raises:
-        ValueError: a slot or value is not the ontology's.
+        ValueError: a slot or value is not the ontology's, or an option is of another type.
     """
     constraints, requests = options.get("constraints"), options.get("requests")
     if constraints is None:
@@ -23,7 +24,7 @@ def fixed_goal(ontology: Ontology, options: Mapping[str, Any], drawn: Goal) -> G
             _check_constraint(ontology, slot, value)
     if requests is None:
         return Goal(dict(constraints), drawn.requests)
-    for slot in requests:
+    for slot in _sequence(requests):
         if slot not in ontology.requestable:
             raise unknown("slot", slot, ontology.requestable, "option 'requests'")
     return Goal(dict(constraints), tuple(dict.fromkeys((NAME, *requests))))
@@ -35,6 +36,15 @@ def _mapping(constraints: Any) -> Mapping[str, Any]:
     raise ValueError(
         "option 'constraints' of SlotFilling: expected a mapping of slots to values, such as "
         f"{{'area': 'north'}}; got {constraints!r}."
+    )
+
+
+def _sequence(requests: Any) -> Sequence[Any]:
+    if isinstance(requests, Sequence) and not isinstance(requests, str):
+        return requests
+    raise ValueError(
+        "option 'requests' of SlotFilling: expected a sequence of slots, such as ['phone']; "
+        f"got {requests!r}."
     )
 
 
@@ -55,9 +65,9 @@ def fixed_patience(mind: Mind, options: Mapping[str, Any]) -> Mind:
     patience = options.get("patience")
     if patience is None:
         return mind
-    if not isinstance(patience, int) or patience < 1:
+    if not isinstance(patience, Integral) or isinstance(patience, bool) or patience < 1:
         raise ValueError(
             f"option 'patience' of SlotFilling: expected a whole number from 1; got {patience!r}."
         )
-    mind.patience = mind.full_patience = patience
+    mind.patience = mind.full_patience = int(patience)
     return mind

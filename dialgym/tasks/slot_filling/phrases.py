@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dialgym.language.acts import Item
 from dialgym.tasks.slot_filling.database import MISSING
 from dialgym.tasks.slot_filling.domains import Domain
-from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, Ontology
+from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, NONE, TYPE, Ontology
 
-NONE, TYPE = "none", "type"
 LABELS: Mapping[str, tuple[str, ...]] = {
     "acceptscreditcards": ("credit cards",),
     "addr": ("address", "where is it", "where is that"),

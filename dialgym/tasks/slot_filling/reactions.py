@@ -9,12 +9,11 @@ from dialgym.tasks.slot_filling.grounding import (
     AFFIRM,
     BYE,
     NEGATE,
-    TYPE,
     Slots,
     accepts,
     choose,
 )
-from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME
+from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, TYPE
 from dialgym.tasks.slot_filling.types import Mind
 from dialgym.tasks.slot_filling.venues import on_inform
 

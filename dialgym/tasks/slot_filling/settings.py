@@ -12,21 +12,21 @@ class Setting(NamedTuple):
 
     Attributes:
         error_rate: how often the best hypothesis is wrong.
-        noise: statistics of the lists of hypotheses, or None for single ones.
+        noise: statistics of the lists of hypotheses, or ``"single"`` for no lists.
         masks: whether rules restrict the summary acts.
         user: how the user behaves.
     """
 
     error_rate: float
-    noise: str | None
+    noise: str
     masks: bool
     user: str
 
 
 SETTINGS: Mapping[int, Setting] = MappingProxyType(
     {
-        1: Setting(0.0, None, True, "standard"),
-        2: Setting(0.0, None, False, "standard"),
+        1: Setting(0.0, "single", True, "standard"),
+        2: Setting(0.0, "single", False, "standard"),
         3: Setting(0.15, "set1", True, "standard"),
         4: Setting(0.15, "set1", False, "standard"),
         5: Setting(0.15, "set1", True, "unfriendly"),

@@ -27,13 +27,11 @@ from dialgym.tasks.slot_filling.tracker import FocusTracker
 from dialgym.tasks.slot_filling.types import NULL, Belief, SlotFillingState, Summary
 from dialgym.tasks.slot_filling.user import AgendaUser
 from dialgym.tasks.slot_filling.venues import listen
+from dialgym.tasks.slot_filling.words import USER_ACTS
 
 GREETING = Act("hello")
 BYE = "bye"
 SYSTEM_ACTS = ("hello", "bye", "request", "confirm", "select", "inform", "reqmore", "repeat")
-USER_ACTS = ("hello", "bye", "inform", "request", "confirm", "affirm", "negate", "deny", "reqalts",
-             "thankyou", "ack", "repeat", "silence", "restart")  # fmt: skip
-MASKED = ("repeat", "restart")
 
 
 class SlotFilling(Task):
@@ -100,6 +98,7 @@ class SlotFilling(Task):
     ) -> None:
         one_of("fidelity", fidelity, FIDELITIES, self.name)
         one_of("language", language, LANGUAGES, self.name)
+        one_of("masks", masks, (True, False, None), self.name)
         if not isinstance(turns, int) or turns < 1:
             raise ValueError(f"turns of {self.name} must be a whole number from 1; got {turns!r}.")
         chosen = setting(env)
@@ -109,7 +108,7 @@ class SlotFilling(Task):
         self.stand_in = BUILT_IN if self.domain.stands_for else None
         ontology, database = self.domain.ontology, self.domain.database
         self.error_rate = chosen.error_rate if error_rate is None else error_rate
-        self.noise = noise or chosen.noise or "single"
+        self.noise = chosen.noise if noise is None else noise
         self.channel = self._channel()
         self.tracker = FocusTracker(ontology, fidelity)
         self.summariser = Summariser(self.tracker.layout, database, fidelity == "pydial")

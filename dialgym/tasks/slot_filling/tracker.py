@@ -13,13 +13,12 @@ import numpy as np
 from dialgym.errors import one_of
 from dialgym.language.acts import Act, Hypotheses
 from dialgym.tasks.slot_filling.noise import FIDELITIES
-from dialgym.tasks.slot_filling.ontology import DONTCARE, METHODS, NAME, Ontology
+from dialgym.tasks.slot_filling.ontology import DONTCARE, METHODS, NAME, NONE, Ontology
 from dialgym.tasks.slot_filling.types import Belief
 from dialgym.tasks.slot_filling.understanding import (
     BY_DISCOURSE,
     BY_METHOD,
     DISCOURSE,
-    NONE,
     Reader,
     Reading,
 )

@@ -4,15 +4,21 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from dialgym.language.acts import Act, Item
-from dialgym.tasks.slot_filling.ontology import DONTCARE, METHODS, NAME, Ontology
+from dialgym.tasks.slot_filling.ontology import (
+    DISCOURSE_ACTS,
+    DONTCARE,
+    METHODS,
+    NAME,
+    NONE,
+    Ontology,
+)
 
 BY_METHOD: Mapping[str, int] = {name: i for i, name in enumerate(METHODS)}
-DISCOURSE = ("ack", "hello", "none", "repeat", "silence", "thankyou", "bye")
+DISCOURSE = (*DISCOURSE_ACTS, "bye")
 """What else a user does; the belief vector leaves out the last."""
 BY_DISCOURSE: Mapping[str, int] = {name: i for i, name in enumerate(DISCOURSE)}
-NONE = "none"
 YES, NO = "1", "0"
-"""The values of a slot that is asked for by a question of yes or no."""
+"""The values of `Ontology.binary` slots."""
 _TELLING = ("inform", "select", "request", "affirm", "negate", "reqalts", "hello", "bye",
             "thankyou", "ack", "repeat", "restart", "silence", "reqmore")  # fmt: skip
 
@@ -66,7 +72,7 @@ class Reader:
     def __init__(self, ontology: Ontology, faulty: bool) -> None:
         self.faulty = faulty
         self._informable = frozenset(ontology.informable)
-        self._binary = frozenset(s for s, v in ontology.informable.items() if {*v} == {YES, NO})
+        self._binary = frozenset(ontology.binary)
 
     def context(self, system: Act, venue: str) -> Context:
         """The context that the system's act makes; `venue` is what it has offered last."""

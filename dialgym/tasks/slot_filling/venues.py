@@ -5,14 +5,13 @@ import numpy as np
 from dialgym.language.acts import Act, Item
 from dialgym.tasks.slot_filling.grounding import (
     BYE,
-    NONE,
     REQALTS,
     Slots,
     accepts,
     choose,
     fits,
 )
-from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME
+from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, NONE
 from dialgym.tasks.slot_filling.types import Mind
 
 Generator = np.random.Generator

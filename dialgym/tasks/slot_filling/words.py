@@ -16,15 +16,15 @@ from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling import extent
 from dialgym.tasks.slot_filling.database import MISSING
 from dialgym.tasks.slot_filling.domains import Domain
-from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME
+from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, NONE, TYPE
 
 Generator = np.random.Generator
 TYPES = ("inform", "request", "confirm", "select", "affirm", "negate", "deny", "reqalts", "hello",
          "bye", "thankyou", "ack", "repeat", "reqmore", "restart", "silence", "null",
          "inform_byname", "inform_alternatives")  # fmt: skip
 """Of acts; the last two are summary acts alone."""
-SAID = ("inform", "request", "confirm", "affirm", "negate", "deny", "reqalts", "hello", "bye",
-        "thankyou", "ack", "repeat", "silence", "restart")  # fmt: skip
+USER_ACTS = ("inform", "request", "confirm", "affirm", "negate", "deny", "reqalts", "hello", "bye",
+             "thankyou", "ack", "repeat", "silence", "restart")  # fmt: skip
 """Those that the user can mean to say."""
 _AFTER = {
     "request": "ask",
@@ -34,7 +34,7 @@ _AFTER = {
 """What follows on the type of an act; on others may follow what they tell."""
 MOST = 6
 """Items that one act of the user may have."""
-NOT, NONE, TYPE = "not", "none", "type"
+NOT = "not"
 CONFIDENCES = tuple(f"p{tenth}" for tenth in range(11))
 SINGLE, LIST = 16, 24
 """Words of what the system hears: one hypothesis, or as many as there is room for.
@@ -90,7 +90,7 @@ class Words:
         A slot that is told has one of its values; one that is asked for has none, but for the name.
         """
         nodes: dict[str, Mapping[str, str]] = {"nothing": {}}
-        nodes["act"] = {kind: _AFTER.get(kind, "told 0") for kind in SAID}
+        nodes["act"] = {kind: _AFTER.get(kind, "told 0") for kind in USER_ACTS}
         for count in range(MOST):
             nodes |= self._told(count) | self._asked(count)
         nodes |= {f"told {MOST}": {}, f"asked {MOST}": {}, f"asked {MOST} name": {}}
