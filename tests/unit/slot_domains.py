@@ -35,6 +35,14 @@ def database_of(*rows) -> Database:
     return Database(cells, ontology_of(dict.fromkeys(row["name"] for row in cells)))
 
 
+def five_slots() -> Database:
+    """Two rows that differ only in the fifth of the slots that the system asks for."""
+    more = {"pets": ("0", "1"), "stars": ("3", "4")}
+    informable = {**VALUES, **more, "name": ("venue 0", "venue 1")}
+    ontology = Ontology("Toy", "restaurant", informable, REQUESTABLE, (*ASKED, *more))
+    return Database([row_of(i, pets="1", stars=stars) for i, stars in enumerate("34")], ontology)
+
+
 def databases(most: int = 12) -> st.SearchStrategy[Database]:
     cells = {slot: st.sampled_from([*values, MISSING]) for slot, values in VALUES.items()}
     rows = st.lists(st.fixed_dictionaries(cells), min_size=1, max_size=most)

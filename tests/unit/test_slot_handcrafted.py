@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from slot_domains import database_of
+from slot_domains import database_of, five_slots
 from slot_talk import Ear
 
 from dialgym.language.acts import print_act
@@ -73,11 +73,11 @@ def test_it_offers_the_first_row_even_if_another_was_offered_last():
     assert choice(ear)[1].startswith('inform(name="venue 2"')
 
 
-def test_more_than_three_accepted_slots_are_enough(monkeypatch):
-    ear = Ear().hear("hello()", 'inform(food="greek")')
-    assert choice(ear)[0] == "request_area"
-    monkeypatch.setattr("dialgym.tasks.slot_filling.handcrafted.ENOUGH", 0)
-    assert choice(ear) == ("inform", 'inform(name="venue 2",food="greek")')
+def test_more_than_three_accepted_slots_are_enough():
+    ear = Ear(five_slots()).hear("hello()", 'inform(food="thai",area="north",pets="1")')
+    assert choice(ear)[0] == "request_parking"
+    ear.hear("request(parking)", ("affirm()", 0.7))  # it offers rather than confirm
+    assert choice(ear)[0] == "inform"
 
 
 def test_it_gives_alternatives():

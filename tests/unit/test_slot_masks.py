@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from slot_domains import database_of
+from slot_domains import database_of, five_slots
 from slot_talk import DATABASE, Ear
 
 from dialgym.language.acts import parse_act, print_act
@@ -89,11 +89,10 @@ def test_unless_the_user_is_not_sure_to_leave(act):
     assert "inform" not in ear.allowed
 
 
-def test_four_accepted_slots_are_enough(monkeypatch):
-    ear = Acts().hear("hello()", 'inform(food="thai")')
+def test_four_accepted_slots_are_enough():
+    ear = Acts(database=five_slots()).hear("hello()", 'inform(food="thai",area="north",pets="1")')
     assert "inform" not in ear.allowed
-    monkeypatch.setattr("dialgym.tasks.slot_filling.acts.ENOUGH", 1)
-    assert "inform" in ear.allowed
+    assert "inform" in ear.hear("request(parking)", "affirm()").allowed
 
 
 def test_inform_byname_needs_a_question_about_a_row():

@@ -167,7 +167,8 @@ def test_a_type_gets_as_many_arguments_as_it_has():
         elif other.type in ("inform", "reqalts", "confirm", "affirm", "negate"):
             (item,) = other.items
             known = item.slot in ONTOLOGY.informable
-            assert item.value in (*ONTOLOGY.informable[item.slot], "dontcare") if known else (None,)
+            values = (*ONTOLOGY.informable[item.slot], "dontcare") if known else (None,)
+            assert item.value in values
         else:
             assert other.items == ()
 
