@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 
+import dialgym
 from dialgym.tasks.slot_filling import SlotFilling
 from dialgym.tasks.wordle import Wordle
 from dialgym.views.act_env import ActEnv
@@ -137,6 +138,31 @@ def test_an_impossible_action_is_one_clear_error(action):
         batch.step([0, action])
     with pytest.raises(ValueError, match="expected 2 of them; got 1"):
         batch.step([0])
+
+
+def test_stable_baselines3_gets_a_batch_and_its_masks():
+    vec_env = dialgym.sb3_vec_env("SlotFilling-act-v0", 3, seed=4)
+    env = gym.make_vec("dialgym/SlotFilling-act-v0", 3, autoreset_mode="SameStep")
+    observation, _ = env.reset(seed=4)
+    assert np.array_equal(vec_env.reset(), observation)
+    ended, rng = 0, np.random.default_rng(0)
+    while ended < 5:
+        masks = env.unwrapped.action_masks()
+        assert np.array_equal(vec_env.env_method("action_masks"), masks)
+        actions = [rng.choice(np.flatnonzero(mask)) for mask in masks]
+        observation, reward, terminated, truncated, info = env.step(np.array(actions))
+        seen, gained, done, infos = vec_env.step(np.array(actions))
+        assert np.array_equal(seen, observation)
+        assert np.array_equal(gained, reward)
+        assert np.array_equal(done, terminated | truncated)
+        for row in np.flatnonzero(done):
+            assert np.array_equal(infos[row]["terminal_observation"], info["final_obs"][row])
+        ended += done.sum()
+
+
+def test_only_token_views_are_sharded():
+    with pytest.raises(ValueError, match=r"only token views can be sharded .*'dialgym/SlotF"):
+        dialgym.sb3_vec_env("SlotFilling-act-v0", 4, workers=2)
 
 
 def test_it_wants_a_reset():
