@@ -99,6 +99,12 @@ def test_of_the_row_that_the_user_surely_names():
         assert said == ("inform_byname", f'inform(name="{name}",phone="000{name[-1]}")')
 
 
+def test_any_name_is_that_of_the_row_offered_last():
+    ear = Ear().hear("hello()", 'inform(food="thai")').hear(OFFER, 'request(phone,name="dontcare")')
+    said = {choice(ear, seed) for seed in range(20)}
+    assert said == {("inform_byname", 'inform(name="venue 0",phone="0000")')}
+
+
 def test_a_question_about_no_row_leads_to_an_offer():
     ear = Ear(fidelity="pydial").hear("hello()", "request(phone)")
     assert ear.summary.method == "byname"
