@@ -26,6 +26,11 @@ VIEWS = {
         "dialgym.views.utterance_env:UtteranceEnv",
         "dialgym.views.utterance_vector_env:UtteranceVectorEnv",
     ),
+    "act": (
+        "-act",
+        "dialgym.views.act_env:ActEnv",
+        "dialgym.views.act_vector_env:ActVectorEnv",
+    ),
 }
 
 
@@ -39,12 +44,18 @@ class Row:
     version: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
     views: tuple[str, ...] = ("token", "utterance")
+    view_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     scores: Mapping[str, Any] = field(default_factory=dict)
+    builtin_scores: Mapping[str, Any] = field(default_factory=dict)
 
     def id(self, view: str = "token") -> str:
         """The Gymnasium id of a view."""
         return f"{NAMESPACE}/{self.name}{VIEWS[view][0]}-v{self.version}"
+
+    def references(self, stand_in: str | None) -> Mapping[str, Any]:
+        """The reference scores of what is played, which may be a task's `stand_in`."""
+        return self.builtin_scores if stand_in else self.scores
 
 
 @dataclass(frozen=True)
@@ -54,6 +65,17 @@ class Entry:
     id: str
     row: Row
     view: str
+
+    @property
+    def stand_in(self) -> str | None:
+        """What is played here in place of what the settings name, if anything: `Task.stand_in`."""
+        found: str | None = make_task(self, {}).stand_in
+        return found
+
+    @property
+    def label(self) -> str:
+        """The id, and in brackets what stands in for it."""
+        return f"{self.id} ({self.stand_in})" if self.stand_in else self.id
 
 
 @cache
@@ -166,21 +188,22 @@ def split_kwargs(entry: Entry, view: Any, kwargs: Mapping[str, Any]) -> dict[str
 
 
 def make_task(entry: Entry, settings: Mapping[str, Any], also_known: Any = ()) -> Any:
-    """The task of an entry with the row's settings, overridden by `settings`."""
+    """The task of an entry with the settings of row and view, overridden by `settings`."""
     task = load(entry.row.task)
     known = list(signature(task).parameters)
     for name in settings:
         if name not in known:
             raise unknown("argument", name, [*also_known, *known], entry.id)
-    merged = {**entry.row.settings, **settings}
+    own = entry.row.view_settings.get(entry.view, {})
+    merged = {**entry.row.settings, **own, **settings}
     try:
-        return _shared_task(task, tuple(sorted(merged.items())))
+        return _shared_task(task, task.surroundings(), tuple(sorted(merged.items())))
     except TypeError:  # a setting that cannot be hashed, such as a list of words
         return task(**merged)
 
 
 @lru_cache(maxsize=32)
-def _shared_task(task: Any, settings: tuple[tuple[str, Any], ...]) -> Any:
+def _shared_task(task: Any, surroundings: Any, settings: tuple[tuple[str, Any], ...]) -> Any:
     return task(**dict(settings))
 
 

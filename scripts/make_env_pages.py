@@ -42,11 +42,12 @@ def environments(link: str = "") -> str:
     """The table of all environments; `link` is where the pages lie, if they are to be linked."""
     lines = []
     for row in rows():
-        env = gym.make(row.id()).unwrapped
-        name = f"[`{row.id()}`]({link}{slug(row)}.md)" if link else f"`{row.id()}`"
-        tokens = f"{env.action_space.n}, {env.observation_space.shape[0]}"  # type: ignore[attr-defined,index]
-        lines.append((name, row.description, tokens, env.task.facts.turn_limit))  # type: ignore[attr-defined]
-    return table(("id", "what", "V, L", "turns"), lines)
+        first = row.id(row.views[0])
+        env = gym.make(first).unwrapped
+        name = f"[`{first}`]({link}{slug(row)}.md)" if link else f"`{first}`"
+        sizes = f"{env.action_space.n}, {env.observation_space.shape[0]}"  # type: ignore[attr-defined,index]
+        lines.append((name, row.description, sizes, env.task.facts.turn_limit))  # type: ignore[attr-defined]
+    return table(("id", "what", "actions, length", "turns"), lines)
 
 
 def slug(row: Row) -> str:
@@ -58,8 +59,9 @@ def index() -> str:
     """The page that lists the environments."""
     return f"""# Environments
 
-V is the number of tokens, L the length of the observation, and turns the most utterances of the
-learner. Each environment also comes as `...-utterance-v0`, and through `gym.make_vec`,
+Actions is the number of tokens, or of summary acts in an act view (`...-act-v0`); length is that of
+the observation, and turns the most utterances of the learner. Each environment also comes as
+`...-utterance-v0`, and through `gym.make_vec`,
 `dialgym.sb3_vec_env`, `dialgym.aec_env` and `dialgym.parallel_env` ([views](../concepts.md#views)).
 
 {environments("./")}
@@ -113,7 +115,7 @@ def listing(section: str, lines: list[str], defaults: Mapping[str, Any]) -> str:
 
 def facts(row: Row) -> str:
     """What is always true of the task, and who can play its parties."""
-    task = gym.make(row.id()).unwrapped.task  # type: ignore[attr-defined]
+    task = gym.make(row.id(row.views[0])).unwrapped.task  # type: ignore[attr-defined]
     lines = [
         (party, task.facts.longest[party], bounds(task.facts.returns[party]), hidden(task, party),
          ", ".join(f"`{name}`" for name in task.speakers.get(party, {})))
@@ -152,8 +154,15 @@ def references(row: Row) -> str:
     """The mean returns that scores are normalised by."""
     if not {"random", "expert"} <= row.scores.keys():
         return "not measured"
-    expert = row.scores.get("expert_policy", "expert")
-    return f"`random` {row.scores['random']}, `{expert}` {row.scores['expert']}"
+    text = _pair(row.scores)
+    if row.builtin_scores:
+        text += f"; where a built-in domain takes the place, {_pair(row.builtin_scores)}"
+    return text
+
+
+def _pair(scores: Mapping[str, Any]) -> str:
+    expert = scores.get("expert_policy", "expert")
+    return f"`random` {scores['random']}, `{expert}` {scores['expert']}"
 
 
 def shown(space: gym.Space) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.pop("DIALGYM_PYDIAL", None)  # where a test wants PyDial's domains it says so
 
 DATA = Path(os.environ.get("DIALGYM_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

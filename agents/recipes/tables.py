@@ -35,7 +35,8 @@ class Line:
     @property
     def score(self) -> float:
         """100 (r - random) / (expert - random), with the registry's reference returns."""
-        scores = entry_of(self.env_id).row.scores
+        entry = entry_of(self.env_id)
+        scores = entry.row.references(entry.stand_in)
         return 100 * (self.means.mean() - scores["random"]) / (scores["expert"] - scores["random"])
 
 
@@ -77,7 +78,7 @@ def markdown(table: Sequence[Line], more: dict[str, Callable[[Line], str]] | Non
         low, high = line.interval
         rows.append(
             [
-                line.env_id,
+                entry_of(line.env_id).label,
                 line.method,
                 str(len(line.returns)),
                 f"{line.means.mean():.3f} [{low:.3f}, {high:.3f}]",

@@ -95,7 +95,8 @@ def _references(folder: Path) -> dict[str, float]:
     """From the row that the run's config.yml belongs to; nothing where there is no such file."""
     try:
         config = yaml.safe_load((folder / "config.yml").read_text("utf-8"))
-        scores = entry_of(next(iter(config))).row.scores
+        entry = entry_of(next(iter(config)))
+        scores = entry.row.references(entry.stand_in)
     except (OSError, ValueError, TypeError, yaml.YAMLError):
         return {}
     names = {"random": "random", "expert": scores.get("expert_policy", "expert")}

@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 
 from dialgym.benchmark.result import Episodes, Result
-from dialgym.benchmark.rollout import Played, play_predictor, play_scripted
+from dialgym.benchmark.rollout import Played, play_many, play_predictor, play_scripted
 from dialgym.registry import Entry, entry_of
 from dialgym.simulators import Speaker
-from dialgym.views.episodes import Report, make_dialogue, make_token_batch, named_speaker
+from dialgym.tasks.base import BatchSpeaker
+from dialgym.views.dialogue import Dialogue
+from dialgym.views.episodes import Job, Report, make_dialogue, make_token_batch, named_speaker
+from dialgym.views.looped import own_batch
 from dialgym.views.policies import Policy, open_policy, policy_name
 
 NEUTRAL = {"tokenizer", "action_masks"}
@@ -40,9 +43,10 @@ def evaluate(
         episodes: for each seed.
         seeds: whole numbers from 0, distinct.
         env_kwargs: settings for all ids, as for ``gym.make(id, ...)``. Scores are then None,
-            since the references hold for the registry's settings.
+            since the references hold for the registry's settings. Where something stands in for
+            what a setting names, tables say so, and scores are by references of its own.
         name: what tables call the policy.
-        num_envs: dialogues at once, for a policy with `predict`.
+        num_envs: dialogues at once, for a policy with `predict` or `reply_many`.
         deterministic: such a policy takes the likeliest action, else samples.
         report: called with the number of episodes that have just ended.
 
@@ -58,20 +62,47 @@ def evaluate(
     opened = open_policy(policy, dialogues)
     jobs = [(seed, episode) for seed in seeds for episode in range(episodes)]
     by_id = {}
+    stand_ins: dict[str, str] = {}
     for entry, dialogue in zip(places.values(), dialogues):
         if isinstance(opened, (str, Speaker)):
-            played = play_scripted(named_speaker(opened, dialogue), dialogue, jobs, report)
+            speaker = named_speaker(opened, dialogue)
+            played = _play_speaker(
+                speaker, dialogue, kwargs.get("simulator"), jobs, num_envs, report
+            )
         else:
             env = make_token_batch(entry, min(num_envs, len(jobs)), kwargs)
             played = play_predictor(opened, env, jobs, report, deterministic)
             env.close()
-        by_id[entry.id] = _arrange(played, len(seeds), _references(entry, kwargs))
-    return Result(name or policy_name(policy), tuple(seeds), by_id, kwargs)
+        stand_in = dialogue.task.stand_in
+        if stand_in:
+            stand_ins[entry.id] = stand_in
+        by_id[entry.id] = _arrange(played, len(seeds), _references(entry, kwargs, stand_in))
+    return Result(name or policy_name(policy), tuple(seeds), by_id, kwargs, stand_ins)
 
 
-def _references(entry: Entry, kwargs: Mapping[str, Any]) -> tuple[float, float] | None:
+def _play_speaker(
+    policy: Speaker,
+    dialogue: Dialogue,
+    simulator: Any,
+    jobs: Sequence[Job],
+    num_envs: int,
+    report: Report,
+) -> Played:
+    """Many dialogues at once where policy and task can; the episodes are the same."""
+    task, size = dialogue.task, min(num_envs, len(jobs))
+    if isinstance(policy, BatchSpeaker):
+        batch = own_batch(task, size, dialogue.learner, simulator)
+        if batch is not None:
+            return play_many(policy, task, batch, jobs, size, report)
+    return play_scripted(policy, dialogue, jobs, report)
+
+
+def _references(
+    entry: Entry, kwargs: Mapping[str, Any], stand_in: str | None
+) -> tuple[float, float] | None:
     """Mean returns of the random policy and the expert, where they are known and differ."""
-    random, expert = entry.row.scores.get("random"), entry.row.scores.get("expert")
+    scores = entry.row.references(stand_in)
+    random, expert = scores.get("random"), scores.get("expert")
     if random is None or expert is None or random == expert or not NEUTRAL.issuperset(kwargs):
         return None
     return random, expert

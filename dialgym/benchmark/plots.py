@@ -8,7 +8,7 @@ import numpy as np
 
 from dialgym.benchmark.curves import Curve, smooth
 from dialgym.benchmark.games import Game
-from dialgym.benchmark.report import PREFIX
+from dialgym.benchmark.report import PREFIX, labels
 from dialgym.benchmark.result import Result
 from dialgym.files import write_atomically
 from dialgym.optional import require
@@ -27,13 +27,14 @@ def plot_scores(results: Sequence[Result], path: Path) -> None:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    ids = list(dict.fromkeys(env_id for result in results for env_id in result.by_id))
+    ids = labels(results)
     scored = all(part.scores is not None for r in results for part in r.by_id.values())
     width = 0.84 / len(results)
     figure, axes = _figure(max(6.0, 1.2 + 0.44 * len(ids) * (len(results) + 1)), 4.2)
     for i, (result, colour) in enumerate(zip(results, _colours(results))):
-        where = [k for k, env_id in enumerate(ids) if env_id in result.by_id]
-        parts = [result.by_id[ids[k]] for k in where]
+        own = {(env_id, result.label(env_id)) for env_id in result.by_id}
+        where = [k for k, place in enumerate(ids) if place in own]
+        parts = [result.by_id[ids[k][0]] for k in where]
         bars: Any = [p.score if scored else p.mean_return for p in parts]
         bounds: Any = [p.score_interval if scored else p.interval for p in parts]
         x = np.array(where) + (i - (len(results) - 1) / 2) * width
@@ -42,7 +43,7 @@ def plot_scores(results: Sequence[Result], path: Path) -> None:
         axes.errorbar(x, bars, spread, fmt="none", ecolor=INK, elinewidth=1, capsize=2, zorder=3)
         for place, part, bound in zip(x, parts, bounds):
             _label(axes, place, bound, part.mean_return)
-    axes.set_xticks(range(len(ids)), [env_id.removeprefix(PREFIX) for env_id in ids])
+    axes.set_xticks(range(len(ids)), [label.removeprefix(PREFIX) for _, label in ids])
     axes.tick_params(axis="x", length=0)
     axes.set_xlim(-0.6, len(ids) - 0.4)
     if scored:

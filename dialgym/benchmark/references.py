@@ -10,14 +10,23 @@ from dialgym.files import write_text
 from dialgym.registry import Row, entry_of
 from dialgym.views.episodes import Report
 
+EPISODES = 20_000
+"""Where a row does not say how many."""
+LONGEST = 101
+"""Characters of a line of the registry, its end included."""
 EXPERT = "optimal"
 """Who is the expert where a row's scores do not name one as `expert_policy`."""
 
 
 def reference_scores(
-    row: Row, episodes: int = 20_000, seed: int = 0, report: Report = lambda ended: None
+    row: Row, episodes: int | None = None, seed: int = 0, report: Report = lambda ended: None
 ) -> dict[str, Any]:
-    """The mean returns of the random policy and the expert, as a row's `scores`."""
+    """The mean returns of the random policy and the expert, as a row's `scores`.
+
+    Where a built-in domain stands in for another, its `builtin_scores`: see `scores_name`.
+    Without `episodes` there are as many as before.
+    """
+    episodes = episodes or episodes_of(row)
     expert = row.scores.get("expert_policy", EXPERT)
 
     def mean(policy: str) -> float:
@@ -33,13 +42,24 @@ def reference_scores(
     }
 
 
-def scores_line(scores: Mapping[str, Any]) -> str:
-    """A row's `scores`, as a line of envs_registry.yaml."""
+def episodes_of(row: Row) -> int:
+    """How many episodes a row's scores are made of."""
+    return int(row.scores.get("episodes", EPISODES))
+
+
+def scores_name(row: Row) -> str:
+    """Which of a row's scores `reference_scores` computes: those of what is played here."""
+    return "builtin_scores" if entry_of(row.id(row.views[0])).stand_in else "scores"
+
+
+def scores_line(scores: Mapping[str, Any], kind: str = "scores") -> str:
+    """A row's `scores` or `builtin_scores`, as lines of envs_registry.yaml."""
     inside = ", ".join(f"{name}: {value}" for name, value in scores.items())
-    return f"    scores: {{{inside}}}\n"
+    line = f"    {kind}: {{{inside}}}\n"
+    return line if len(line) <= LONGEST else f"    {kind}:\n      {{{inside}}}\n"
 
 
-def with_scores(text: str, name: str, scores: Mapping[str, Any]) -> str:
+def with_scores(text: str, name: str, scores: Mapping[str, Any], kind: str = "scores") -> str:
     """The text of envs_registry.yaml with the scores of a row set; nothing else is touched.
 
     Raises:
@@ -49,15 +69,15 @@ def with_scores(text: str, name: str, scores: Mapping[str, Any]) -> str:
     found = re.search(rf"{head}(?:    .*\n)+", text, re.MULTILINE)
     if found is None:
         raise ValueError(f"with_scores: expected a row {name!r} under `environments:`; got none.")
-    block = re.sub(r"^    scores:.*\n(?:      .*\n)*", "", found[0], flags=re.MULTILINE)
-    return text[: found.start()] + block + scores_line(scores) + text[found.end() :]
+    block = re.sub(rf"^    {kind}:.*\n(?:      .*\n)*", "", found[0], flags=re.MULTILINE)
+    return text[: found.start()] + block + scores_line(scores, kind) + text[found.end() :]
 
 
-def write_references(path: Path, scores: Mapping[str, Mapping[str, Any]]) -> None:
-    """Set the scores of the named rows in a registry file, atomically."""
+def write_references(path: Path, scores: Mapping[tuple[str, str], Mapping[str, Any]]) -> None:
+    """Set scores, by row's name and kind, in a registry file, atomically."""
     text = path.read_text("utf-8")
-    for name, values in scores.items():
-        text = with_scores(text, name, values)
+    for (name, kind), values in scores.items():
+        text = with_scores(text, name, values, kind)
     write_text(path, text)
 
 

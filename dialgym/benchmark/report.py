@@ -20,22 +20,28 @@ Row = tuple[str, ...]
 
 def rows(results: Sequence[Result]) -> Iterator[Row]:
     """The cells, environment by environment; last those over all, where there are several."""
-    ids = list(dict.fromkeys(env_id for result in results for env_id in result.by_id))
-    for env_id in ids:
+    places = labels(results)
+    for env_id, label in places:
         for result in results:
-            if env_id in result.by_id:
-                yield (env_id, result.policy, *_cells(result.by_id[env_id]))
-    if len(ids) > 1:
+            if env_id in result.by_id and result.label(env_id) == label:
+                yield (label, result.policy, *_cells(result.by_id[env_id]))
+    if len(places) > 1:
         for result in results:
-            if len(result.by_id) == len(ids):
+            if {(env_id, result.label(env_id)) for env_id in result.by_id} == set(places):
                 yield (ALL, result.policy, *_cells(result.overall))
+
+
+def labels(results: Sequence[Result]) -> list[tuple[str, str]]:
+    """The ids and what tables call them; an id that was played in two ways has two."""
+    pairs = ((env_id, r.label(env_id)) for r in results for env_id in r.by_id)
+    return list(dict.fromkeys(pairs))
 
 
 def markdown(results: Sequence[Result]) -> str:
     """A Markdown table, and below it what its figures mean."""
     lines = [HEAD, ("---",) * len(HEAD), *rows(results)]
     table = "".join("| " + " | ".join(line) + " |\n" for line in lines)
-    return f"{table}\n{caption(results[0])}\n"
+    return f"{table}\n{caption(*results)}\n"
 
 
 def rich_table(results: Sequence[Result], width: int | None = None) -> "Table":
@@ -50,7 +56,7 @@ def rich_table(results: Sequence[Result], width: int | None = None) -> "Table":
 
     wide = (width or rich.get_console().width) >= WIDE
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    table.caption, table.caption_justify = caption(results[0]), "left"
+    table.caption, table.caption_justify = caption(*results), "left"
     for i, column in enumerate(HEAD[1:-1]):
         table.add_column(column, justify="right" if i else "left", no_wrap=True)
     for env_id, part in groupby(rows(results), key=itemgetter(0)):
@@ -62,13 +68,21 @@ def rich_table(results: Sequence[Result], width: int | None = None) -> "Table":
     return table
 
 
-def caption(result: Result) -> str:
+BUILT_IN = (
+    " Built-in: the original is not here, and what takes its place has references of its own; "
+    "figures on the one do not compare with figures on the other."
+)
+
+
+def caption(*results: Result) -> str:
     """What the figures of a table mean."""
+    result = results[0]
     episodes = next(iter(result.by_id.values())).returns.shape[1]
+    more = BUILT_IN if any(r.stand_ins for r in results) else ""
     return (
         f"{episodes} episodes for each of {len(result.seeds)} seeds. In brackets: 95 % stratified "
         "bootstrap interval. IQM: interquartile mean of the returns. Score: 100 (return - random) "
-        "/ (expert - random), on the mean return."
+        f"/ (expert - random), on the mean return.{more}"
     )
 
 

@@ -93,12 +93,18 @@ class Result:
         seeds: of the rows of each environment's arrays.
         by_id: `Episodes` by id.
         env_kwargs: what the environments were made with, beside the registry's settings.
+        stand_ins: by id, what was played in place of what the settings name: ``built-in``.
     """
 
     policy: str
     seeds: tuple[int, ...]
     by_id: Mapping[str, Episodes]
     env_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
+
+    def label(self, env_id: str) -> str:
+        """What tables call an environment: its id, and in brackets what stood in for it."""
+        return f"{env_id} ({self.stand_ins[env_id]})" if env_id in self.stand_ins else env_id
 
     def __getitem__(self, env_id: str) -> Episodes:
         full = env_id if "/" in env_id else f"{NAMESPACE}/{env_id}"
@@ -162,6 +168,7 @@ class Result:
             "policy": self.policy,
             "seeds": list(self.seeds),
             "env_kwargs": json.loads(json.dumps(dict(self.env_kwargs), default=repr)),
+            "stand_ins": dict(self.stand_ins),
             "environments": {env_id: _as_dict(part) for env_id, part in self.by_id.items()},
         }
 
@@ -169,7 +176,8 @@ class Result:
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The inverse of `as_dict`."""
         by_id = {env_id: _from_dict(part) for env_id, part in values["environments"].items()}
-        return cls(values["policy"], tuple(values["seeds"]), by_id, values["env_kwargs"])
+        seeds, stand_ins = tuple(values["seeds"]), values.get("stand_ins", {})
+        return cls(values["policy"], seeds, by_id, values["env_kwargs"], stand_ins)
 
     def to_json(self, path: str | PathLike[str]) -> None:
         """Write `as_dict`, atomically."""

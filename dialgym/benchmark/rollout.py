@@ -8,6 +8,8 @@ import numpy as np
 from gymnasium.utils.seeding import np_random
 
 from dialgym.simulators import Speaker
+from dialgym.tasks import DialogueBatch, Task
+from dialgym.tasks.base import BatchSpeaker
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.episodes import (
     Job,
@@ -56,6 +58,43 @@ def play_scripted(
         played.returns[i], played.solved[i] = play_dialogue(policy, dialogue, job)
         played.lengths[i] = dialogue.turn
         report(1)
+    return played
+
+
+def play_many(
+    policy: BatchSpeaker,
+    task: Task,
+    batch: DialogueBatch,
+    jobs: Sequence[Job],
+    size: int,
+    report: Report,
+) -> Played:
+    """Let a scripted policy play the episodes, `size` at once; they are those of `play_scripted`.
+
+    Args:
+        policy: of the learner.
+        task: the rules.
+        batch: `size` dialogues of the task, in its vectorised form.
+        jobs: the episodes.
+        size: how many are played at once.
+        report: called as they end.
+    """
+    played = Played(*_empty(len(jobs)))
+    for start in range(0, len(jobs), size):
+        wave = jobs[start : start + size]
+        rngs = [np_random(episode_seed(*job))[0] for job in wave]
+        own = [policy_rng(*job) for job in wave]
+        rows = np.arange(len(wave))
+        outcome = batch.reset(rows, rngs, {})
+        while len(rows):
+            over = outcome.terminated | outcome.truncated
+            played.returns[start + rows] += outcome.reward
+            played.solved[start + rows] = outcome.success & over
+            played.lengths[start + rows] = batch.turn(rows)
+            rows = rows[~over]
+            if len(rows):
+                outcome = batch.say(rows, policy.reply_many(task, batch, rows, own), rngs)
+        report(len(wave))
     return played
 
 

@@ -38,6 +38,11 @@ class Benchmark:
         """The environment of the games and the learning curves."""
         return next(iter(self.results[0].by_id))
 
+    @property
+    def first_label(self) -> str:
+        """What it is called; see `Result.label`."""
+        return self.results[0].label(self.first_id)
+
     def save(self, folder: str | PathLike[str]) -> list[Path]:
         """Write results.json, table.md, games.txt and, with matplotlib, the pictures.
 
@@ -53,7 +58,7 @@ class Benchmark:
         files = [out / "results.json", out / "table.md"]
         if self.games:
             files.append(out / "games.txt")
-            write_text(files[-1], as_text(self.first_id, self.games))
+            write_text(files[-1], as_text(self.first_label, self.games))
         return files + self._draw(out)
 
     def _draw(self, out: Path) -> list[Path]:
@@ -66,7 +71,7 @@ class Benchmark:
             plot_curves(self.curves, files[-1])
         if self.games:
             files.append(out / "games.png")
-            plot_games(self.games, files[-1], self.first_id)
+            plot_games(self.games, files[-1], self.first_label)
         return files
 
 
@@ -103,6 +108,7 @@ def benchmark(
     results, shown, notes = [], [], []
     for name, policy in opened.items():
         by_id: dict[str, Episodes] = {}
+        stand_ins: dict[str, str] = {}
         for entry in entries:
             try:
                 part = evaluate(policy, entry.id, episodes, seeds, kwargs, report=report)
@@ -110,9 +116,10 @@ def benchmark(
                 notes.append(f"{name} is left out on {entry.id}: {misfit}")
                 continue
             by_id |= part.by_id
+            stand_ins |= part.stand_ins
         if not by_id:
             raise ValueError(notes[-1])
-        results.append(Result(name, tuple(seeds), by_id, kwargs))
+        results.append(Result(name, tuple(seeds), by_id, kwargs, stand_ins))
         if entries[0].id in by_id:
             shown += play_games(name, policy, entries[0], jobs, kwargs)
     return Benchmark(results, shown, read, notes)

@@ -1,4 +1,4 @@
-"""How fast the environments and Wordle's optimal policy are: ``python -m dialgym.benchmark.speed``.
+"""How fast environments and Wordle's optimal policy are: ``python -m dialgym.benchmark.speed``.
 
 Rates are per CPU-second of one process, the median of repeated runs, each beside a reference of the
 same run, so that figures from different machines can be compared.
@@ -17,6 +17,12 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from dialgym.benchmark.dialogues import (
+    ROWS,
+    batched_dialogues,
+    dialogue_label,
+    single_dialogues,
+)
 from dialgym.benchmark.result import write_json
 from dialgym.benchmark.timing import REPEATS, SECONDS, Figure, cost, machine, rate
 from dialgym.benchmark.workloads import (
@@ -30,10 +36,14 @@ from dialgym.benchmark.workloads import (
     single_tokens,
     single_turns,
 )
+from dialgym.errors import one_of
 from dialgym.tasks.wordle import Wordle
 from dialgym.tasks.wordle.policies import Optimal
 
 MODES = {"consistent": "consistent", "all": "any word"}
+DIALOGUES = {"CamRestaurants-Env1": (400, 1500), "SFRestaurants-Env6": (None, 500)}
+"""Rows of the registry, and what the project asks of one dialogue and of a batch."""
+PARTS = ("steps", "policy", "guesses", "imports", "dialogues")
 Rate = Callable[[Work], float]
 
 
@@ -73,6 +83,19 @@ def policy_figures(settings: Settings, measure: Rate, repeats: int) -> Iterator[
             spent = cost(lambda: Optimal(guesses).best_rows(task, everything), repeats)  # noqa: B023
             yield Figure(f"first guess, {name}", spent, "s", 0.5)
         yield Figure("games of optimal", measure(lambda: len(games(settings))), "/s", 500)
+
+
+def dialogue_figures(measure: Rate) -> Iterator[Figure]:
+    """Dialogues of slot filling that the handcrafted policy holds in the act view."""
+    for name, (alone, together) in DIALOGUES.items():
+        label = dialogue_label(name)
+        single = Figure(f"{label}, gym.make", measure(single_dialogues(name)), "/s", alone)
+        yield single
+        rate = measure(batched_dialogues(name, arrays=False))
+        loop = Figure(f"  batch of {ROWS}, row by row", rate, "/s", None, single, "single")
+        yield loop
+        rate = measure(batched_dialogues(name))
+        yield Figure(f"  batch of {ROWS}", rate, "/s", together, loop, "row by row")
 
 
 def guess_figures(lists: Mapping[str, Settings], repeats: int) -> Iterator[Figure]:
@@ -136,6 +159,10 @@ def _number(value: float) -> str:
 
 
 def main(
+    parts: Annotated[
+        list[str] | None,
+        typer.Argument(help=f"What to measure: {', '.join(PARTS)}; all by default."),
+    ] = None,
     answers: Annotated[
         Path | None, typer.Option(exists=True, help="A file of answers to measure with.")
     ] = None,
@@ -149,6 +176,8 @@ def main(
     json: Annotated[Path | None, typer.Option(help="Where to write the figures too.")] = None,
 ) -> None:
     """Measure the speed of the environments and of Wordle's optimal policy."""
+    for part in parts or ():
+        one_of("part", part, PARTS, "the speed benchmark")
     lists: dict[str, Settings] = {"built-in": {}}
     if answers:
         lists["given"] = {"answers": str(answers), "guesses": str(guesses or "answers")}
@@ -159,12 +188,14 @@ def main(
     def measure(work: Work) -> float:
         return rate(work, repeats, seconds)
 
-    figures = [
-        *step_figures(settings, measure),
-        *policy_figures(settings, measure, repeats),
-        *guess_figures(lists, min(repeats, 3)),
-        *import_figures(repeats),
-    ]
+    measured: dict[str, Callable[[], Iterator[Figure]]] = {
+        "steps": lambda: step_figures(settings, measure),
+        "policy": lambda: policy_figures(settings, measure, repeats),
+        "guesses": lambda: guess_figures(lists, min(repeats, 3)),
+        "imports": lambda: import_figures(repeats),
+        "dialogues": lambda: dialogue_figures(measure),
+    }
+    figures = [figure for part in parts or PARTS for figure in measured[part]()]
     show(figures)
     print("\nRates are per CPU-second, times in CPU-seconds; medians of", repeats, "runs.")
     if json:

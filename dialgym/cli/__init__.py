@@ -1,4 +1,4 @@
-"""The command line: ``dialgym list | play | check | train | evaluate | benchmark``."""
+"""The command line of the program ``dialgym``; `dialgym --help` lists its commands."""
 
 from dialgym.cli.app import app
 

@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 import dialgym
 from dialgym.cli.benchmark import benchmark
 from dialgym.cli.check import check
+from dialgym.cli.check_domain import check_domain
 from dialgym.cli.collect import collect
 from dialgym.cli.common import complain
 from dialgym.cli.evaluate import evaluate
@@ -60,6 +61,7 @@ def options(
 app.command("list")(list_ids)
 app.command("play")(play)
 app.command("check")(check)
+app.command("check-domain")(check_domain)
 app.command("collect")(collect)
 app.command("train")(train)
 app.command("evaluate")(evaluate)

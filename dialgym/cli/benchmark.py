@@ -12,7 +12,6 @@ from dialgym.registry import list_ids
 RUNS = Path("runs")
 POLICIES = "random,random-mixture,optimal"
 IDS = "Wordle-20-v0,Wordle-200-v0,Wordle-800-v0,Wordle-v0"
-REFERENCE_EPISODES = 20_000
 
 
 def benchmark(
@@ -123,10 +122,12 @@ def compute_references(ids: Sequence[str], path: Path | None) -> None:
 
     rows = references.rows_of(ids)
     scores = {}
-    with progress("episodes", 2 * len(rows) * REFERENCE_EPISODES) as report:
+    with progress("episodes", 2 * sum(map(references.episodes_of, rows))) as report:
         for row in rows:
-            scores[row.name] = references.reference_scores(row, REFERENCE_EPISODES, report=report)
-    for name, values in scores.items():
-        typer.echo(f"  {name}:\n{references.scores_line(values)}", nl=False)
+            kind = references.scores_name(row)
+            found = references.reference_scores(row, report=report)
+            scores[row.name, kind] = found
+    for (name, kind), values in scores.items():
+        typer.echo(f"  {name}:\n{references.scores_line(values, kind)}", nl=False)
     if path:
         references.write_references(path, scores)

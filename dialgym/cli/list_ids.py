@@ -44,4 +44,5 @@ def as_dict(entry: registry.Entry) -> dict[str, Any]:
         "task": row.task,
         "settings": dict(row.settings),
         "scores": dict(row.scores),
+        "builtin_scores": dict(row.builtin_scores),
     }

@@ -6,12 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from dialgym.cli.common import EnvId, Set, console, settings
-from dialgym.registry import entry_of
+from dialgym.registry import entry_of, load
 from dialgym.simulators import Speaker
 from dialgym.tasks import Task
 from dialgym.views.dialogue import Dialogue, other_party
 
-HINTING = "optimal"
+EXPERT = "optimal"
+"""Who is the expert where the registry names none."""
 
 
 def play(
@@ -39,12 +40,14 @@ def play(
     from dialgym.views.policies import open_policy
 
     entry = entry_of(id)
-    kwargs = {**settings(set_), "learner": as_, "simulator": against}
+    suited = load(entry.row.task).for_people if policy is None else {}
+    kwargs = {**suited, **settings(set_), "learner": as_, "simulator": against}
     dialogue = make_dialogue(entry, {**kwargs, "simulator": None})
-    kwargs["simulator"] = against or _opponent(dialogue)
+    expert = entry.row.scores.get("expert_policy", EXPERT)
+    kwargs["simulator"] = against or _opponent(dialogue, expert)
     number = secrets.randbelow(2**31) if seed is None else seed
     if policy is None:
-        player: Any = _person(dialogue.task, as_, hints)
+        player: Any = _person(dialogue.task, as_, expert if hints else None)
     else:
         player = open_policy(policy, [dialogue])
         entry = entry_of(entry.row.id()) if hasattr(player, "predict") else entry
@@ -59,19 +62,20 @@ def play(
     console.print(f"seed {number}", style="dim")
 
 
-def _person(task: Task, party: str, hints: bool) -> Speaker:
+def _person(task: Task, party: str, expert: str | None) -> Speaker:
+    """A person, who is shown what the expert would say if one is given."""
     from dialgym.simulators.human import HumanSpeaker
 
-    if hints and HINTING not in task.speakers.get(party, {}):
-        raise ValueError(f"--hints: the {party} of {task.name} has no policy {HINTING!r} to ask.")
-    return HumanSpeaker(task.speaker_named(party, HINTING) if hints else None)
+    if expert is not None and expert not in task.speakers.get(party, {}):
+        raise ValueError(f"--hints: the {party} of {task.name} has no policy {expert!r} to ask.")
+    return HumanSpeaker(None if expert is None else task.speaker_named(party, expert))
 
 
-def _opponent(dialogue: Dialogue) -> str | None:
-    """An expert for the system, where there is one; else the task's default."""
+def _opponent(dialogue: Dialogue, expert: str) -> str | None:
+    """The expert for the system, where there is one; else the task's default."""
     other = other_party(dialogue.task, dialogue.learner)
-    known = HINTING in dialogue.task.speakers.get(other, {})
-    return HINTING if other == "system" and known else None
+    known = expert in dialogue.task.speakers.get(other, {})
+    return expert if other == "system" and known else None
 
 
 def _verdict(solved: bool, turns: int, gained: float) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from dialgym.datasets.generate import play_scripts, play_tree
 from dialgym.datasets.play import play_predictor, play_speaker
 from dialgym.datasets.play_many import SIZE, play_many
-from dialgym.datasets.schema import Origin, Recorder, check_json
+from dialgym.datasets.schema import Origin, Recorder, check_json, played_settings
 from dialgym.datasets.vocabulary import fingerprint
 from dialgym.errors import unknown
 from dialgym.registry import entry_of
@@ -20,7 +20,7 @@ from dialgym.tasks import DialogueBatch
 from dialgym.tasks.base import BatchSpeaker
 from dialgym.tasks.generators import Scripts, Tree
 from dialgym.views.episodes import Job, Report, make_dialogue, make_token_batch
-from dialgym.views.looped import LoopedBatch, make_batch
+from dialgym.views.looped import own_batch
 from dialgym.views.policies import Policy, find_checkpoint, open_policy, policy_name
 
 Source = Policy | Tree | Scripts
@@ -161,8 +161,7 @@ class Collector:
     def _vectorised(self) -> DialogueBatch | None:
         """The task's own vectorised form, where it has one for these settings."""
         dialogue, simulator = self.dialogue, self.recipe.env_kwargs.get("simulator")
-        batch = make_batch(dialogue.task, SIZE, dialogue.learner, simulator)
-        return None if isinstance(batch, LoopedBatch) else batch
+        return own_batch(dialogue.task, SIZE, dialogue.learner, simulator)
 
     def _batch(self) -> Any:
         if self._env is None:
@@ -174,8 +173,9 @@ class Collector:
     def _origin(self) -> Origin:
         text = isinstance(self.policy, (Speaker, Tree, Scripts))
         ids = "" if text else fingerprint(self._batch().tokenizer)
-        recipe, learner = self.recipe, self.dialogue.learner
-        return Origin(self.entry.id, recipe.env_kwargs, learner, recipe.name, ids)
+        recipe, dialogue = self.recipe, self.dialogue
+        settings = played_settings(recipe.env_kwargs, dialogue)
+        return Origin(self.entry.id, settings, dialogue.learner, recipe.name, ids)
 
 
 def recipe_of(env: str, policy: Source, seed: int, name: str | None, **more: Any) -> Recipe:

@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dialgym.datasets.vocabulary import fingerprint
-from dialgym.language import make_tokenizer
 from dialgym.language.tokenizers import END, TAGS
 from dialgym.registry import VIEWS, entry_of, load, split_kwargs
-from dialgym.views.layout import TokenLayout
+from dialgym.views.layout import TokenLayout, tokenizer_of
 
 CHUNK = 2**15
 
@@ -24,7 +23,7 @@ def layout_of(env_id: str, **kwargs: Any) -> TokenLayout:
     entry = entry_of(env_id)
     parts = split_kwargs(entry, load(VIEWS["token"][1]), kwargs)
     task = parts["task"]
-    tokenizer = make_tokenizer(parts.get("tokenizer", "char"), task.facts.charset, task.words())
+    tokenizer = tokenizer_of(task, parts.get("tokenizer"))
     return TokenLayout.of(task, tokenizer, parts.get("learner", "system"), parts.get("window"))
 
 

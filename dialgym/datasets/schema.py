@@ -194,7 +194,13 @@ def origin_of(env_id: str, settings: Mapping[str, Any], dialogue: Dialogue, poli
         ValueError: a setting cannot be written down.
     """
     check_json(settings, f"env_kwargs of {env_id}")
-    return Origin(env_id, settings, dialogue.learner, policy)
+    return Origin(env_id, played_settings(settings, dialogue), dialogue.learner, policy)
+
+
+def played_settings(settings: Mapping[str, Any], dialogue: Dialogue) -> Mapping[str, Any]:
+    """The settings that make an env's task again, a stand-in too, wherever they are read."""
+    task = dialogue.task
+    return {**settings, **task.played} if task.stand_in else settings
 
 
 def check_json(values: Mapping[str, Any], what: str) -> None:

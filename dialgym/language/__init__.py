@@ -8,6 +8,7 @@ from dialgym.language.constraints import (
     TokenAutomaton,
     compile_constraint,
 )
+from dialgym.language.grammar import Grammar
 from dialgym.language.tokenizers import (
     END,
     PAD,
@@ -27,6 +28,7 @@ __all__ = [
     "AnyText",
     "CharTokenizer",
     "Constraint",
+    "Grammar",
     "HFTokenizer",
     "Letters",
     "Lexicon",

@@ -6,7 +6,7 @@ A task states a constraint on the text of an utterance; a tokenizer turns it int
 
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, cast
 
@@ -136,7 +136,7 @@ class TokenAutomaton:
 def compile_constraint(constraint: Constraint, tokenizer: Tokenizer) -> TokenAutomaton:
     """The automaton of `constraint` over the tokens of `tokenizer`.
 
-    Each token is spelled out and walked through the constraint from each reachable state, so
+    Tokens are spelled out and walked through the constraint from each reachable state, so
     multi-character tokens are allowed exactly where all of their characters are. Automata are
     remembered and shared; nobody may write into them.
 
@@ -148,15 +148,13 @@ def compile_constraint(constraint: Constraint, tokenizer: Tokenizer) -> TokenAut
 
 @lru_cache(maxsize=64)
 def _compiled(constraint: Any, tokenizer: Any) -> TokenAutomaton:
-    pieces = {first: _pieces(tokenizer, first) for first in (True, False)}
+    spellings = {first: _spellings(tokenizer, first) for first in (True, False)}
     number: dict[tuple[Any, bool], int] = {(constraint.start, True): 0}
     rows: list[Row] = []
     for state, first in _discovered(number):
         row: Row = {}
-        for token, text in _possible(pieces[first], constraint.choices(state)):
-            after = _spell(constraint, state, text)
-            if after is not None:
-                row[token] = number.setdefault((after, False), len(number))
+        for token, after in _allowed(constraint, state, spellings[first]):
+            row[token] = number.setdefault((after, False), len(number))
         if constraint.accepts(state):
             row[END] = 0
         rows.append(row)
@@ -191,22 +189,38 @@ def _without_dead_ends(rows: list[Row]) -> list[Row]:
     return [{t: s for t, s in row.items() if t == END or s in alive} for row in rows]
 
 
-Pieces = dict[str, list[tuple[int, str]]]
-"""Tokens and the text they add, by its first character."""
+@dataclass(slots=True)
+class Spelling:
+    """What tokens may add after some characters: a node of a trie."""
+
+    tokens: list[int] = field(default_factory=list)  # those that end here
+    longer: dict[str, "Spelling"] = field(default_factory=dict)
 
 
-def _pieces(tokenizer: Tokenizer, first: bool) -> Pieces:
-    pieces: Pieces = {}
+@lru_cache(maxsize=4)
+def _spellings(tokenizer: Any, first: bool) -> Spelling:
+    """All text tokens, letter by letter, as the first of an utterance or a later one."""
+    root = Spelling()
     for token in range(FIRST_TEXT, tokenizer.vocab_size):
         text = tokenizer.piece(token, first)
+        node = root
+        for char in text:
+            node = node.longer.setdefault(char, Spelling())
         if text:
-            pieces.setdefault(text[0], []).append((token, text))
-    return pieces
+            node.tokens.append(token)
+    return root
 
 
-def _possible(pieces: Pieces, choices: Iterable[str] | None) -> Iterator[tuple[int, str]]:
-    for char in pieces if choices is None else choices:
-        yield from pieces.get(char, ())
+def _allowed(constraint: Any, state: Any, spelling: Spelling) -> Iterator[tuple[int, Any]]:
+    """The tokens that the constraint allows in a state, and the state after each."""
+    choices = constraint.choices(state)
+    for char in spelling.longer if choices is None else choices:
+        longer = spelling.longer.get(char)
+        after = None if longer is None else constraint.advance(state, char)
+        if longer is not None and after is not None:
+            for token in longer.tokens:
+                yield token, after
+            yield from _allowed(constraint, after, longer)
 
 
 def _discovered(number: dict[tuple[Any, bool], int]) -> Iterator[tuple[Any, bool]]:
@@ -216,15 +230,6 @@ def _discovered(number: dict[tuple[Any, bool], int]) -> Iterator[tuple[Any, bool
         fresh = list(number)[seen:]
         seen += len(fresh)
         yield from fresh
-
-
-def _spell(constraint: Constraint, state: Any, text: str) -> Any | None:
-    current = state
-    for char in text:
-        current = constraint.advance(current, char)
-        if current is None:
-            return None
-    return current
 
 
 def _tables(rows: list[Row], vocab_size: int) -> TokenAutomaton:

@@ -31,6 +31,7 @@ class HumanSpeaker:
         self._ask = ask or self.console.input
         self._rng = np.random.default_rng(0)  # the hints'; the dialogue's own stays untouched
         self._shown: Sequence[Utterance] = ()
+        self._said: set[str] = set()
 
     def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
         party = task.speaker(state)
@@ -42,6 +43,7 @@ class HumanSpeaker:
         while True:
             text = self._normal(task, self._ask(f"[{speaker_style(party)}]{party}:[/] "))
             if text == refused or allows(constraint, text):
+                self._said.add(text)
                 return text
             self.console.print(
                 f"[yellow]{text!r} is not what the rules foresee here. Enter it again to say it.[/]"
@@ -49,11 +51,11 @@ class HumanSpeaker:
             refused = text
 
     def show(self, task: Any, state: Any, party: str) -> None:
-        """Print what `party` has seen since the last time, but for its own words."""
+        """Print what `party` has seen since the last time, but for what the person has said."""
         lines = tuple(task.transcript(state, party))
         known = len(self._shown) if lines[: len(self._shown)] == self._shown else 0
         for line in lines[known:]:
-            if line.speaker != party:
+            if line.speaker != party or line.text not in self._said:
                 self.console.print(styled_line(task, line))
         self._shown = lines
 

@@ -1,7 +1,7 @@
 """What a task is: rules as functions of an explicit state."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
@@ -28,6 +28,8 @@ class Facts:
         charset: the characters that utterances are made of.
         hidden: what each party is not told.
         may_end: the parties whose utterance can end the dialogue.
+        words: for each party, the most words of an utterance that it sees, by speaker; what a word
+            tokenizer makes room for. None to make as much room as for characters.
     """
 
     turn_limit: int
@@ -37,6 +39,7 @@ class Facts:
     charset: str
     hidden: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     may_end: tuple[str, ...] = (SYSTEM,)
+    words: Mapping[str, Mapping[str, int]] | None = None
 
     def limit(self, speaker: str) -> int:
         """Most tokens of one utterance, and most characters that are looked at.
@@ -45,6 +48,10 @@ class Facts:
         an utterance that runs on be told from a whole one.
         """
         return self.longest[speaker] + 1
+
+    def word_limit(self, party: str, speaker: str) -> int:
+        """Most words that `party` sees of one utterance of `speaker`; see `limit`."""
+        return self.limit(speaker) if self.words is None else self.words[party][speaker] + 1
 
 
 class State(Protocol):
@@ -150,7 +157,20 @@ class Task(ABC):
     """Sets of related dialogues to collect, by name: each makes a `Tree` or `Scripts`."""
     options: ClassVar[tuple[str, ...]] = ()
     """Names that `reset(options=...)` understands."""
+    tokenizer: ClassVar[str] = "char"
+    """What token views read utterances with, unless they are told otherwise."""
+    for_people: ClassVar[Mapping[str, Any]] = {}
+    """Settings of the task that suit a person who plays it, unless told otherwise."""
     facts: Facts
+    played: Mapping[str, Any] = {}
+    """Settings as they came out where the surroundings decide: the files that a name means."""
+    stand_in: str | None = None
+    """What is played in place of what the settings name, if that is not to be had: ``built-in``."""
+
+    @classmethod
+    def surroundings(cls) -> Hashable:
+        """What beside its settings decides what a new task is like."""
+        return None
 
     @abstractmethod
     def initial(self, rng: np.random.Generator, options: Mapping[str, Any] | None = None) -> Any:

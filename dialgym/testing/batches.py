@@ -83,10 +83,12 @@ class _Comparison:
         self._same(row, "observation", got, single[0])
         self._same(row, "reward", reward[row], single[1])
         self._same(row, "end", (terminated[row], truncated[row]), single[2:4])
-        require(final == single[4], self.task, self._where(row, "info", final, single[4]))
+        if final != single[4]:
+            require(False, self.task, self._where(row, "info", final, single[4]))
 
     def _same(self, row: int, what: str, got: Any, expected: Any) -> None:
-        require(np.array_equal(got, expected), self.task, self._where(row, what, got, expected))
+        if not np.array_equal(got, expected):  # a message about arrays is slow to write
+            require(False, self.task, self._where(row, what, got, expected))
 
     def _where(self, row: int, what: str, got: Any, expected: Any) -> str:
         return (

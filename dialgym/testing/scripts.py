@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dialgym.language import Constraint
+from dialgym.language import AnyText, Constraint
 from dialgym.tasks import Task
 
 
@@ -16,16 +16,31 @@ def random_utterance(
 
 
 def random_text(task: Task, party: str, rng: np.random.Generator) -> str:
-    """Up to the longest length of any characters of the charset."""
+    """Up to the longest length of any characters, or of any words where these are the tokens."""
+    if task.tokenizer == "word":
+        return _random_words(task, party, rng)
     length = int(rng.integers(task.facts.limit(party) + 1))
     return "".join(rng.choice(list(task.facts.charset), length))
 
 
+def _random_words(task: Task, party: str, rng: np.random.Generator) -> str:
+    length = int(rng.integers(task.facts.word_limit(party, party) + 1))
+    words = rng.choice(task.words(), length).tolist()
+    while len(" ".join(words)) > task.facts.limit(party):
+        words.pop()
+    return " ".join(words)
+
+
 def allowed_text(task: Task, party: str, constraint: Constraint, rng: np.random.Generator) -> str:
     """A random walk through the constraint, cut at the longest length."""
+    if isinstance(constraint, AnyText):
+        return random_text(task, party, rng)
     text, state = "", constraint.start
     while len(text) < task.facts.longest[party]:
-        steps = {char: constraint.advance(state, char) for char in task.facts.charset}
+        foreseen = constraint.choices(state)
+        known = task.facts.charset if foreseen is None else set(foreseen)
+        chars = [char for char in task.facts.charset if char in known]
+        steps = {char: constraint.advance(state, char) for char in chars}
         choices = [char for char, after in steps.items() if after is not None]
         if not choices or (constraint.accepts(state) and rng.random() < 0.3):
             break

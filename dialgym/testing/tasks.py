@@ -40,6 +40,9 @@ class _Episode:
         self.seen = {p: list(task.transcript(self.state, p)) for p in task.parties}
         self.returns = dict.fromkeys(task.parties, 0.0)
         self.turns: Counter[str] = Counter()
+        for party, lines in self.seen.items():
+            for line in lines:
+                self._check_line(party, line)
 
     def play(self) -> None:
         most = sum(map(sum, (c.values() for c in self.task.facts.heard.values())))
@@ -103,10 +106,12 @@ class _Episode:
             all(line.speaker == party for line in fresh if line.private),
             f"{party} sees a private utterance of the other party: {fresh}",
         )
-        self._check_facts(party, lines)
+        self._check_counts(party, lines)
+        for line in fresh:
+            self._check_line(party, line)
         self.seen[party] = list(lines)
 
-    def _check_facts(self, party: str, lines: Sequence[Utterance]) -> None:
+    def _check_counts(self, party: str, lines: Sequence[Utterance]) -> None:
         facts = self.task.facts
         counts = Counter(line.speaker for line in lines)
         for speaker, count in counts.items():
@@ -115,15 +120,21 @@ class _Episode:
                 count <= most,
                 f"{party} saw {count} utterances of {speaker}; facts.heard allows {most}",
             )
-        for line in lines:
-            self._require(
-                len(line.text) <= facts.limit(line.speaker),
-                f"{line!r} is longer than facts.longest[{line.speaker!r}] allows",
-            )
-            self._require(
-                set(line.text) <= {*facts.charset, UNKNOWN},
-                f"{line!r} has characters outside facts.charset",
-            )
+
+    def _check_line(self, party: str, line: Utterance) -> None:
+        facts = self.task.facts
+        self._require(
+            len(line.text) <= facts.limit(line.speaker),
+            f"{line!r} is longer than facts.longest[{line.speaker!r}] allows",
+        )
+        self._require(
+            facts.words is None or len(line.text.split()) <= facts.word_limit(party, line.speaker),
+            f"{line!r} has more words than facts.words[{party!r}] allows",
+        )
+        self._require(
+            set(line.text) <= {*facts.charset, UNKNOWN},
+            f"{line!r} has characters outside facts.charset",
+        )
 
     def _check_end(self, outcome: Outcome) -> None:
         facts, (system, _) = self.task.facts, self.task.parties

@@ -9,6 +9,7 @@ from dialgym.language.tokenizers import END
 from dialgym.tasks import Task
 from dialgym.testing.scripts import random_utterance, require
 from dialgym.views.dialogue import Dialogue, find_speaker
+from dialgym.views.layout import token_limit
 from dialgym.views.token_env import TokenEnv
 from dialgym.views.token_vector_env import TokenVectorEnv
 from dialgym.views.two_party import TokenTwoPartyEnv, TwoPartyEnv, UtteranceTwoPartyEnv
@@ -84,7 +85,7 @@ def make_players(task: Task) -> dict[str, Callable[[list[str], int], Played]]:
 
 def spell(env: Any, party: str, text: str) -> list[int]:
     """The tokens of an utterance with its ``<end>``, unless it is of full length."""
-    limit = env.task.facts.limit(party)
+    limit = token_limit(env.task, env.tokenizer, party, party)
     ids = env.tokenizer.encode(text)[:limit]
     return ids if len(ids) == limit else [*ids, END]
 

@@ -1,30 +1,16 @@
 """One dialogue from the learner's side: the rules, with the other party played by a speaker."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from dialgym.errors import one_of
-from dialgym.language import Utterance, render_transcript
+from dialgym.language import render_transcript
 from dialgym.rewards import Components
 from dialgym.simulators import Speaker
 from dialgym.tasks import Task
-
-
-class Exchange(NamedTuple):
-    """What one utterance of the learner led to, up to its next turn."""
-
-    reward: float
-    terminated: bool
-    truncated: bool
-    heard: Sequence[Utterance]
-    components: Components
-    success: bool | None
-
-    @property
-    def over(self) -> bool:
-        return self.terminated or self.truncated
+from dialgym.tasks.exchange import Exchange
 
 
 class Dialogue:

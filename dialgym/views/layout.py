@@ -1,10 +1,11 @@
 """How a party's transcript is laid out in tokens or characters: tags, limits, window."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from dialgym.language.tokenizers import END, TAGS, Tokenizer
+from dialgym.language.tokenizers import END, TAGS, Tokenizer, WordTokenizer, make_tokenizer
 from dialgym.language.utterances import UNKNOWN, Utterance
 from dialgym.tasks import Facts, Task
 from dialgym.views.spaces import TokenBox
@@ -29,7 +30,7 @@ class TokenLayout:
         Raises:
             ValueError: the window cannot hold even one exchange.
         """
-        cost = {speaker: 1 + task.facts.limit(speaker) for speaker in task.parties}
+        cost = {s: 1 + token_limit(task, tokenizer, party, s) for s in task.parties}
         least = sum(cost.values())
         if window is None:
             window = max(least, sum(cost[s] * n for s, n in task.facts.heard[party].items()))
@@ -47,7 +48,7 @@ class TokenLayout:
 
     def limit(self, speaker: str) -> int:
         """Most tokens of one utterance, ``<end>`` included."""
-        return self.task.facts.limit(speaker)
+        return token_limit(self.task, self.tokenizer, self.party, speaker)
 
     def encode(self, utterance: Utterance) -> list[int]:
         """The tokens of an utterance, its tag first."""
@@ -61,6 +62,20 @@ class TokenLayout:
         """The observation space of the party."""
         constraint = self.task.static_constraint(self.party)
         return TokenBox(self.tokenizer, self.window, self.tag, constraint)
+
+
+def tokenizer_of(task: Task, spec: Any = None) -> Tokenizer:
+    """The tokenizer that a setting names, or the task's own; see `make_tokenizer`."""
+    return make_tokenizer(
+        task.tokenizer if spec is None else spec, task.facts.charset, task.words()
+    )
+
+
+def token_limit(task: Task, tokenizer: Tokenizer, party: str, speaker: str) -> int:
+    """Most tokens of one utterance of `speaker` that `party` sees, ``<end>`` included."""
+    if isinstance(tokenizer, WordTokenizer):
+        return task.facts.word_limit(party, speaker)
+    return task.facts.limit(speaker)
 
 
 def clean(text: str, facts: Facts, speaker: str) -> str:

@@ -1,4 +1,4 @@
-"""The batched token view as a Stable-Baselines3 `VecEnv`, and stock SB3 pools that start fast."""
+"""Batched views as a Stable-Baselines3 `VecEnv`, and stock SB3 pools that start fast."""
 
 import multiprocessing
 from collections.abc import Sequence
@@ -24,21 +24,21 @@ def sb3_vec_env(
     """`n_envs` dialogues as a Stable-Baselines3 `VecEnv`.
 
     Args:
-        id: an id of the token view.
+        id: an id of a token or act view.
         n_envs: number of dialogues.
-        workers: 0 for this process; k to shard the dialogues over k processes.
+        workers: 0 for this process; k to shard those of a token view over k processes.
         seed: of the first reset; dialogue i takes seed + i.
         kwargs: as for ``gym.make(id, ...)``.
 
     Raises:
-        ValueError: the id is unknown or of another view, or an argument is.
+        ValueError: the id is unknown or of an utterance view, or an argument is.
         ImportError: Stable-Baselines3 is not installed.
     """
     entry = entry_of(id)
-    if entry.view != "token":
+    if entry.view not in ("token", "act"):
         raise ValueError(
-            f"sb3_vec_env: expected an id of a token view, whose spaces Stable-Baselines3 knows; "
-            f"got {entry.id!r} ({entry.view} view). Use {entry.row.id('token')!r}."
+            "sb3_vec_env: expected an id of a token or act view, whose spaces Stable-Baselines3 "
+            f"knows; got {entry.id!r} ({entry.view} view). Use {entry.row.id('token')!r}."
         )
     env = gym.make_vec(entry.id, n_envs, autoreset_mode="SameStep", workers=workers, **kwargs)
     pool = DialogueVecEnv(env)

@@ -8,11 +8,13 @@ from gymnasium.error import ResetNeeded
 
 from dialgym.simulators import Speaker
 from dialgym.tasks import Task
-from dialgym.views.dialogue import Dialogue, Exchange, exchange_info, find_speaker
+from dialgym.tasks.exchange import Exchange
+from dialgym.views.dialogue import Dialogue, exchange_info, find_speaker
+from dialgym.views.played import Played
 from dialgym.views.render import RENDER_MODES, render
 
 
-class DialogueEnv(gym.Env):
+class DialogueEnv(Played, gym.Env):
     """One dialogue; a subclass says what an action and an observation are."""
 
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # noqa: RUF012

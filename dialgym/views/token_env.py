@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import one_of
-from dialgym.language import Constraint, make_tokenizer
+from dialgym.language import Constraint
 from dialgym.simulators import Speaker
 from dialgym.tasks import Task
-from dialgym.views.layout import TokenLayout
+from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.single import DialogueEnv
 from dialgym.views.transcripts import TokenTranscript
 
@@ -28,7 +28,8 @@ class TokenEnv(DialogueEnv):
 
     Args:
         task: the rules.
-        tokenizer: ``"char"``, ``"word"``, ``"hf:NAME_OR_PATH"`` or a `Tokenizer`.
+        tokenizer: ``"char"``, ``"word"``, ``"hf:NAME_OR_PATH"`` or a `Tokenizer`; None for the
+            task's own.
         learner: the party that the actions are those of.
         simulator: who plays the other party: a name or a `Speaker`; None for the task's default.
         window: L; None for the length that every dialogue of the task fits into.
@@ -41,7 +42,7 @@ class TokenEnv(DialogueEnv):
     def __init__(
         self,
         task: Task,
-        tokenizer: Any = "char",
+        tokenizer: Any = None,
         learner: str = "system",
         simulator: str | Speaker | None = None,
         window: int | None = None,
@@ -51,7 +52,7 @@ class TokenEnv(DialogueEnv):
     ) -> None:
         super().__init__(task, learner, simulator, render_mode)
         one_of("overflow", overflow, OVERFLOWS, task.name)
-        self.tokenizer = make_tokenizer(tokenizer, task.facts.charset, task.words())
+        self.tokenizer = tokenizer_of(task, tokenizer)
         layout = TokenLayout.of(task, self.tokenizer, learner, window)
         self._tokens = TokenTranscript(layout, overflow == "slide")
         self.observation_space = self._tokens.observation_space

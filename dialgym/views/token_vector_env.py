@@ -7,11 +7,11 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from dialgym.errors import one_of
-from dialgym.language import CharTokenizer, TokenAutomaton, compile_constraint, make_tokenizer
+from dialgym.language import CharTokenizer, TokenAutomaton, compile_constraint
 from dialgym.language.tokenizers import END, PAD, UNK
 from dialgym.simulators import Speaker
 from dialgym.tasks import BatchOutcome, Task
-from dialgym.views.layout import TokenLayout, clean
+from dialgym.views.layout import TokenLayout, clean, tokenizer_of
 from dialgym.views.token_env import OVERFLOWS
 from dialgym.views.token_rows import TokenRows
 from dialgym.views.vector_base import DialogueVectorEnv, Info
@@ -50,7 +50,7 @@ class TokenVectorEnv(DialogueVectorEnv):
         self,
         task: Task,
         num_envs: int = 1,
-        tokenizer: Any = "char",
+        tokenizer: Any = None,
         learner: str = "system",
         simulator: str | Speaker | None = None,
         window: int | None = None,
@@ -60,7 +60,7 @@ class TokenVectorEnv(DialogueVectorEnv):
     ) -> None:
         super().__init__(task, num_envs, learner, simulator, autoreset_mode)
         one_of("overflow", overflow, OVERFLOWS, task.name)
-        self.tokenizer = make_tokenizer(tokenizer, task.facts.charset, task.words())
+        self.tokenizer = tokenizer_of(task, tokenizer)
         self.layout = TokenLayout.of(task, self.tokenizer, learner, window)
         self._vocab_size = self.tokenizer.vocab_size
         self._space = self.layout.space()

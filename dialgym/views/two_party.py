@@ -15,10 +15,9 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 
 from dialgym.errors import one_of
-from dialgym.language import make_tokenizer
 from dialgym.registry import entry_of, split_kwargs
 from dialgym.tasks import Outcome, Task
-from dialgym.views.layout import TokenLayout
+from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.render import RENDER_MODES, render
 from dialgym.views.token_env import OVERFLOWS
 from dialgym.views.transcripts import TextTranscript, TokenTranscript
@@ -33,10 +32,16 @@ def aec_env(id: str, **kwargs: Any) -> "TwoPartyEnv":
             also `tokenizer`, `window`, `overflow`, `action_masks`).
 
     Raises:
-        ValueError: the id or an argument is unknown.
+        ValueError: the id or an argument is unknown, or the view is of one party only.
     """
     entry = entry_of(id)
-    view = {"token": TokenTwoPartyEnv, "utterance": UtteranceTwoPartyEnv}[entry.view]
+    views = {"token": TokenTwoPartyEnv, "utterance": UtteranceTwoPartyEnv}
+    if entry.view not in views:
+        raise ValueError(
+            f"two-party view: expected an id at token or utterance level; got {entry.id!r}, whose "
+            f"acts are those of one party. Use {entry.row.id('utterance')!r}."
+        )
+    view = views[entry.view]
     env = view(**split_kwargs(entry, view, kwargs))
     env.metadata = {**env.metadata, "name": entry.id.replace("/", "_")}
     return env
@@ -199,14 +204,14 @@ class TokenTwoPartyEnv(TwoPartyEnv):
     def __init__(
         self,
         task: Task,
-        tokenizer: Any = "char",
+        tokenizer: Any = None,
         window: int | None = None,
         overflow: str = "truncate",
         action_masks: bool = False,
         render_mode: str | None = None,
     ) -> None:
         one_of("overflow", overflow, OVERFLOWS, task.name)
-        self.tokenizer = make_tokenizer(tokenizer, task.facts.charset, task.words())
+        self.tokenizer = tokenizer_of(task, tokenizer)
         layouts = {p: TokenLayout.of(task, self.tokenizer, p, window) for p in task.parties}
         slide = overflow == "slide"
         super().__init__(

@@ -20,12 +20,13 @@ from dialgym.language import render_transcript
 from dialgym.simulators import Speaker
 from dialgym.tasks import BatchOutcome, Task
 from dialgym.views.looped import make_batch
+from dialgym.views.played import Played
 
 Info = dict[str, Any]
 MODES = {mode.value: mode for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP)}
 
 
-class DialogueVectorEnv(gym.vector.VectorEnv):
+class DialogueVectorEnv(Played, gym.vector.VectorEnv):
     """Many dialogues in one process; a subclass says what actions and observations are."""
 
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012

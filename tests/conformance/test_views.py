@@ -27,8 +27,9 @@ VARIANTS = [
 @pytest.mark.parametrize("env_id", TOKEN_IDS)
 def test_registered_tasks(env_id):
     task = make_task(entry_of(env_id), {})
-    check_task(task, episodes=100)
-    check_views(task, episodes=100)
+    episodes = 600 // task.facts.turn_limit
+    check_task(task, episodes=episodes)
+    check_views(task, episodes=episodes)
     check_batch(task, num_envs=4, steps=300)
 
 

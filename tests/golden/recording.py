@@ -8,11 +8,19 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 
-import dialgym
+from dialgym.registry import entries
 
 FOLDER = Path(__file__).parent / "transcripts"
 GAMES = 4
 SPEAKER = "random-mixture"
+CHOOSERS = ("handcrafted", "random")
+"""Who plays tasks with act views, in turns."""
+
+
+def recorded_ids() -> list[str]:
+    """All ids, but for the texts of what is recorded as acts and as tokens."""
+    found = entries().values()
+    return [e.id for e in found if e.view != "utterance" or "act" not in e.row.views]
 
 
 def path_of(env_id: str) -> Path:
@@ -23,9 +31,13 @@ def path_of(env_id: str) -> Path:
 def record(env_id: str) -> str:
     """Some games of a fixed policy with fixed seeds, a line for each thing said."""
     env = gym.make(env_id).unwrapped
-    speaker = env.task.speaker_named("system", SPEAKER)
-    lines = [f"# {env_id}, {SPEAKER}, seeds 0-{GAMES - 1}; written by tests/golden/recording.py"]
+    if hasattr(env, "act_names"):
+        return record_acts(env, env_id)
+    names = [SPEAKER] if SPEAKER in env.task.speakers["system"] else CHOOSERS
+    lines = [f"# {env_id}, {', '.join(names)}, seeds 0-{GAMES - 1}; written by "
+             "tests/golden/recording.py"]  # fmt: skip
     for seed in range(GAMES):
+        speaker = env.task.speaker_named("system", names[seed % len(names)])
         lines += [f"game {seed}", *play(env, speaker, seed)]
     return "\n".join(lines) + "\n"
 
@@ -46,6 +58,40 @@ def play(env, speaker, seed: int) -> list[str]:
     return lines
 
 
+def record_acts(env, env_id: str) -> str:
+    """The same of an act view, with what is believed and what may be chosen."""
+    lines = [f"# {env_id}, {', '.join(CHOOSERS)}, seeds 0-{GAMES - 1}; written by "
+             "tests/golden/recording.py", f"# {', '.join(env.act_names)}"]  # fmt: skip
+    for seed in range(GAMES):
+        name = CHOOSERS[seed % len(CHOOSERS)]
+        lines += [f"game {seed}, {name}", *play_acts(env, name, seed)]
+    return "\n".join(lines) + "\n"
+
+
+def play_acts(env, name: str, seed: int) -> list[str]:
+    """One dialogue of a scripted policy."""
+    env.reset(seed=seed)
+    speaker, rng = env.task.speaker_named("system", name), np.random.default_rng([seed, 1])
+    lines, over = [f"  {env.dialogue.state.heard_by_system[-1].text}"], False
+    while not over:
+        lines += believed(env)
+        chosen = speaker.choose(env.task, env.dialogue.state, rng)
+        _, reward, over, _, info = env.step(chosen)
+        said = f"{env.act_names[chosen]} {info['utterance']} -> {info['reply']}"
+        lines.append(f"  {said} | reward {reward:g} turn {info['turn']}")
+    goal = env.task.transcript(env.dialogue.state, "user")[0].text
+    return [*lines, f"  success {info['is_success']} goal {goal}"]
+
+
+def believed(env) -> list[str]:
+    """The best values, the method, what is asked for, and the mask."""
+    summary = env.dialogue.state.summary
+    best = [f"{slot} {b.value} {b.p:.2f}" for slot, b in summary.best.items() if b.p > 0]
+    asked = f"asked {' '.join(summary.requested) or '-'}"
+    mask = "".join("01"[int(free)] for free in env.action_masks())
+    return [f"    {', '.join(best) or '-'}; {summary.method}; {asked}; mask {mask}"]
+
+
 def say(env, text: str):
     """An utterance, token by token where the env wants tokens."""
     if isinstance(env.action_space, gym.spaces.Text):
@@ -57,5 +103,5 @@ def say(env, text: str):
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for env_id in dialgym.list_ids():
+    for env_id in recorded_ids():
         path_of(env_id).write_text(record(env_id))

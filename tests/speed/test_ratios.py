@@ -6,6 +6,7 @@ something an order slower falls through them, noise does not.
 
 import pytest
 
+from dialgym.benchmark.dialogues import batched_dialogues
 from dialgym.benchmark.timing import rate
 from dialgym.benchmark.workloads import (
     batched_tokens,
@@ -44,6 +45,11 @@ def rates():
 )
 def test_ratio(rates, what, reference, least):
     assert rates[what] / rates[reference] >= least
+
+
+def test_beliefs_in_arrays_are_no_slower_than_row_by_row():
+    name = "SFRestaurants-Env6"
+    assert measure(batched_dialogues(name)) / measure(batched_dialogues(name, False)) >= 0.8
 
 
 def test_the_vectorised_rules_beat_the_loop(monkeypatch):

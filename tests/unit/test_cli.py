@@ -13,7 +13,7 @@ from players import SMALL
 import dialgym
 from dialgym.cli.benchmark import newest_run, parse_policies
 from dialgym.cli.common import numbers, settings
-from dialgym.registry import list_ids
+from dialgym.registry import entries, list_ids
 
 # The program
 
@@ -51,8 +51,8 @@ def test_listing_loads_nothing_heavy():
 
 def test_list_shows_each_environment():
     text = succeed("list")
-    for env_id in list_ids("token"):
-        assert env_id in text
+    for row in {entry.row.name: entry.row for entry in entries().values()}.values():
+        assert row.id(row.views[0]) in text
     assert "dialgym/Wordle-200-utterance-v0" in succeed("list", "--tag", "utterance")
     assert "Wordle-200" not in succeed("list", "--tag", "quick")
 
@@ -194,7 +194,7 @@ def test_benchmark_finds_the_newest_run(tmp_path, monkeypatch):
 
 
 def test_references_are_printed_and_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("dialgym.cli.benchmark.REFERENCE_EPISODES", 20)
+    monkeypatch.setattr("dialgym.benchmark.references.episodes_of", lambda row: 20)
     path = tmp_path / "envs.yaml"
     path.write_text("environments:\n  Wordle-20:\n    task: x\n")
     text = succeed("benchmark", "--references", "--ids", SMALL, "--write", str(path))

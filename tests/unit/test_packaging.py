@@ -86,6 +86,7 @@ def test_the_wheel_holds_the_registry(wheel: Path):
 @pytest.mark.parametrize(
     "pattern",
     [
+        "dialgym/tasks/slot_filling/builtin/*.json",
         "dialgym/tasks/wordle/words/*.txt",
         "agents/configs/*.yml",
         "dialgym/**/*.py",

@@ -5,6 +5,7 @@ import json
 import gymnasium as gym
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from players import SMALL, WORD, Fixed, FixedTokens, Narrow
@@ -170,6 +171,14 @@ def test_every_row_has_references():
         assert scores["random"] < scores["expert"], entry.id
 
 
+def test_long_scores_go_on_a_line_of_their_own():
+    scores = {"random": -1.0, "expert": 2.0, "expert_policy": "x" * 30, "episodes": 4000}
+    text = with_scores(REGISTRY, "B", scores, "builtin_scores")
+    assert max(map(len, text.splitlines())) <= 100
+    assert yaml.safe_load(text)["environments"]["B"]["builtin_scores"] == scores
+    assert with_scores(text, "B", scores, "builtin_scores") == text
+
+
 def test_references_are_what_the_policies_get():
     row = entry_of(SMALL).row
     assert reference_scores(row, 200)["expert"] == pytest.approx(row.scores["expert"], abs=0.1)
@@ -194,11 +203,18 @@ removed: {}
 def test_scores_are_written_and_nothing_else(tmp_path):
     path = tmp_path / "envs.yaml"
     path.write_text(REGISTRY)
-    write_references(path, {"A": {"random": -1, "expert": 2}, "B": {"random": 0, "expert": 1}})
+    new = {"A": {"random": -1, "expert": 2}, "B": {"random": 0, "expert": 1}}
+    write_references(path, {(name, "scores"): scores for name, scores in new.items()})
     text = path.read_text()
     assert text == REGISTRY.replace("    scores: {random: 0}  # old\n", "").replace(
         "    tags: [x]\n", "    tags: [x]\n    scores: {random: -1, expert: 2}\n"
     ).replace("    task: b:B\n", "    task: b:B\n    scores: {random: 0, expert: 1}\n")
     assert with_scores(text, "B", {"random": 0, "expert": 1}) == text
+    more = with_scores(text, "B", {"random": 3}, "builtin_scores")
+    own = "    scores: {random: 0, expert: 1}\n"
+    assert more == text.replace(own, own + "    builtin_scores: {random: 3}\n")
+    assert with_scores(more, "B", {"random": 0, "expert": 1}) == text.replace(
+        own, "    builtin_scores: {random: 3}\n" + own
+    )
     with pytest.raises(ValueError, match="expected a row 'C'"):
         with_scores(text, "C", {})

@@ -1,0 +1,45 @@
+"""``dialgym check-domain``"""
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from dialgym.cli.common import complain, console
+
+
+def check_domain(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH | NAME",
+            help="path/to/Bars, for Bars-rules.json and Bars-dbase.db; or a domain's name.",
+        ),
+    ],
+    shared_names: Annotated[
+        bool, typer.Option("--shared-names", help="Several rows may have one name.")
+    ] = False,
+) -> None:
+    """Check a domain of slot filling, and say how large it is.
+
+    The exit code is 1 where something is wrong with it.
+    """
+    from dialgym.tasks.slot_filling.check import find_faults, sizes
+    from dialgym.tasks.slot_filling.domains import load_domain
+
+    try:
+        domain = load_domain(target)
+    except ValueError as error:
+        complain(str(error))
+        raise typer.Exit(1) from error
+    table = Table.grid(padding=(0, 2))
+    for what, figure in sizes(domain).items():
+        table.add_row(escape(what), escape(figure))
+    console.print(table)
+    faults = find_faults(domain, shared_names)
+    for fault in faults:
+        complain(fault)
+    if faults:
+        raise typer.Exit(1)
+    console.print(f"[green]✓[/] {domain.ontology.domain} is sound")

@@ -1,0 +1,46 @@
+"""An utterance of the learner and what it led to, for one dialogue and for many."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dialgym.language import Utterance
+from dialgym.rewards import Components
+from dialgym.tasks.base import BatchOutcome, Parties
+
+
+class Exchange(NamedTuple):
+    """What one utterance of the learner led to, up to its next turn."""
+
+    reward: float
+    terminated: bool
+    truncated: bool
+    heard: Sequence[Utterance]
+    components: Components
+    success: bool | None
+
+    @property
+    def over(self) -> bool:
+        return self.terminated or self.truncated
+
+
+def gather(exchanges: Sequence[Exchange], parties: Parties) -> BatchOutcome:
+    """The exchanges of k dialogues of the `parties` as arrays."""
+    heard = [(row, line) for row, e in enumerate(exchanges) for line in e.heard]
+    return BatchOutcome(
+        np.array([e.reward for e in exchanges], np.float64),
+        np.array([e.terminated for e in exchanges], bool),
+        np.array([e.truncated for e in exchanges], bool),
+        np.array([bool(e.success) for e in exchanges], bool),
+        _columns([e.components for e in exchanges]),
+        np.array([line.text for _, line in heard], np.str_),
+        np.array([parties.index(line.speaker) for _, line in heard], np.int64),
+        np.array([row for row, _ in heard], np.int64),
+    )
+
+
+def _columns(components: Sequence[Components]) -> dict[str, np.ndarray]:
+    """Each component over all rows; NaN in a row that does not have it."""
+    names = dict.fromkeys(name for row in components for name in row)
+    return {name: np.array([row.get(name, np.nan) for row in components]) for name in names}

@@ -1,0 +1,125 @@
+"""Summary acts: what the system can choose from, when, and which act each becomes.
+
+A summary act is ``request_S``, ``confirm_S`` or ``select_S`` for each slot S that the system can
+ask for, or one of seven others; the rest follows from the belief.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from dialgym.language.acts import Act, Item
+from dialgym.tasks.slot_filling.offers import Offers
+from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, NONE
+from dialgym.tasks.slot_filling.summary import Summariser
+from dialgym.tasks.slot_filling.types import NULL, Belief, Summary
+
+Generator = np.random.Generator
+ASKS = ("request", "confirm", "select")
+OTHERS = ("inform", "inform_byname", "inform_alternatives", "bye", "repeat", "reqmore", "restart")
+ENOUGH = 4
+"""Accepted slots from which on a row may be offered although there is more to ask."""
+
+
+class SummaryActs:
+    """The summary acts of a domain.
+
+    Args:
+        summariser: the domain.
+        masks: whether rules restrict what can be chosen; ``repeat`` and ``restart`` never can be.
+    """
+
+    def __init__(self, summariser: Summariser, masks: bool = True) -> None:
+        self.summariser, self.masks = summariser, masks
+        self._offers = Offers(summariser.database)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Their names in order: three of each slot, then seven others."""
+        asks = [f"{ask}_{slot}" for slot in self.summariser.asked for ask in ASKS]
+        return (*asks, *OTHERS)
+
+    @cached_property
+    def number(self) -> dict[str, int]:
+        """name -> index."""
+        return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def phrases(self) -> tuple[str, ...]:
+        """What they are called by the system that says one: ``request area``, ``inform``."""
+        asks = [f"{ask} {slot}" for slot in self.summariser.asked for ask in ASKS]
+        return (*asks, *OTHERS)
+
+    @cached_property
+    def by_phrase(self) -> dict[str, int]:
+        """phrase -> index."""
+        return {phrase: i for i, phrase in enumerate(self.phrases)}
+
+    def mask(self, belief: Belief, summary: Summary) -> np.ndarray:
+        """(3n+7,) bool: what can be chosen; never empty, as anything can be requested."""
+        if not self.masks:
+            return self.unrestricted.copy()
+        allowed: list[bool] = []
+        for best in summary.best.values():
+            allowed += (True, best.p > 0, best.p > 0 and best.second_p > 0)
+        return np.array([*allowed, *self.others(belief, summary)])
+
+    def others(self, belief: Belief, summary: Summary) -> tuple[bool, ...]:
+        """Which of `OTHERS` can be chosen."""
+        known = belief.venue != ""
+        return (
+            summary.method == "byconstraints" and self._enough(summary),
+            summary.method == "byname" and (known or summary.name is not None),
+            belief.alternatives and known,
+            summary.method == "finished",
+            False,
+            known,
+            False,
+        )
+
+    @cached_property
+    def unrestricted(self) -> np.ndarray:
+        """(3n+7,) bool: what can be chosen without masks."""
+        return np.array([name not in ("repeat", "restart") for name in self.names])
+
+    def _enough(self, summary: Summary) -> bool:
+        accepted = summary.accepted
+        if len(accepted) >= ENOUGH:
+            return True
+        return not self.summariser.discriminable(self.summariser.found(accepted), accepted)
+
+    def act(self, name: str, belief: Belief, summary: Summary, last: Act, rng: Generator) -> Act:
+        """The act that a summary act becomes; `last` is the system's last one."""
+        if name == "inform":
+            return self._inform(belief, summary, rng)
+        if name == "inform_byname":
+            return self._by_name(belief, summary, rng)
+        if name == "inform_alternatives":
+            found = self.summariser.found(summary.accepted)
+            return self._offers.another(found, summary.accepted, belief.venues, rng)
+        if name in OTHERS:
+            return {"repeat": last, "restart": NULL}.get(name, Act(name))
+        ask, slot = name.split("_", 1)
+        best = summary.best[slot]
+        items: Sequence[Item] = {
+            "request": (Item(slot),),
+            "confirm": (Item(slot, best.value),),
+            "select": (Item(slot, best.value), Item(slot, best.second)),
+        }[ask]
+        return Act(ask, tuple(items))
+
+    def _inform(self, belief: Belief, summary: Summary, rng: Generator) -> Act:
+        """The row offered last if it still fits, else the first that does."""
+        database, accepted = self.summariser.database, summary.accepted
+        found = self.summariser.found(accepted)
+        if not found:
+            return self._offers.nothing(accepted)
+        again = found & database.bits(NAME, belief.venue) if belief.venue else 0
+        return self._offers.offer(self._offers.pick(again or found, rng), accepted, rng)
+
+    def _by_name(self, belief: Belief, summary: Summary, rng: Generator) -> Act:
+        """What is asked about the row that the user names, or the one offered last, or any."""
+        name = summary.name or belief.venue or DONTCARE
+        act = self._offers.details(name, summary.requested, rng)
+        return act or Act("inform", (Item(NAME, NONE), Item(NAME, name)))

@@ -1,0 +1,81 @@
+"""How the simulated user behaves: chances of its choices, drawn anew for each dialogue.
+
+The ranges are those of PyDial's benchmark (Casanueva et al. 2017, arXiv 1711.11023).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+
+Range = tuple[float, float]
+
+STANDARD: Mapping[str, Range] = MappingProxyType(
+    {
+        "greet": (0.3, 0.7),
+        "combine_informs": (0.2, 0.7),
+        "combine_affirm": (0.2, 0.7),
+        "affirm_with_agenda": (0.01, 0.2),
+        "omit_slot": (0.7, 0.9),
+        "name_in_request": (0.01, 0.2),
+        "request_more": (0.2, 0.4),
+        "repeat_constraint": (0.1, 0.4),
+        "no_preference": (0.1, 0.4),
+        "correct_by_negate": (0.3, 0.5),
+        "correct_by_deny": (0.3, 0.5),
+        "overrule_correction": (0.01, 0.2),
+        "confirm_unsaid": (0.01, 0.3),
+        "confirm_informs": (0.01, 0.2),
+        "alternative": (0.01, 0.3),
+        "alternative_goal": (0.01, 0.3),
+        "relax": (0.5, 0.8),
+        "tell_change": (0.4, 0.6),
+        "give_up": (0.2, 0.5),
+        "thank": (0.01, 0.2),
+        "acknowledge": (0.01, 0.2),
+        "agenda_first": (0.4, 0.6),
+        "no_more": (0.8, 0.9),
+        "yes_more": (0.2, 0.3),
+    }
+)
+UNFRIENDLY: Mapping[str, Range] = MappingProxyType(
+    {
+        **STANDARD,
+        "greet": (0.1, 0.4),
+        "combine_informs": (0.0, 0.4),
+        "combine_affirm": (0.0, 0.4),
+        "relax": (0.2, 0.5),
+        "tell_change": (0.2, 0.4),
+    }
+)
+USERS: Mapping[str, Mapping[str, Range]] = MappingProxyType(
+    {"standard": STANDARD, "unfriendly": UNFRIENDLY}
+)
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What is drawn about a user at the beginning of a dialogue.
+
+    Attributes:
+        ranges: lowest and highest chance of each choice.
+        patience: lowest and highest number of repeated acts that the user puts up with.
+    """
+
+    ranges: Mapping[str, Range]
+    patience: tuple[int, int] = (4, 5)
+
+    def draw(self, rng: np.random.Generator) -> tuple[Mapping[str, float], int]:
+        """Chances by name, and patience."""
+        names, low, span = self._table
+        *drawn, last = rng.random(len(names) + 1).tolist()
+        least, most = self.patience
+        chances = {name: a + d * u for name, a, d, u in zip(names, low, span, drawn)}
+        return chances, least + int(last * (most - least + 1))
+
+    @cached_property
+    def _table(self) -> tuple[tuple[str, ...], list[float], list[float]]:
+        low = [a for a, _ in self.ranges.values()]
+        return tuple(self.ranges), low, [b - a for a, b in self.ranges.values()]

@@ -1,0 +1,27 @@
+"""When a dialogue was a success, and what it costs."""
+
+from dialgym.rewards import Components, Cost
+from dialgym.tasks.slot_filling.database import Database
+from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME
+from dialgym.tasks.slot_filling.types import Mind
+
+TURN = Cost("turn")
+CLOSING = Cost("closing")
+"""The system's answer to the user's goodbye, which the system has no choice in."""
+SUCCESS = 20.0
+
+
+def succeeded(mind: Mind, database: Database) -> bool:
+    """Whether all requests are answered, and the row named meets the goal as it is at the end."""
+    name = mind.requests.get(NAME)
+    if name is None or mind.open_requests() or name in mind.unwanted(NAME):
+        return False
+    wanted = {c.slot: str(c.value) for c in mind.constraints if not c.negated}
+    if wanted.pop(NAME, name) not in (name, DONTCARE):
+        return False
+    return database.match_bits({NAME: name, **wanted}) > 0
+
+
+def bonus(success: bool) -> Components:
+    """What the end of a dialogue adds to the reward."""
+    return {"success": SUCCESS} if success else {}

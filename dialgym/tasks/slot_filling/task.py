@@ -1,0 +1,336 @@
+"""The rules of slot filling."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dialgym.errors import one_of
+from dialgym.language import AnyText, Constraint, Lexicon, Utterance
+from dialgym.language.acts import Act, Hypotheses, Item, print_act
+from dialgym.tasks.base import SYSTEM, USER, DialogueBatch, Facts, Outcome, Task
+from dialgym.tasks.slot_filling import extent, policies
+from dialgym.tasks.slot_filling.acts import SummaryActs
+from dialgym.tasks.slot_filling.behaviour import USERS, Behaviour
+from dialgym.tasks.slot_filling.domains import BUILT_IN, load_domain, pydial_folder
+from dialgym.tasks.slot_filling.evaluation import CLOSING, SUCCESS, TURN, bonus, succeeded
+from dialgym.tasks.slot_filling.goals import Goal, GoalGenerator
+from dialgym.tasks.slot_filling.languages import LANGUAGES, read_notation
+from dialgym.tasks.slot_filling.noise import FIDELITIES, STATISTICS, ListChannel, SingleChannel
+from dialgym.tasks.slot_filling.options import fixed_goal, fixed_patience
+from dialgym.tasks.slot_filling.settings import setting
+from dialgym.tasks.slot_filling.summary import Summariser
+from dialgym.tasks.slot_filling.tracker import FocusTracker
+from dialgym.tasks.slot_filling.types import NULL, Belief, SlotFillingState, Summary
+from dialgym.tasks.slot_filling.user import AgendaUser
+from dialgym.tasks.slot_filling.venues import listen
+from dialgym.tasks.slot_filling.words import USER_ACTS
+
+GREETING = Act("hello")
+BYE = "bye"
+SYSTEM_ACTS = ("hello", "bye", "request", "confirm", "select", "inform", "reqmore", "repeat")
+
+
+class SlotFilling(Task):
+    """Find a row of a database for a user who is heard through noise: PyDial's benchmark.
+
+    The user wants a restaurant, say, of a certain food, area and price range, and its phone
+    number; the `system` asks, confirms, offers and tells. Utterances are dialogue acts in text,
+    ``request(area)``, ``inform(name="the nirala",food="indian")``. The system greets first, by
+    itself. It hears the user through a channel that may mistake an act for another, as a list of
+    acts with probabilities, ``inform(food="thai") 0.83 | null() 0.17``; what it believes is
+    tracked by the rules. Whatever is no act that the speaker knows counts as ``null()``.
+
+    In another `language` the same acts are words, each a token, or English sentences. The system
+    may always name a summary act, ``request area`` or ``inform_alternatives``, and the rules find
+    the act that it becomes; in words, the language of token views, it says nothing else:
+
+        user: p8 inform food thai p1 request phone
+        system: request area
+
+    Rewards, the same for both: -1 for each utterance of the system and for its answer to the
+    user's goodbye; 20 at the end if the row named last meets the user's goal as it is by then, and
+    all requests are answered. The dialogue ends (terminated) with a ``bye()`` of either, that of
+    the user's first utterance aside, or after `turns` utterances of the system.
+
+    Args:
+        domain: a built-in domain, one of PyDial's by name, or the path of one's files; see
+            `load_domain`. `SlotFilling.domain.source` says which it is.
+        env: the setting of the benchmark, 1 to 6, for what follows and is None.
+        error_rate: how often the best hypothesis is wrong, 0 to 1.
+        noise: ``"set1"`` or ``"set3"``, lists of hypotheses; ``"single"``, only one.
+        masks: whether rules restrict the summary acts.
+        user: how the simulated user behaves: ``"standard"`` or ``"unfriendly"``.
+        fidelity: ``"correct"``, or ``"pydial"`` with those faults of the original that change
+            results, to compare with its figures.
+        turns: utterances of the system in a dialogue.
+        language: ``"acts"``, ``"words"``: one word for each value, and for how likely a hypothesis
+            is, in tenths; or ``"english"``: sentences by templates, read by rules.
+
+    Options of reset: ``constraints``, a mapping of slots to values or ``dontcare``; ``requests``,
+    a sequence of slots; ``patience``, how often the user puts up with the same act.
+
+    Raises:
+        ValueError: a setting is not one of the above, or there is no such domain.
+
+    Source: Casanueva et al. 2017, arXiv 1711.11023.
+    """
+
+    name = "SlotFilling"
+    options = ("constraints", "requests", "patience")
+    speakers = {USER: policies.USERS, SYSTEM: policies.POLICIES}  # noqa: RUF012
+    for_people = {"language": "english"}  # noqa: RUF012
+
+    def __init__(
+        self,
+        domain: str | PathLike[str] = "Restaurants",
+        env: int = 1,
+        error_rate: float | None = None,
+        noise: str | None = None,
+        masks: bool | None = None,
+        user: str | None = None,
+        fidelity: str = "correct",
+        turns: int = 25,
+        language: str = "acts",
+    ) -> None:
+        one_of("fidelity", fidelity, FIDELITIES, self.name)
+        one_of("language", language, LANGUAGES, self.name)
+        one_of("masks", masks, (True, False, None), self.name)
+        if not isinstance(turns, int) or turns < 1:
+            raise ValueError(f"turns of {self.name} must be a whole number from 1; got {turns!r}.")
+        chosen = setting(env)
+        self.env, self.fidelity, self.turns = env, fidelity, turns
+        self.domain = load_domain(domain)
+        self.played = {"domain": self.domain.played}
+        self.stand_in = BUILT_IN if self.domain.stands_for else None
+        ontology, database = self.domain.ontology, self.domain.database
+        self.error_rate = chosen.error_rate if error_rate is None else error_rate
+        self.noise = chosen.noise if noise is None else noise
+        self.channel = self._channel()
+        self.tracker = FocusTracker(ontology, fidelity)
+        self.summariser = Summariser(self.tracker.layout, database, fidelity == "pydial")
+        self.masks = chosen.masks if masks is None else masks
+        self.acts = SummaryActs(self.summariser, self.masks)
+        self.user = chosen.user if user is None else user
+        one_of("user", self.user, USERS, self.name)
+        self.simulated = AgendaUser(ontology, Behaviour(dict(USERS[self.user])))
+        self.goals = GoalGenerator(database)
+        hypotheses = 1 if self.noise == "single" else extent.HYPOTHESES
+        self.language = LANGUAGES[language](self.domain, hypotheses)
+        self.tokenizer = self.language.tokenizer  # type: ignore[misc]
+        self.facts = self._facts()
+
+    @classmethod
+    def surroundings(cls) -> Path | None:
+        """The folder in which domains are looked for by name."""
+        return pydial_folder()
+
+    def _channel(self) -> SingleChannel | ListChannel:
+        ontology = self.domain.ontology
+        one_of("noise", self.noise, (*STATISTICS, "single"), self.name)
+        if self.noise == "single":
+            return SingleChannel(ontology, self.error_rate)
+        return ListChannel(ontology, self.error_rate, STATISTICS[self.noise], self.fidelity)
+
+    def _facts(self) -> Facts:
+        lowest, highest = -float(self.turns), SUCCESS - TURN.amount
+        heard = {SYSTEM: self.turns + 1, USER: self.turns}
+        return Facts(
+            turn_limit=self.turns,
+            longest=self.language.longest,
+            heard={SYSTEM: heard, USER: {**heard, USER: self.turns + 1}},
+            returns={SYSTEM: (lowest, highest), USER: (lowest, highest)},
+            charset=self.language.charset,
+            hidden={SYSTEM: ("goal", "what the user really said")},
+            may_end=(SYSTEM, USER),
+            words=self.language.words,
+        )
+
+    def initial(
+        self, rng: np.random.Generator, options: Mapping[str, Any] | None = None
+    ) -> SlotFillingState:
+        options = self.check_options(options)
+        goal = fixed_goal(self.domain.ontology, options, self.goals.draw(rng))
+        mind = fixed_patience(self.simulated.begin(goal, rng), options)
+        belief, summary = self._unknown
+        state = SlotFillingState(
+            mind, ("", mind), belief.copy(), summary, GREETING,
+            goal=(Utterance(USER, self.language.note(*_goal_acts(goal)), private=True),),
+        )  # fmt: skip
+        self._look_ahead(state, rng)
+        self._record(state, SYSTEM, self.language.say(GREETING, SYSTEM, rng))
+        return state
+
+    @cached_property
+    def _unknown(self) -> tuple[Belief, Summary]:
+        """What is believed before anything is said."""
+        belief = self.tracker.begin()
+        return belief, self.summariser.summarise(belief)
+
+    def _look_ahead(self, state: SlotFillingState, rng: np.random.Generator) -> None:
+        """Let the simulated user make up its mind about the system's act."""
+        mind = state.mind.copy()
+        self.simulated.hear(mind, state.system_act, rng)
+        answer = self.language.say(self.simulated.answer(mind, rng), USER, rng)
+        state.ahead = (answer, mind)
+
+    def _record(
+        self, state: SlotFillingState, speaker: str, said: str, heard: str | None = None
+    ) -> None:
+        other = said if heard is None else heard
+        first, second = (said, other) if speaker == USER else (other, said)
+        state.heard_by_user.append(Utterance(speaker, first))
+        state.heard_by_system.append(Utterance(speaker, second))
+
+    def speaker(self, state: SlotFillingState) -> str:
+        return USER if state.user_speaks else SYSTEM
+
+    def transcript(self, state: SlotFillingState, party: str) -> Sequence[Utterance]:
+        if party == SYSTEM:
+            return state.heard_by_system
+        return [*state.goal, *state.heard_by_user]
+
+    def speak(self, state: SlotFillingState, text: str, rng: np.random.Generator) -> Outcome:
+        if not state.user_speaks:
+            return self._system_says(state, text, rng)
+        act, heard = self.user_says(state, text, rng)
+        self.tracker.update(state.belief, state.system_act, heard)
+        state.summary = self.summariser.summarise(state.belief)
+        return self.conclude(state, act)
+
+    def _system_says(self, state: SlotFillingState, text: str, rng: np.random.Generator) -> Outcome:
+        state.user_speaks = True
+        act, heard = self._understand(state, text, rng)
+        state.system_act = act
+        state.turns += 1
+        self._record(state, SYSTEM, text, heard)
+        self._note_alternative(state, act)
+        components = TURN.charge()
+        if act.type == BYE:
+            return self._end(state, components)
+        self._look_ahead(state, rng)
+        if state.turns < self.turns:
+            return _outcome(components)
+        self._take_in(state, state.simulated)
+        return self._end(state, components)
+
+    def _understand(
+        self, state: SlotFillingState, text: str, rng: np.random.Generator
+    ) -> tuple[Act, str]:
+        """The act that the system's text is or becomes, and what the user hears of it."""
+        chosen = self.acts.by_phrase.get(text)
+        if chosen is not None:
+            act = self.summary_act(state, chosen, rng)
+        else:
+            own = self.language.understand(text, SYSTEM)
+            act = own or read_notation(text) or NULL
+            if own is not None or act is NULL:
+                return (act if act.type in SYSTEM_ACTS else NULL), text
+        return act, self.language.say(act, SYSTEM, rng)
+
+    def _note_alternative(self, state: SlotFillingState, act: Act) -> None:
+        """Another row was asked for until one is given, or it is said that there is none."""
+        name = act.value("name") if act.type == "inform" else None
+        if name is not None and name not in state.belief.venues:
+            state.belief.alternatives = False
+
+    def user_says(
+        self, state: SlotFillingState, text: str, rng: np.random.Generator
+    ) -> tuple[Act, Hypotheses]:
+        """What the user has said, and what the system hears of it; it has yet to believe that."""
+        state.user_speaks = False
+        act = self.language.understand(text, USER) or read_notation(text) or NULL
+        act = act if act.type in USER_ACTS else NULL
+        state.simulated = text == state.ahead[0]
+        self._take_in(state, state.simulated)
+        state.replies += 1
+        heard = self.channel.hear(act, rng)
+        self._record(state, USER, text, self.language.hear(text, heard, rng))
+        return act, heard
+
+    def conclude(self, state: SlotFillingState, act: Act) -> Outcome:
+        """What the user's act has led to, once the system believes what it has heard."""
+        summary = state.summary
+        if summary.method == "byalternatives" and summary.discourse not in ("thankyou", "ack"):
+            state.belief.alternatives = True
+        if act.type == BYE and state.replies > 1:
+            return self._end(state, CLOSING.charge())
+        return _outcome({})
+
+    def _take_in(self, state: SlotFillingState, simulated: bool) -> None:
+        """What the user has in mind after the system's act."""
+        if simulated:
+            state.mind = state.ahead[1].copy()
+        else:
+            listen(state.mind, state.system_act)
+
+    def _end(self, state: SlotFillingState, components: dict[str, float]) -> Outcome:
+        success = succeeded(state.mind, self.domain.database)
+        return _outcome({**components, **bonus(success)}, True, success)
+
+    def static_constraint(self, party: str) -> Constraint | None:
+        if party == USER:
+            return self.language.grammar
+        if not self.language.summaries:
+            return AnyText()
+        return None if self.masks else self._phrases(self.acts.unrestricted)
+
+    def constraint(self, state: SlotFillingState, party: str) -> Constraint:
+        return self.static_constraint(party) or self._phrases(self.act_mask(state))
+
+    def _phrases(self, mask: np.ndarray) -> Lexicon:
+        return Lexicon(self.acts.phrases[i] for i in np.flatnonzero(mask).tolist())
+
+    def batch(self, size: int, learner: str, simulator: str) -> DialogueBatch | None:
+        """Many dialogues with the simulated user; None for other ones."""
+        from dialgym.tasks.slot_filling.batch import SlotFillingBatch
+
+        if (learner, simulator) != (SYSTEM, "agenda"):
+            return None
+        return SlotFillingBatch(self, size)
+
+    def words(self) -> Sequence[str]:
+        return self.language.vocabulary
+
+    @property
+    def act_names(self) -> tuple[str, ...]:
+        """The names of the summary acts."""
+        return self.acts.names
+
+    def belief(self, state: SlotFillingState) -> np.ndarray:
+        """(belief_size,) float32: what the system believes; see `Summariser.vector`."""
+        return self.summariser.vector(state.belief, state.summary)
+
+    def belief_size(self) -> int:
+        """Length of the belief vector."""
+        return self.domain.ontology.belief_size
+
+    def act_mask(self, state: SlotFillingState) -> np.ndarray:
+        """(3n+7,) bool: the summary acts that can be chosen."""
+        return self.acts.mask(state.belief, state.summary)
+
+    def act_text(self, state: SlotFillingState, index: int, rng: np.random.Generator) -> str:
+        """What the system says by choosing a summary act."""
+        return print_act(self.summary_act(state, index, rng))
+
+    def summary_act(self, state: SlotFillingState, index: int, rng: np.random.Generator) -> Act:
+        """The act that a summary act becomes."""
+        name = self.acts.names[index]
+        return self.acts.act(name, state.belief, state.summary, state.system_act, rng)
+
+
+def _outcome(
+    components: dict[str, float], terminated: bool = False, success: bool | None = None
+) -> Outcome:
+    reward = sum(components.values())
+    return Outcome({SYSTEM: reward, USER: reward}, terminated, False, components, success)
+
+
+def _goal_acts(goal: Goal) -> tuple[Act, Act]:
+    """What the user wants, and what it wants to know."""
+    wants = Act("inform", tuple([Item(*pair) for pair in goal.constraints.items()]))
+    asks = Act("request", tuple([Item(slot) for slot in goal.requests]))
+    return wants, asks

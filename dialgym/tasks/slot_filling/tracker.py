@@ -1,0 +1,215 @@
+"""The focus belief tracker: what was heard now, and what was believed as far as that leaves room.
+
+For each slot, with m(v) the probability that v was said now: b(v) <- (1 - sum m) b(v) + m(v).
+Beliefs about the method go the same way. (Henderson et al. 2014, baseline of DSTC2.)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dialgym.errors import one_of
+from dialgym.language.acts import Act, Hypotheses
+from dialgym.tasks.slot_filling.noise import FIDELITIES
+from dialgym.tasks.slot_filling.ontology import DONTCARE, METHODS, NAME, NONE, Ontology
+from dialgym.tasks.slot_filling.types import Belief
+from dialgym.tasks.slot_filling.understanding import (
+    BY_DISCOURSE,
+    BY_METHOD,
+    DISCOURSE,
+    Reader,
+    Reading,
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the belief in each value is: slot after slot, its values, none, dontcare.
+
+    Attributes:
+        ontology: the domain's slots.
+    """
+
+    ontology: Ontology
+
+    @cached_property
+    def slots(self) -> tuple[str, ...]:
+        """The informable slots, in order."""
+        return tuple(self.ontology.informable)
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """(S,) int64: the number of entries of each slot."""
+        return np.array([len(values) + 2 for values in self.ontology.informable.values()])
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """(S,) int64: the first entry of each slot."""
+        return np.cumsum(self.sizes) - self.sizes
+
+    @cached_property
+    def nones(self) -> np.ndarray:
+        """(S,) int64: the entry of each slot for no value at all."""
+        return self.starts + self.sizes - 2
+
+    @cached_property
+    def seconds(self) -> np.ndarray:
+        """(S,) int64: the second entry of each slot that is not none."""
+        return self.starts + np.where(self.sizes > 3, 1, 2)
+
+    @cached_property
+    def slot_of(self) -> np.ndarray:
+        """(G,) int64: the slot that each entry is of."""
+        return np.repeat(np.arange(len(self.slots)), self.sizes)
+
+    @cached_property
+    def entry(self) -> Mapping[str, Mapping[str, int]]:
+        """slot -> value -> entry; none has no text."""
+        return {
+            slot: {
+                **{value: start + i for i, value in enumerate(self.ontology.informable[slot])},
+                DONTCARE: start + len(self.ontology.informable[slot]) + 1,
+            }
+            for slot, start in zip(self.slots, self.starts.tolist())
+        }
+
+    @cached_property
+    def texts(self) -> tuple[str | None, ...]:
+        """The value of each entry, None for none."""
+        return tuple(
+            text
+            for values in self.ontology.informable.values()
+            for text in (*values, None, DONTCARE)
+        )
+
+    @cached_property
+    def values(self) -> tuple[str, ...]:
+        """The same, but nothing for none."""
+        return tuple([text or "" for text in self.texts])
+
+    @cached_property
+    def number(self) -> Mapping[str, int]:
+        """slot -> its index."""
+        return {slot: i for i, slot in enumerate(self.slots)}
+
+    @cached_property
+    def request(self) -> Mapping[str, int]:
+        """Requestable slot -> its index among those."""
+        return {slot: i for i, slot in enumerate(self.ontology.requestable)}
+
+
+class Told:
+    """What was said in this turn, with its probability."""
+
+    __slots__ = ("discourse", "goals", "methods", "requested", "slots")
+
+    def __init__(self) -> None:
+        self.goals: dict[int, float] = {}  # by entry
+        self.slots: dict[int, float] = {}  # by slot, of any value
+        self.requested: dict[int, float] = {}  # by requestable slot
+        self.methods, self.discourse = [0.0] * len(METHODS), [0.0] * len(DISCOURSE)
+
+    def add(self, reading: Reading, p: float, layout: Layout) -> None:
+        self.methods[reading.method] += p
+        self.discourse[reading.discourse] += p
+        for slot in reading.requested:
+            place = layout.request.get(slot)
+            if place is not None:
+                self.requested[place] = self.requested.get(place, 0.0) + p
+        for slot, value in reading.goals.items():
+            number, entry = layout.number[slot], layout.entry[slot].get(value)
+            self.slots[number] = self.slots.get(number, 0.0) + p
+            if entry is not None:
+                self.goals[entry] = self.goals.get(entry, 0.0) + p
+
+
+class FocusTracker:
+    """Updates beliefs.
+
+    Args:
+        ontology: the domain's slots.
+        fidelity: ``"pydial"`` for faults of the original: the belief in no method is never
+            reduced, only normalised; a name that was asked for once is asked for ever after; and
+            those of `Reader`.
+    """
+
+    def __init__(self, ontology: Ontology, fidelity: str = "correct") -> None:
+        one_of("fidelity", fidelity, FIDELITIES, "the tracker")
+        self.layout = Layout(ontology)
+        self.faulty = fidelity == "pydial"
+        self.reader = Reader(ontology, self.faulty)
+
+    def begin(self) -> Belief:
+        """What is believed before anything is said."""
+        goals = np.zeros(int(self.layout.sizes.sum()))
+        goals[self.layout.nones] = 1.0
+        methods, discourse = np.zeros(len(METHODS)), np.zeros(len(DISCOURSE))
+        methods[BY_METHOD[NONE]] = discourse[BY_DISCOURSE[NONE]] = 1.0
+        return Belief(goals, methods, discourse, np.zeros(len(self.layout.request)))
+
+    def update(self, belief: Belief, system: Act, heard: Hypotheses) -> None:
+        """Take in the system's act and what the user may have answered; changes `belief`."""
+        told = self.listen(belief, system, heard)
+        if told.slots:
+            belief.goals = self._shifted(belief.goals, told)
+        belief.methods = self._methods(belief.methods, np.array(told.methods))
+        belief.discourse = np.array(told.discourse)
+
+    def listen(self, belief: Belief, system: Act, heard: Hypotheses) -> Told:
+        """What was said now, by values; all that is no array operation is done to `belief`."""
+        self._remember(belief, system)
+        context = self.reader.context(system, belief.venue)
+        told = Told()
+        for act, p in heard:
+            told.add(self.reader.read(act, context), p, self.layout)
+        belief.requested = self._requested(belief.requested, system, told.requested)
+        return told
+
+    def _remember(self, belief: Belief, system: Act) -> None:
+        """What the system's own act has changed."""
+        name = system.value(NAME) if system.type == "inform" else None
+        belief.told_none = name == NONE
+        belief.offered = name is not None and name != NONE
+        if belief.told_none:
+            belief.venues = ()
+        elif name is not None:
+            belief.venue = name
+            belief.venues = (*belief.venues, name)
+
+    def _requested(self, before: np.ndarray, system: Act, now: Mapping[int, float]) -> np.ndarray:
+        """Requests, but for those that the system has answered, and those of now."""
+        answered = system.type == "inform" and system.value(NAME) != NONE
+        if not (answered or now):
+            return before
+        left = before.copy()
+        for item in system.items if answered else ():
+            told = item.slot != NAME or not self.faulty
+            if told and item.slot in self.layout.request:
+                left[self.layout.request[item.slot]] = 0.0
+        for slot, p in now.items():
+            left[slot] = min(left[slot] + p, 1.0)
+        return left
+
+    def _shifted(self, before: np.ndarray, told: Told) -> np.ndarray:
+        layout = self.layout
+        room = np.ones(len(layout.slots))
+        for slot, p in told.slots.items():
+            room[slot] = max(1.0 - p, 0.0)
+        goals = before * room[layout.slot_of]
+        for entry, p in told.goals.items():
+            goals[entry] += p
+        goals[layout.nones] = 0.0
+        goals[layout.nones] = np.maximum(1.0 - np.add.reduceat(goals, layout.starts), 0.0)
+        return goals
+
+    def _methods(self, before: np.ndarray, now: np.ndarray) -> np.ndarray:
+        none = BY_METHOD[NONE]
+        methods = before * min(now[none], 1.0) + now
+        if self.faulty:
+            methods[none] = before[none]
+            return methods / max(methods.sum(), 1.0)
+        methods[none] = 0.0
+        methods[none] = max(1.0 - methods.sum(), 0.0)
+        return methods

@@ -1,0 +1,171 @@
+"""What an act of the user means, given the system's act before it."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from dialgym.language.acts import Act, Item
+from dialgym.tasks.slot_filling.ontology import (
+    DISCOURSE_ACTS,
+    DONTCARE,
+    METHODS,
+    NAME,
+    NONE,
+    Ontology,
+)
+
+BY_METHOD: Mapping[str, int] = {name: i for i, name in enumerate(METHODS)}
+DISCOURSE = (*DISCOURSE_ACTS, "bye")
+"""What else a user does; the belief vector leaves out the last."""
+BY_DISCOURSE: Mapping[str, int] = {name: i for i, name in enumerate(DISCOURSE)}
+YES, NO = "1", "0"
+"""The values of `Ontology.binary` slots."""
+_TELLING = ("inform", "select", "request", "affirm", "negate", "reqalts", "hello", "bye",
+            "thankyou", "ack", "repeat", "restart", "silence", "reqmore")  # fmt: skip
+
+
+class Reading(NamedTuple):
+    """What an act means.
+
+    Attributes:
+        goals: the values that it gives informable slots.
+        requested: the slots that it asks for.
+        method: index into `METHODS`.
+        discourse: index into `DISCOURSE`.
+    """
+
+    goals: Mapping[str, str]
+    requested: tuple[str, ...]
+    method: int
+    discourse: int
+
+
+_NOTHING = Reading({}, (), BY_METHOD[NONE], BY_DISCOURSE[NONE])
+
+
+class Context(NamedTuple):
+    """What of the system's act matters for the answer.
+
+    Attributes:
+        this: the slot that an answer without one is about.
+        yes: what a bare yes means; None if nothing.
+        no: what a bare no means; None if nothing.
+        confirmed: the one slot and value that the system has asked to confirm.
+        offered: whether a row has been offered in the dialogue.
+    """
+
+    this: str | None
+    yes: Act | None
+    no: Act | None
+    confirmed: Item | None
+    offered: bool
+
+
+class Reader:
+    """Reads acts in a domain.
+
+    Args:
+        ontology: its slots.
+        faulty: as the original, which loses ``inform(="dontcare")`` after anything but a
+            request, and believes that a row was offered before one was.
+    """
+
+    def __init__(self, ontology: Ontology, faulty: bool) -> None:
+        self.faulty = faulty
+        self._informable = frozenset(ontology.informable)
+        self._binary = frozenset(ontology.binary)
+
+    def context(self, system: Act, venue: str) -> Context:
+        """The context that the system's act makes; `venue` is what it has offered last."""
+        kind, items = system.type, system.items
+        slot = items[0].slot if items else None
+        yes = no = None
+        if kind == "confirm":
+            yes = Act("inform", items) if items else None
+        elif kind == "request" and slot in self._binary:
+            yes, no = (Act("inform", (Item(str(slot), value),)) for value in (YES, NO))
+        binding = ("request",) if self.faulty else ("request", "select", "confirm")
+        confirmed = items[0] if kind == "confirm" and len(items) == 1 else None
+        offered = self.faulty or venue != ""
+        this = slot if kind in binding and slot in self._informable else None
+        return Context(this, yes, no, confirmed, offered)
+
+    def read(self, act: Act, context: Context) -> Reading:
+        """What an act means in its context."""
+        if act.type == "null":
+            return _NOTHING
+        act = _completed(act, context)
+        told = self._told(act)
+        requested = self._requested(act)
+        goals = _goals(told, context)
+        if act.type == "affirm" and context.confirmed is not None:
+            slot, value, _ = context.confirmed
+            if slot in self._informable and value is not None:
+                goals = {slot: value, **goals}
+        method = _method(act.type, told, requested, context)
+        return Reading(goals, requested, method, _discourse(act.type))
+
+    def _told(self, act: Act) -> list[Item]:
+        """The items that give a value to a slot, those without a slot among them."""
+        items = [i for i in act.items if i.value is not None and not i.negated]
+        if act.type == "deny":
+            items = _replacements(items)
+        elif act.type not in _TELLING:
+            return []
+        return [i for i in items if i.slot in self._informable or (i.slot, i.value) == _ANY]
+
+    def _requested(self, act: Act) -> tuple[str, ...]:
+        if act.type == "request":
+            return tuple([item.slot for item in act.items if item.value is None])
+        if act.type == "confirm":
+            return tuple([item.slot for item in act.items if item.slot in self._informable])
+        return ()
+
+
+_ANY = ("", DONTCARE)
+
+
+def _completed(act: Act, context: Context) -> Act:
+    """A bare yes or no as what it means."""
+    if act.items:
+        return act
+    if act.type == "affirm":
+        return context.yes or act
+    return context.no or act if act.type == "negate" else act
+
+
+def _replacements(items: list[Item]) -> list[Item]:
+    """What is right after all, in ``deny(food="thai",food="turkish")``."""
+    slots = [item.slot for item in items]
+    return [
+        item
+        for place, item in enumerate(items)
+        if slots.count(item.slot) == 2
+        and slots.index(item.slot) < place
+        and DONTCARE not in (item.value, items[slots.index(item.slot)].value)
+    ]
+
+
+def _goals(told: list[Item], context: Context) -> dict[str, str]:
+    goals: dict[str, str] = {}
+    for item in told:
+        slot = item.slot or context.this
+        if slot is not None:
+            goals[slot] = str(item.value)
+    return goals
+
+
+def _method(kind: str, told: list[Item], requested: tuple[str, ...], context: Context) -> int:
+    if kind == "reqalts":
+        return BY_METHOD["byalternatives"]
+    if kind == "bye":
+        return BY_METHOD["finished"]
+    if told:
+        named = any(item.slot == NAME for item in told)
+        return BY_METHOD["byname" if named else "byconstraints"]
+    if kind == "restart":
+        return BY_METHOD["restart"]
+    return BY_METHOD["byname" if requested and context.offered else NONE]
+
+
+def _discourse(kind: str) -> int:
+    return BY_DISCOURSE.get(kind, BY_DISCOURSE[NONE])

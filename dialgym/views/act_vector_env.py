@@ -1,0 +1,119 @@
+"""The batched act view: many dialogues in one process, one summary act each a step."""
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from dialgym.simulators import Speaker
+from dialgym.tasks import BatchOutcome, DialogueBatch, Task
+from dialgym.views.act_env import act_spaces, check_act, check_act_task
+from dialgym.views.dialogue import find_speaker
+from dialgym.views.looped import LoopedBatch
+from dialgym.views.vector_base import DialogueVectorEnv, Info
+
+
+@runtime_checkable
+class ActBatch(DialogueBatch, Protocol):
+    """What a task's vectorised form has beside its dialogues for this view; see `ActTask`."""
+
+    def state(self, row: int) -> Any:
+        """The dialogue of a row."""
+        ...
+
+    def beliefs(self) -> np.ndarray:
+        """(N, B) float32, a copy: what the system of each row believes."""
+        ...
+
+    def act_masks(self) -> np.ndarray:
+        """(N, A) bool: the summary acts that can be chosen."""
+        ...
+
+
+class LoopedActs(LoopedBatch):
+    """An `ActBatch` row by row."""
+
+    def beliefs(self) -> np.ndarray:
+        return np.stack([self.task.belief(d.state) for d in self.dialogues])  # type: ignore[attr-defined]
+
+    def act_masks(self) -> np.ndarray:
+        return np.stack([self.task.act_mask(d.state) for d in self.dialogues])  # type: ignore[attr-defined]
+
+
+class ActVectorEnv(DialogueVectorEnv):
+    """N dialogues; actions (N,) int64, observations (N, B) float32. Row by row `ActEnv`.
+
+    Args:
+        task, learner, simulator, action_masks: as in `ActEnv`.
+        num_envs: N.
+        autoreset_mode: ``"NextStep"`` (Gymnasium's default) or ``"SameStep"``, or the enum.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        num_envs: int = 1,
+        learner: str = "system",
+        simulator: str | Speaker | None = None,
+        action_masks: bool = False,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+    ) -> None:
+        super().__init__(task, num_envs, learner, simulator, autoreset_mode)
+        self._acts = check_act_task(task, learner)
+        self._batch_spaces(*act_spaces(self._acts))
+        found = self.dialogues
+        self.dialogues: ActBatch = found if isinstance(found, ActBatch) else self._loop(simulator)
+        self._mask_in_info = action_masks
+
+    def _loop(self, simulator: str | Speaker | None) -> "LoopedActs":
+        other = find_speaker(self.task, self.learner, simulator)
+        return LoopedActs(self.task, self.num_envs, self.learner, other)
+
+    def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Info]:
+        """Choose a summary act in each dialogue.
+
+        Raises:
+            ResetNeeded: before the first reset.
+            ValueError: the actions are not N whole numbers from 0 to A-1.
+        """
+        self._require_reset()
+        if len(actions) != self.num_envs:
+            raise ValueError(
+                f"actions of {self.task.name}: expected {self.num_envs} of them; "
+                f"got {len(actions)}."
+            )
+        active = self._begin_late()
+        texts = [self._text(row, actions[row]) for row in active.tolist()]
+        reward, terminated, truncated, info = self._exchange(active, np.array(texts, np.str_))
+        observation, info = self._autoreset(terminated | truncated, info)
+        return observation, reward, terminated, truncated, info
+
+    def _text(self, row: int, action: Any) -> str:
+        chosen = check_act(action, self._acts, self.task.name)
+        return self._acts.act_text(self.dialogues.state(row), chosen, self._rngs[row])
+
+    def action_masks(self) -> np.ndarray:
+        """(N, A) bool: the summary acts that can be chosen."""
+        self._require_reset()
+        return self.dialogues.act_masks()
+
+    def _more_info(self, info: Info) -> Info:
+        if self._mask_in_info:
+            info["action_mask"] = self.action_masks()
+            info["_action_mask"] = np.ones(self.num_envs, bool)
+        return info
+
+    def _clear(self, rows: np.ndarray) -> None:
+        """Nothing is kept beside the dialogues."""
+
+    def _hear(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
+        return np.ones(len(rows), bool)
+
+    def _open(self, rows: np.ndarray) -> np.ndarray:
+        return np.ones(len(rows), bool)
+
+    def _observe(self) -> np.ndarray:
+        return self.dialogues.beliefs()
+
+    def _observe_row(self, row: int) -> np.ndarray:
+        return self._acts.belief(self.dialogues.state(row))

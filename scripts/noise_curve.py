@@ -1,0 +1,123 @@
+"""Success of the handcrafted policy against the rate of semantic errors: a picture and a table.
+
+    DIALGYM_PYDIAL=FOLDER python scripts/noise_curve.py [--out docs/images/noise.png]
+                              [--table docs/results/noise.md] [--episodes 2000] [--domains ...]
+                              [--policy handcrafted] [--noise set1] [--most 50]
+
+Each curve is a domain, with 95 % intervals (Wilson's). The domains are PyDial's where the variable
+names their folder, else the built-in ones of the same sizes, as picture and table then say.
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import dialgym
+from dialgym.benchmark.plots import FAINT
+from dialgym.files import write_atomically, write_text
+from dialgym.optional import require
+from dialgym.tasks.slot_filling.domains import load_domain
+
+ENV = "dialgym/SlotFilling-act-v0"
+DOMAINS = ("CamRestaurants", "SFRestaurants", "Laptops11")
+STEP = 10
+QUANTILE = 1.96
+STYLES = (("#d55e00", "o"), ("#0072b2", "s"), ("#009e73", "^"), ("#cc79a7", "D"))
+"""Colours that colour-blind readers tell apart too (Okabe and Ito, 2008), and markers."""
+APART = 0.5
+"""How far the points of neighbouring curves are drawn from each other, so that all can be seen."""
+
+
+class Share(NamedTuple):
+    """A share of dialogues, and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{100 * self.value:.1f} [{100 * self.low:.1f}, {100 * self.high:.1f}]"
+
+
+def wilson(share: float, n: int) -> Share:
+    """Wilson's interval of a share of n, which holds for shares of 0 and 1 too (Wilson 1927)."""
+    spread = QUANTILE**2 / n
+    centre = (share + spread / 2) / (1 + spread)
+    half = QUANTILE / (1 + spread) * (share * (1 - share) / n + spread / (4 * n)) ** 0.5
+    return Share(share, min(centre - half, share), max(centre + half, share))
+
+
+def success(domain: str, policy: str, noise: str, rate: float, episodes: int) -> Share:
+    """How many of the dialogues succeed."""
+    kwargs = {"domain": domain, "noise": noise, "error_rate": rate}
+    return wilson(dialgym.evaluate(policy, ENV, episodes, (0,), kwargs).success, episodes)
+
+
+def label(name: str) -> str:
+    """What to call a domain: its own name, which a built-in one does not share."""
+    domain = load_domain(name)
+    own = domain.ontology.domain
+    return f"{own} (built-in)" if domain.source == "built-in" else own
+
+
+def table(curves: Mapping[str, Sequence[Share]], percents: Sequence[int]) -> str:
+    """The figures of the picture."""
+    head = ["domain", *(f"{percent} %" for percent in percents)]
+    rows = [head, ["---"] * len(head), *([name, *map(str, c)] for name, c in curves.items())]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def draw(curves: Mapping[str, Sequence[Share]], percents: Sequence[int]) -> Any:
+    """The picture, a figure of matplotlib."""
+    figure = require("matplotlib.figure", "ui", "drawing pictures").Figure(
+        (6.4, 4.0), layout="constrained"
+    )
+    axes = figure.subplots()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color=FAINT, linewidth=0.6)
+    for i, (name, shares) in enumerate(curves.items()):
+        colour, marker = STYLES[i % len(STYLES)]
+        x = [percent + APART * (i - (len(curves) - 1) / 2) for percent in percents]
+        y = [100 * share.value for share in shares]
+        below = [100 * (share.value - share.low) for share in shares]
+        above = [100 * (share.high - share.value) for share in shares]
+        axes.errorbar(
+            x, y, [below, above], color=colour, marker=marker, ms=4, capsize=2, label=name
+        )
+    axes.set_xlabel("semantic error rate, %")
+    axes.set_ylabel("success, %")
+    axes.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def main() -> None:
+    """Measure, print and draw."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("runs/noise.png"))
+    parser.add_argument("--table", type=Path, help="where to write the figures too")
+    parser.add_argument("--episodes", type=int, default=2000)
+    parser.add_argument("--domains", nargs="+", default=DOMAINS)
+    parser.add_argument("--policy", default="handcrafted")
+    parser.add_argument("--noise", default="set1")
+    parser.add_argument("--most", type=int, default=50, help="highest rate, in %%")
+    chosen = parser.parse_args()
+    percents = range(0, chosen.most + 1, STEP)
+    curves = {
+        label(name): [
+            success(name, chosen.policy, chosen.noise, percent / 100, chosen.episodes)
+            for percent in percents
+        ]
+        for name in chosen.domains
+    }
+    text = table(curves, percents)
+    print(text)
+    if chosen.table:
+        write_text(chosen.table, text)
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(chosen.out, lambda path: draw(curves, percents).savefig(path, dpi=160))
+    print(chosen.out)
+
+
+if __name__ == "__main__":
+    main()
