@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from scipy import stats
@@ -21,6 +22,7 @@ class Line:
     env_id: str
     returns: np.ndarray  # (S, E)
     solved: np.ndarray  # (S, E)
+    models: tuple[Path, ...] = ()  # (S,) the trained models
 
     @property
     def means(self) -> np.ndarray:
@@ -54,7 +56,12 @@ def lines(scores: Sequence[Score]) -> list[Line]:
     for score in scores:
         groups.setdefault((score.run.method, score.run.env_id), []).append(score)
     return [
-        Line(*key, np.stack([s.returns for s in group]), np.stack([s.solved for s in group]))
+        Line(
+            *key,
+            np.stack([s.returns for s in group]),
+            np.stack([s.solved for s in group]),
+            tuple(s.run.model for s in group),
+        )
         for key, group in groups.items()
     ]
 

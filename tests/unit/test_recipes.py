@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 import yaml
 
 import dialgym
-from agents import BC
+from agents import BC, ILQL
 from agents.recipes import adversarial, mixed, ppo
 from agents.recipes.plots import plot
 from agents.recipes.runs import EVALUATION, Run, Score, perform
@@ -92,6 +93,23 @@ def test_offline_recipes_train_every_method_on_the_seeds_games(recipe, tmp_path,
     assert trained["expectile"] == recipe.METHODS[-1].overrides["expectile"]
     plot(table, tmp_path / "table.png")
     assert (tmp_path / "table.png").stat().st_size > 5_000
+
+
+def test_a_column_says_how_q_ranks_branches(tmp_path, monkeypatch):
+    monkeypatch.setattr(adversarial, "PAIRS", replace(adversarial.PAIRS, episodes=4))
+    kwargs = {"n_layer": 1, "n_head": 1, "n_embd": 8}
+    env = dialgym.sb3_vec_env(adversarial.GAMES.env_id, 1, tokenizer="word")
+    model = ILQL("GPTPolicy", env, policy_kwargs=kwargs, seed=0)
+    for head in (*model.policy.q_heads, *model.policy.target_q_heads):
+        with torch.no_grad():  # `slant`, with which the expert opens, is the word of greatest Q
+            head.outer.bias[env.observation_space.tokenizer.encode("slant")[0]] = 1.0
+    model.save(tmp_path / "model.zip")
+    nothing = np.zeros((1, 2))
+    line = Line("ILQL", adversarial.GAMES.env_id, nothing, nothing, (tmp_path / "model.zip",))
+    cells = [column(line) for column in adversarial.COLUMNS.values()]
+    assert cells == ["0.0 %", "100.0 %"]  # above other openings, and repeated rather than left
+    clone = replace(line, method="30 % BC")
+    assert [column(clone) for column in adversarial.COLUMNS.values()] == ["", ""]
 
 
 def test_the_recipe_plans_every_method_with_every_seed(tmp_path):
