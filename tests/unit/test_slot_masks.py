@@ -84,9 +84,11 @@ def test_inform_is_not_what_other_methods_ask_for(act):
 
 @pytest.mark.parametrize("act", ["bye()", "restart()"])
 def test_unless_the_user_is_not_sure_to_leave(act):
-    ear = sure().hear(OFFER, (act, 0.49), ('inform(food="thai")', 0.3))
+    ear = sure().hear(OFFER, (act, 0.49), ('inform(food="thai")', 0.3), ("reqalts()", 0.21))
+    assert max(ear.methods, key=ear.methods.get) not in ("byconstraints", "none")
     assert "inform" in ear.allowed
-    ear = sure().hear(OFFER, (act, 0.51), ('inform(food="thai")', 0.3))
+    assert "bye" not in ear.allowed
+    ear = sure().hear(OFFER, (act, 0.51), ('inform(food="thai")', 0.3), ("reqalts()", 0.19))
     assert "inform" not in ear.allowed
 
 
@@ -253,6 +255,15 @@ def test_a_value_is_accepted_above_chance_and_none():
     assert [(a.slot, a.value) for a in ear.summary.accepted] == [("food", "thai")]
     ear = Acts().hear("hello()", ('inform(food="thai")', 0.36))
     assert ear.summary.accepted == ()
+
+
+@pytest.mark.parametrize(
+    ("rows", "block"), [(1, "01000"), (2, "00100"), (4, "00100"), (5, "00010")]
+)
+def test_the_vector_tells_few_rows_from_many(rows, block):
+    ear = Acts(database=database_of(*[{}] * rows))
+    vector = ear.summariser.vector(ear.belief, ear.summary)
+    assert "".join(f"{p:.0f}" for p in vector[-5:]) == block
 
 
 def test_the_vector_counts_rows_by_the_best_supported_slots():

@@ -181,6 +181,9 @@ def test_what_is_said_fits_a_constraint_if_it_is_as_special(constraint, said, go
 def test_an_affirm_may_go_with_what_comes_next():
     talk = Talk(combine_affirm=1).agenda("bye()", 'inform(area="north")')
     assert talk.reply('confirm(food="thai")') == 'affirm(area="north")'
+    talk = Talk(combine_affirm=1).agenda("bye()")
+    assert talk.reply('confirm(food="thai")') == "affirm()"
+    assert talk.me.agenda == [parse_act("bye()")]
 
 
 def test_what_does_not_matter_is_negated():
@@ -258,6 +261,7 @@ def test_it_may_thank_first(chance, act):
 def test_it_may_go_on_with_its_agenda_first():
     talk = Talk(agenda_first=1).agenda("bye()", 'inform(parking="1")')
     assert talk.reply(OFFER) == 'inform(parking="1")'
+    assert Talk(agenda_first=1).agenda("bye()").reply(OFFER) == "request(phone)"
 
 
 def test_what_is_left_on_the_agenda_may_become_a_question():
@@ -355,6 +359,11 @@ def test_a_value_is_not_wanted_twice():
     talk = Talk([("area", "north")])
     assert talk.reply('inform(name="none",area="north")') == 'reqalts(area="south")'
     assert talk.reply('inform(name="none",area="south")') == 'reqalts(area="dontcare")'
+
+
+def test_of_a_slot_that_it_did_not_think_of_it_wants_no_value():
+    talk = Talk([("area", "north")])
+    assert talk.reply('inform(name="none",parking="1")') == 'reqalts(parking="dontcare")'
 
 
 def test_nothing_at_all_is_no_news_about_its_goal():
