@@ -11,7 +11,7 @@ from dialgym.registry import Entry, entry_of
 from dialgym.simulators import Speaker
 from dialgym.tasks.base import BatchSpeaker
 from dialgym.views.dialogue import Dialogue
-from dialgym.views.episodes import Job, Report, make_dialogue, make_token_batch, named_speaker
+from dialgym.views.episodes import Job, Report, make_dialogue, make_numeric_batch, named_speaker
 from dialgym.views.looped import own_batch
 from dialgym.views.policies import Policy, open_policy, policy_name
 
@@ -38,7 +38,7 @@ def evaluate(
     Args:
         policy: a registered name (``random``, ``optimal`` ...), an object with
             ``reply(task, state, rng) -> str``, an object with Stable-Baselines3's ``predict`` for
-            token observations, or the path to a checkpoint.
+            observations of a token or act view, or the path to a checkpoint.
         ids: one id or several.
         episodes: for each seed.
         seeds: whole numbers from 0, distinct.
@@ -70,7 +70,7 @@ def evaluate(
                 speaker, dialogue, kwargs.get("simulator"), jobs, num_envs, report
             )
         else:
-            env = make_token_batch(entry, min(num_envs, len(jobs)), kwargs)
+            env = make_numeric_batch(entry, min(num_envs, len(jobs)), kwargs)
             played = play_predictor(opened, env, jobs, report, deterministic)
             env.close()
         stand_in = dialogue.task.stand_in

@@ -112,7 +112,7 @@ def play_predictor(
 
     Args:
         policy: see `Predictor`; action masks are handed over if its `predict` takes them.
-        env: a token view with same-step autoreset.
+        env: a token or act view with same-step autoreset.
         jobs: the episodes.
         report: called as they end.
         deterministic: the likeliest action, else a sampled one.

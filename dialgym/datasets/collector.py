@@ -19,7 +19,7 @@ from dialgym.simulators import Speaker
 from dialgym.tasks import DialogueBatch
 from dialgym.tasks.base import BatchSpeaker
 from dialgym.tasks.generators import Scripts, Tree
-from dialgym.views.episodes import Job, Report, make_dialogue, make_token_batch
+from dialgym.views.episodes import Job, Report, make_dialogue, make_numeric_batch
 from dialgym.views.looped import own_batch
 from dialgym.views.policies import Policy, find_checkpoint, open_policy, policy_name
 
@@ -167,7 +167,9 @@ class Collector:
         if self._env is None:
             recipe = self.recipe
             kwargs = recipe.env_kwargs
-            self._env = make_token_batch(self.entry, recipe.num_envs, kwargs, "NextStep")
+            self._env = make_numeric_batch(
+                self.entry, recipe.num_envs, kwargs, "NextStep", views=("token",)
+            )
         return self._env
 
     def _origin(self) -> Origin:

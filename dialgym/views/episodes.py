@@ -4,7 +4,7 @@ Episode e of seed s is the dialogue that ``env.reset(seed=episode_seed(s, e))`` 
 policy meets the same hidden states, and nothing depends on how many dialogues run at once.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from inspect import signature
 from typing import Any, Protocol, runtime_checkable
 
@@ -73,17 +73,21 @@ def named_speaker(policy: str | Speaker, dialogue: Dialogue) -> Speaker:
     return policy
 
 
-def make_token_batch(
-    entry: Entry, num_envs: int, kwargs: Mapping[str, Any], autoreset_mode: str = "SameStep"
+def make_numeric_batch(
+    entry: Entry,
+    num_envs: int,
+    kwargs: Mapping[str, Any],
+    autoreset_mode: str = "SameStep",
+    views: Collection[str] = ("token", "act"),
 ) -> gym.vector.VectorEnv:
-    """The batched token view of `entry`, for a policy with `predict`.
+    """The batched token or act view of `entry`, for a policy with `predict`.
 
     Raises:
-        ValueError: the entry is of another view.
+        ValueError: the entry is of a view that is not among `views`.
     """
-    if entry.view != "token":
+    if entry.view not in views:
         raise ValueError(
-            f"a policy with predict() plays token views; got {entry.id!r} "
+            f"a policy with predict() plays {' and '.join(views)} views here; got {entry.id!r} "
             f"({entry.view} view). Use {entry.row.id('token')!r}."
         )
     return gym.make_vec(entry.id, num_envs, autoreset_mode=autoreset_mode, **kwargs)

@@ -33,6 +33,28 @@ def test_scripted_and_batched_policies_meet_the_same_words(num_envs):
     assert (scripted.lengths == batched.lengths).all()
 
 
+class Asks:
+    """Asks for the area, as a summary act and as an act in text."""
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        return np.zeros(len(observation), np.int64), None
+
+
+class AsksInText:
+    def reply(self, task, state, rng):
+        return "request(area)"
+
+
+def test_a_policy_of_numbers_plays_act_views_too():
+    numbers, text = (
+        dialgym.evaluate(policy, "SlotFilling-act-v0", 10, num_envs=4)["dialgym/SlotFilling-act-v0"]
+        for policy in (Asks(), AsksInText())
+    )
+    assert len(np.unique(numbers.returns)) > 1
+    assert (numbers.returns == text.returns).all()
+    assert (numbers.lengths == text.lengths).all()
+
+
 def test_an_episode_is_that_of_its_reset_seed():
     env = gym.make("dialgym/Wordle-20-utterance-v0")
     result = dialgym.evaluate(Fixed(), SMALL, 5, seeds=(7,))[SMALL]
@@ -102,7 +124,7 @@ def test_progress_is_reported():
         ("random", SMALL, {"env_kwargs": {"turn": 3}}, "unknown argument 'turn'.*mean 'turns'"),
         ("random", SMALL, {"env_kwargs": {"learner": "me"}}, "learner of Wordle must be one of"),
         (Narrow(), SMALL, {}, r"Narrow sees \(12,\) .*Wordle-20-v0 shows \(108,\)"),
-        (FixedTokens(), "Wordle-20-utterance-v0", {}, "plays token views; got 'dialgym/Wordle-20"),
+        (FixedTokens(), "Wordle-20-utterance-v0", {}, "token and act views here; got 'dialgym/W"),
     ],
 )
 def test_errors_say_what_is_wrong(policy, ids, kwargs, message):
