@@ -7,10 +7,10 @@ from gymnasium.vector import AutoresetMode
 
 from dialgym.simulators import Speaker
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
-from dialgym.views.act_env import act_spaces, check_act, check_act_task
+from dialgym.views.act_env import act_spaces, check_act_task
 from dialgym.views.dialogue import find_speaker
 from dialgym.views.looped import LoopedBatch
-from dialgym.views.vector_base import DialogueVectorEnv, Info
+from dialgym.views.vector_base import DialogueVectorEnv, Info, check_actions
 
 
 @runtime_checkable
@@ -77,20 +77,16 @@ class ActVectorEnv(DialogueVectorEnv):
             ValueError: the actions are not N whole numbers from 0 to A-1.
         """
         self._require_reset()
-        if len(actions) != self.num_envs:
-            raise ValueError(
-                f"actions of {self.task.name}: expected {self.num_envs} of them; "
-                f"got {len(actions)}."
-            )
+        count = len(self._acts.act_names)
+        chosen = check_actions(actions, self.num_envs, count, self.task.name).tolist()
         active = self._begin_late()
-        texts = [self._text(row, actions[row]) for row in active.tolist()]
+        texts = [self._text(row, chosen[row]) for row in active.tolist()]
         reward, terminated, truncated, info = self._exchange(active, np.array(texts, np.str_))
         observation, info = self._autoreset(terminated | truncated, info)
         return observation, reward, terminated, truncated, info
 
-    def _text(self, row: int, action: Any) -> str:
-        chosen = check_act(action, self._acts, self.task.name)
-        return self._acts.act_text(self.dialogues.state(row), chosen, self._rngs[row])
+    def _text(self, row: int, action: int) -> str:
+        return self._acts.act_text(self.dialogues.state(row), action, self._rngs[row])
 
     def action_masks(self) -> np.ndarray:
         """(N, A) bool: the summary acts that can be chosen."""

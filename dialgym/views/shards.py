@@ -22,8 +22,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from dialgym.views.token_vector_env import check_tokens
-from dialgym.views.vector_base import Info, seeds_of_rows
+from dialgym.views.vector_base import Info, check_actions, seeds_of_rows
 
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); " \
         "from dialgym.views.shard_worker import main; main()"  # fmt: skip
@@ -96,7 +95,7 @@ class ShardedTokenVectorEnv(gym.vector.VectorEnv):
 
     def step_async(self, actions: Any) -> None:
         """Set the workers going."""
-        actions = check_tokens(actions, self.num_envs, self._vocab_size, self.task.name)
+        actions = check_actions(actions, self.num_envs, self._vocab_size, self.task.name)
         self.arrays.actions[:] = actions
         for worker in self._workers:
             worker.send("step")

@@ -14,24 +14,7 @@ from dialgym.tasks import BatchOutcome, Task
 from dialgym.views.layout import TokenLayout, clean, tokenizer_of
 from dialgym.views.token_env import OVERFLOWS
 from dialgym.views.token_rows import TokenRows
-from dialgym.views.vector_base import DialogueVectorEnv, Info
-
-
-def check_tokens(actions: Any, num_envs: int, vocab_size: int, name: str) -> np.ndarray:
-    """The actions as an array (N,) of integers.
-
-    Raises:
-        ValueError: they are not N whole numbers from 0 to V-1.
-    """
-    tokens = np.asarray(actions)
-    right = tokens.shape == (num_envs,) and tokens.dtype.kind in "iu"
-    if right and tokens.min() >= 0 and tokens.max() < vocab_size:
-        return tokens
-    got = f"values from {tokens.min()} to {tokens.max()}" if right else ""
-    raise ValueError(
-        f"actions of {name}: expected ({num_envs},) whole numbers from 0 to {vocab_size - 1}; "
-        f"got {got or f'{tokens.dtype} {tokens.shape}'}. Choose from action_space."
-    )
+from dialgym.views.vector_base import DialogueVectorEnv, Info, check_actions
 
 
 class TokenVectorEnv(DialogueVectorEnv):
@@ -77,7 +60,7 @@ class TokenVectorEnv(DialogueVectorEnv):
             ValueError: the actions are not N whole numbers from 0 to V-1.
         """
         self._require_reset()
-        tokens = check_tokens(actions, self.num_envs, self._vocab_size, self.task.name)
+        tokens = check_actions(actions, self.num_envs, self._vocab_size, self.task.name)
         active = self._begin_late()
         ended = self._write(active, tokens[active])
         ids, lengths = self._rows.utterances(ended)

@@ -26,6 +26,23 @@ Info = dict[str, Any]
 MODES = {mode.value: mode for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP)}
 
 
+def check_actions(actions: Any, num_envs: int, count: int, name: str) -> np.ndarray:
+    """The actions as an array (N,) of integers.
+
+    Raises:
+        ValueError: they are not N whole numbers from 0 to `count` - 1.
+    """
+    chosen = np.asarray(actions)
+    right = chosen.shape == (num_envs,) and chosen.dtype.kind in "iu"
+    if right and chosen.min() >= 0 and chosen.max() < count:
+        return chosen
+    got = f"values from {chosen.min()} to {chosen.max()}" if right else ""
+    raise ValueError(
+        f"actions of {name}: expected ({num_envs},) whole numbers from 0 to {count - 1}; "
+        f"got {got or f'{chosen.dtype} {chosen.shape}'}. Choose from action_space."
+    )
+
+
 class DialogueVectorEnv(Played, gym.vector.VectorEnv):
     """Many dialogues in one process; a subclass says what actions and observations are."""
 
