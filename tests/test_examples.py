@@ -17,6 +17,7 @@ NEEDS = {
     "11_sequence_ppo": "stable_baselines3",
     "12_grpo": "stable_baselines3",
     "13_offline": "stable_baselines3",
+    "14_slot_filling": "sb3_contrib",
 }
 SAYS = {
     "01_minimal_loop": "return ",
@@ -32,6 +33,7 @@ SAYS = {
     "11_sequence_ppo": "PPO: mean return",
     "12_grpo": "iteration 5: mean return",
     "13_offline": "ILQL  mean return -0.",
+    "14_slot_filling": "handcrafted: 1",
 }
 
 
