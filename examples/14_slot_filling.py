@@ -1,7 +1,7 @@
 """Slot filling under noise: beliefs in, summary acts out, with the masks of sb3-contrib.
 
-The handcrafted policy is the one to beat. Without PyDial's own files a built-in restaurant guide of the
-same size is played.
+The handcrafted policy is the one to beat. The domain is a built-in restaurant guide; `domain=PATH`
+plays any other.
 """
 
 import gymnasium as gym
