@@ -82,13 +82,12 @@ def markdown(table: Sequence[Line], more: dict[str, Callable[[Line], str]] | Non
     head = ["environment", "method", "seeds", "mean return", "IQM", "success", "score", *more]
     rows = [head, ["---"] * len(head)]
     for line in table:
-        low, high = line.interval
         rows.append(
             [
                 entry_of(line.env_id).label,
                 line.method,
                 str(len(line.returns)),
-                f"{line.means.mean():.3f} [{low:.3f}, {high:.3f}]",
+                _mean(line),
                 f"{iqm(line.returns):.3f}",
                 f"{100 * line.solved.mean():.1f} %",
                 f"{line.score:.1f}",
@@ -96,3 +95,10 @@ def markdown(table: Sequence[Line], more: dict[str, Callable[[Line], str]] | Non
             ]
         )
     return "".join("| " + " | ".join(row) + " |\n" for row in rows)
+
+
+def _mean(line: Line) -> str:
+    """The mean return and, of several seeds, its interval."""
+    low, high = line.interval
+    interval = f" [{low:.3f}, {high:.3f}]" if len(line.returns) > 1 else ""
+    return f"{line.means.mean():.3f}{interval}"

@@ -52,6 +52,7 @@ def test_lines_gather_seeds_and_keep_the_order():
     text = markdown(table[:1], {"more": lambda line: "x"})
     assert f"| {ID} | b | 2 | -1.500 [-7.853, 4.853] |" in text
     assert "| 75.0 % |" in text
+    assert f"| {ID} | a | 1 | -2.000 | " in markdown(table[1:])  # no interval of one seed
     assert text.splitlines()[0].endswith("| more |")
 
 
