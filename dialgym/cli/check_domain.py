@@ -3,8 +3,6 @@
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from dialgym.cli.common import complain, console
 
@@ -33,10 +31,10 @@ def check_domain(
     except ValueError as error:
         complain(str(error))
         raise typer.Exit(1) from error
-    table = Table.grid(padding=(0, 2))
-    for what, figure in sizes(domain).items():
-        table.add_row(escape(what), escape(figure))
-    console.print(table)
+    figures = sizes(domain)
+    width = max(map(len, figures))
+    for what, figure in figures.items():
+        console.print(f"{what:<{width}}  {figure}", markup=False, soft_wrap=True)
     faults = find_faults(domain, shared_names)
     for fault in faults:
         complain(fault)

@@ -109,7 +109,7 @@ def test_a_killed_collector_goes_on_where_it_was(
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(blow)
-    process.wait(timeout=20)
+    process.wait(timeout=60)
     time.sleep(0.5)  # its workers notice, and end
     (out / ".dialogues-000000064-0a1b2c3d.parquet").write_bytes(b"half a file")
     before = {file: file.stat().st_mtime_ns for file in out.glob("dialogues-*.parquet")}
