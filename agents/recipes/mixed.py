@@ -21,7 +21,7 @@ METHODS = (
     Method("BC", "bc", CLONE, greedy=False),
     Method("30 % BC", "bc", {**CLONE, "top": 0.3}, greedy=False),
     Method("Monte-Carlo", "single-step", MONTE_CARLO),
-    Method("ILQL", "ilql", {"n_timesteps": 4_000, "cql_weight": 0.05, "expectile": 0.9}),
+    Method("ILQL", "ilql", {"n_timesteps": 5_000, "cql_weight": 0.05, "expectile": 0.9}),
 )
 LEAST = -6.0
 
@@ -46,7 +46,7 @@ def own_lmrl_score(line: Line) -> str:
 COLUMNS = {"LMRL": own_lmrl_score}
 EPISODES = 1_024
 NOTE = f"""\
-{GAMES.episodes:,} games a seed; gradient steps: 2,500 of cloning, 6,000 of Monte-Carlo, 4,000 of
+{GAMES.episodes:,} games a seed; gradient steps: 2,500 of cloning, 6,000 of Monte-Carlo, 5,000 of
 ILQL. Means over seeds (of games, training and evaluation) of {EPISODES:,} games each; in brackets
 95 % intervals (Student's t over the seeds' means). Cloned policies draw their tokens, the others
 say the likeliest one with beta = 4. Score: 0 is the random policy, 100 the optimal one. LMRL: the
