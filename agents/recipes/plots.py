@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from agents.recipes.tables import Line
+from dialgym.benchmark.plots import AGENTS, FAINT, INK
 from dialgym.files import write_atomically
 from dialgym.optional import require
 
-INK, FAINT, MEAN = "#333333", "#dddddd", "#d55e00"
+MEAN = AGENTS[0]
 
 
 def plot(table: Sequence[Line], path: Path) -> None:

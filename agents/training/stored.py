@@ -23,8 +23,8 @@ def stored_dialogues(data: Data, env_id: str, top: float | None = None) -> Datas
         ValueError: the dialogues are of another environment, or of several settings of it.
         FileNotFoundError, ImportError: as of `dialgym.load_dataset`.
     """
-    parts = [data] if isinstance(data, Dataset | str | Path) else list(data)
-    found = concatenate([p if isinstance(p, Dataset) else load_dataset(p) for p in parts])
+    parts = [part if isinstance(part, Dataset) else load_dataset(part) for part in _parts(data)]
+    found = concatenate(parts)
     collected_in, _ = found.environment()
     if collected_in != env_id:
         raise ValueError(
@@ -38,8 +38,11 @@ def label(data: Data | None) -> list[str] | None:
     """What a run says that it learned from."""
     if data is None:
         return None
-    parts = [data] if isinstance(data, Dataset | str | Path) else data
-    return [repr(part) if isinstance(part, Dataset) else str(part) for part in parts]
+    return [repr(part) if isinstance(part, Dataset) else str(part) for part in _parts(data)]
+
+
+def _parts(data: Data) -> Sequence[Dataset | str | Path]:
+    return [data] if isinstance(data, Dataset | str | Path) else data
 
 
 def env_settings(dataset: Dataset | None, given: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dialgym.language.acts import Act, Item
+from dialgym.tasks.slot_filling.acts import ENOUGH
 from dialgym.tasks.slot_filling.offers import Offers
 from dialgym.tasks.slot_filling.ontology import DONTCARE
 from dialgym.tasks.slot_filling.summary import Summariser
@@ -13,8 +14,8 @@ from dialgym.tasks.slot_filling.types import Belief, Summary
 Generator = np.random.Generator
 SURE, POSSIBLE, APART = 0.8, 0.3, 0.2
 """Belief from which a value is not asked for, is looked at; difference that tells two apart."""
-ENOUGH, MOST = 3, 10
-"""Accepted slots above which a row is offered at once; accepted slots that are looked at."""
+MOST = 10
+"""Accepted slots that are looked at."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Handcrafted:
     def _answer(self, belief: Belief, summary: Summary, rng: Generator) -> tuple[str, Act] | None:
         """What the user's own act calls for."""
         accepted = summary.accepted
-        if summary.method == "byconstraints" and len(accepted) > ENOUGH:
+        if summary.method == "byconstraints" and len(accepted) >= ENOUGH:
             found = self.summariser.found(accepted)
             return "inform", self.offers.another(found, accepted, (), rng)
         if summary.method == "byalternatives":
