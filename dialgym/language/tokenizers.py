@@ -1,12 +1,14 @@
-"""Tokenizers: text to token ids and back, one protocol for characters, words and Hugging Face.
+"""Tokenizers: text to token ids and back, one protocol for characters, words, BPE, Hugging Face.
 
 Ids 0-4 are the same everywhere: PAD, ``<end>``, ``<unk>`` and the two speaker tags. Text tokens
 follow. `encode` never yields a special token but ``<unk>``, so no text can forge a turn; a special
 token inside an utterance decodes to U+FFFD.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -174,6 +176,42 @@ class WordTokenizer(_Loops):
         return self.tokens[token] if first else " " + self.tokens[token]
 
 
+class BPETokenizer(_Loops):
+    """Byte-pair encoding from a ``tokenizer.json`` of the `tokenizers` library; ids shifted by 5.
+
+    Args:
+        path: of the file; None is the built-in one, of everyday English.
+
+    Raises:
+        ValueError: there is no such file, or it is none of a tokenizer.
+        ImportError: `tokenizers` is not installed.
+    """
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self.path = str(path or files("dialgym.language") / "everyday.json")
+        self._bpe = _load_bpe(self.path)
+        self._unknown = self._bpe.token_to_id("<unk>")
+
+    @property
+    def vocab_size(self) -> int:
+        return FIRST_TEXT + self._bpe.get_vocab_size()
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        names = map(self._bpe.id_to_token, range(self._bpe.get_vocab_size()))
+        return (*SPECIALS, *names)
+
+    def encode(self, text: str) -> list[int]:
+        ids = self._bpe.encode(text, add_special_tokens=False).ids
+        return [UNK if i == self._unknown else FIRST_TEXT + i for i in ids]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return _decode_runs(ids, lambda run: self._bpe.decode(run, skip_special_tokens=False))
+
+    def piece(self, token: int, first: bool) -> str:
+        return _piece(self, token, first)
+
+
 class HFTokenizer(_Loops):
     """A Hugging Face tokenizer by hub name, local path or object; its ids are shifted by 5.
 
@@ -198,30 +236,39 @@ class HFTokenizer(_Loops):
         return [FIRST_TEXT + i for i in ids]
 
     def decode(self, ids: Iterable[int]) -> str:
-        parts: list[str] = []
-        run: list[int] = []
-        for token in ids:
-            if token >= FIRST_TEXT:
-                run.append(int(token) - FIRST_TEXT)
-            else:
-                parts += [self._text(run), UNKNOWN]
-                run = []
-        return "".join([*parts, self._text(run)])
+        decode = self._hf.decode
+        return _decode_runs(ids, lambda run: decode(run, clean_up_tokenization_spaces=False))
 
     def piece(self, token: int, first: bool) -> str:
-        anchor = [] if first else self.encode("a")
-        return self.decode([*anchor, token])[len(self.decode(anchor)) :]
+        return _piece(self, token, first)
 
-    def _text(self, run: list[int]) -> str:
-        return self._hf.decode(run, clean_up_tokenization_spaces=False) if run else ""
+
+def _decode_runs(ids: Iterable[int], text_of: Callable[[list[int]], str]) -> str:
+    """The text of ids, of which runs without special tokens are decoded by a library."""
+    parts: list[str] = []
+    run: list[int] = []
+    for token in ids:
+        if token >= FIRST_TEXT:
+            run.append(int(token) - FIRST_TEXT)
+        else:
+            parts += [text_of(run) if run else "", UNKNOWN]
+            run = []
+    return "".join([*parts, text_of(run) if run else ""])
+
+
+def _piece(tokenizer: Tokenizer, token: int, first: bool) -> str:
+    """What a token adds to an utterance, read off what the library decodes."""
+    anchor = [] if first else tokenizer.encode("a")
+    return tokenizer.decode([*anchor, token])[len(tokenizer.decode(anchor)) :]
 
 
 def make_tokenizer(spec: Any, charset: str, words: Iterable[str] = ()) -> Tokenizer:
     """The tokenizer that a setting names.
 
     Args:
-        spec: ``"char"`` (over `charset`), ``"word"`` (over `words`), ``"hf:NAME_OR_PATH"``,
-            or any object that meets `Tokenizer`.
+        spec: ``"char"`` (over `charset`), ``"word"`` (over `words`), ``"bpe"`` (built in),
+            ``"bpe:PATH"`` of a ``tokenizer.json``, ``"hf:NAME_OR_PATH"``, or any object that meets
+            `Tokenizer`.
         charset: the characters that the task's utterances are made of.
         words: the words that the task's utterances are made of, for ``"word"``.
 
@@ -236,9 +283,22 @@ def make_tokenizer(spec: Any, charset: str, words: Iterable[str] = ()) -> Tokeni
         return CharTokenizer(charset)
     if spec == "word":
         return WordTokenizer(words)
+    if spec == "bpe" or spec.startswith("bpe:"):
+        return BPETokenizer(spec.partition(":")[2] or None)
     if spec.startswith("hf:"):
         return HFTokenizer(spec.removeprefix("hf:"))
-    raise unknown("tokenizer", spec, ["char", "word", "hf:NAME_OR_PATH"])
+    raise unknown("tokenizer", spec, ["char", "word", "bpe", "bpe:PATH", "hf:NAME_OR_PATH"])
+
+
+def _load_bpe(path: str) -> Any:
+    tokenizers = require("tokenizers", "rewards", "a BPE tokenizer")
+    try:
+        return tokenizers.Tokenizer.from_file(path)
+    except Exception as error:  # the library raises nothing more precise
+        raise ValueError(
+            f"tokenizer 'bpe:{path}': expected a tokenizer.json of the tokenizers library "
+            f"({error}). Check the path, or make one with scripts/build_bpe.py."
+        ) from error
 
 
 def _load_hf(name: str) -> Any:

@@ -1,6 +1,11 @@
 """What several tasks share of their rewards."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
 
 Components = dict[str, float]
 """Reward components of one utterance, by name; their sum is the reward."""
@@ -16,3 +21,35 @@ class Cost:
     def charge(self) -> Components:
         """The component to be added to an utterance's reward."""
         return {self.name: -self.amount}
+
+
+class Reply(NamedTuple):
+    """What a reward of language looks at.
+
+    Attributes:
+        text: what was said.
+        context: what was said before, oldest first.
+        references: what people said there.
+        labels: what else is known of the place, such as the `act` of the first reference.
+    """
+
+    text: str
+    context: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
+    labels: Mapping[str, Any] = {}
+
+
+class Reward(ABC):
+    """A score of replies. Immutable; its models are loaded when it scores for the first time.
+
+    A subclass has a `name`, by which `envs_registry.yaml` and logs know it, and takes its settings
+    as keyword arguments. One that learns from labelled replies has an argument `examples`.
+    """
+
+    name: ClassVar[str]
+    bounds: tuple[float, float] = (0.0, 1.0)
+    """Lowest and highest score."""
+
+    @abstractmethod
+    def score(self, replies: Sequence[Reply]) -> np.ndarray:
+        """Scores (k,) float64 of k replies, each the same in whatever company it is scored."""

@@ -30,6 +30,8 @@ class Facts:
         may_end: the parties whose utterance can end the dialogue.
         words: for each party, the most words of an utterance that it sees, by speaker; what a word
             tokenizer makes room for. None to make as much room as for characters.
+        pieces: the most tokens of an utterance, by speaker, where tokens are pieces of words (BPE);
+            longer ones are cut. None to make as much room as for characters.
     """
 
     turn_limit: int
@@ -40,6 +42,7 @@ class Facts:
     hidden: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     may_end: tuple[str, ...] = (SYSTEM,)
     words: Mapping[str, Mapping[str, int]] | None = None
+    pieces: Mapping[str, int] | None = None
 
     def limit(self, speaker: str) -> int:
         """Most tokens of one utterance, and most characters that are looked at.
@@ -52,6 +55,10 @@ class Facts:
     def word_limit(self, party: str, speaker: str) -> int:
         """Most words that `party` sees of one utterance of `speaker`; see `limit`."""
         return self.limit(speaker) if self.words is None else self.words[party][speaker] + 1
+
+    def piece_limit(self, speaker: str) -> int:
+        """Most tokens of one utterance of `speaker`, ``<end>`` included, in pieces of words."""
+        return self.limit(speaker) if self.pieces is None else self.pieces[speaker]
 
 
 class State(Protocol):

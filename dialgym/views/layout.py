@@ -5,7 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.language.tokenizers import END, TAGS, Tokenizer, WordTokenizer, make_tokenizer
+from dialgym.language.tokenizers import (
+    END,
+    TAGS,
+    CharTokenizer,
+    Tokenizer,
+    WordTokenizer,
+    make_tokenizer,
+)
 from dialgym.language.utterances import UNKNOWN, Utterance
 from dialgym.tasks import Facts, Task
 from dialgym.views.spaces import TokenBox
@@ -75,7 +82,9 @@ def token_limit(task: Task, tokenizer: Tokenizer, party: str, speaker: str) -> i
     """Most tokens of one utterance of `speaker` that `party` sees, ``<end>`` included."""
     if isinstance(tokenizer, WordTokenizer):
         return task.facts.word_limit(party, speaker)
-    return task.facts.limit(speaker)
+    if isinstance(tokenizer, CharTokenizer):
+        return task.facts.limit(speaker)
+    return task.facts.piece_limit(speaker)
 
 
 def clean(text: str, facts: Facts, speaker: str) -> str:
