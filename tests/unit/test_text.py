@@ -12,7 +12,7 @@ from dialgym.language.text import CHARSET, plain
     [
         ("Café’s “ok”…\n\tyes", 'Cafe\'s "ok"... yes'),
         ("  a – b — c  ", "a - b - c"),
-        ("20° and ½", "20 degrees and 12"),
+        ("20° and ½", "20 degrees and 1/2"),
         ("你好", ""),
         ("tab\x7fdelete", "tab delete"),
     ],
