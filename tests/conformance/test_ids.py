@@ -107,11 +107,15 @@ def test_observations_are_append_only(env_id):
 HIDDEN = {
     "Wordle": lambda state: state.secret,
     "SlotFilling": lambda state: state.goal[0].text,
+    "DailyDialog": lambda state: (state.dialogue, state.turn),
+    "Comments": lambda state: state.index,
 }
 """What is drawn at reset, by task."""
 OPTIONS = {
     "Wordle": lambda task: {"word": task.answers[3]},
     "SlotFilling": lambda task: {"constraints": {}, "requests": ()},
+    "DailyDialog": lambda task: {"index": 7},
+    "Comments": lambda task: {"index": 7},
 }
 """What fixes it."""
 
