@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 TEXTS = ROOT / "scripts" / "everyday"
 OUT = ROOT / "dialgym" / "tasks" / "daily_dialog" / "everyday.jsonl.gz"
 
-SIZE, SEED, SHORTEST, LONGEST = 4000, 20, 4, 12
+SIZE, SEED, SHORTEST, LONGEST = 1000, 20, 4, 12
 SPLITS = ("train",) * 8 + ("validation", "test")
 ACTS = {"i": "inform", "q": "question", "d": "directive", "c": "commissive"}
 EMOTIONS = ("no emotion", "happiness", "surprise", "sadness", "anger", "fear", "disgust")
