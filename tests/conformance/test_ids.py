@@ -77,7 +77,17 @@ def test_a_pickled_or_copied_env_goes_on_as_the_original(env_id):
     for other in (pickle.loads(pickle.dumps(env)), copy.deepcopy(env)):
         ahead = copy.deepcopy(env)
         actions = [ahead.action_space.sample() for _ in range(4)]
-        assert same([ahead.step(a) for a in actions], [other.step(a) for a in actions])
+        assert same(until_over(ahead, actions), until_over(other, actions))
+
+
+def until_over(env, actions):
+    """What an env shows of the actions, up to the end of the dialogue."""
+    seen = []
+    for action in actions:
+        seen.append(env.step(action))
+        if seen[-1][2] or seen[-1][3]:
+            break
+    return seen
 
 
 @pytest.mark.parametrize("env_id", TOKEN_IDS)
