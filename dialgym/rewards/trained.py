@@ -18,10 +18,11 @@ from dialgym.rewards.classifier import BLOCKS, COLUMNS, Fit, TextClassifier, tra
 
 VERSION = 1
 """Of the features; a change of what the blocks read needs a new one."""
+DEFAULT = Fit()
 Example = tuple[Reply, str]
 
 
-def trained_classifier(examples: Sequence[Example], fit: Fit = Fit()) -> TextClassifier:  # noqa: B008
+def trained_classifier(examples: Sequence[Example], fit: Fit = DEFAULT) -> TextClassifier:
     """The classifier of these examples: from the cache, or trained and kept there.
 
     A file that cannot be read is made anew; a cache that cannot be written is not an error.
