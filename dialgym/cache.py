@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -45,6 +46,7 @@ def cached_arrays(
             return dict(kept)
     except (OSError, ValueError, EOFError, BadZipFile):
         arrays = compute()
+    named: dict[str, Any] = dict(arrays)
     with suppress(OSError):
-        write_atomically(path, lambda temporary: np.savez(temporary, **arrays))
+        write_atomically(path, lambda temporary: np.savez(temporary, **named))
     return arrays

@@ -149,7 +149,7 @@ def _by_row(options: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
     return [{name: column[i] for name, column in columns.items()} for i in range(count)]
 
 
-def _column(name: str, value: Any, count: int) -> Sequence[Any]:
+def _column(name: str, value: Any, count: int) -> Any:
     if not isinstance(value, list | tuple | np.ndarray):
         return [value] * count
     if len(value) != count:

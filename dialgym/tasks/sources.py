@@ -5,12 +5,15 @@ import gzip
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from zipfile import ZipFile, is_zipfile
 
+import numpy as np
+
+from dialgym.cache import cached_arrays
 from dialgym.optional import require
 
 Row = Mapping[str, Any]
@@ -139,7 +142,37 @@ def _parquet(part: Part) -> Iterator[Any]:
         raise ValueError(f"{part.name}: expected a Parquet file ({error}).") from error
 
 
-def hub_rows(name: str) -> Iterator[tuple[Place, str, Row]]:
+def all_rows(
+    place: Path | str, parts: Sequence[Part], expected: str
+) -> Iterator[tuple[Place, str, Row]]:
+    """Place, split and row of all that data holds; its files are `parts`, the hub's has none.
+
+    A row may name its split as ``split`` or ``data_split``, else the file's name or folder does,
+    else it is ``train``.
+
+    Raises:
+        ValueError: there is no file of rows, which `expected` describes; or one is broken.
+    """
+    if isinstance(place, str):
+        yield from _hub_rows(place)
+        return
+    tables = [part for part in parts if part.suffix in FORMATS]
+    if not tables:
+        got = ", ".join(part.name for part in parts[:5]) or "nothing"
+        endings = ", ".join(FORMATS)
+        raise ValueError(f"data {str(place)!r}: expected {expected} ({endings}); got {got}.")
+    for part in tables:
+        for where, row in rows_of(part):
+            own = row.get("split") or row.get("data_split") or part.split or "train"
+            yield where, SPLITS.get(str(own), str(own)), row
+
+
+def first(row: Row, names: Sequence[str]) -> Any:
+    """The value of the first of the names that the row has; None where it has none."""
+    return next((row[name] for name in names if row.get(name) is not None), None)
+
+
+def _hub_rows(name: str) -> Iterator[tuple[Place, str, Row]]:
     """Place, split and row of all of a data set of Hugging Face's, by hub name or local folder.
 
     Raises:
@@ -190,3 +223,30 @@ def stamp(place: Path | str) -> str:
     files = sorted(place.rglob("*")) if place.is_dir() else [place]
     stats = [(str(file), (s := file.stat()).st_mtime_ns, s.st_size) for file in files]
     return sha256(repr((str(place), stats)).encode()).hexdigest()[:24]
+
+
+def kept(
+    name: str, place: Path | str, read: Callable[[], Mapping[str, np.ndarray]]
+) -> Mapping[str, np.ndarray]:
+    """What `read` makes of the data, kept in the cache for as long as the data is the same.
+
+    Data of the hub is not: its library has a cache of its own.
+    """
+    return read() if isinstance(place, str) else cached_arrays(f"{name}-{stamp(place)}", read)
+
+
+def to_bytes(lines: Iterable[str]) -> np.ndarray:
+    """Texts as bytes (n,) uint8; no text has a line break in it, see `plain`."""
+    return np.frombuffer("".join([f"{line}\n" for line in lines]).encode(), np.uint8)
+
+
+def from_bytes(content: np.ndarray) -> list[str]:
+    """The texts that `to_bytes` was given."""
+    return content.tobytes().decode().split("\n")[:-1]
+
+
+def splits_of(arrays: Mapping[str, np.ndarray], column: str) -> list[str]:
+    """The splits whose arrays are called ``SPLIT/COLUMN``, the known ones first."""
+    found = [name.removesuffix(f"/{column}") for name in arrays if name.endswith(f"/{column}")]
+    order = ("train", "validation", "test", *found)
+    return sorted(found, key=order.index)

@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.cache import cached_arrays
 from dialgym.errors import unknown
 from dialgym.tasks.daily_dialog.formats import ACTS, BUILTIN, EMOTIONS, Talk, read_talks
-from dialgym.tasks.sources import locate, stamp
+from dialgym.tasks.sources import from_bytes, kept, locate, splits_of, stamp, to_bytes
 
 VERSION = 1
 """Of the form in which dialogues are kept in the cache."""
-SPLITS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +103,7 @@ def _load(place: Path | str, version: str) -> Mapping[str, Corpus]:
     def read() -> dict[str, np.ndarray]:
         return to_arrays(read_talks(place), str(place))
 
-    if isinstance(place, str):  # the hub's library has a cache of its own
-        return dict(_from_arrays(read()))
-    return dict(_from_arrays(cached_arrays(f"dialogues-{VERSION}-{version}", read)))
+    return dict(_from_arrays(kept(f"dialogues-{VERSION}", place, read)))
 
 
 def to_arrays(talks: Iterable[Talk], where: str) -> dict[str, np.ndarray]:
@@ -124,22 +120,28 @@ def to_arrays(talks: Iterable[Talk], where: str) -> dict[str, np.ndarray]:
     acts, emotions = _Names(ACTS), _Names(EMOTIONS)
     arrays: dict[str, np.ndarray] = {}
     for split, found in by_split.items():
-        arrays[f"{split}/texts"] = _to_bytes(t for talk in found for t in talk.turns)
+        arrays[f"{split}/texts"] = to_bytes(t for talk in found for t in talk.turns)
         arrays[f"{split}/acts"] = acts.codes(a for talk in found for a in talk.acts)
         arrays[f"{split}/emotions"] = emotions.codes(e for talk in found for e in talk.emotions)
         sizes = [len(talk.turns) for talk in found]
         arrays[f"{split}/offsets"] = np.concatenate([[0], np.cumsum(sizes)])
-    names = {"acts": _to_bytes(acts.known), "emotions": _to_bytes(emotions.known)}
+    names = {"acts": to_bytes(acts.known), "emotions": to_bytes(emotions.known)}
     return {**arrays, **names}
 
 
 def _from_arrays(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Corpus]]:
-    names = tuple(_from_bytes(arrays[kind]) for kind in ("acts", "emotions"))
-    found = [name.removesuffix("/texts") for name in arrays if name.endswith("/texts")]
-    for split in sorted(found, key=lambda s: SPLITS.index(s) if s in SPLITS else len(SPLITS)):
-        texts = _from_bytes(arrays[f"{split}/texts"])
-        labels = (arrays[f"{split}/acts"], arrays[f"{split}/emotions"])
-        yield split, Corpus(texts, *labels, *names, arrays[f"{split}/offsets"])
+    for split in splits_of(arrays, "texts"):
+        yield (
+            split,
+            Corpus(
+                texts=from_bytes(arrays[f"{split}/texts"]),
+                acts=arrays[f"{split}/acts"],
+                emotions=arrays[f"{split}/emotions"],
+                act_names=from_bytes(arrays["acts"]),
+                emotion_names=from_bytes(arrays["emotions"]),
+                offsets=arrays[f"{split}/offsets"],
+            ),
+        )
 
 
 class _Names:
@@ -151,12 +153,3 @@ class _Names:
     def codes(self, names: Iterable[str]) -> np.ndarray:
         known = self.known
         return np.array([known.setdefault(name, len(known)) for name in names], np.int16)
-
-
-def _to_bytes(lines: Iterable[str]) -> np.ndarray:
-    """Lines as bytes; no text has a line break in it, see `plain`."""
-    return np.frombuffer("".join(f"{line}\n" for line in lines).encode(), np.uint8)
-
-
-def _from_bytes(content: np.ndarray) -> list[str]:
-    return content.tobytes().decode().split("\n")[:-1]

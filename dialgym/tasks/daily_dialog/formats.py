@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dialgym.language.text import plain
-from dialgym.tasks.sources import FORMATS, Part, Place, Row, hub_rows, parts_of, rows_of
+from dialgym.tasks.sources import Part, Place, Row, all_rows, first, parts_of
 
 ACTS = ("inform", "question", "directive", "commissive")
 """What the data's numbers 1-4 mean."""
@@ -17,6 +17,8 @@ EMOTIONS = ("no emotion", "anger", "disgust", "fear", "happiness", "sadness", "s
 """What the data's numbers 0-6 mean."""
 TURNS = ("dialog", "dialogue", "utterances", "turns")
 BUILTIN = files("dialgym.tasks.daily_dialog") / "everyday.jsonl.gz"
+
+EXPECTED = "dialogues.json, dialogues_text.txt or files of rows"
 
 _ORIGINAL = re.compile(r"(?:.*/)?dialogues(?:_text)?(_[a-z]+)?\.txt")
 _EOU = "__eou__"
@@ -37,31 +39,15 @@ def read_talks(place: Path | str) -> Iterator[Talk]:
     Raises:
         ValueError: nothing there holds dialogues, or something is broken; the message says where.
     """
-    if isinstance(place, str):
-        yield from (_talk(row, split, where) for where, split, row in hub_rows(place))
-        return
-    parts = parts_of(place)
+    parts = [] if isinstance(place, str) else parts_of(place)
     texts = _original(parts)
-    if texts:
-        by_name = {part.name: part for part in parts}
-        for part in texts:
-            yield from _read_original(part, by_name)
-        return
-    tables = _tables(parts)
-    if not tables:
-        raise ValueError(
-            f"data {str(place)!r}: expected dialogues.json, dialogues_text.txt, or a file ending "
-            f"in {', '.join(FORMATS)}; got {', '.join(p.name for p in parts[:5]) or 'nothing'}."
-        )
-    for part in tables:
-        yield from (_talk(row, part.split or "train", where) for where, row in rows_of(part))
-
-
-def _tables(parts: Sequence[Part]) -> list[Part]:
-    """The files of rows: those called ``dialogues`` where there are any."""
-    tables = [part for part in parts if part.suffix in FORMATS]
-    named = [part for part in tables if Path(part.name).name.startswith("dialogues")]
-    return named or tables
+    by_name = {part.name: part for part in parts}
+    for part in texts:
+        yield from _read_original(part, by_name)
+    if not texts:
+        named = [part for part in parts if Path(part.name).name.startswith("dialogues")]
+        for where, split, row in all_rows(place, named or parts, EXPECTED):
+            yield _talk(row, split, where)
 
 
 def _original(parts: Sequence[Part]) -> list[Part]:
@@ -99,7 +85,7 @@ def _lines(part: Part) -> list[str]:
 
 def _talk(row: Row, split: str, where: Place) -> Talk:
     """A dialogue from a row of any of the formats."""
-    turns = _first(row, TURNS)
+    turns = first(row, TURNS)
     turns = json.loads(turns) if isinstance(turns, str) and turns.startswith("[") else turns
     if not isinstance(turns, Iterable) or isinstance(turns, str) or not turns:
         raise ValueError(f"{where}: expected utterances as {' or '.join(TURNS)}; got {turns!r}.")
@@ -107,17 +93,11 @@ def _talk(row: Row, split: str, where: Place) -> Talk:
     texts = [_text(turn, where) for turn in turns]
     acts = _labels(row, turns, ("act", "acts"), ("", *ACTS), where)
     emotions = _labels(row, turns, ("emotion", "emotions"), EMOTIONS, where)
-    split = str(_first(row, ("split", "data_split")) or split)
     return Talk(split, texts, acts, emotions)
 
 
-def _first(row: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """The value of the first of the names that the row has."""
-    return next((row[name] for name in names if row.get(name) is not None), None)
-
-
 def _text(turn: Any, where: Place) -> str:
-    text = _first(turn, ("utterance", "text")) if isinstance(turn, Mapping) else turn
+    text = first(turn, ("utterance", "text")) if isinstance(turn, Mapping) else turn
     if not isinstance(text, str):
         raise ValueError(f"{where}: expected text as an utterance; got {text!r}.")
     return plain(text)
@@ -127,7 +107,7 @@ def _labels(
     row: Row, turns: Sequence[Any], names: Sequence[str], known: Sequence[str], where: Place
 ) -> list[str]:
     """A label for each turn, from lists of the row or from the turns themselves."""
-    values = _first(row, names)
+    values = first(row, names)
     if values is None or len(values) == 0:
         values = [_own_label(turn, names) for turn in turns]
     if len(values) != len(turns):
@@ -142,7 +122,7 @@ def _own_label(turn: Any, names: Sequence[str]) -> Any:
     if "act" in names and isinstance(turn.get("dialogue_acts"), Mapping):
         acts = turn["dialogue_acts"].get("binary") or [{}]
         return acts[0].get("intent", "")
-    return _first(turn, names) or ""
+    return first(turn, names) or ""
 
 
 def _label(value: Any, known: Sequence[str], name: str, where: Place) -> str:

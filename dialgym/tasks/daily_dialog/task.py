@@ -97,18 +97,24 @@ class DailyDialog(ReplyTask):
             USER: whole("context_tokens", context_tokens, self.name, 2),
         }
         spec = REWARDS if rewards is None else rewards
-        if "intent" in spec and not self.corpus.acts.any():
-            raise ValueError(
-                f"{self.name}: the reward 'intent' needs dialogue acts, which the data "
-                f"{str(data)!r} does not have. Give other rewards=, such as {{'meteor': 1.0}}."
-            )
         self.rewards = make_rewards(spec, ActExamples(data, self.context))
+        self._check()
+        self.facts = self._facts()
+
+    def _check(self) -> None:
+        """Raise a ValueError where the dialogues are not what the settings need."""
+        learns_acts = any(part.reward.name == "intent" for part in self.rewards.parts)
+        if learns_acts and not self.corpus.acts.all():
+            raise ValueError(
+                f"{self.name}: the reward 'intent' needs the act of every utterance, which "
+                f"the data {str(self.data)!r} does not have. Give other rewards=, such as "
+                "{'meteor': 1.0}."
+            )
         if not len(self.places):
             raise ValueError(
-                f"{self.name}: no dialogue of the split {split!r} has an utterance with "
-                f"{least_context} before it. Lower least_context=, or give longer dialogues."
+                f"{self.name}: no dialogue of the split {self.split!r} has an utterance with "
+                f"{self.least_context} before it. Lower least_context=, or give longer dialogues."
             )
-        self.facts = self._facts()
 
     def _facts(self) -> Facts:
         begun = self._begins_with()
@@ -217,7 +223,7 @@ class DailyDialog(ReplyTask):
         more = state.turn + 1 < self.corpus.length(state.dialogue)
         state.over = state.said == self.turns or not more
         rewards = {SYSTEM: reward, USER: 0.0}
-        success = state.gained / state.said >= middle(self.rewards) if state.over else None
+        success = state.gained / state.said > middle(self.rewards) if state.over else None
         return Outcome(rewards, state.over, False, scores, success)
 
     def listen(self, state: DailyDialogState, text: str) -> Outcome:
