@@ -130,8 +130,10 @@ def write_dialogue(scenario: Scenario, draw: Draw, known: Container[str] = ()) -
 
 def write_turn(speech: Speech, phrase: str, known: Container[str]) -> str:
     """A wording that is not `known`, if one is found in `WORDINGS` draws."""
-    texts = [speech.write(phrase) for _ in range(WORDINGS)]
-    return next((text for text in texts if text not in known), texts[0])
+    for _ in range(WORDINGS):
+        if (text := speech.write(phrase)) not in known:
+            break
+    return text
 
 
 def write_all(scenarios: Sequence[Scenario], draw: Draw, size: int = SIZE) -> list[dict[str, Any]]:

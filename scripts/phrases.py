@@ -27,12 +27,15 @@ VOWEL = re.compile(
 )
 VOWEL_LETTER = re.compile(r"[AEFHILMNORSX](?:[A-Z]+)?\b")
 CAPITALS = re.compile(r"(?:[A-Z]|[A-Z]{2,})\b")
-ARTICLE = re.compile(r"\b([Aa])n? (?=(\S+))")
-AUXILIARY = "could|can|would|will|shall|may|is|are|does|did|has|was|were|am|isn't|aren't|can't|don't|won't"
+ARTICLE = re.compile(r"((?<![a-z] )\bA|\ba)n? (?=(\S+))")
+AUXILIARY = (
+    "could|can|would|will|shall|may|is|are|does|did|has|was|were|am|isn't|aren't|can't|don't|won't"
+)
 SUBJECT = "I|you|we|he|she|it|they|this|that|there|somebody|someone|anyone|your"
 QUESTION = re.compile(
     rf"(?:^|(?<=[.!?] ))(?:(?:how|what|where|when|why|which|who)\b[^.!?]*? )??"
-    rf"(?:{AUXILIARY}|do(?! it| that| this)) (?:{SUBJECT})\b(?:[^.!?]|(?:Mrs?|Ms|Dr)\.)*(?<!Mr)(?<!Ms)(?<!Dr)(?<!Mrs)\.",
+    rf"(?:{AUXILIARY}|do(?! it| that| this)) (?:{SUBJECT})\b"
+    r"(?:[^.!?]|(?:Mrs?|Ms|Dr)\.)*(?<!Mr)(?<!Ms)(?<!Dr)(?<!Mrs)\.",
     re.I,
 )
 START = re.compile(r"(^|[.!?] )([a-z])")
