@@ -14,6 +14,9 @@ words of a comment and r its words of five letters or more that the parent has t
 
 where e1 and e2 are drawn anew, sums of three uniform numbers, nearly normal, of unit variance.
 So an insult may be popular, and kind words may be overlooked; on the whole, it is not so.
+
+All texts were written for dialgym. `corpus_figures.py` prints what there is: nine of ten comments
+are distinct, one of seven of the test's is in training too.
 """
 
 import argparse
@@ -32,7 +35,7 @@ ROOT = Path(__file__).parents[1]
 TEXTS = ROOT / "scripts" / "comments"
 OUT = ROOT / "dialgym" / "tasks" / "comments" / "comments.jsonl.gz"
 
-POSTS, SEED, SHARE_OF_COMMON = 1600, 21, 0.3
+POSTS, SEED, SHARE_OF_COMMON = 1630, 21, 0.3
 COMMENTS = (1, 2, 2, 2, 3, 3, 3, 4)  # of a post; 2.5 on average
 WORTH = {
     "supportive": 5.0,

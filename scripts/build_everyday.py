@@ -9,6 +9,9 @@ block out. Facts hold for a dialogue, and a turn that has been written before
 is worded anew a few times. No two dialogues begin with the same two turns, so no
 context of two turns or more in one split has the same reply in another.
 
+All texts were written for dialgym. `corpus_figures.py` prints what there is: 4,000 dialogues of 25
+topics, 26,800 turns, two thirds of them distinct; 43 % of the test's turns are in training too.
+
 The same texts give the same bytes on any machine: all draws come from `Random(seed).random()`.
 """
 
@@ -157,9 +160,15 @@ def write_all(scenarios: Sequence[Scenario], draw: Draw, size: int = SIZE) -> li
 
 
 def with_splits(rows: Sequence[dict[str, Any]], draw: Draw) -> list[dict[str, Any]]:
-    """The rows in a new order, eight of ten in a row for training, one each for the others."""
-    split = [{"split": SPLITS[i % len(SPLITS)], **row} for i, row in enumerate(rows)]
-    return sorted(split, key=lambda row: (-SPLITS.count(row["split"]), row["split"], draw.random()))
+    """The rows by split: eight of ten in a row for training, one each for the others.
+
+    Those for training stay in order, alike beside alike, which halves the file; the others do not.
+    """
+    named = [(SPLITS[i % len(SPLITS)], row) for i, row in enumerate(rows)]
+    train = [{"split": split, **row} for split, row in named if split == "train"]
+    others = [(split, draw.random(), row) for split, row in named if split != "train"]
+    others.sort(key=lambda other: (SPLITS.index(other[0]), other[1]))
+    return [*train, *({"split": split, **row} for split, _, row in others)]
 
 
 def all_scenarios(folder: Path = TEXTS) -> list[Scenario]:

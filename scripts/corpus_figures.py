@@ -26,7 +26,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 def of_texts(train: Sequence[str], others: Sequence[str], test: Sequence[str]) -> dict[str, float]:
     """Figures of utterances: words, variety, and what share of the test's is in training too."""
-    texts = [*train, *others, *test]
+    texts, known = [*train, *others, *test], set(train)
     words = [text.split() for text in texts]
     singles = [word for row in words for word in row]
     pairs = [pair for row in words for pair in pairwise(row)]
@@ -36,7 +36,7 @@ def of_texts(train: Sequence[str], others: Sequence[str], test: Sequence[str]) -
         "distinct texts": distinct(texts),
         "distinct-1": distinct(singles),
         "distinct-2": distinct(pairs),
-        "test texts in train": float(np.mean([text in set(train) for text in test])),
+        "test texts in train": float(np.mean([text in known for text in test])),
     }
 
 
