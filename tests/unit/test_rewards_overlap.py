@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reward_pairs import ODD, generated, real_turns, shuffled
 
 from dialgym.rewards import Reply, make_reward
 from dialgym.rewards.overlap import Meteor, Rouge, SacreBLEU
 from dialgym.rewards.words import sentences
-from reward_pairs import ODD, generated, real_turns, shuffled
 
 meteor_score = pytest.importorskip("nltk.translate.meteor_score")
 rouge_scorer = pytest.importorskip("rouge_score.rouge_scorer")
