@@ -132,14 +132,22 @@ def test_a_lexicon_judges_where_there_are_no_labels(tmp_path):
     assert reward_of(task, "You idiot.").rewards["system"] < 0
 
 
-def test_toxicity_learned_from_labelled_texts(path, data):
-    task = Comments(path, model={"data": str(data / "hate_offensive" / "labeled_data.csv")})
+def test_toxicity_learned_from_labelled_texts(path, data, tmp_path):
+    """From 1,500 posts; of those themselves it misses few, as the lexicon does."""
     with (data / "hate_offensive" / "labeled_data.csv").open(encoding="utf-8") as lines:
-        rows = [row for row, _ in zip(csv.DictReader(lines), range(400))]
-    replies = [Reply(row["tweet"]) for row in rows]
-    levels = task.rewards.score(replies)["toxicity"]
+        rows = [row for row, _ in zip(csv.DictReader(lines), range(1500))]
+    labelled = tmp_path / "labelled.csv"
+    with labelled.open("w", encoding="utf-8", newline="") as lines:
+        writer = csv.DictWriter(lines, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
     expected = np.array([{"0": 2, "1": 1, "2": 0}[row["class"]] for row in rows])
-    assert (levels == expected).mean() > 0.9  # the lexicon: 0.6
+    found = []
+    for model in ({"data": str(labelled)}, {"measure": "label"}):
+        task = Comments(path, model=model)
+        levels = task.rewards.score([Reply(row["tweet"]) for row in rows])["toxicity"]
+        found.append((levels == expected).mean())
+    assert found[0] > 0.95 > found[1] > 0.7
 
 
 @pytest.mark.parametrize("parent", [True, False])
