@@ -1,12 +1,13 @@
-"""Who can comment by rules: whoever did, or somebody on something else."""
+"""Who can comment by rules: whoever did, the best of those who did, somebody on something else."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dialgym.simulators import Speaker
 from dialgym.tasks.comments.types import CommentsState
+from dialgym.tasks.memory import PerTask
 from dialgym.tasks.replies import EachReplies
 
 if TYPE_CHECKING:
@@ -30,4 +31,30 @@ class Random(EachReplies):
         return comments[int(rng.integers(len(comments)))][: task.longest]
 
 
-POLICIES: Mapping[str, Callable[..., Speaker]] = {"logged": Logged, "random": Random}
+class Best(EachReplies):
+    """Says what the rewards like best of all comments in the split on the same parent."""
+
+    def __init__(self) -> None:
+        self._known = PerTask()
+
+    def reply(self, task: "Comments", state: CommentsState, rng: Generator) -> str:
+        texts = self._comments(task)[task.corpus.parents[state.index]]
+        (values,) = task.rewards.score([task.reply(state, text) for text in texts]).values()
+        return texts[int((task.scale * values).argmax())]
+
+    def _comments(self, task: "Comments") -> Mapping[str, Sequence[str]]:
+        """The comments on each parent."""
+        if task not in self._known:
+            found: dict[str, list[str]] = {}
+            for parent, comment in zip(task.corpus.parents, task.corpus.comments):
+                found.setdefault(parent, []).append(comment[: task.longest])
+            self._known[task] = found
+        known: Mapping[str, Sequence[str]] = self._known[task]
+        return known
+
+
+POLICIES: Mapping[str, Callable[..., Speaker]] = {
+    "logged": Logged,
+    "best": Best,
+    "random": Random,
+}

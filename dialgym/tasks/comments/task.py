@@ -9,17 +9,20 @@ import numpy as np
 from dialgym.errors import one_of
 from dialgym.language import Utterance
 from dialgym.language.text import CHARSET
+from dialgym.optional import check_installed
 from dialgym.rewards import Components, Composite, Reply, Reward, make_rewards
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
 from dialgym.tasks.comments import policies
-from dialgym.tasks.comments.corpus import UNKNOWN_LABEL, Corpus, load_corpus
-from dialgym.tasks.comments.examples import ToxicityExamples
+from dialgym.tasks.comments.corpus import Corpus, load_corpus, load_splits
 from dialgym.tasks.comments.scores import LOGGED, TRANSFORMS, Score, transformed
+from dialgym.tasks.comments.toxicity import LabelledToxicity
 from dialgym.tasks.comments.types import CommentsState
 from dialgym.tasks.replies import ReplyTask, whole
 
 SCALES = {"toxicity": -5.0, "noised-toxicity": -5.0, "score": 1.0, "model": 1.0}
 """The rewards, and what they are multiplied by unless told otherwise."""
+LEVELS = (0.0, 1.0, 2.0)
+"""Harmless, mildly toxic, severely."""
 
 
 class Comments(ReplyTask):
@@ -30,8 +33,7 @@ class Comments(ReplyTask):
 
     Rewards: ``scale * value + shift``, where the value is that of `reward`:
 
-    - ``toxicity``: the label that a classifier gives the comment: 0 harmless, 1 sensitive, 2
-      toxic.
+    - ``toxicity``: how toxic the comment is: 0 not at all, 1 mildly, 2 severely.
     - ``noised-toxicity``: the same, but a 1 becomes 0 or 2, at random.
     - ``score``: how the comment was received, where it is the one of the data; else what a model
       predicts from parent and comment.
@@ -52,7 +54,10 @@ class Comments(ReplyTask):
         shift: is added.
         scores: what is made of scores: ``"log"`` (sign and logarithm of 1 + size), ``"sign"`` or
             ``"raw"``.
-        model: settings of the model, or a `Reward`, in place of the one that is learned here.
+        model: what judges, in place of what is learned here from the training split (of toxicity
+            where the data has labels of it, else a lexicon judges): the name of a Hugging Face
+            classifier, settings of the reward ``toxicity`` or ``learned``, such as
+            ``{"data": PATH}`` of labelled texts to learn toxicity from, or a `Reward`.
         reply_tokens: most tokens of a comment, ``<end>`` included, where tokens are pieces of
             words.
         parent_tokens: the same of a parent.
@@ -63,6 +68,7 @@ class Comments(ReplyTask):
 
     Raises:
         ValueError: a setting is not one of the above, or the data is not usable.
+        ImportError: the extra ``rewards`` is not installed.
 
     Source: the task is that of ILQL (Snell et al., 2022), there on Reddit's comments.
     """
@@ -101,16 +107,22 @@ class Comments(ReplyTask):
 
     def _rewards(self, model: Any) -> Composite:
         """The value of a comment, before scale and shift."""
+        return make_rewards({self._component: {"weight": 1.0, **self._judge(model)}})
+
+    def _judge(self, model: Any) -> Mapping[str, Any]:
+        """Which reward gives the value."""
+        toxic = self._component == "toxicity"
         if isinstance(model, Reward):
-            return make_rewards({self._component: model})
-        settings = {"model": model} if isinstance(model, str) else dict(model or {})
-        if self._component == "toxicity":
-            known = (load_corpus(self.data, self.split).toxicity != UNKNOWN_LABEL).any()
-            examples = ToxicityExamples(self.data) if known else None
-            return make_rewards({"toxicity": settings}, examples)
-        if settings:
-            return make_rewards({"score": {"reward": "learned", **settings}})
-        return make_rewards({"score": Score(self.data, self.transform, self.reward == "model")})
+            return {"reward": model}
+        if model is not None:
+            settings = {"model": model} if isinstance(model, str) else dict(model)
+            return {"values": LEVELS, **settings} if toxic else {"reward": "learned", **settings}
+        check_installed("rewards", f"{self.name} with its own rewards", "sklearn")
+        if not toxic:
+            return {"reward": Score(self.data, self.transform, self.reward == "model")}
+        labelled = len(set(load_splits(self.data).get("train", self.corpus).toxicity) - {-1}) > 1
+        judge = LabelledToxicity(values=LEVELS, comments=self.data) if labelled else None
+        return {"reward": judge} if judge else {"values": LEVELS}
 
     @property
     def _component(self) -> str:
@@ -160,11 +172,14 @@ class Comments(ReplyTask):
         return self.corpus.comments[state.index][: self.longest]
 
     def take(self, state: CommentsState, text: str) -> Reply:
-        parent = self.corpus.parents[state.index]
-        logged, score = self.logged(state), self.corpus.scores[state.index]
         state.lines.append(Utterance(SYSTEM, text))
+        return self.reply(state, text)
+
+    def reply(self, state: CommentsState, text: str) -> Reply:
+        """What the rewards would look at if `text` were the comment."""
+        score = self.corpus.scores[state.index]
         labels = {} if np.isnan(score) else {LOGGED: float(transformed(score, self.transform))}
-        return Reply(text, (parent,), (logged,), labels)
+        return Reply(text, (self.corpus.parents[state.index],), (self.logged(state),), labels)
 
     def conclude(
         self, state: CommentsState, scores: Components, rng: np.random.Generator

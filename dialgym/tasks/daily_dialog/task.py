@@ -9,6 +9,7 @@ import numpy as np
 from dialgym.errors import one_of
 from dialgym.language import Utterance
 from dialgym.language.text import CHARSET
+from dialgym.optional import check_installed
 from dialgym.rewards import Components, Reply, make_rewards
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
 from dialgym.tasks.daily_dialog import policies
@@ -62,6 +63,7 @@ class DailyDialog(ReplyTask):
     Raises:
         ValueError: a setting is not one of the above, the data is not usable, or the rewards ask
             for acts that it does not have.
+        ImportError: the extra ``rewards`` is not installed.
 
     Source: the task is that of RL4LMs (Ramamurthy et al., 2023) and OpenRL's example, there with
     one turn and ``least_context=5``. DailyDialog itself (Li et al., 2017) is under CC BY-NC-SA
@@ -96,6 +98,8 @@ class DailyDialog(ReplyTask):
             SYSTEM: whole("reply_tokens", reply_tokens, self.name, 2),
             USER: whole("context_tokens", context_tokens, self.name, 2),
         }
+        if rewards is None:
+            check_installed("rewards", f"{self.name} with its own rewards", "nltk", "sklearn")
         spec = REWARDS if rewards is None else rewards
         self.rewards = make_rewards(spec, ActExamples(data, self.context))
         self._check()
