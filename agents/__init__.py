@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agents.chat import ChatAgent
     from agents.offline.bc import BC
     from agents.offline.chai import CHAI, CHAIPolicy
     from agents.offline.cql import CQL
@@ -38,6 +39,7 @@ __all__ = [
     "ILQL",
     "BeamSpeaker",
     "CHAIPolicy",
+    "ChatAgent",
     "DecisionTransformer",
     "EpisodeRolloutBuffer",
     "GPTPolicy",
@@ -57,6 +59,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ChatAgent": "agents.chat",
     "BeamSpeaker": "agents.offline.speakers",
     "RankedSpeaker": "agents.offline.speakers",
     "DecisionTransformer": "agents.offline.decision_transformer",

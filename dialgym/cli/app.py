@@ -7,6 +7,7 @@ from typer.core import TyperGroup
 
 import dialgym
 from dialgym.cli.benchmark import benchmark
+from dialgym.cli.chat import chat
 from dialgym.cli.check import check
 from dialgym.cli.check_domain import check_domain
 from dialgym.cli.collect import collect
@@ -60,6 +61,7 @@ def options(
 
 app.command("list")(list_ids)
 app.command("play")(play)
+app.command("chat")(chat)
 app.command("check")(check)
 app.command("check-domain")(check_domain)
 app.command("collect")(collect)
