@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from agents.online.maskable import MaskableGPTPolicy
     from agents.online.policies import GPTPolicy
     from agents.online.ppo import SequencePPO
+    from agents.reward_model.training import train_reward_model
     from agents.saved import load, start_from
     from agents.training.train import train
 
@@ -56,6 +57,7 @@ __all__ = [
     "load",
     "start_from",
     "train",
+    "train_reward_model",
 ]
 
 _HOMES = {
@@ -83,6 +85,7 @@ _HOMES = {
     "load": "agents.saved",
     "start_from": "agents.saved",
     "train": "agents.training.train",
+    "train_reward_model": "agents.reward_model.training",
 }
 
 
