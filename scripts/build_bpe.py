@@ -2,7 +2,7 @@
 
     python scripts/build_bpe.py TEXTS --size 1024 --out dialgym/language/everyday.json
 
-The built-in one is made by `scripts/build_everyday.py`, on the built-in dialogues.
+The built-in one is made by `scripts/build_corpora.py`, on the built-in texts.
 """
 
 import argparse
