@@ -142,8 +142,11 @@ def _of_dialogues(dataset: Dataset, name: str) -> Iterator[tuple[str, Example]]:
 
 def _of_lines(path: Path) -> Iterator[tuple[str, Example]]:
     lines = _csv_lines(path) if path.suffix.lower() == ".csv" else _json_lines(path)
-    for number, line in lines:
-        yield _example(line, f"{path}, line {number}")
+    try:
+        for number, line in lines:
+            yield _example(line, f"{path}, line {number}")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: expected text in UTF-8 ({error})") from error
 
 
 def _csv_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,6 +157,19 @@ def _from_checkpoint(base: str, settings: Settings) -> Network:
             f"{settings.max_length}"
         )
     return _network(model, tokenizer, settings.max_length or min(LONGEST, window))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Within, `transformers` shows no progress bars of its own."""
+    logging = require("transformers.utils.logging", "agents", "a reward model")
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def _load(kind: str, source: str, **more: Any) -> Any:

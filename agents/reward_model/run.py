@@ -54,7 +54,7 @@ class Run:
             network.model.parameters(), lr=rate, weight_decay=settings.weight_decay
         )
         total = self.steps * settings.epochs
-        self.rates = rate * schedule(total, settings.warmup)
+        self.rates: list[float] = (rate * schedule(total, settings.warmup)).tolist()
         self.step = 0
         self.loss_sum = 0.0  # of this epoch
         self.best: dict[str, Tensor] = {}

@@ -11,7 +11,7 @@ import torch
 from stable_baselines3.common.utils import get_device
 
 from agents.reward_model.data import Source, read_examples
-from agents.reward_model.network import make_network
+from agents.reward_model.network import make_network, quiet
 from agents.reward_model.run import Run
 from agents.reward_model.settings import Settings
 from agents.training.train import torch_threads
@@ -109,8 +109,9 @@ def check_free(out: Path) -> None:
 
 def _write(run: Run, metrics: Mapping[str, Any], folder: Path) -> None:
     run.use_best()
-    run.network.model.save_pretrained(folder)
-    run.network.tokenizer.save_pretrained(folder)
+    with quiet():
+        run.network.model.save_pretrained(folder)
+        run.network.tokenizer.save_pretrained(folder)
     write_text(folder / METRICS, json.dumps(metrics, indent=2) + "\n")
 
 
