@@ -1,6 +1,7 @@
 """Imports of what an extra brings, with one clear error where it is missing."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 
 
@@ -17,6 +18,19 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
             f"{purpose} needs {module.partition('.')[0]}, which could not be imported ({error}). "
             f'Install it with: pip install "dialgym[{extra}]"'
         ) from error
+
+
+def check_installed(extra: str, purpose: str, *modules: str) -> None:
+    """Raise an ImportError unless all `modules`, which the extra installs, are there.
+
+    Nothing is imported: for what is needed later, and should be missed at once.
+    """
+    missing = [module for module in modules if find_spec(module) is None]
+    if missing:
+        raise ImportError(
+            f"{purpose} needs {', '.join(missing)}, which is not installed. "
+            f'Install it with: pip install "dialgym[{extra}]"'
+        )
 
 
 def require_agents() -> ModuleType:

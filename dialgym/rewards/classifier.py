@@ -123,12 +123,22 @@ def train(replies: Sequence[Reply], labels: Sequence[str], fit: Fit) -> TextClas
             "a classifier needs labelled replies of two classes or more; got "
             f"{len(labels)} replies of the classes {list(classes)}. Check the training data."
         )
+    features = hasher()(replies)
+    seen = np.unique(features.indices)  # weights of all other columns stay at 0
+    weights, biases = _fitted(features[:, seen], [classes.index(label) for label in labels], fit)
+    table = np.zeros((features.shape[1], len(classes)), np.float32)
+    table[seen] = weights
+    return TextClassifier(classes, table, biases)
+
+
+def _fitted(features: Any, labels: Sequence[int], fit: Fit) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (f, C) and biases (C,) of logistic regression."""
     linear = require("sklearn.linear_model", _EXTRA, _PURPOSE)
     model = linear.LogisticRegression(
         C=fit.inverse_penalty, max_iter=fit.iterations, tol=fit.tolerance
     )
-    model.fit(hasher()(replies), np.array([classes.index(label) for label in labels]))
-    weights, biases = model.coef_.T, model.intercept_  # (F, C), or (F, 1) of two classes
-    if len(classes) == 2:
-        weights, biases = np.hstack([-weights, weights]) / 2, np.array([-0.5, 0.5]) * biases
-    return TextClassifier(classes, np.ascontiguousarray(weights, np.float32), biases)
+    model.fit(features, np.array(labels))
+    if len(model.classes_) > 2:
+        return model.coef_.T, model.intercept_
+    sides = np.array([-0.5, 0.5])  # of two classes scikit-learn keeps the difference
+    return model.coef_.T * sides, model.intercept_ * sides

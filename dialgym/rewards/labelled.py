@@ -49,9 +49,19 @@ def read_labelled(
 def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
     with path.open(encoding="utf-8", newline="") as lines:
         if path.suffix == ".jsonl":
-            yield from (json.loads(line) for line in lines if line.strip())
+            yield from (_parsed(line, path, i) for i, line in enumerate(lines, 1) if line.strip())
         else:
             yield from csv.DictReader(lines, delimiter="\t" if path.suffix == ".tsv" else ",")
+
+
+def _parsed(line: str, path: Path, number: int) -> Mapping[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        row = None
+    if not isinstance(row, dict):
+        raise ValueError(f"{path}, line {number}: expected an object of JSON; got {line[:60]!r}.")
+    return row
 
 
 def _example(

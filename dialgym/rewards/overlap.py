@@ -21,6 +21,7 @@ from dialgym.rewards.words import sentences
 EXTRA = "rewards"
 KEPT = 2**15  # texts and words whose tokens and stems are kept
 MEASURES = ("fmeasure", "precision", "recall")
+BLEU_TOKENIZERS = ("13a", "intl", "char", "zh", "none")
 Tokenize = Callable[[str], list[str]]
 
 
@@ -174,7 +175,7 @@ class SacreBLEU(Overlap):
     """Sentence-level BLEU of Papineni et al. (2002), as in sacrebleu, from 0 to 1.
 
     Attributes:
-        tokenize: sacrebleu's tokenizer, ``13a`` by default.
+        tokenize: sacrebleu's tokenizer: ``13a``, ``intl``, ``char``, ``zh`` or ``none``.
         lowercase: compare in lower case.
         smooth: ``exp``, ``floor``, ``add-k`` or ``none``.
         order: the longest n-grams; as long as the text allows where it is shorter.
@@ -187,11 +188,13 @@ class SacreBLEU(Overlap):
     order: int = 4
 
     def __post_init__(self) -> None:
+        one_of("tokenize", self.tokenize, BLEU_TOKENIZERS, "reward 'sacrebleu'")
         one_of("smooth", self.smooth, ("exp", "floor", "add-k", "none"), "reward 'sacrebleu'")
 
     def compare(self, text: str, references: Sequence[str]) -> float:
         """BLEU beside all references at once."""
-        return float(self.bleu.sentence_score(text, list(references)).score) / 100
+        score = float(self.bleu.sentence_score(text, list(references)).score)
+        return min(score / 100, 1.0)  # sacrebleu's may be a rounding error above 100
 
     @cached_property
     def bleu(self) -> Any:

@@ -45,13 +45,13 @@ class Similarity(Reward):
         """
         others = [self._others(reply) for reply in replies]
         texts = [text for reply, those in zip(replies, others) for text in (reply.text, *those)]
-        table = dict(
-            zip(texts, self._embeddings.get_many(texts, lambda new: self._embed(new, texts)))
-        )
-        return np.array([
+        rows = self._embeddings.get_many(texts, lambda new: self._embed([texts[i] for i in new]))
+        table = dict(zip(texts, rows))
+        cosines = [
             max((float(table[reply.text] @ table[text]) for text in those), default=0.0)
             for reply, those in zip(replies, others)
-        ]).clip(-1, 1)  # fmt: skip
+        ]
+        return np.clip(np.array(cosines, np.float64), *self.bounds)
 
     def _others(self, reply: Reply) -> Sequence[str]:
         return references(reply, self.name) if self.to == "references" else reply.context[-1:]

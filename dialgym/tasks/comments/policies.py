@@ -1,0 +1,60 @@
+"""Who can comment by rules: whoever did, the best of those who did, somebody on something else."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dialgym.simulators import Speaker
+from dialgym.tasks.comments.types import CommentsState
+from dialgym.tasks.memory import PerTask
+from dialgym.tasks.replies import EachReplies
+
+if TYPE_CHECKING:
+    from dialgym.tasks.comments.task import Comments
+
+Generator = np.random.Generator
+
+
+class Logged(EachReplies):
+    """Says the comment of the data."""
+
+    def reply(self, task: "Comments", state: CommentsState, rng: Generator) -> str:
+        return task.logged(state)
+
+
+class Random(EachReplies):
+    """Says what was commented on anything in the split; all comments are as likely."""
+
+    def reply(self, task: "Comments", state: CommentsState, rng: Generator) -> str:
+        comments = task.corpus.comments
+        return comments[int(rng.integers(len(comments)))][: task.longest]
+
+
+class Best(EachReplies):
+    """Says what the rewards like best of all comments in the split on the same parent."""
+
+    def __init__(self) -> None:
+        self._known = PerTask()
+
+    def reply(self, task: "Comments", state: CommentsState, rng: Generator) -> str:
+        texts = self._comments(task)[task.corpus.parents[state.index]]
+        (values,) = task.rewards.score([task.reply(state, text) for text in texts]).values()
+        return texts[int((task.scale * values).argmax())]
+
+    def _comments(self, task: "Comments") -> Mapping[str, Sequence[str]]:
+        """The comments on each parent."""
+        if task not in self._known:
+            found: dict[str, list[str]] = {}
+            for parent, comment in zip(task.corpus.parents, task.corpus.comments):
+                found.setdefault(parent, []).append(comment[: task.longest])
+            self._known[task] = found
+        known: Mapping[str, Sequence[str]] = self._known[task]
+        return known
+
+
+POLICIES: Mapping[str, Callable[..., Speaker]] = {
+    "logged": Logged,
+    "best": Best,
+    "random": Random,
+}
