@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agents.chat import ChatAgent
     from agents.offline.bc import BC
     from agents.offline.chai import CHAI, CHAIPolicy
     from agents.offline.cql import CQL
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from agents.online.maskable import MaskableGPTPolicy
     from agents.online.policies import GPTPolicy
     from agents.online.ppo import SequencePPO
+    from agents.reward_model.training import train_reward_model
     from agents.saved import load, start_from
     from agents.training.train import train
 
@@ -38,6 +40,7 @@ __all__ = [
     "ILQL",
     "BeamSpeaker",
     "CHAIPolicy",
+    "ChatAgent",
     "DecisionTransformer",
     "EpisodeRolloutBuffer",
     "GPTPolicy",
@@ -54,9 +57,11 @@ __all__ = [
     "load",
     "start_from",
     "train",
+    "train_reward_model",
 ]
 
 _HOMES = {
+    "ChatAgent": "agents.chat",
     "BeamSpeaker": "agents.offline.speakers",
     "RankedSpeaker": "agents.offline.speakers",
     "DecisionTransformer": "agents.offline.decision_transformer",
@@ -80,6 +85,7 @@ _HOMES = {
     "load": "agents.saved",
     "start_from": "agents.saved",
     "train": "agents.training.train",
+    "train_reward_model": "agents.reward_model.training",
 }
 
 

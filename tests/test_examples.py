@@ -18,6 +18,8 @@ NEEDS = {
     "12_grpo": "stable_baselines3",
     "13_offline": "stable_baselines3",
     "14_slot_filling": "sb3_contrib",
+    "15_chat": "stable_baselines3",
+    "16_reward_model": "stable_baselines3",
 }
 SAYS = {
     "01_minimal_loop": "return ",
@@ -34,6 +36,8 @@ SAYS = {
     "12_grpo": "iteration 5: mean return",
     "13_offline": "ILQL  mean return -0.",
     "14_slot_filling": "handcrafted: 1",
+    "15_chat": "who has the clone as its user: mean return",
+    "16_reward_model": "Do you like it as well? -> meteor 0.01, learned 0.4",
 }
 
 

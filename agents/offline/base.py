@@ -21,12 +21,13 @@ from torch import Tensor
 from agents.common.gradients import Gradients, Loss
 from agents.common.ranks import Ranks
 from agents.common.sequences import Sequences
+from agents.common.talk import Chats
 from agents.offline.data import Sampler, decisions_of, token_data
 from agents.online.policies import GPTActorCritic, GPTPolicy
 from dialgym.datasets import TokenBatch
 
 
-class OfflineAlgorithm(Gradients, BaseAlgorithm):
+class OfflineAlgorithm(Chats, Gradients, BaseAlgorithm):
     """Base of the offline algorithms; a subclass gives the loss of the decisions that it reads.
 
     Args:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from agents.common.masking import FORBIDDEN
 from agents.common.prefixes import PAD, lengths_of
+from agents.common.sampling import draw
 from agents.models.cache import KVCache, weights_version
 from agents.online.policies import GPTActorCritic
 from dialgym.language.tokenizers import END
@@ -331,13 +332,6 @@ def copies(prompts: Prompts, count: int, more: int) -> KVCache:
     cache.values[:, :, :, :span] = source.values[:, index, :, :span]
     cache.lengths = np.repeat(prompts.lengths, count)
     return cache
-
-
-def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
-    """Tokens (b,) from log-probabilities (b, V) and numbers (b,) in [0, 1), by inversion."""
-    cumulative = log_probs.double().exp().cumsum(-1)
-    reached = (1 - uniform.double())[:, None] * cumulative[:, -1:]  # above 0
-    return torch.searchsorted(cumulative, reached)[:, 0].clamp(max=log_probs.shape[1] - 1)
 
 
 def _pieces(prompts: Prompts, count: int) -> list[np.ndarray]:

@@ -12,6 +12,7 @@ from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
 from agents.common.masking import FORBIDDEN
+from agents.common.sampling import cut_off
 from agents.models.heads import MLPHead
 from agents.online.policies import MASK_TYPES, GPTPolicy
 from dialgym.errors import unknown
@@ -79,28 +80,6 @@ class Decoding:
             logits = logits + self.beta * advantages
         logits = logits.masked_fill(cut <= FORBIDDEN / 2, FORBIDDEN)
         return cut_off(logits, self.top_k, self.top_p)
-
-
-def cut_off(logits: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
-    """Logits (B, V), those of all but the likeliest tokens at a large negative number.
-
-    Args:
-        logits: (B, V).
-        top_k: so many stay, and equals of the last of them.
-        top_p: of these, the fewest that together have at least that probability stay.
-    """
-    if top_k is not None:
-        least = logits.topk(min(top_k, logits.shape[-1]), -1).values[:, -1:]
-        logits = logits.masked_fill(logits < least, FORBIDDEN)
-    if top_p is not None:
-        ordered, order = logits.sort(-1, descending=True)
-        shares = ordered.softmax(-1)
-        likelier = shares.cumsum(-1) - shares
-        likelier[:, 0] = 0  # the likeliest always stays, however sums are rounded
-        dropped = torch.zeros_like(likelier, dtype=torch.bool)
-        dropped.scatter_(1, order, likelier >= top_p)
-        logits = logits.masked_fill(dropped, FORBIDDEN)
-    return logits
 
 
 class ValueGPTPolicy(GPTPolicy):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from stable_baselines3.common.type_aliases import PyTorchObs
 from torch import Tensor
 
 from agents.common.prefixes import left_aligned, lengths_of
+from agents.common.sampling import Sampling
 from agents.offline.generation import (
     Prompts,
     Utterances,
@@ -168,6 +170,37 @@ class UtteranceGPTPolicy(ValueGPTPolicy):
         with torch.no_grad():
             said = self.plans.next_tokens(left_aligned(observation), deterministic, choose)
         return torch.from_numpy(said).to(observation.device)
+
+    def utter(
+        self, prompt: Sequence[int], most: int, sampling: Sampling, generator: torch.Generator
+    ) -> list[int]:
+        """The tokens of the best of some candidates, which `sampling` says how to draw."""
+        tokens = torch.zeros(1, self.backbone.window, dtype=torch.int64, device=self.device)
+        tokens[0, : len(prompt)] = torch.tensor(list(prompt))
+        prompts = read_prompts(self, tokens, most)
+        with self._drawn_by(sampling):
+            if sampling.deterministic:
+                uniform = numbers(prompts, self.decoding.candidates)
+            else:
+                shape = (1, self.decoding.candidates, int(prompts.room.max()))
+                uniform = torch.rand(shape, generator=generator, dtype=torch.float64)
+            chosen = self.best_of(prompts, uniform.to(self.device))
+        return chosen.tokens[0, 0, : int(chosen.lengths[0, 0])].tolist()
+
+    @contextmanager
+    def _drawn_by(self, sampling: Sampling) -> Iterator[None]:
+        """Within, candidates are drawn by `sampling`, where it says anything."""
+        own = self.decoding
+        self.decoding = replace(
+            own,
+            temperature=own.temperature * sampling.temperature,
+            policy_top_k=sampling.top_k or own.policy_top_k,
+            policy_top_p=sampling.top_p or own.policy_top_p,
+        )
+        try:
+            yield
+        finally:
+            self.decoding = own
 
     def best_of(self, prompts: Prompts, uniform: Tensor | None = None) -> Utterances:
         """The best (B, 1, K) of the candidates; `uniform` as of `sample_utterances`."""

@@ -25,6 +25,7 @@ from agents.common.gradients import Gradients
 from agents.common.prefixes import left_aligned, lengths_of
 from agents.common.ranks import Ranks
 from agents.common.sequences import Part, SequenceBuffer, Sequences, minibatches
+from agents.common.talk import Chats
 from agents.online.losses import clipped_surrogate, k3
 from agents.online.policies import GPTActorCritic, GPTPolicy
 from agents.online.reference import KLControl, Reference
@@ -39,7 +40,7 @@ COMMON: dict[str, Any] = {
 }
 
 
-class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
+class SequenceAlgorithm(Chats, Gradients, OnPolicyAlgorithm):
     """Base of `SequencePPO` and `GRPO`.
 
     A subclass collects a rollout into `self.sequences` and gives the loss of its decisions.

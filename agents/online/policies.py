@@ -7,7 +7,7 @@ another share one forward. Both give what reading every observation from its sta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from agents.common.distributions import TokenDistribution
 from agents.common.masking import FORBIDDEN, TokenMasker
 from agents.common.prefixes import last_hidden, left_aligned, lengths_of
 from agents.common.rollout_cache import RolloutCaches
+from agents.common.sampling import Sampling
+from agents.common.talk import say_tokens
 from agents.models.build import build_networks, check_spaces
 from agents.models.cache import weights_version
 from agents.models.heads import PolicyHead
@@ -231,6 +233,12 @@ class GPTActorCritic(BasePolicy):
     ) -> Tensor:
         distribution = self.get_distribution(observation, action_masks)
         return distribution.get_actions(deterministic=deterministic)
+
+    def utter(
+        self, prompt: Sequence[int], most: int, sampling: Sampling, generator: torch.Generator
+    ) -> list[int]:
+        """The tokens of one utterance after `prompt`, at most `most`, ``<end>`` included."""
+        return say_tokens(self, prompt, most, sampling, generator)
 
     # What the update of whole sequences calls
 

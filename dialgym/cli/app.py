@@ -7,6 +7,7 @@ from typer.core import TyperGroup
 
 import dialgym
 from dialgym.cli.benchmark import benchmark
+from dialgym.cli.chat import chat
 from dialgym.cli.check import check
 from dialgym.cli.check_domain import check_domain
 from dialgym.cli.collect import collect
@@ -15,13 +16,23 @@ from dialgym.cli.evaluate import evaluate
 from dialgym.cli.list_ids import list_ids
 from dialgym.cli.play import play
 from dialgym.cli.train import train
+from dialgym.cli.train_reward_model import train_reward_model
 
 KNOWN = (ValueError, ImportError, OSError)
 """What our functions raise for a bad argument, a missing package, a missing file."""
 
 
 class Commands(TyperGroup):
-    """Prints a known error as one line and leaves with exit code 2."""
+    """Prints a known error as one line and leaves with exit code 2.
+
+    A command's name may be of two words: ``train reward-model`` stands beside ``train``.
+    """
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        longer = " ".join(args[:2])
+        if len(args) > 1 and longer in self.commands:
+            return longer, self.commands[longer], args[2:]
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -60,9 +71,11 @@ def options(
 
 app.command("list")(list_ids)
 app.command("play")(play)
+app.command("chat")(chat)
 app.command("check")(check)
 app.command("check-domain")(check_domain)
 app.command("collect")(collect)
 app.command("train")(train)
+app.command("train reward-model")(train_reward_model)
 app.command("evaluate")(evaluate)
 app.command("benchmark")(benchmark)

@@ -68,7 +68,8 @@ class TokenLayout:
     def space(self) -> TokenBox:
         """The observation space of the party."""
         constraint = self.task.static_constraint(self.party)
-        return TokenBox(self.tokenizer, self.window, self.tag, constraint)
+        limits = {speaker: self.limit(speaker) for speaker in self.task.parties}
+        return TokenBox(self.tokenizer, self.window, self.tag, constraint, limits)
 
 
 def tokenizer_of(task: Task, spec: Any = None) -> Tokenizer:

@@ -1,5 +1,6 @@
 """The spaces of the views."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +24,8 @@ class TokenBox(gym.spaces.Box):
         learner_tag: the token that opens the learner's utterances.
         constraint: what the learner may ever say; None where that depends on more than the
             utterance so far (then only the env's `action_masks()` knows it).
+        limits: most tokens of an utterance, ``<end>`` included, by speaker; those not named have
+            no limit.
     """
 
     def __init__(
@@ -31,6 +34,7 @@ class TokenBox(gym.spaces.Box):
         window: int,
         learner_tag: int,
         constraint: Constraint | None = None,
+        limits: Mapping[str, int] | None = None,
     ) -> None:
         super().__init__(0, tokenizer.vocab_size - 1, (window,), np.int32)
         self.vocab_size = tokenizer.vocab_size
@@ -38,6 +42,7 @@ class TokenBox(gym.spaces.Box):
         self.tokenizer = tokenizer
         self.learner_tag = learner_tag
         self.constraint = constraint
+        self.limits = dict(limits or {})
 
     @cached_property
     def automaton(self) -> TokenAutomaton | None:

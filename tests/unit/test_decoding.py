@@ -12,7 +12,8 @@ from torch import nn
 import dialgym
 from agents import ILQL
 from agents.common.masking import FORBIDDEN
-from agents.offline.policies import Decoding, cut_off
+from agents.common.sampling import cut_off
+from agents.offline.policies import Decoding
 
 ID = "dialgym/Wordle-20-v0"
 SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}

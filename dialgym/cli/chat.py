@@ -1,0 +1,112 @@
+"""``dialgym chat``"""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from dialgym.cli.common import complain, console
+from dialgym.errors import did_you_mean
+from dialgym.optional import require_agents
+from dialgym.terminal import speaker_style
+
+COMMANDS = {
+    "/reset": "Forget what was said.",
+    "/undo": "Forget the last exchange.",
+    "/help": "Show these commands.",
+    "/quit": "Leave; so do Ctrl-D and Ctrl-C.",
+}
+
+
+def chat(
+    model: Annotated[
+        str,
+        typer.Option("--model", "-m", metavar="PATH_OR_NAME", help="An agent or language model."),
+    ],
+    temperature: Annotated[float, typer.Option(help="Below 1 the likely becomes likelier.")] = 1.0,
+    top_k: Annotated[int | None, typer.Option(help="Only so many of the likeliest tokens.")] = None,
+    top_p: Annotated[
+        float | None, typer.Option(help="Only the likeliest tokens of that probability.")
+    ] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Of a reply, at most.")] = None,
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="Always the likeliest token.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of all replies; else random.")] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
+) -> None:
+    """Talk to an agent, or to a language model, at the terminal; /help shows what else it does.
+
+    It takes a saved model, the folder of a run, or the hub name or folder of a causal language
+    model. Lines may be piped in.
+    """
+    agent = require_agents().ChatAgent.load(
+        model,
+        device,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        max_tokens=max_tokens,
+        deterministic=deterministic,
+    )
+    from agents.common.sampling import generator_of
+
+    generator = generator_of(seed)
+    session = Session(lambda text, history: agent.chat(text, history, seed=generator))
+    try:
+        while session.heed(console.input(_name("user"))):
+            pass
+    except (EOFError, KeyboardInterrupt):
+        console.print()
+    console.print("Goodbye.")
+
+
+class Session:
+    """A chat at the terminal.
+
+    Args:
+        reply: what is said to a text, given the utterances before.
+    """
+
+    def __init__(self, reply: Callable[[str, list[str]], str]) -> None:
+        self._reply = reply
+        self.history: list[str] = []
+
+    def heed(self, line: str) -> bool:
+        """Do what a line says; whether to go on."""
+        line = line.strip()
+        if line.startswith("/"):
+            return self._command(line)
+        if line:
+            self._say(line)
+        return True
+
+    def _say(self, text: str) -> None:
+        try:
+            answer = self._reply(text, self.history)
+        except ValueError as error:  # a text too long, say; the next may do
+            complain(str(error))
+            return
+        self.history += [text, answer]
+        console.print(_name("system"), end="")
+        console.print(answer, markup=False, soft_wrap=True)
+
+    def _command(self, name: str) -> bool:
+        if name not in COMMANDS:
+            complain(f"no command {name}.{did_you_mean(name, COMMANDS)} /help shows all.")
+        elif name == "/help":
+            for command, meaning in COMMANDS.items():
+                console.print(f"{command:8}{meaning}", style="dim")
+        elif name in ("/reset", "/undo"):
+            self.history = self.history[:-2] if name == "/undo" else []
+            console.print(_left(self.history), style="dim")
+        return name != "/quit"
+
+
+def _left(history: list[Any]) -> str:
+    exchanges = len(history) // 2
+    return f"{exchanges} exchange{'' if exchanges == 1 else 's'} remembered."
+
+
+def _name(party: str) -> str:
+    return f"[{speaker_style(party)}]{party}:[/] "
