@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agents.online.buffers import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
     from agents.online.grpo import GRPO
     from agents.online.maskable import MaskableGPTPolicy
+    from agents.online.nlpo import NLPO
     from agents.online.policies import GPTPolicy
     from agents.online.ppo import SequencePPO
     from agents.saved import load, start_from
@@ -36,6 +37,7 @@ __all__ = [
     "CQL",
     "GRPO",
     "ILQL",
+    "NLPO",
     "BeamSpeaker",
     "CHAIPolicy",
     "DecisionTransformer",
@@ -72,6 +74,7 @@ _HOMES = {
     "ILQL": "agents.offline.ilql",
     "BC": "agents.offline.bc",
     "GRPO": "agents.online.grpo",
+    "NLPO": "agents.online.nlpo",
     "EpisodeRolloutBuffer": "agents.online.buffers",
     "GPTPolicy": "agents.online.policies",
     "MaskableEpisodeRolloutBuffer": "agents.online.buffers",

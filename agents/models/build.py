@@ -92,3 +92,31 @@ def check_spaces(observation_space: spaces.Space, action_space: spaces.Space) ->
             f"GPTPolicy: expected actions Discrete({vocab_size}), one for each token of the "
             f"observations, got {action_space}"
         )
+
+
+def check_same_tokens(ours: Any, theirs: Any, who: str) -> None:
+    """Raises ValueError unless ids mean the same in two observation spaces, and windows suffice.
+
+    Args:
+        ours: a space of token windows.
+        theirs: that of the other party, whose window must hold ours.
+        who: names the other party in the message.
+    """
+    have, need = int(theirs.high.max()) + 1, int(ours.high.max()) + 1
+    tokenizers = getattr(theirs, "tokenizer", None), getattr(ours, "tokenizer", None)
+    if have != need or (None not in tokenizers and tokenizers[0] != tokenizers[1]):
+        raise ValueError(
+            f"{who} has another vocabulary: expected {_vocabulary(tokenizers[1], need)}, got "
+            f"{_vocabulary(tokenizers[0], have)}; the same ids would be other words. Give both the "
+            "same tokenizer, as in env_kwargs={'tokenizer': ...}"
+        )
+    if theirs.shape[0] < ours.shape[0]:
+        raise ValueError(
+            f"{who} reads {theirs.shape[0]} tokens, but the window here is {ours.shape[0]}. Shorten "
+            "the window, or choose another model."
+        )
+
+
+def _vocabulary(tokenizer: Any, size: int) -> str:
+    kind = "" if tokenizer is None else f" of {type(tokenizer).__name__}"
+    return f"{size} tokens{kind}"

@@ -11,6 +11,7 @@ from stable_baselines3.common.distributions import Distribution
 from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
+from agents.common.distributions import nucleus
 from agents.common.masking import FORBIDDEN
 from agents.models.heads import MLPHead
 from agents.online.policies import MASK_TYPES, GPTPolicy
@@ -93,13 +94,7 @@ def cut_off(logits: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
         least = logits.topk(min(top_k, logits.shape[-1]), -1).values[:, -1:]
         logits = logits.masked_fill(logits < least, FORBIDDEN)
     if top_p is not None:
-        ordered, order = logits.sort(-1, descending=True)
-        shares = ordered.softmax(-1)
-        likelier = shares.cumsum(-1) - shares
-        likelier[:, 0] = 0  # the likeliest always stays, however sums are rounded
-        dropped = torch.zeros_like(likelier, dtype=torch.bool)
-        dropped.scatter_(1, order, likelier >= top_p)
-        logits = logits.masked_fill(dropped, FORBIDDEN)
+        logits = logits.masked_fill(~nucleus(logits, top_p), FORBIDDEN)
     return logits
 
 

@@ -18,7 +18,11 @@ from agents.models.build import SIZES
 from dialgym.errors import unknown
 from dialgym.optional import require
 
-ONLINE = {"ppo": "agents.online.ppo:SequencePPO", "grpo": "agents.online.grpo:GRPO"}
+ONLINE = {
+    "ppo": "agents.online.ppo:SequencePPO",
+    "nlpo": "agents.online.nlpo:NLPO",
+    "grpo": "agents.online.grpo:GRPO",
+}
 OFFLINE = {
     "bc": "agents.offline.bc:BC",
     "single-step": "agents.offline.ilql:SingleStepRL",

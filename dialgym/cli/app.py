@@ -16,8 +16,8 @@ from dialgym.cli.list_ids import list_ids
 from dialgym.cli.play import play
 from dialgym.cli.train import train
 
-KNOWN = (ValueError, ImportError, OSError)
-"""What our functions raise for a bad argument, a missing package, a missing file."""
+KNOWN = (ValueError, ImportError, OSError, FloatingPointError)
+"""What our functions raise for a bad argument, a missing package, a missing file, a NaN."""
 
 
 class Commands(TyperGroup):
