@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -45,9 +45,6 @@ class NLPO(SequencePPO):
         ValueError: a number that cannot be, or as of `SequencePPO`.
     """
 
-    # What PPO has, and the mask policy's keys and values, which are not for the file.
-    _own: ClassVar[tuple[str, ...]] = ("mask_policy",)
-
     def __init__(
         self,
         policy: str | type[ActorCriticPolicy],
@@ -65,7 +62,7 @@ class NLPO(SequencePPO):
         self.top_p = top_p
         self.min_tokens = min_tokens
         self.mask_every = mask_every
-        self.mask_age = 0  # rollouts since learning began
+        self.rollouts = 0
         super().__init__(policy, env, **kwargs)
 
     def _setup_model(self) -> None:
@@ -74,7 +71,7 @@ class NLPO(SequencePPO):
 
     def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
         modules, tensors = super()._get_torch_save_params()
-        return [*modules, *self._own], tensors
+        return [*modules, "mask_policy"], tensors
 
     def collect_rollouts(  # type: ignore[override]
         self,
@@ -84,11 +81,11 @@ class NLPO(SequencePPO):
         n_rollout_steps: int,
     ) -> bool:
         """As PPO does, within the masks; renews the mask policy when it is due."""
-        if self.mask_age % self.mask_every == 0:
+        if self.rollouts % self.mask_every == 0:
             self.mask_policy.follow(self.policy)
         self.mask_policy.caches.forget()  # as a run does that goes on from a file
         going_on = super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
-        self.mask_age += 1
+        self.rollouts += 1
         return going_on
 
     @property
