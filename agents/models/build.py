@@ -94,13 +94,14 @@ def check_spaces(observation_space: spaces.Space, action_space: spaces.Space) ->
         )
 
 
-def check_same_tokens(ours: Any, theirs: Any, who: str) -> None:
+def check_same_tokens(ours: Any, theirs: Any, who: str, window: bool = True) -> None:
     """Raises ValueError unless ids mean the same in two observation spaces, and windows suffice.
 
     Args:
         ours: a space of token windows.
         theirs: that of the other party, whose window must hold ours.
         who: names the other party in the message.
+        window: look at the windows too.
     """
     have, need = int(theirs.high.max()) + 1, int(ours.high.max()) + 1
     tokenizers = getattr(theirs, "tokenizer", None), getattr(ours, "tokenizer", None)
@@ -110,7 +111,7 @@ def check_same_tokens(ours: Any, theirs: Any, who: str) -> None:
             f"{_vocabulary(tokenizers[0], have)}; the same ids would be other words. Give both the "
             "same tokenizer, as in env_kwargs={'tokenizer': ...}"
         )
-    if theirs.shape[0] < ours.shape[0]:
+    if window and theirs.shape[0] < ours.shape[0]:
         raise ValueError(
             f"{who} reads {theirs.shape[0]} tokens, but the window here is {ours.shape[0]}. Shorten "
             "the window, or choose another model."
