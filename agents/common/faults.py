@@ -9,13 +9,16 @@ import numpy as np
 import torch
 
 REMEDY = (
-    "Lower the learning rate or max_grad_norm, or compute in float32 (autocast: null); --resume goes "
-    "on from the last checkpoint, which is as it was."
+    "Lower the learning rate or max_grad_norm, or compute in float32 (autocast: null); --resume "
+    "goes on from the last checkpoint, which is as it was."
 )
 
 
 def check_rewards(rewards: np.ndarray, where: str) -> None:
-    """Raises FloatingPointError unless rewards (n_envs,) are finite; `where` is learner and time."""
+    """Raises FloatingPointError unless rewards (n_envs,) are finite.
+
+    `where` is learner and time.
+    """
     finite = np.isfinite(rewards)
     if not finite.all():
         row = int(np.flatnonzero(~finite)[0])
@@ -45,6 +48,6 @@ def check_weights(module: Any, where: str) -> None:
     for name, weight in module.named_parameters():
         if not bool(torch.isfinite(weight).all()):
             raise FloatingPointError(
-                f"{where}: expected finite weights, but {name} has overflowed, so nothing was saved. "
-                + REMEDY
+                f"{where}: expected finite weights, but {name} has overflowed, so nothing was "
+                f"saved. {REMEDY}"
             )

@@ -119,7 +119,10 @@ class Gradients:
         return figures if skipped else {**figures, "grad_norm": norm}
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """As everywhere in Stable-Baselines3; raises FloatingPointError for weights that overflowed."""
+        """As everywhere in Stable-Baselines3.
+
+        Raises FloatingPointError for weights that have overflowed, before anything is written.
+        """
         check_weights(self.policy, self._where)
         super().save(*args, **kwargs)  # type: ignore[misc]
 

@@ -24,15 +24,15 @@ from dialgym.language.tokenizers import END
 
 
 class NLPO(SequencePPO):
-    """PPO over the likeliest tokens of a slower copy of the policy (Ramamurthy et al. 2023, sec. 4).
+    """PPO over the likeliest tokens of a slower copy of the policy (Ramamurthy et al. 2023).
 
-    The mask policy is the policy as it was some rollouts ago. What may be said is its nucleus, the
-    fewest likeliest tokens that together have probability `top_p`; `min_tokens` of the likeliest and
-    <end> are always in it, and what the task forbids never is. Samples, ratios, entropies and
-    divergences are those of the policy over these tokens, `predict` draws from them too. The masks
-    of a rollout are kept, a bit for each token.
+    The mask policy is the policy as it was some rollouts ago. What may be said is its nucleus
+    (section 4 there), the fewest likeliest tokens that together have probability `top_p`;
+    `min_tokens` of the likeliest and <end> are always in it, and what the task forbids never is.
+    Samples, ratios, entropies and divergences are those of the policy over these tokens, and
+    `predict` speaks within them too. The masks of a rollout are kept, a bit for each token.
 
-    Of a policy with low-rank adapters the mask policy has adapters of its own over the same weights.
+    Of a policy with low-rank adapters the mask policy has its own adapters over the same weights.
 
     Args:
         policy, env: as of `SequenceAlgorithm`.

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from agents.models.heads import PolicyHead
 from agents.models.lora import without_adapters
 from agents.online.policies import chosen, token_log_probs
 
@@ -72,7 +73,7 @@ class Reference(nn.Module):
             `backbone` of our own: a reference without a copy.
     """
 
-    def __init__(self, backbone: Any, head: nn.Module, adapted: Any = None) -> None:
+    def __init__(self, backbone: Any, head: PolicyHead, adapted: Any = None) -> None:
         super().__init__()
         self.backbone, self.head = backbone, head
         self.adapted = [adapted]  # in a list: no module of this one

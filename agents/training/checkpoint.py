@@ -22,6 +22,7 @@ from stable_baselines3.common.vec_env import (
 from agents.offline.base import OfflineAlgorithm
 from agents.online.base import SequenceAlgorithm
 from agents.training.callbacks import Curve
+from agents.training.metrics import Metrics
 from dialgym.files import write_atomically
 
 FILE = "checkpoint.pkl"
@@ -156,6 +157,8 @@ def _monitor(env: VecEnv) -> Any:
 
 def _callback_state(callback: BaseCallback) -> dict[str, Any]:
     names = ["n_calls"]
+    if isinstance(callback, Metrics):
+        names.append("said")
     if isinstance(callback, Curve):
         names.append("rows")
     if isinstance(callback, EvalCallback):

@@ -1,4 +1,4 @@
-"""PPO, NLPO and GRPO learn to use what they are told: seconds on one core, fails if learning breaks."""
+"""PPO, NLPO and GRPO learn to use what they are told: below a minute on one core."""
 
 import pytest
 from stable_baselines3.common.evaluation import evaluate_policy

@@ -51,9 +51,9 @@ def test_the_price_stays_a_price():
     fixed = KLControl(1.0)
     fixed.update(math.inf, 100)
     assert fixed.coefficient == 1.0
-    with pytest.raises(ValueError, match="a horizon of at least 1 token .* got 0.2 and 0"):
+    with pytest.raises(ValueError, match=r"a horizon of at least 1 token .* got 0.2 and 0"):
         KLControl(1.0, 0.1, horizon=0)
-    with pytest.raises(ValueError, match="a clip above 0 .* got 0 and None"):
+    with pytest.raises(ValueError, match=r"a clip above 0 .* got 0 and None"):
         KLControl(1.0, 0.1, clip=0)
 
 
@@ -130,8 +130,8 @@ def test_a_model_that_does_not_fit_is_one_clear_error(cloned, tmp_path):
     words = SequencePPO(
         "GPTPolicy", dialgym.sb3_vec_env(ID, 2, tokenizer="word"), policy_kwargs=SMALL
     )
-    with pytest.raises(ValueError, match="cannot start from .* has another vocabulary"):
+    with pytest.raises(ValueError, match=r"cannot start from .* has another vocabulary"):
         start_from(words.policy, other)
     words.save(tmp_path / "words")
-    with pytest.raises(ValueError, match="Observation spaces do not match|another vocabulary"):
+    with pytest.raises(ValueError, match="Observation spaces do not match"):
         SequencePPO.load(tmp_path / "words", dialgym.sb3_vec_env(ID, 2))
