@@ -106,6 +106,11 @@ class OfflineAlgorithm(Gradients, BaseAlgorithm):
 
     def _setup_model(self) -> None:
         self.ranks = Ranks(self.device)
+        if self.ranks.sharded:
+            raise ValueError(
+                f"{self.algorithm}: what learns from stored dialogues cannot share weights "
+                "(accelerate, distributed_type: FSDP); use MULTI_GPU, or one process"
+            )
         self._setup_scaler()
         self._setup_lr_schedule()
         self.set_random_seed(self.seed)

@@ -27,6 +27,7 @@ from agents.common.gradients import Gradients
 from agents.common.masking import packed_bits, unpacked_bits
 from agents.common.prefixes import left_aligned, lengths_of
 from agents.common.ranks import Ranks
+from agents.common.shards import Shards
 from agents.common.sequences import Part, SequenceBuffer, Sequences, minibatches
 from agents.models.build import check_same_tokens
 from agents.online.losses import clipped_surrogate, k3
@@ -237,7 +238,7 @@ class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
     # Saving
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "sequences", "ranks", "reference"]
+        return [*super()._excluded_save_params(), "sequences", "ranks", "reference", "shards"]
 
     def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
         modules, tensors = super()._get_torch_save_params()
@@ -250,7 +251,39 @@ class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
         self.ranks.agree(self.policy.parameters())
         if self.reference and self.reference_model is None and self.num_timesteps == 0:
             self.reference.follow(self.policy)  # what it is when learning begins
+        if self.ranks.sharded:
+            self._check_sharding()
+            self.shards = Shards(self.policy, self.ranks.count, self.ranks.launched.reshard)
         return result
+
+    def _check_sharding(self) -> None:
+        """Raises ValueError for what cannot be done with weights in shares."""
+        given = {"autocast: fp16": self.autocast == "fp16", "compile": self.policy.config["compile"]}
+        for name, on in given.items():
+            if on:
+                raise ValueError(
+                    f"{self.algorithm}: {name} cannot be had with sharded weights (accelerate, "
+                    "distributed_type: FSDP); leave it out, or use MULTI_GPU"
+                )
+
+    def learn(self, *args: Any, **kwargs: Any) -> SequenceAlgorithm:
+        """As everywhere in Stable-Baselines3."""
+        super().learn(*args, **kwargs)
+        if self.shards is not None:
+            self._leave_shards()
+        return self
+
+    def _leave_shards(self) -> None:
+        """Go on with an ordinary policy of the same weights and optimizer state."""
+        assert self.shards is not None
+        self.shards.gather_optimizer()
+        state, self.shards = self.shards.state(), None
+        plain = self.policy_class(
+            self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
+        ).to(self.device)
+        plain.load_state_dict(state["policy"])
+        plain.optimizer.load_state_dict(state["policy.optimizer"])
+        self.policy = plain  # type: ignore[assignment]
 
     def _step(self, env: VecEnv, callback: BaseCallback) -> dict[int, dict[str, Any]] | None:
         """Say one token in each dialogue and keep what came of it.
@@ -363,6 +396,14 @@ class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
 
     def train(self) -> None:
         """Improve the policy with the rollout in `self.sequences`."""
+        if self.shards is None:
+            self._improve()
+            return
+        self.shards.scatter()
+        self._improve()
+        self.shards.gather()
+
+    def _improve(self) -> None:
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
         remaining = self._current_progress_remaining

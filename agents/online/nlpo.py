@@ -18,6 +18,7 @@ from agents.common.masking import FORBIDDEN
 from agents.common.prefixes import left_aligned, lengths_of
 from agents.common.rollout_cache import RolloutCaches
 from agents.common.sequences import SequenceBuffer
+from agents.common.shards import weights_of
 from agents.models.cache import weights_version
 from agents.online.ppo import SequencePPO
 from dialgym.language.tokenizers import END
@@ -137,8 +138,8 @@ class MaskPolicy(nn.Module):
 
     def follow(self, policy: Any) -> None:
         """Become what the policy is now."""
-        self.backbone.load_state_dict(policy.backbone.state_dict())
-        self.head.load_state_dict(policy.policy_head.state_dict())
+        self.backbone.load_state_dict(weights_of(policy.backbone))
+        self.head.load_state_dict(weights_of(policy.policy_head))
 
     def forward(self, tokens: Tensor, cached: bool) -> Tensor:
         """Logits (n, V) after tokens (n, L), PAD at the right."""

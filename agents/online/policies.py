@@ -262,7 +262,9 @@ class GPTActorCritic(BasePolicy):
         entropy = -(log_probs.exp() * log_probs).sum(-1)
         if self.value_backbone is not None:
             hidden = self.value_backbone(tokens, at)
-        return self.value_head(hidden)[:, 0], chosen(log_probs, actions), entropy
+        # Copies: hooks of sharded training cannot hold on to views.
+        values, log_prob = self.value_head(hidden)[:, 0], chosen(log_probs, actions)
+        return values.clone(), log_prob.clone(), entropy
 
     def sequence_log_prob(
         self, tokens: Tensor, at: Tensor, actions: Tensor, allowed: Tensor | None = None

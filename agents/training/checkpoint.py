@@ -78,6 +78,8 @@ class Checkpoint(BaseCallback):
             "model": {name: getattr(self.model, name) for name in self.model.process_state},
         }
         processes = ranks.gather(own)
+        if self.model.shards is not None:
+            self.model.shards.gather_optimizer()
         if not ranks.is_first:
             return
         weights = io.BytesIO()
@@ -90,6 +92,8 @@ class Checkpoint(BaseCallback):
             "processes": processes,
         }
         write_atomically(self.path, lambda part: part.write_bytes(pickle.dumps(state)))
+        if self.model.shards is not None:
+            self.model.shards.optimizer_state = None
 
     def restore(
         self, model: SequenceAlgorithm | OfflineAlgorithm, state: Mapping[str, Any]
