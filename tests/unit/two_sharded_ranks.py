@@ -17,7 +17,8 @@ def made(algorithm, policy_kwargs, **settings):
     env = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 6)
     common = {"n_steps": 14, "batch_size": 36, "n_epochs": 2, "seed": 0, "learning_rate": 0.01}
     common |= {"reference_kl": 0.05, "micro_batch_tokens": 60, "ent_coef": 0.01}
-    return algorithm("GPTPolicy", env, **{**common, **settings}, policy_kwargs=policy_kwargs)
+    kwargs = {"optimizer_kwargs": {"eps": 0.01}, **policy_kwargs}  # else Adam blows up rounding
+    return algorithm("GPTPolicy", env, **{**common, **settings}, policy_kwargs=kwargs)
 
 
 class Witness:
@@ -54,29 +55,38 @@ def learned(name, folder, sharded):
         shares.extend(p.to_local().numel() for p in policy.parameters())
         self.gather()
 
+    losses, minibatch = [], algorithm._minibatch
+
+    def noted(self, chosen):
+        figures = minibatch(self, chosen)
+        losses.append(figures["loss"])
+        return figures
+
+    algorithm._minibatch = noted
     Shards.__init__ = spy
     try:
         witness = Witness(folder / f"{name}-{sharded}-{model.ranks.rank}.zip")
         model.learn(12 * 14 * 2, callback=witness)
         model.learn(12 * 14, reset_num_timesteps=False)  # with the optimizer's state
     finally:
-        Shards.__init__ = begun
+        Shards.__init__, algorithm._minibatch = begun, minibatch
     whole = sum(p.numel() for p in model.policy.parameters())
     if sharded:
         assert 0.4 * whole < sum(shares) / 2 < 0.6 * whole
     assert witness.saved == model.ranks.is_first
     assert model.shards is None
-    return model
+    return model, losses
 
 
 def main(folder, sharded) -> None:
     torch.set_num_threads(1)
     for name in ("ppo", "apart", "lora", "nlpo"):
-        model = learned(name, folder, sharded)
+        model, losses = learned(name, folder, sharded)
         if model.ranks.is_first:
             weights = np.concatenate([p.detach().numpy().ravel() for p in model.policy.parameters()])
             moments = model.policy.optimizer.state_dict()["state"][1]["exp_avg_sq"].numpy()
-            np.savez(folder / f"{name}-{sharded}.npz", weights=weights, moments=moments)
+            found = {"losses": losses, "weights": weights, "moments": moments}
+            np.savez(folder / f"{name}-{sharded}.npz", **found)
     sys.stdout.write(f"rank {model.ranks.rank} is right\n")
 
 
