@@ -278,9 +278,10 @@ class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
         assert self.shards is not None
         self.shards.gather_optimizer()
         state, self.shards = self.shards.state(), None
-        plain = self.policy_class(
-            self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
-        ).to(self.device)
+        with torch.random.fork_rng(range(torch.cuda.device_count())):  # new weights draw from it
+            plain = self.policy_class(
+                self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
+            ).to(self.device)
         plain.load_state_dict(state["policy"])
         plain.optimizer.load_state_dict(state["policy.optimizer"])
         self.policy = plain  # type: ignore[assignment]
