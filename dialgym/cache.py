@@ -1,9 +1,11 @@
 """Where computed tables are kept between runs."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -32,3 +34,19 @@ def cached_array(name: str, compute: Callable[[], np.ndarray]) -> np.ndarray:
         write_atomically(path, lambda temporary: np.save(temporary, array))
     array.flags.writeable = False
     return array
+
+
+def cached_arrays(
+    name: str, compute: Callable[[], Mapping[str, np.ndarray]]
+) -> Mapping[str, np.ndarray]:
+    """The arrays of that name, by names of their own; computed where they are not yet kept."""
+    path = cache_dir() / f"{name}.npz"
+    try:
+        with np.load(path) as kept:
+            return dict(kept)
+    except (OSError, ValueError, EOFError, BadZipFile):
+        arrays = compute()
+    named: dict[str, Any] = dict(arrays)
+    with suppress(OSError):
+        write_atomically(path, lambda temporary: np.savez(temporary, **named))
+    return arrays

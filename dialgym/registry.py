@@ -78,6 +78,16 @@ class Entry:
         return f"{self.id} ({self.stand_in})" if self.stand_in else self.id
 
 
+@dataclass(frozen=True)
+class RewardRow:
+    """One row of `rewards:` in envs_registry.yaml: a class, and settings of it."""
+
+    name: str
+    reward: str
+    description: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
 @cache
 def read_registry() -> Mapping[str, Any]:
     """envs_registry.yaml: that inside the installed package, else that of the source tree."""
@@ -85,6 +95,13 @@ def read_registry() -> Mapping[str, Any]:
     path = inside if inside.is_file() else Path(__file__).parents[1] / "envs_registry.yaml"
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return yaml.load(path.read_text("utf-8"), Loader=loader)
+
+
+@cache
+def reward_rows() -> Mapping[str, RewardRow]:
+    """The rewards of language by name, in the order of the registry."""
+    rows = read_registry().get("rewards") or {}
+    return {name: RewardRow(name, **values) for name, values in rows.items()}
 
 
 @cache

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -42,6 +43,8 @@ class Reply(NamedTuple):
 class Reward(ABC):
     """A score of replies. Immutable; its models are loaded when it scores for the first time.
 
+    What is loaded lies in a `functools.cached_property`, which is not pickled.
+
     A subclass has a `name`, by which `envs_registry.yaml` and logs know it, and takes its settings
     as keyword arguments. One that learns from labelled replies has an argument `examples`.
     """
@@ -53,3 +56,10 @@ class Reward(ABC):
     @abstractmethod
     def score(self, replies: Sequence[Reply]) -> np.ndarray:
         """Scores (k,) float64 of k replies, each the same in whatever company it is scored."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The settings alone: what a `cached_property` holds, such as a model, stays here."""
+        return {key: value for key, value in vars(self).items() if not self._is_loaded(key)}
+
+    def _is_loaded(self, name: str) -> bool:
+        return isinstance(getattr(type(self), name, None), cached_property)

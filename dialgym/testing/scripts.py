@@ -1,9 +1,13 @@
 """Utterances to test with: some that the constraint allows, some at random."""
 
+from functools import lru_cache
+
 import numpy as np
 
-from dialgym.language import AnyText, Constraint
+from dialgym.language import AnyText, Constraint, Tokenizer
+from dialgym.language.tokenizers import FIRST_TEXT
 from dialgym.tasks import Task
+from dialgym.views.layout import tokenizer_of
 
 
 def random_utterance(
@@ -16,9 +20,11 @@ def random_utterance(
 
 
 def random_text(task: Task, party: str, rng: np.random.Generator) -> str:
-    """Up to the longest length of any characters, or of any words where these are the tokens."""
+    """Up to the longest length of any characters, or of words or pieces where these are tokens."""
     if task.tokenizer == "word":
         return _random_words(task, party, rng)
+    if task.tokenizer != "char":
+        return _random_pieces(task, party, rng)
     length = int(rng.integers(task.facts.limit(party) + 1))
     return "".join(rng.choice(list(task.facts.charset), length))
 
@@ -29,6 +35,22 @@ def _random_words(task: Task, party: str, rng: np.random.Generator) -> str:
     while len(" ".join(words)) > task.facts.limit(party):
         words.pop()
     return " ".join(words)
+
+
+def _random_pieces(task: Task, party: str, rng: np.random.Generator) -> str:
+    """A text that no token view cuts: one that is tokens of the task's own tokenizer, not more."""
+    tokenizer, most = _tokenizer(task), task.facts.piece_limit(party)
+    drawn = rng.integers(FIRST_TEXT, tokenizer.vocab_size, int(rng.integers(most + 1)))
+    text = "".join([char for char in tokenizer.decode(drawn) if char in task.facts.charset])
+    text = text[: task.facts.limit(party)]
+    while len(ids := tokenizer.encode(text)) > most or tokenizer.decode(ids) != text:
+        text = text[:-1]
+    return text
+
+
+@lru_cache(maxsize=8)
+def _tokenizer(task: Task) -> Tokenizer:
+    return tokenizer_of(task)
 
 
 def allowed_text(task: Task, party: str, constraint: Constraint, rng: np.random.Generator) -> str:

@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from dialgym.registry import entries
+from dialgym.testing.views import spell
 
 FOLDER = Path(__file__).parent / "transcripts"
 GAMES = 4
@@ -33,7 +34,8 @@ def record(env_id: str) -> str:
     env = gym.make(env_id).unwrapped
     if hasattr(env, "act_names"):
         return record_acts(env, env_id)
-    names = [SPEAKER] if SPEAKER in env.task.speakers["system"] else CHOOSERS
+    known = env.task.speakers["system"]
+    names = [SPEAKER] if SPEAKER in known else [next(iter(known)), "random"]
     lines = [f"# {env_id}, {', '.join(names)}, seeds 0-{GAMES - 1}; written by "
              "tests/golden/recording.py"]  # fmt: skip
     for seed in range(GAMES):
@@ -96,7 +98,7 @@ def say(env, text: str):
     """An utterance, token by token where the env wants tokens."""
     if isinstance(env.action_space, gym.spaces.Text):
         return env.step(text)
-    for token in [*env.tokenizer.encode(text), 1]:
+    for token in spell(env, env.learner, text):
         result = env.step(token)
     return result
 

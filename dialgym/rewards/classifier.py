@@ -1,0 +1,134 @@
+"""A linear classifier of replies, small enough to be trained on first use.
+
+Multinomial logistic regression over hashed n-grams: of the words of the reply, of its characters,
+and of the words of the last utterance before it. Each block is of length 1, then scaled.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dialgym.optional import require
+from dialgym.rewards.base import Reply
+from dialgym.rewards.words import ngrams
+
+COLUMNS = 2**17
+"""Columns that the n-grams of a block are hashed to."""
+_TOKEN = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
+_EXTRA, _PURPOSE = "rewards", "a classifier trained on labelled replies"
+
+
+def reply_words(reply: Reply) -> list[str]:
+    """Words and marks of the reply, one to three of them, beginning and end marked."""
+    return _joined(reply.text, 3)
+
+
+def reply_characters(reply: Reply) -> list[str]:
+    """Three to five characters of the reply, spaces between words and marks."""
+    text = f" {' '.join(_TOKEN.findall(reply.text.lower()))} "
+    return [text[start : start + n] for n in (3, 4, 5) for start in range(len(text) - n + 1)]
+
+
+def context_words(reply: Reply) -> list[str]:
+    """Words and marks of the last utterance before the reply, one or two of them."""
+    return _joined(reply.context[-1], 2) if reply.context else []
+
+
+def _joined(text: str, longest: int) -> list[str]:
+    tokens = ["<s>", *_TOKEN.findall(text.lower()), "</s>"]
+    return [" ".join(gram) for n in range(1, longest + 1) for gram in ngrams(tokens, n)]
+
+
+BLOCKS: tuple[tuple[Callable[[Reply], list[str]], float], ...] = (
+    (reply_words, 1.0),
+    (reply_characters, 0.5),
+    (context_words, 0.7),
+)
+"""What the classifier reads of a reply, and how much it weighs."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How a classifier is fitted.
+
+    Attributes:
+        inverse_penalty: C of logistic regression; the higher, the weaker the penalty on weights.
+        iterations: the most that are done.
+        tolerance: of the gradient.
+    """
+
+    inverse_penalty: float = 10.0
+    iterations: int = 100
+    tolerance: float = 1e-3
+
+
+@dataclass(frozen=True)
+class TextClassifier:
+    """Class probabilities of replies.
+
+    Attributes:
+        classes: their names, C of them.
+        weights: (F, C) float32, F the columns of all blocks.
+        biases: (C,) float64.
+    """
+
+    classes: tuple[str, ...]
+    weights: np.ndarray
+    biases: np.ndarray
+
+    def __post_init__(self) -> None:
+        wanted = (len(BLOCKS) * COLUMNS, len(self.classes))
+        if self.weights.shape != wanted or self.biases.shape != wanted[1:]:
+            raise ValueError(f"weights must have the shape {wanted}; got {self.weights.shape}.")
+
+    def probabilities(self, replies: Sequence[Reply]) -> np.ndarray:
+        """(k, C) float64; each row sums to 1."""
+        logits = np.tile(self.biases, (len(replies), 1))
+        if len(replies):
+            logits += self._hasher(replies) @ self.weights
+        odds = np.exp(logits - logits.max(1, keepdims=True, initial=-np.inf))
+        return np.asarray(odds / odds.sum(1, keepdims=True))
+
+    @cached_property
+    def _hasher(self) -> Callable[[Sequence[Reply]], Any]:
+        return hasher()
+
+
+def hasher() -> Callable[[Sequence[Reply]], Any]:
+    """The function from k replies to their features, a sparse matrix (k, F) float64."""
+    text = require("sklearn.feature_extraction.text", _EXTRA, _PURPOSE)
+    sparse = require("scipy.sparse", _EXTRA, _PURPOSE)
+    blocks = [
+        (text.HashingVectorizer(analyzer=read, n_features=COLUMNS, alternate_sign=False), scale)
+        for read, scale in BLOCKS
+    ]
+    return lambda replies: sparse.hstack(
+        [scale * vectorizer.transform(replies) for vectorizer, scale in blocks], "csr"
+    )
+
+
+def train(replies: Sequence[Reply], labels: Sequence[str], fit: Fit) -> TextClassifier:
+    """The classifier fitted to labelled replies; the same data give the same weights.
+
+    Raises:
+        ValueError: there are fewer than two classes.
+    """
+    classes = tuple(sorted(set(labels)))
+    if len(classes) < 2:
+        raise ValueError(
+            "a classifier needs labelled replies of two classes or more; got "
+            f"{len(labels)} replies of the classes {list(classes)}. Check the training data."
+        )
+    linear = require("sklearn.linear_model", _EXTRA, _PURPOSE)
+    model = linear.LogisticRegression(
+        C=fit.inverse_penalty, max_iter=fit.iterations, tol=fit.tolerance
+    )
+    model.fit(hasher()(replies), np.array([classes.index(label) for label in labels]))
+    weights, biases = model.coef_.T, model.intercept_  # (F, C), or (F, 1) of two classes
+    if len(classes) == 2:
+        weights, biases = np.hstack([-weights, weights]) / 2, np.array([-0.5, 0.5]) * biases
+    return TextClassifier(classes, np.ascontiguousarray(weights, np.float32), biases)

@@ -1,0 +1,177 @@
+"""Rewards put together by weights: a composite says what each of them gives for a reply."""
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from dialgym.errors import unknown
+from dialgym.registry import load, reward_rows
+from dialgym.rewards.base import Reply, Reward
+from dialgym.rewards.lru import LRU
+
+Examples = Callable[[], Sequence[tuple[Reply, str]]]
+"""Labelled replies of the training split, asked for when a reward that learns from them scores."""
+
+CACHE = 4096
+"""How many scores of each reward are kept."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A reward, the name it is logged by, and its weight."""
+
+    name: str
+    weight: float
+    reward: Reward
+    cache: LRU[float] = field(default_factory=lambda: LRU(CACHE), compare=False, repr=False)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Lowest and highest weighted score."""
+        if not self.weight:
+            return 0.0, 0.0
+        low, high = sorted(self.weight * bound for bound in self.reward.bounds)
+        return low, high
+
+    def score(self, replies: Sequence[Reply], keys: Sequence[Hashable]) -> np.ndarray:
+        """Weighted scores (k,) float64; replies scored before are not scored again."""
+        scores = self.cache.get_many(keys, lambda new: self._score([replies[i] for i in new]))
+        return self.weight * np.array(scores, np.float64)
+
+    def _score(self, replies: Sequence[Reply]) -> list[float]:
+        scores = np.asarray(self.reward.score(replies), np.float64)
+        if scores.shape != (len(replies),):
+            raise ValueError(
+                f"reward {self.name!r} must give one score a reply, shape ({len(replies)},); "
+                f"got shape {scores.shape}."
+            )
+        for bad in np.flatnonzero(~np.isfinite(scores)).tolist():
+            raise ValueError(
+                f"reward {self.name!r} gave {scores[bad]} for the reply {replies[bad].text!r}; "
+                "expected a finite number. Mend the reward or its model."
+            )
+        found: list[float] = scores.tolist()
+        return found
+
+
+class Composite:
+    """A weighted sum of rewards. Picklable; a copy elsewhere starts with empty caches.
+
+    Attributes:
+        parts: the rewards with their names and weights.
+        bounds: lowest and highest weighted sum.
+    """
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = tuple(parts)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Lowest and highest weighted sum."""
+        pairs = [part.bounds for part in self.parts]
+        return sum(low for low, _ in pairs), sum(high for _, high in pairs)
+
+    def score(self, replies: Sequence[Reply]) -> dict[str, np.ndarray]:
+        """Weighted scores (k,) float64 by name: one call of each reward for all k replies.
+
+        Raises:
+            ValueError: a score is not a finite number; the message names reward and reply.
+        """
+        keys = [_key(reply) for reply in replies]
+        return {part.name: part.score(replies, keys) for part in self.parts}
+
+
+def _key(reply: Reply) -> Hashable:
+    """What tells a reply from others; labels that cannot be hashed are told by how they print."""
+    text, context, references, labels = reply
+    known = tuple(sorted(labels.items()))
+    try:
+        hash(known)
+    except TypeError:
+        known = repr(known)  # type: ignore[assignment]
+    return text, tuple(context), tuple(references), known
+
+
+def make_rewards(spec: Mapping[str, Any], examples: Examples | None = None) -> Composite:
+    """The composite that a specification asks for.
+
+    Args:
+        spec: by name a weight, a `Reward`, or a mapping of `weight` (1 by default) and settings of
+            the reward. A name is a row of `rewards:` in envs_registry.yaml or ``module:Class``.
+            With an entry `reward` in the mapping, that says which reward it is (a row,
+            ``module:Class`` or a `Reward`), and the name is only what it is logged by.
+        examples: gives labelled replies to the rewards that learn from them.
+
+    Raises:
+        ValueError: an unknown reward or setting, a weight that is no finite number, no rewards.
+    """
+    if not isinstance(spec, Mapping) or not spec:
+        raise ValueError(
+            "rewards must be a mapping such as {'meteor': 0.5, 'intent': 0.5}, "
+            f"with one reward or more; got {spec!r}."
+        )
+    return Composite([_part(name, value, examples) for name, value in spec.items()])
+
+
+def _part(name: str, value: Any, examples: Examples | None) -> Part:
+    if isinstance(value, Reward):
+        return Part(name, 1.0, value)
+    settings = dict(value) if isinstance(value, Mapping) else {"weight": value}
+    weight = _weight(name, settings.pop("weight", 1.0))
+    what = settings.pop("reward", name)
+    if not isinstance(what, Reward):
+        return Part(name, weight, make_reward(what, settings, examples))
+    if settings:
+        raise ValueError(
+            f"reward {name!r} is an object, which has its settings already; "
+            f"got {sorted(settings)} too. Give them when you make it."
+        )
+    return Part(name, weight, what)
+
+
+def _weight(name: str, value: Any) -> float:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not math.isfinite(value):
+        raise ValueError(f"the weight of reward {name!r} must be a finite number; got {value!r}.")
+    return float(value)
+
+
+def make_reward(
+    name: str, settings: Mapping[str, Any] | None = None, examples: Examples | None = None
+) -> Reward:
+    """A reward by its row in envs_registry.yaml or as ``module:Class``, with settings.
+
+    Raises:
+        ValueError: there is no such reward, or it has no such setting.
+    """
+    cls, defaults = _find(name)
+    parameters = signature(cls).parameters
+    known = [key for key in parameters if key != "examples"]
+    for key in settings or {}:
+        if key not in known:
+            raise unknown("setting", key, ["weight", *known], f"reward {name!r}")
+    more = {"examples": examples} if "examples" in parameters else {}
+    made: Reward = cls(**{**defaults, **(settings or {}), **more})
+    return made
+
+
+def _find(name: str) -> tuple[type[Reward], Mapping[str, Any]]:
+    rows = reward_rows()
+    if name in rows:
+        return load(rows[name].reward), rows[name].settings
+    if ":" not in str(name):
+        raise unknown("reward", name, rows)
+    try:
+        cls = load(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"reward {name!r} could not be loaded ({error}); expected module:Class of a class "
+            "that can be imported."
+        ) from error
+    if not (isinstance(cls, type) and issubclass(cls, Reward)):
+        raise ValueError(f"reward {name!r} must be a subclass of dialgym.rewards.Reward.")
+    return cls, {}

@@ -1,0 +1,157 @@
+"""Classifiers of Hugging Face as judges of replies: loaded late, batched, cut to their window."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dialgym.optional import require
+from dialgym.rewards.base import Reply, Reward
+
+EXTRA = "rewards"
+
+
+def pair_of(reply: Reply, turns: int | None = None) -> tuple[str, str]:
+    """What a model reads: the last `turns` utterances before the reply (all by default), joined by
+    line breaks, and the reply."""
+    context = reply.context if turns is None else reply.context[len(reply.context) - turns :]
+    return "\n".join(context), reply.text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged(Reward):
+    """A reward that a sequence classifier gives; its settings, which subclasses add to.
+
+    Attributes:
+        model: a folder or a name on the Hugging Face hub.
+        device: where it runs; ``auto`` is CUDA where there is one.
+        batch_size: replies of one call of the model.
+        max_length: tokens it reads of a pair, its whole window by default. The longer of context
+            and reply is cut first, from its beginning.
+    """
+
+    model: str | None = None
+    device: str = "auto"
+    batch_size: int = 32
+    max_length: int | None = None
+
+    @cached_property
+    def classifier(self) -> "SequenceClassifier":
+        """The model, loaded."""
+        assert self.model is not None
+        found = SequenceClassifier(
+            self.model, self.name, self.device, self.batch_size, self.max_length
+        )
+        self._check(found)
+        return found
+
+    def _check(self, found: "SequenceClassifier") -> None:
+        """Raise a ValueError where the outputs of the model are not what the reward needs."""
+
+
+class SequenceClassifier:
+    """A loaded sequence classifier with its tokenizer.
+
+    Raises:
+        ValueError: there is no such model, or it is no classifier.
+    """
+
+    def __init__(
+        self, model: str, name: str, device: str, batch_size: int, max_length: int | None
+    ) -> None:
+        torch = require("torch", "agents", f"a model for reward {name!r}")
+        self.tokenizer, self.model = _load(model, name)
+        if device == "auto":
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.model.to(device).eval()
+        self.batch_size = batch_size
+        self.max_length = min(_windows(self.tokenizer, self.model, max_length))
+        _set_padding(self.tokenizer, self.model, model)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of its outputs, in order."""
+        names = self.model.config.id2label
+        return tuple(names[i] for i in range(self.model.config.num_labels))
+
+    def logits(self, replies: Sequence[Reply], turns: int | None = None) -> np.ndarray:
+        """(k, C) float64; of the context the last `turns` utterances are read, 0 for none."""
+        rows = self._encode(replies, turns)
+        order = sorted(range(len(rows)), key=lambda row: len(rows[row]["input_ids"]))
+        logits = np.zeros((len(rows), self.model.config.num_labels))
+        for start in range(0, len(order), self.batch_size):
+            places = order[start : start + self.batch_size]
+            logits[places] = self._forward([rows[place] for place in places])
+        return logits
+
+    def probabilities(self, replies: Sequence[Reply], turns: int | None = None) -> np.ndarray:
+        """(k, C) float64: each output by itself where the model says so, else summing to 1."""
+        logits = self.logits(replies, turns)
+        if self.is_multi_label:
+            return np.asarray(1 / (1 + np.exp(-logits)))
+        odds = np.exp(logits - logits.max(1, keepdims=True, initial=-np.inf))
+        return np.asarray(odds / odds.sum(1, keepdims=True))
+
+    @property
+    def is_multi_label(self) -> bool:
+        """Whether several labels may hold at once."""
+        return bool(self.model.config.problem_type == "multi_label_classification")
+
+    def _encode(self, replies: Sequence[Reply], turns: int | None) -> list[dict[str, list[int]]]:
+        pairs = [pair_of(reply, turns) for reply in replies]
+        texts = [(text,) for _, text in pairs] if turns == 0 else pairs
+        options = {"truncation": "longest_first", "max_length": self.max_length}
+        rows = [dict(self.tokenizer(*text, **options)) for text in texts]
+        nothing = {"input_ids": [self.tokenizer.pad_token_id], "attention_mask": [1]}
+        return [row if row["input_ids"] else nothing for row in rows]
+
+    def _forward(self, rows: list[dict[str, list[int]]]) -> np.ndarray:
+        torch = require("torch", "agents", "a model")
+        batch = self.tokenizer.pad(rows, return_tensors="pt").to(self.model.device)
+        with torch.inference_mode():
+            found = self.model(**batch).logits
+        return np.asarray(found.double().cpu().numpy())
+
+
+def _load(path: str, name: str) -> tuple[Any, Any]:
+    transformers = require("transformers", "agents", f"a model for reward {name!r}")
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(path, truncation_side="left")
+        model, info = transformers.AutoModelForSequenceClassification.from_pretrained(
+            path, output_loading_info=True
+        )
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"reward {name!r} could not load the model {path!r}: expected the folder or the hub's "
+            f"name of a sequence classifier with its tokenizer; {str(error).splitlines()[0]}"
+        ) from error
+    if info["missing_keys"]:
+        raise ValueError(
+            f"reward {name!r}: {path!r} is no trained classifier, it lacks "
+            f"{', '.join(sorted(info['missing_keys'])[:3])}. Name one with a classification head."
+        )
+    return tokenizer, model
+
+
+def _windows(tokenizer: Any, model: Any, wanted: int | None) -> Iterator[int]:
+    """Every limit on the tokens of one input."""
+    yield tokenizer.model_max_length
+    positions = getattr(model.config, "max_position_embeddings", None)
+    if positions:
+        table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
+        padding = getattr(table, "padding_idx", None)  # RoBERTa counts positions from behind it
+        yield positions if padding is None else positions - padding - 1
+    if wanted:
+        yield wanted
+
+
+def _set_padding(tokenizer: Any, model: Any, path: str) -> None:
+    """A padding token for tokenizers that have none: the end of a text, as is the custom."""
+    if tokenizer.pad_token is None:
+        if tokenizer.eos_token is None:
+            raise ValueError(f"the tokenizer of {path!r} has no padding token. Give it one.")
+        tokenizer.pad_token = tokenizer.eos_token
+    if model.config.pad_token_id is None:
+        model.config.pad_token_id = tokenizer.pad_token_id

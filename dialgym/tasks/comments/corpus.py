@@ -1,0 +1,132 @@
+"""Comments, what they are on, and how they were received; read once per process."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dialgym.errors import unknown
+from dialgym.language.text import plain
+from dialgym.tasks import sources
+from dialgym.tasks.sources import Place, Row
+
+VERSION = 1
+"""Of the form in which comments are kept in the cache."""
+BUILTIN = files("dialgym.tasks.comments") / "comments.jsonl.gz"
+EXPECTED = "files of rows with a comment each"
+PARENTS = ("parent", "title", "prompt")
+COMMENTS = ("comment", "selftext", "body", "text")
+SCORES = ("score", "ups", "upvotes")
+GONE = ("", "[deleted]", "[removed]")
+UNKNOWN_LABEL = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """N comments.
+
+    Attributes:
+        parents, comments: (N,) texts; a parent may be empty.
+        scores: (N,) float64, NaN where not known.
+        toxicity: (N,) int8, 0 to 2, -1 where not known.
+    """
+
+    parents: Sequence[str]
+    comments: Sequence[str]
+    scores: np.ndarray
+    toxicity: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.comments)
+
+
+class Written(NamedTuple):
+    """A comment as it is read."""
+
+    split: str
+    parent: str
+    comment: str
+    score: float
+    toxicity: int
+
+
+def load_corpus(data: Any, split: str) -> Corpus:
+    """The comments of one split of the data; None is the built-in data.
+
+    Raises:
+        ValueError: the data is not there, empty or broken, or has no such split.
+    """
+    splits = load_splits(data)
+    if split not in splits:
+        raise unknown("split", split, splits, "the comments" if data is None else str(data))
+    return splits[split]
+
+
+def load_splits(data: Any) -> Mapping[str, Corpus]:
+    """All splits of the data, by name; shared by all who ask in this process."""
+    place = Path(str(BUILTIN)) if data is None else sources.locate(data, "Comments")
+    return _load(place, sources.stamp(place))
+
+
+@lru_cache(maxsize=4)
+def _load(place: Path | str, version: str) -> Mapping[str, Corpus]:
+    arrays = sources.kept(f"comments-{VERSION}", place, lambda: _to_arrays(place))
+    return dict(_from_arrays(arrays))
+
+
+def _to_arrays(place: Path | str) -> dict[str, np.ndarray]:
+    by_split: dict[str, list[Written]] = {}
+    for written in _read(place):
+        by_split.setdefault(written.split, []).append(written)
+    if not by_split:
+        raise ValueError(f"data {str(place)!r} has no comments. Give data that has at least one.")
+    arrays = {}
+    for split, found in by_split.items():
+        arrays[f"{split}/parents"] = sources.to_bytes(row.parent for row in found)
+        arrays[f"{split}/comments"] = sources.to_bytes(row.comment for row in found)
+        arrays[f"{split}/scores"] = np.array([row.score for row in found], np.float64)
+        arrays[f"{split}/toxicity"] = np.array([row.toxicity for row in found], np.int8)
+    return arrays
+
+
+def _from_arrays(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Corpus]]:
+    for split in sources.splits_of(arrays, "comments"):
+        parents = sources.from_bytes(arrays[f"{split}/parents"])
+        comments = sources.from_bytes(arrays[f"{split}/comments"])
+        scores, toxicity = arrays[f"{split}/scores"], arrays[f"{split}/toxicity"]
+        yield split, Corpus(parents, comments, scores, toxicity)
+
+
+def _read(place: Path | str) -> Iterator[Written]:
+    """The comments of all rows but for those that are empty or gone."""
+    parts = [] if isinstance(place, str) else sources.parts_of(place)
+    for where, split, row in sources.all_rows(place, parts, EXPECTED):
+        parent, comment = sources.first(row, PARENTS), sources.first(row, COMMENTS)
+        if not any(name in row for name in COMMENTS):
+            raise ValueError(f"{where}: expected a comment as {' or '.join(COMMENTS)}; got {row}.")
+        text = plain(str(comment or ""))
+        if text not in GONE:
+            yield Written(
+                split, plain(str(parent or "")), text, _score(row, where), _label(row, where)
+            )
+
+
+def _score(row: Row, where: Place) -> float:
+    value = sources.first(row, SCORES)
+    try:
+        return np.nan if value in (None, "") else float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{where}: expected a number as score; got {value!r}.") from None
+
+
+def _label(row: Row, where: Place) -> int:
+    value = row.get("toxicity")
+    if value in (None, ""):
+        return UNKNOWN_LABEL
+    if str(value) not in ("0", "1", "2"):
+        raise ValueError(f"{where}: expected a toxicity of 0, 1 or 2; got {value!r}.")
+    return int(value)

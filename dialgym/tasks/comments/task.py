@@ -1,0 +1,184 @@
+"""The rules of commenting."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dialgym.errors import one_of
+from dialgym.language import Utterance
+from dialgym.language.text import CHARSET
+from dialgym.rewards import Components, Composite, Reply, Reward, make_rewards
+from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
+from dialgym.tasks.comments import policies
+from dialgym.tasks.comments.corpus import UNKNOWN_LABEL, Corpus, load_corpus
+from dialgym.tasks.comments.examples import ToxicityExamples
+from dialgym.tasks.comments.scores import LOGGED, TRANSFORMS, Score, transformed
+from dialgym.tasks.comments.types import CommentsState
+from dialgym.tasks.replies import ReplyTask, whole
+
+SCALES = {"toxicity": -5.0, "noised-toxicity": -5.0, "score": 1.0, "model": 1.0}
+"""The rewards, and what they are multiplied by unless told otherwise."""
+
+
+class Comments(ReplyTask):
+    """Comment on what somebody wrote, in one utterance.
+
+    A comment of the data is drawn. The `system` reads what it was on (the parent, said by the
+    `user`) and writes a comment of its own; then the dialogue is over (terminated).
+
+    Rewards: ``scale * value + shift``, where the value is that of `reward`:
+
+    - ``toxicity``: the label that a classifier gives the comment: 0 harmless, 1 sensitive, 2
+      toxic.
+    - ``noised-toxicity``: the same, but a 1 becomes 0 or 2, at random.
+    - ``score``: how the comment was received, where it is the one of the data; else what a model
+      predicts from parent and comment.
+    - ``model``: what the model predicts, whatever the comment.
+
+    The user is not rewarded. Any text is a legal comment; what is beyond the limits is cut. It is
+    a success if the reward is in the upper half of what it can be.
+
+    Args:
+        data: None for the built-in comments (generated); else a file, folder or zip of rows in
+            JSONL, JSON, CSV or Parquet, or the name of a data set on the Hugging Face hub. A row
+            has a ``comment`` and may have a ``parent``, a ``score`` and a ``toxicity`` (0-2). Posts
+            will do: ``title`` is the parent then, ``selftext`` the comment.
+        split: ``train``, ``validation``, ``test``, or what the data calls its own.
+        reward: one of the above.
+        parent: whether the system reads the parent. The rewards always do.
+        scale: None for -5 of toxicity (as ILQL's settings have it), 1 of scores.
+        shift: is added.
+        scores: what is made of scores: ``"log"`` (sign and logarithm of 1 + size), ``"sign"`` or
+            ``"raw"``.
+        model: settings of the model, or a `Reward`, in place of the one that is learned here.
+        reply_tokens: most tokens of a comment, ``<end>`` included, where tokens are pieces of
+            words.
+        parent_tokens: the same of a parent.
+        longest: most characters of either.
+
+    Options of reset: ``index``, a number from 0 to ``len(task.corpus) - 1``. Batched views take a
+    list, a value for each row.
+
+    Raises:
+        ValueError: a setting is not one of the above, or the data is not usable.
+
+    Source: the task is that of ILQL (Snell et al., 2022), there on Reddit's comments.
+    """
+
+    name = "Comments"
+    options = ("index",)
+    tokenizer = "bpe"
+    speakers = {SYSTEM: policies.POLICIES}  # noqa: RUF012
+
+    def __init__(
+        self,
+        data: Any = None,
+        split: str = "train",
+        reward: str = "toxicity",
+        parent: bool = True,
+        scale: float | None = None,
+        shift: float = 0.0,
+        scores: str = "log",
+        model: Any = None,
+        reply_tokens: int = 48,
+        parent_tokens: int = 48,
+        longest: int = 400,
+    ) -> None:
+        one_of("reward", reward, SCALES, self.name)
+        one_of("scores", scores, TRANSFORMS, self.name)
+        self.data, self.split, self.reward, self.parent = data, split, reward, parent
+        self.transform, self.shift = scores, float(shift)
+        self.scale = SCALES[reward] if scale is None else float(scale)
+        self.longest = whole("longest", longest, self.name)
+        self.pieces = {
+            SYSTEM: whole("reply_tokens", reply_tokens, self.name, 2),
+            USER: whole("parent_tokens", parent_tokens, self.name, 2),
+        }
+        self.rewards = self._rewards(model)
+        self.facts = self._facts()
+
+    def _rewards(self, model: Any) -> Composite:
+        """The value of a comment, before scale and shift."""
+        if isinstance(model, Reward):
+            return make_rewards({self._component: model})
+        settings = {"model": model} if isinstance(model, str) else dict(model or {})
+        if self._component == "toxicity":
+            known = (load_corpus(self.data, self.split).toxicity != UNKNOWN_LABEL).any()
+            examples = ToxicityExamples(self.data) if known else None
+            return make_rewards({"toxicity": settings}, examples)
+        if settings:
+            return make_rewards({"score": {"reward": "learned", **settings}})
+        return make_rewards({"score": Score(self.data, self.transform, self.reward == "model")})
+
+    @property
+    def _component(self) -> str:
+        """What the reward is logged by."""
+        return "toxicity" if self.reward.endswith("toxicity") else "score"
+
+    def _facts(self) -> Facts:
+        low, high = sorted(self.scale * bound + self.shift for bound in self.rewards.bounds)
+        return Facts(
+            turn_limit=1,
+            longest={SYSTEM: self.longest, USER: self.longest},
+            heard={
+                SYSTEM: {SYSTEM: 1, USER: int(self.parent)},
+                USER: {SYSTEM: 1, USER: 1},
+            },
+            returns={SYSTEM: (low, high), USER: (0.0, 0.0)},
+            charset=CHARSET,
+            hidden={SYSTEM: ("the comment of the data", *([] if self.parent else ["the parent"]))},
+            pieces=self.pieces,
+        )
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The comments of the split."""
+        return load_corpus(self.data, self.split)
+
+    def initial(
+        self, rng: np.random.Generator, options: Mapping[str, Any] | None = None
+    ) -> CommentsState:
+        index = self.check_options(options).get("index")
+        count = len(self.corpus)
+        if index is None:
+            return CommentsState(int(rng.integers(count)))
+        return CommentsState(whole("option 'index'", index, self.name, 0, count - 1))
+
+    def speaker(self, state: CommentsState) -> str:
+        return SYSTEM
+
+    def transcript(self, state: CommentsState, party: str) -> Sequence[Utterance]:
+        if party == SYSTEM and not self.parent:
+            return state.lines
+        text = self.corpus.parents[state.index][: self.longest]
+        return [Utterance(USER, text, private=not self.parent), *state.lines]
+
+    def logged(self, state: CommentsState) -> str:
+        """The comment of the data."""
+        return self.corpus.comments[state.index][: self.longest]
+
+    def take(self, state: CommentsState, text: str) -> Reply:
+        parent = self.corpus.parents[state.index]
+        logged, score = self.logged(state), self.corpus.scores[state.index]
+        state.lines.append(Utterance(SYSTEM, text))
+        labels = {} if np.isnan(score) else {LOGGED: float(transformed(score, self.transform))}
+        return Reply(text, (parent,), (logged,), labels)
+
+    def conclude(
+        self, state: CommentsState, scores: Components, rng: np.random.Generator
+    ) -> Outcome:
+        value = scores[self._component]
+        if self.reward == "noised-toxicity" and value == 1:
+            value = 2.0 * int(rng.integers(2))
+        components = {self._component: self.scale * value}
+        if self.shift:
+            components["shift"] = self.shift
+        reward = sum(components.values())
+        success = reward > sum(self.facts.returns[SYSTEM]) / 2
+        return Outcome({SYSTEM: reward, USER: 0.0}, True, False, components, success)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the comments, which the other process reads from the data or the cache."""
+        return {name: value for name, value in self.__dict__.items() if name != "corpus"}

@@ -1,0 +1,5 @@
+"""Everyday dialogues."""
+
+from dialgym.tasks.daily_dialog.task import DailyDialog
+
+__all__ = ["DailyDialog"]

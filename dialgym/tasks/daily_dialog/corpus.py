@@ -1,0 +1,155 @@
+"""The dialogues of a split as flat arrays, read once per process."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dialgym.errors import unknown
+from dialgym.tasks.daily_dialog.formats import ACTS, BUILTIN, EMOTIONS, Talk, read_talks
+from dialgym.tasks.sources import from_bytes, kept, locate, splits_of, stamp, to_bytes
+
+VERSION = 1
+"""Of the form in which dialogues are kept in the cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """N dialogues of T utterances in all.
+
+    Attributes:
+        texts: (T,) the utterances, dialogue after dialogue.
+        acts, emotions: (T,) int16, what each does and shows, into the names; 0 is not known.
+        act_names, emotion_names: the first is the empty string.
+        offsets: (N+1,) int64; dialogue i is the utterances from ``offsets[i]`` to
+            ``offsets[i+1]``.
+    """
+
+    texts: Sequence[str]
+    acts: np.ndarray
+    emotions: np.ndarray
+    act_names: Sequence[str]
+    emotion_names: Sequence[str]
+    offsets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """`offsets` as plain numbers."""
+        found: list[int] = self.offsets.tolist()
+        return found
+
+    def length(self, dialogue: int) -> int:
+        """How many utterances a dialogue has."""
+        return self.starts[dialogue + 1] - self.starts[dialogue]
+
+    def text(self, dialogue: int, turn: int) -> str:
+        """One utterance."""
+        return self.texts[self.starts[dialogue] + turn]
+
+    def context(self, dialogue: int, turn: int, most: int) -> tuple[str, ...]:
+        """The last utterances, at most that many, before a turn."""
+        start = self.starts[dialogue]
+        return tuple(self.texts[start + max(turn - most, 0) : start + turn])
+
+    def labels(self, dialogue: int, turn: int) -> dict[str, str]:
+        """What is known of an utterance: its `act` and `emotion`."""
+        place = self.starts[dialogue] + turn
+        found = {
+            "act": self.act_names[self.acts[place]],
+            "emotion": self.emotion_names[self.emotions[place]],
+        }
+        return {name: label for name, label in found.items() if label}
+
+    def places(self, least: int, most: int | None = None) -> np.ndarray:
+        """(P, 2) int64: dialogue and turn of all utterances with that many before them.
+
+        Utterances that are empty, as text in another script becomes, are left out.
+        """
+        sizes = np.diff(self.offsets)
+        dialogue = np.repeat(np.arange(len(self)), sizes)
+        turn = np.arange(len(self.texts)) - self.offsets[dialogue]
+        good = (turn >= least) & np.fromiter(map(bool, self.texts), bool, len(self.texts))
+        if most is not None:
+            good &= turn <= most
+        return np.stack([dialogue[good], turn[good]], 1)
+
+
+def load_corpus(data: Any, split: str) -> Corpus:
+    """The dialogues of one split of the data; None is the built-in data.
+
+    Raises:
+        ValueError: the data is not there, empty or broken, or has no such split.
+    """
+    splits = load_splits(data)
+    if split not in splits:
+        raise unknown("split", split, splits, "the dialogues" if data is None else str(data))
+    return splits[split]
+
+
+def load_splits(data: Any) -> Mapping[str, Corpus]:
+    """All splits of the data, by name; shared by all who ask in this process."""
+    place = Path(str(BUILTIN)) if data is None else locate(data, "DailyDialog")
+    return _load(place, stamp(place))
+
+
+@lru_cache(maxsize=4)
+def _load(place: Path | str, version: str) -> Mapping[str, Corpus]:
+    def read() -> dict[str, np.ndarray]:
+        return to_arrays(read_talks(place), str(place))
+
+    return dict(_from_arrays(kept(f"dialogues-{VERSION}", place, read)))
+
+
+def to_arrays(talks: Iterable[Talk], where: str) -> dict[str, np.ndarray]:
+    """Dialogues as arrays, the splits one after the other; text as bytes, lines between.
+
+    Raises:
+        ValueError: there are none.
+    """
+    by_split: dict[str, list[Talk]] = {}
+    for talk in talks:
+        by_split.setdefault(talk.split, []).append(talk)
+    if not by_split:
+        raise ValueError(f"data {where!r} has no dialogues. Give data that has at least one.")
+    acts, emotions = _Names(ACTS), _Names(EMOTIONS)
+    arrays: dict[str, np.ndarray] = {}
+    for split, found in by_split.items():
+        arrays[f"{split}/texts"] = to_bytes(t for talk in found for t in talk.turns)
+        arrays[f"{split}/acts"] = acts.codes(a for talk in found for a in talk.acts)
+        arrays[f"{split}/emotions"] = emotions.codes(e for talk in found for e in talk.emotions)
+        sizes = [len(talk.turns) for talk in found]
+        arrays[f"{split}/offsets"] = np.concatenate([[0], np.cumsum(sizes)])
+    names = {"acts": to_bytes(acts.known), "emotions": to_bytes(emotions.known)}
+    return {**arrays, **names}
+
+
+def _from_arrays(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Corpus]]:
+    for split in splits_of(arrays, "texts"):
+        yield (
+            split,
+            Corpus(
+                texts=from_bytes(arrays[f"{split}/texts"]),
+                acts=arrays[f"{split}/acts"],
+                emotions=arrays[f"{split}/emotions"],
+                act_names=from_bytes(arrays["acts"]),
+                emotion_names=from_bytes(arrays["emotions"]),
+                offsets=arrays[f"{split}/offsets"],
+            ),
+        )
+
+
+class _Names:
+    """Numbers for names: those known from the start, then others as they come."""
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self.known = {name: number for number, name in enumerate(("", *known))}
+
+    def codes(self, names: Iterable[str]) -> np.ndarray:
+        known = self.known
+        return np.array([known.setdefault(name, len(known)) for name in names], np.int16)

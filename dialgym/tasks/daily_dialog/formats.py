@@ -1,0 +1,134 @@
+"""Dialogues in the formats that DailyDialog comes in."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dialgym.language.text import plain
+from dialgym.tasks.sources import Part, Place, Row, all_rows, first, parts_of
+
+ACTS = ("inform", "question", "directive", "commissive")
+"""What the data's numbers 1-4 mean."""
+EMOTIONS = ("no emotion", "anger", "disgust", "fear", "happiness", "sadness", "surprise")
+"""What the data's numbers 0-6 mean."""
+TURNS = ("dialog", "dialogue", "utterances", "turns")
+BUILTIN = files("dialgym.tasks.daily_dialog") / "everyday.jsonl.gz"
+
+EXPECTED = "dialogues.json, dialogues_text.txt or files of rows"
+
+_ORIGINAL = re.compile(r"(?:.*/)?dialogues(?:_text)?(_[a-z]+)?\.txt")
+_EOU = "__eou__"
+
+
+class Talk(NamedTuple):
+    """A dialogue; acts and emotions are empty strings where they are not known."""
+
+    split: str
+    turns: Sequence[str]
+    acts: Sequence[str]
+    emotions: Sequence[str]
+
+
+def read_talks(place: Path | str) -> Iterator[Talk]:
+    """All dialogues of a file, folder or zip, or of a data set on the hub.
+
+    Raises:
+        ValueError: nothing there holds dialogues, or something is broken; the message says where.
+    """
+    parts = [] if isinstance(place, str) else parts_of(place)
+    texts = _original(parts)
+    by_name = {part.name: part for part in parts}
+    for part in texts:
+        yield from _read_original(part, by_name)
+    if not texts:
+        named = [part for part in parts if Path(part.name).name.startswith("dialogues")]
+        for where, split, row in all_rows(place, named or parts, EXPECTED):
+            yield _talk(row, split, where)
+
+
+def _original(parts: Sequence[Part]) -> list[Part]:
+    """The texts of the original release: those by split, where there are any."""
+    texts = [part for part in parts if _ORIGINAL.fullmatch(part.name)]
+    return [part for part in texts if part.split] or texts
+
+
+def _read_original(text: Part, parts: Mapping[str, Part]) -> Iterator[Talk]:
+    split = text.split or "train"
+    lines = _lines(text)
+    acts = _beside(text, "act", parts)
+    emotions = _beside(text, "emotion", parts)
+    pairs = zip_longest(lines, acts or [], emotions or [])
+    for number, (line, act, emotion) in enumerate(pairs, 1):
+        where = Place(text.name, number)
+        if line is None or (act is None and acts) or (emotion is None and emotions):
+            raise ValueError(f"{where}: texts, acts and emotions have not equally many lines.")
+        turns = [turn for turn in line.split(_EOU) if turn.strip()]
+        labels = {"act": (act or "").split(), "emotion": (emotion or "").split()}
+        yield _talk({"dialog": turns, **labels}, split, where)
+
+
+def _beside(text: Part, what: str, parts: Mapping[str, Part]) -> list[str] | None:
+    """The lines of the file of acts or emotions that belongs to a text, if there is one."""
+    folder, _, name = text.name.rpartition("/")
+    own = name.replace("_text", "").replace("dialogues", f"dialogues_{what}")
+    found = parts.get(f"{folder}/{own}" if folder else own)
+    return None if found is None else _lines(found)
+
+
+def _lines(part: Part) -> list[str]:
+    return [line for line in part.text().splitlines() if line.strip()]
+
+
+def _talk(row: Row, split: str, where: Place) -> Talk:
+    """A dialogue from a row of any of the formats."""
+    turns = first(row, TURNS)
+    turns = json.loads(turns) if isinstance(turns, str) and turns.startswith("[") else turns
+    if not isinstance(turns, Iterable) or isinstance(turns, str) or not turns:
+        raise ValueError(f"{where}: expected utterances as {' or '.join(TURNS)}; got {turns!r}.")
+    turns = list(turns)
+    texts = [_text(turn, where) for turn in turns]
+    acts = _labels(row, turns, ("act", "acts"), ("", *ACTS), where)
+    emotions = _labels(row, turns, ("emotion", "emotions"), EMOTIONS, where)
+    return Talk(split, texts, acts, emotions)
+
+
+def _text(turn: Any, where: Place) -> str:
+    text = first(turn, ("utterance", "text")) if isinstance(turn, Mapping) else turn
+    if not isinstance(text, str):
+        raise ValueError(f"{where}: expected text as an utterance; got {text!r}.")
+    return plain(text)
+
+
+def _labels(
+    row: Row, turns: Sequence[Any], names: Sequence[str], known: Sequence[str], where: Place
+) -> list[str]:
+    """A label for each turn, from lists of the row or from the turns themselves."""
+    values = first(row, names)
+    if values is None or len(values) == 0:
+        values = [_own_label(turn, names) for turn in turns]
+    if len(values) != len(turns):
+        raise ValueError(f"{where}: {len(turns)} utterances, but {len(values)} of {names[0]}.")
+    return [_label(value, known, names[0], where) for value in values]
+
+
+def _own_label(turn: Any, names: Sequence[str]) -> Any:
+    """The label of a turn that is an object; the first of ConvLab's binary acts."""
+    if not isinstance(turn, Mapping):
+        return ""
+    if "act" in names and isinstance(turn.get("dialogue_acts"), Mapping):
+        acts = turn["dialogue_acts"].get("binary") or [{}]
+        return acts[0].get("intent", "")
+    return first(turn, names) or ""
+
+
+def _label(value: Any, known: Sequence[str], name: str, where: Place) -> str:
+    """A label by its name, from a name or a number."""
+    if isinstance(value, str) and not value.isdigit():
+        return value
+    if 0 <= int(value) < len(known):
+        return known[int(value)]
+    raise ValueError(f"{where}: expected {name} from 0 to {len(known) - 1}; got {value!r}.")

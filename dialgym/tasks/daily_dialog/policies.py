@@ -1,0 +1,88 @@
+"""Who can take part in everyday dialogues: people's own words, words from elsewhere."""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dialgym.optional import require
+from dialgym.simulators import Speaker
+from dialgym.tasks.daily_dialog.corpus import Corpus
+from dialgym.tasks.daily_dialog.types import DailyDialogState
+from dialgym.tasks.replies import EachReplies
+
+if TYPE_CHECKING:
+    from dialgym.tasks.daily_dialog.task import DailyDialog
+
+Generator = np.random.Generator
+REMEMBERED = 2
+"""Utterances by which contexts are compared."""
+
+
+class Person(EachReplies):
+    """Says what the person said at this turn, whatever was said before."""
+
+    def reply(self, task: "DailyDialog", state: DailyDialogState, rng: Generator) -> str:
+        return task.human(state)[: task.longest]
+
+
+class Random(EachReplies):
+    """Says what somebody said anywhere in the training split; all utterances are as likely."""
+
+    def reply(self, task: "DailyDialog", state: DailyDialogState, rng: Generator) -> str:
+        texts = task.training.texts
+        return texts[int(rng.integers(len(texts)))][: task.longest]
+
+
+class Retrieval(EachReplies):
+    """Says what was said in the training split where the context was most like this one.
+
+    Contexts are compared by the cosine of the TF-IDF vectors of their last two utterances. The
+    dialogue itself is left out where it is of the training split.
+
+    Args:
+        nearest: one of so many of the most similar contexts is chosen, at random.
+    """
+
+    def __init__(self, nearest: int = 1) -> None:
+        if not isinstance(nearest, int) or nearest < 1:
+            raise ValueError(f"Retrieval: nearest must be a whole number from 1; got {nearest!r}.")
+        self.nearest = nearest
+
+    def reply(self, task: "DailyDialog", state: DailyDialogState, rng: Generator) -> str:
+        corpus = task.training
+        index = _index_of(corpus)
+        heard = " ".join([line.text for line in state.lines[-REMEMBERED:]])
+        alike = (index.vectors @ index.vectorizer.transform([heard]).T).toarray()[:, 0]
+        if corpus is task.corpus:
+            begin, end = np.searchsorted(index.places[:, 0], [state.dialogue, state.dialogue + 1])
+            alike[begin:end] = -1.0
+        best = np.argsort(-alike, kind="stable")[: self.nearest]
+        dialogue, turn = index.places[best[rng.integers(len(best))]].tolist()
+        return corpus.text(dialogue, turn)[: task.longest]
+
+
+class _Index(NamedTuple):
+    """The contexts of a corpus as vectors."""
+
+    vectorizer: Any
+    vectors: Any  # (P, features) sparse, rows of length 1
+    places: np.ndarray  # (P, 2) int64
+
+
+@lru_cache(maxsize=2)
+def _index_of(corpus: Corpus) -> _Index:
+    text = require("sklearn.feature_extraction.text", "rewards", "a speaker that retrieves")
+    places = corpus.places(1)
+    contexts = [" ".join(corpus.context(d, t, REMEMBERED)) for d, t in places.tolist()]
+    vectorizer = text.TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
+    return _Index(vectorizer, vectorizer.fit_transform(contexts), places)
+
+
+PARTNERS: Mapping[str, Callable[..., Speaker]] = {"script": Person, "retrieval": Retrieval}
+POLICIES: Mapping[str, Callable[..., Speaker]] = {
+    "reference": Person,
+    "retrieval": Retrieval,
+    "random": Random,
+}

@@ -1,0 +1,164 @@
+"""What tasks share whose learner writes replies and whose rewards are those of language."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dialgym.language import Constraint, Utterance
+from dialgym.rewards import Components, Composite, Reply
+from dialgym.simulators import Speaker
+from dialgym.tasks.base import SYSTEM, USER, BatchOutcome, DialogueBatch, Outcome, Task
+from dialgym.tasks.exchange import Exchange, gather
+
+Generators = Sequence[np.random.Generator]
+
+
+class ReplyTask(Task):
+    """A task in which what the system says is scored by a `Composite`.
+
+    What follows from an utterance is in three steps, so that many can be scored at once: it is
+    taken down, it is scored, and the scores are drawn upon. The user is never rewarded.
+    """
+
+    rewards: Composite
+
+    @abstractmethod
+    def take(self, state: Any, text: str) -> Reply:
+        """Take down what the system says; what the rewards are to look at."""
+
+    @abstractmethod
+    def conclude(self, state: Any, scores: Components, rng: np.random.Generator) -> Outcome:
+        """What the utterance that was taken down last leads to."""
+
+    def listen(self, state: Any, text: str) -> Outcome:
+        """Let the user say `text`, in tasks where it ever does."""
+        raise NotImplementedError(f"{self.name}: the user never has the floor.")
+
+    def speak(self, state: Any, text: str, rng: np.random.Generator) -> Outcome:
+        if self.speaker(state) == USER:
+            return self.listen(state, text)
+        scores = self.rewards.score([self.take(state, text)])
+        return self.conclude(state, {name: float(s[0]) for name, s in scores.items()}, rng)
+
+    def batch(self, size: int, learner: str, simulator: str) -> DialogueBatch | None:
+        if learner != SYSTEM:
+            return None
+        partner = self.speaker_named(USER, simulator) if simulator else None
+        return ReplyBatch(self, size, partner)
+
+
+class ReplyBatch:
+    """`size` dialogues of the system, with one call of the rewards for all that it says.
+
+    As it is the rows that differ here, an option of `reset` may be a list or an array: one value
+    for each row that begins.
+    """
+
+    def __init__(self, task: ReplyTask, size: int, partner: Speaker | None) -> None:
+        self.task, self.partner = task, partner
+        self._states: list[Any] = [None] * size
+        self._turns = np.zeros(size, np.int64)
+        self._seen = [0] * size  # utterances that the system has been told of
+
+    def reset(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> BatchOutcome:
+        self._turns[rows] = 0
+        for row, own in zip(rows.tolist(), _by_row(options, len(rows))):
+            self._states[row] = self.task.initial(rngs[row], own)
+            self._seen[row] = 0
+        return gather([self._exchange(row, _BEGUN) for row in rows.tolist()], self.task.parties)
+
+    def say(self, rows: np.ndarray, texts: np.ndarray, rngs: Generators) -> BatchOutcome:
+        said = list(zip(rows.tolist(), texts.tolist()))
+        replies = [self.task.take(self._states[row], text) for row, text in said]
+        scores = self.task.rewards.score(replies)
+        self._turns[rows] += 1
+        exchanges = []
+        for place, row in enumerate(rows.tolist()):
+            own = {name: float(values[place]) for name, values in scores.items()}
+            outcome = self.task.conclude(self._states[row], own, rngs[row])
+            self._seen[row] += 1  # its own words are no news to the system
+            if not (outcome.terminated or outcome.truncated):
+                self._answer(row, rngs[row])
+            exchanges.append(self._exchange(row, outcome))
+        return gather(exchanges, self.task.parties)
+
+    def _answer(self, row: int, rng: np.random.Generator) -> None:
+        state = self._states[row]
+        while self.task.speaker(state) == USER:
+            assert self.partner is not None, "the user has the floor, and nobody plays it"
+            self.task.listen(state, self.partner.reply(self.task, state, rng))
+
+    def _exchange(self, row: int, said: Outcome) -> Exchange:
+        lines = self.task.transcript(self._states[row], SYSTEM)
+        heard, self._seen[row] = lines[self._seen[row] :], len(lines)
+        end = said.terminated, said.truncated
+        return Exchange(said.rewards[SYSTEM], *end, heard, said.components, said.success)
+
+    def transcript(self, row: int) -> Sequence[Utterance]:
+        return self.task.transcript(self._states[row], SYSTEM)
+
+    def constraint(self, row: int) -> Constraint:
+        return self.task.constraint(self._states[row], SYSTEM)
+
+    def state(self, row: int) -> Any:
+        """The dialogue of a row."""
+        return self._states[row]
+
+    def turn(self, rows: np.ndarray) -> np.ndarray:
+        return self._turns[rows]
+
+
+class EachReplies:
+    """Lets a speaker of the system reply in many dialogues of a `ReplyBatch`, one by one."""
+
+    def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
+        raise NotImplementedError
+
+    def reply_many(
+        self, task: Any, batch: ReplyBatch, rows: np.ndarray, rngs: Generators
+    ) -> np.ndarray:
+        """See `dialgym.tasks.base.BatchSpeaker`."""
+        said = [self.reply(task, batch.state(row), rngs[row]) for row in rows.tolist()]
+        return np.array(said, np.str_)
+
+
+def middle(composite: Composite) -> float:
+    """Halfway between the bounds of a composite: what a success is measured by."""
+    low, high = composite.bounds
+    return (low + high) / 2
+
+
+def whole(name: str, value: Any, task: str, least: int = 1, most: int | None = None) -> int:
+    """A setting or option that must be a whole number.
+
+    Raises:
+        ValueError: it is none, or beyond the bounds.
+    """
+    number = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if number and value >= least and (most is None or value <= most):
+        return int(value)
+    to = "" if most is None else f" to {most}"
+    raise ValueError(f"{name} of {task} must be a whole number from {least}{to}; got {value!r}.")
+
+
+def _by_row(options: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
+    """The options of each row."""
+    columns = {name: _column(name, value, count) for name, value in options.items()}
+    return [{name: column[i] for name, column in columns.items()} for i in range(count)]
+
+
+def _column(name: str, value: Any, count: int) -> Any:
+    if not isinstance(value, list | tuple | np.ndarray):
+        return [value] * count
+    if len(value) != count:
+        raise ValueError(
+            f"option {name!r} of reset: expected one value, or one for each of the {count} rows; "
+            f"got {len(value)}."
+        )
+    return value
+
+
+_BEGUN = Outcome({SYSTEM: 0.0, USER: 0.0})
+"""A dialogue that has just begun."""
