@@ -150,14 +150,11 @@ class Gradients:
 
     def get_parameters(self) -> dict[str, dict]:
         """As everywhere in Stable-Baselines3."""
-        parameters: dict[str, dict] = {}
         if self.shards is None:
-            parameters = super().get_parameters()  # type: ignore[misc]
-            return parameters
+            return super().get_parameters()  # type: ignore[misc,no-any-return]
         own = self.shards.state()
-        for name in self._get_torch_save_params()[0]:  # type: ignore[attr-defined]
-            parameters[name] = own[name] if name in own else getattr(self, name).state_dict()
-        return parameters
+        names, _ = self._get_torch_save_params()  # type: ignore[attr-defined]
+        return {n: own[n] if n in own else getattr(self, n).state_dict() for n in names}
 
     @property
     def _forward_tokens(self) -> int:

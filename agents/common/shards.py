@@ -84,7 +84,7 @@ def blocks_of(policy: Any) -> list[nn.Module]:
     found: list[nn.Module] = []
     for backbone in filter(None, (policy.backbone, policy.value_backbone)):
         lists = [m for m in backbone.modules() if isinstance(m, nn.ModuleList)]
-        found += max(lists, key=len, default=nn.ModuleList())
+        found += max(lists, key=lambda layers: len(layers), default=nn.ModuleList())
     return found
 
 

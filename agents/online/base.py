@@ -27,8 +27,8 @@ from agents.common.gradients import Gradients
 from agents.common.masking import packed_bits, unpacked_bits
 from agents.common.prefixes import left_aligned, lengths_of
 from agents.common.ranks import Ranks
-from agents.common.shards import Shards
 from agents.common.sequences import Part, SequenceBuffer, Sequences, minibatches
+from agents.common.shards import Shards
 from agents.models.build import check_same_tokens
 from agents.online.losses import clipped_surrogate, k3
 from agents.online.policies import GPTActorCritic, GPTPolicy
@@ -258,7 +258,10 @@ class SequenceAlgorithm(Gradients, OnPolicyAlgorithm):
 
     def _check_sharding(self) -> None:
         """Raises ValueError for what cannot be done with weights in shares."""
-        given = {"autocast: fp16": self.autocast == "fp16", "compile": self.policy.config["compile"]}
+        given = {
+            "autocast: fp16": self.autocast == "fp16",
+            "compile": self.policy.config["compile"],
+        }
         for name, on in given.items():
             if on:
                 raise ValueError(

@@ -97,9 +97,15 @@ def test_our_files_for_accelerate_mean_what_they_say(name, expected, monkeypatch
     ("environ", "message"),
     [
         ({"ACCELERATE_USE_DEEPSPEED": "true"}, r"DeepSpeed .*is not supported here: .*fsdp.yaml"),
-        ({**FSDP, "FSDP_VERSION": "1"}, "fsdp_version: 1 is not supported here: set fsdp_version: 2"),
+        (
+            {**FSDP, "FSDP_VERSION": "1"},
+            "fsdp_version: 1 is not supported here: set fsdp_version: 2",
+        ),
         ({**FSDP, "FSDP_OFFLOAD_PARAMS": "true"}, "fsdp_offload_params: true is not supported"),
-        ({**FSDP, "FSDP_ACTIVATION_CHECKPOINTING": "true"}, "policy_kwargs=.'gradient_checkpointing"),
+        (
+            {**FSDP, "FSDP_ACTIVATION_CHECKPOINTING": "true"},
+            "policy_kwargs=.'gradient_checkpointing",
+        ),
         ({"ACCELERATE_MIXED_PRECISION": "fp8"}, "mixed_precision: fp8 is not supported here"),
     ],
 )

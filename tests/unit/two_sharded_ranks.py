@@ -83,7 +83,9 @@ def main(folder, sharded) -> None:
     for name in ("ppo", "apart", "lora", "nlpo"):
         model, losses = learned(name, folder, sharded)
         if model.ranks.is_first:
-            weights = np.concatenate([p.detach().numpy().ravel() for p in model.policy.parameters()])
+            weights = np.concatenate(
+                [p.detach().numpy().ravel() for p in model.policy.parameters()]
+            )
             moments = model.policy.optimizer.state_dict()["state"][1]["exp_avg_sq"].numpy()
             found = {"losses": losses, "weights": weights, "moments": moments}
             np.savez(folder / f"{name}-{sharded}.npz", **found)
