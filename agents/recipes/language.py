@@ -32,7 +32,19 @@ SUPERVISED: Mapping[str, Any] = {
     "learning_rate": "lin_0.002",
     "policy_kwargs": {"preset": "nano", "n_layer": 4, "n_head": 4, "n_embd": 128},
 }
-REINFORCED: Mapping[str, Any] = {}
+REINFORCED: Mapping[str, Any] = {
+    "n_timesteps": 150_000,
+    "n_envs": 128,
+    "n_steps": 40,
+    "batch_size": 1_280,
+    "n_epochs": 4,
+    "learning_rate": "lin_0.0007",
+    "gae_lambda": 1.0,
+    "ent_coef": 0.0,
+    "vf_coef": 0.5,
+    "reference_kl": 0.005,
+    "policy_kwargs": SUPERVISED["policy_kwargs"],
+}
 EPISODES = 2_000
 
 
@@ -98,3 +110,23 @@ def metric(name: str, digits: int = 3) -> Callable[[Line], str]:
         return with_interval(np.array(values), digits)
 
     return column
+
+
+COLUMNS = {
+    "ROUGE-1": metric("rouge1"),
+    "ROUGE-Lsum": metric("rougeLsum"),
+    "METEOR": metric("meteor"),
+    "SacreBLEU": metric("sacrebleu", 4),
+    "intent": metric("intent"),
+    "words": metric("words", 1),
+    "distinct-2": metric("distinct2"),
+}
+BASE = ("method", "seeds", "mean return")
+NOTE = f"""\
+Means over seeds (of examples, weights and learning); in brackets 95 % intervals (Student's t over
+the seeds' means). Each model replies in the same {EPISODES:,} places of the test split, tokens
+drawn from the whole distribution as in training, at most 20. ROUGE, METEOR and SacreBLEU (of the
+whole set) compare with what the person said; intent is the share of replies that the classifier of
+the reward takes for the person's dialogue act; words are words of a reply. The return is that of
+the reward, on {EPISODES:,} other dialogues of the split.
+"""

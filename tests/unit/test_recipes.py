@@ -1,5 +1,6 @@
 """Recipes: what is done is not done again, and tables say what the runs scored."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -7,12 +8,16 @@ import pytest
 import torch
 import yaml
 
+import agents
 import dialgym
 from agents import BC, ILQL
-from agents.recipes import adversarial, mixed, ppo
+from agents.recipes import adversarial, language, mixed, ppo
 from agents.recipes.plots import plot
+from agents.recipes.replies import METRICS, SEED, replies
 from agents.recipes.runs import EVALUATION, Run, Score, perform
 from agents.recipes.tables import Line, lines, markdown, t_interval
+from dialgym.rewards.metrics import Metrics
+from dialgym.tasks.daily_dialog.examples import ActExamples
 
 ID = "dialgym/Wordle-20-v0"
 TRAINED = []
@@ -106,7 +111,8 @@ def test_a_column_says_how_q_ranks_branches(tmp_path, monkeypatch):
             head.outer.bias[env.observation_space.tokenizer.encode("slant")[0]] = 1.0
     model.save(tmp_path / "model.zip")
     nothing = np.zeros((1, 2))
-    line = Line("ILQL", adversarial.GAMES.env_id, nothing, nothing, (tmp_path / "model.zip",))
+    run = Run("ILQL", adversarial.GAMES.env_id, 0, tmp_path, train)
+    line = Line(run.method, run.env_id, nothing, nothing, (run,))
     cells = [column(line) for column in adversarial.COLUMNS.values()]
     assert cells == ["0.0 %", "100.0 %"]  # above other openings, and repeated rather than left
     clone = replace(line, method="30 % BC")
@@ -119,3 +125,36 @@ def test_the_recipe_plans_every_method_with_every_seed(tmp_path):
     for before, run in enumerate(runs):
         if run.settings and "init_from" in run.settings:
             assert run.settings["init_from"] in [other.model for other in runs[:before]]
+
+
+def test_everyday_talk_is_learned_from_people_and_then_by_reward(tmp_path, monkeypatch):
+    for extra in ("nltk", "sklearn", "tokenizers", "sacrebleu"):
+        pytest.importorskip(extra)
+    small = {"preset": "nano", "n_layer": 1, "n_head": 1, "n_embd": 8}
+    monkeypatch.setattr(language, "VOCABULARY", 130)
+    monkeypatch.setattr(language, "EXAMPLES", 32)
+    monkeypatch.setattr(language, "EPISODES", 6)
+    supervised = {"n_timesteps": 2, "batch_size": 8, "both_parties": True, "policy_kwargs": small}
+    reinforced = {"n_timesteps": 40, "n_envs": 4, "n_steps": 10, "policy_kwargs": small}
+    monkeypatch.setattr(language, "SUPERVISED", supervised)
+    monkeypatch.setattr(language, "REINFORCED", reinforced)
+    planned = language.runs(tmp_path, 1)
+    assert [run.method for run in planned] == ["supervised", "PPO"]
+    assert "split" not in planned[0].settings  # of training
+    table = lines(perform(planned, episodes=4))
+    shown = markdown(table, language.COLUMNS, language.BASE)
+    assert shown.splitlines()[0].startswith("| method | seeds | mean return | ROUGE-1 |")
+    assert len(shown.splitlines()) == 4
+    begun, ended = (agents.load(run.model).policy.state_dict() for run in planned)
+    assert any(not torch.equal(begun[name], ended[name]) for name in begun)
+    kept = json.loads((planned[1].folder / METRICS).read_text("utf-8"))
+    said = replies(str(planned[1].model), language.ID, planned[1].env_kwargs, 6, SEED)
+    assert kept == {"episodes": 6, **Metrics(examples=ActExamples(None, 1)).values(said)}
+
+
+def test_what_was_replied_is_compared_with_what_the_person_said_there():
+    """A policy that says what people said is found to have said just that."""
+    pytest.importorskip("tokenizers")
+    said = replies("reference", language.ID, {"split": "test"}, 5, 0)
+    assert [reply.text for reply in said] == [reply.references[0] for reply in said]
+    assert len({reply.context for reply in said}) == 5
