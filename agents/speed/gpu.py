@@ -1,8 +1,9 @@
 """How fast GPT-2's shape learns on a GPU: ``python -m agents.speed gpu``.
 
-SequencePPO in bfloat16 on Wordle and on dialogues of 256 tokens, 256 of each at once; beside it, in
-the same run, stock PPO with a Hugging Face GPT-2 of that shape as features extractor, which reads
-the whole window at every step. Then ILQL's gradient steps on stored games of Wordle. Wall time, the
+SequencePPO in bfloat16 on Wordle, on dialogues of 256 tokens and on replies to everyday talk with
+METEOR and intent as rewards, 256 of each at once; beside it, in the same run, stock PPO with a
+Hugging Face GPT-2 of that shape as features extractor, which reads the whole window at every step.
+Then ILQL's gradient steps on stored games of Wordle. Wall time, the
 environment included. Without a GPU the same runs with a small model, to show that it runs.
 """
 
@@ -22,9 +23,10 @@ import dialgym
 from agents.offline.ilql import ILQL
 from agents.online.policies import GPTPolicy
 from agents.online.ppo import SequencePPO
+from agents.speed import language
 from agents.speed.offline import Steps
 from agents.speed.tiny import HuggingFaceGPT
-from agents.speed.workload import reply_env
+from agents.speed.workload import REPLY, reply_env
 from dialgym.benchmark.timing import Figure
 
 WORDLE = "dialgym/Wordle-200-v0"
@@ -57,7 +59,8 @@ def figures(plan: Plan | None = None) -> Iterator[Figure]:
     plan = plan or Plan.of_this_machine()
     workloads: dict[str, tuple[Callable[[], VecEnv], int]] = {
         "Wordle": (lambda: dialgym.sb3_vec_env(WORDLE, plan.n_envs, seed=0), 36),
-        "256 tokens": (lambda: reply_env(plan.n_envs, **LONG), 20),
+        "256 tokens": (lambda: reply_env(plan.n_envs, **LONG), REPLY),
+        "DailyDialog": (lambda: dialgym.sb3_vec_env(language.ID, plan.n_envs, seed=0), REPLY),
     }
     for name, (make, n_steps) in workloads.items():
         yield from _workload(name, make, n_steps, plan)

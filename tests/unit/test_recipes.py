@@ -135,7 +135,7 @@ def test_everyday_talk_is_learned_from_people_and_then_by_reward(tmp_path, monke
     monkeypatch.setattr(language, "EXAMPLES", 32)
     monkeypatch.setattr(language, "EPISODES", 6)
     supervised = {"n_timesteps": 2, "batch_size": 8, "both_parties": True, "policy_kwargs": small}
-    reinforced = {"n_timesteps": 40, "n_envs": 4, "n_steps": 10, "policy_kwargs": small}
+    reinforced = {"n_timesteps": 80, "n_envs": 4, "n_steps": 10, "policy_kwargs": small}
     monkeypatch.setattr(language, "SUPERVISED", supervised)
     monkeypatch.setattr(language, "REINFORCED", reinforced)
     planned = language.runs(tmp_path, 1)
