@@ -302,7 +302,7 @@ def test_collected_references_are_actions_and_contexts_are_not(path, settings):
 @pytest.mark.parametrize("make_env", [gym.make, gym.make_vec])
 def test_a_user_that_never_has_the_floor_is_no_learner(path, make_env):
     kwargs = {"data": path, "rewards": {"length": 1.0}, "tokenizer": "char", "learner": "user"}
-    with pytest.raises(ValueError, match="over before the user had the floor. Learn as the system"):
+    with pytest.raises(ValueError, match=r"before the user had the floor. Learn as the system"):
         make_env("dialgym/DailyDialog-v0", **kwargs).reset(seed=0)
     env = make_env("dialgym/DailyDialog-v0", turns=2, **kwargs)
     env.reset(seed=0, options={"dialogue": 0, "turn": 1})
