@@ -112,6 +112,16 @@ def check_floor(task: Task, learner: str, over: bool) -> None:
         )
 
 
+def check_room(task: Task, learner: str, fits: bool) -> None:
+    """Raise a ValueError where the window cannot hold how a dialogue begins."""
+    if not fits:
+        raise ValueError(
+            f"window of {task.name}: a dialogue begins with more than it holds beside one "
+            f"utterance of the {learner}. Make it larger, or leave it out for room for all; with "
+            "overflow='slide' the oldest utterances leave."
+        )
+
+
 def default_speaker(task: Task, party: str) -> str | None:
     """The name of who plays `party` when nobody is named, if there is anybody."""
     return next(iter(task.speakers.get(party, {})), None)

@@ -8,6 +8,7 @@ from dialgym.errors import one_of
 from dialgym.language import Constraint
 from dialgym.simulators import Speaker
 from dialgym.tasks import Task
+from dialgym.views.dialogue import check_room
 from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.single import DialogueEnv
 from dialgym.views.transcripts import TokenTranscript
@@ -65,8 +66,8 @@ class TokenEnv(DialogueEnv):
         """Begin a dialogue; `options` fixes hidden parts of it (see the task)."""
         exchange = self._start(seed, options)
         self._tokens.clear()
-        self._tokens.hear(exchange.heard)
-        self._tokens.open()
+        fits = self._tokens.hear(exchange.heard)
+        check_room(self.task, self.learner, self._tokens.open() and fits)
         return self._tokens.observe(), self._with_mask({})
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:

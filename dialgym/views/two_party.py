@@ -17,6 +17,7 @@ from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 from dialgym.errors import one_of
 from dialgym.registry import entry_of, split_kwargs
 from dialgym.tasks import Outcome, Task
+from dialgym.views.dialogue import check_room
 from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.render import RENDER_MODES, render
 from dialgym.views.token_env import OVERFLOWS
@@ -97,8 +98,9 @@ class TwoPartyEnv(AECEnv):
         self._seen = dict.fromkeys(self.agents, 0)
         for transcript in self._transcripts.values():
             transcript.clear()
-        self._tell_all()
-        self._give_floor()
+        fits = self._tell_all()
+        floor = self._give_floor()
+        check_room(self.task, self.agent_selection, fits and floor)
 
     def _known(self, options: dict[str, Any] | None) -> dict[str, Any]:
         """The options without those that the task does not know.

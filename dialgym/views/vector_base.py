@@ -19,7 +19,7 @@ from dialgym.errors import one_of
 from dialgym.language import render_transcript
 from dialgym.simulators import Speaker
 from dialgym.tasks import BatchOutcome, Task
-from dialgym.views.dialogue import check_floor
+from dialgym.views.dialogue import check_floor, check_room
 from dialgym.views.looped import make_batch
 from dialgym.views.played import Played
 
@@ -105,8 +105,8 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         outcome = self.dialogues.reset(rows, self._rngs, options)
         over = bool((outcome.terminated | outcome.truncated).any())
         check_floor(self.task, self.learner, over)
-        self._hear(rows, outcome)
-        self._open(rows)
+        fits = self._hear(rows, outcome)
+        check_room(self.task, self.learner, bool((self._open(rows) & fits).all()))
 
     def get_state(self) -> bytes:
         """All dialogues and their generators as they stand, for `set_state` of an equal env."""

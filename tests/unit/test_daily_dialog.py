@@ -14,7 +14,7 @@ from everyday_talk import REWARDS, TALKS, rows, write_jsonl
 from test_datasets_tokens import replay
 
 import dialgym
-from dialgym.language.tokenizers import END
+from dialgym.language.tokenizers import END, TAGS
 from dialgym.tasks.daily_dialog import DailyDialog
 from dialgym.tasks.daily_dialog.examples import ActExamples
 from dialgym.testing import check_batch, check_task
@@ -302,7 +302,7 @@ def test_collected_references_are_actions_and_contexts_are_not(path, settings):
 @pytest.mark.parametrize("make_env", [gym.make, gym.make_vec])
 def test_a_user_that_never_has_the_floor_is_no_learner(path, make_env):
     kwargs = {"data": path, "rewards": {"length": 1.0}, "tokenizer": "char", "learner": "user"}
-    with pytest.raises(ValueError, match="over before the user had the floor. Learn as the system"):
+    with pytest.raises(ValueError, match=r"before the user had the floor. Learn as the system"):
         make_env("dialgym/DailyDialog-v0", **kwargs).reset(seed=0)
     env = make_env("dialgym/DailyDialog-v0", turns=2, **kwargs)
     env.reset(seed=0, options={"dialogue": 0, "turn": 1})
@@ -325,3 +325,18 @@ def test_a_missing_extra_is_one_error_of_these_tasks_alone():
     result = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True)
     expected = 'DailyDialog with its own rewards needs nltk, .* pip install "dialgym\\[rewards\\]"'
     assert re.search(expected, result.stdout), result.stderr
+
+
+@pytest.mark.parametrize("make_env", [gym.make, gym.make_vec])
+def test_a_context_longer_than_the_window(path, make_env):
+    kwargs = {"data": path, "rewards": {"length": 1.0}, "tokenizer": "char", "longest": 20}
+    place = {"dialogue": 0, "turn": 4}  # begins with 61 tokens
+    env = make_env("dialgym/DailyDialog-v0", window=60, **kwargs)
+    with pytest.raises(ValueError, match=r"a dialogue begins with more than it holds.*'slide'"):
+        env.reset(seed=0, options=place)
+    env.reset(seed=0, options={"dialogue": 0, "turn": 1})
+    sliding = make_env("dialgym/DailyDialog-v0", window=60, overflow="slide", **kwargs)
+    observation = np.ravel(sliding.reset(seed=0, options=place)[0])
+    tags = observation[np.isin(observation, list(TAGS.values()))]
+    assert tags.tolist() == [TAGS["system"], TAGS["user"], TAGS["system"]][-len(tags) :]
+    assert len(tags) < 5

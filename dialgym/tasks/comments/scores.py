@@ -80,10 +80,6 @@ class Score(Reward):
         pairs = [(corpus.parents[i], corpus.comments[i]) for i in rows]
         return _regression().fit(pairs, scores[rows])
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the regression, which is learned anew."""
-        return {k: v for k, v in self.__dict__.items() if k != "_regression"}
-
 
 def transformed(scores: np.ndarray, transform: str) -> np.ndarray:
     """The scores as rewards, by one of `TRANSFORMS`."""
