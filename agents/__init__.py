@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from agents.online.buffers import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
     from agents.online.grpo import GRPO
     from agents.online.maskable import MaskableGPTPolicy
+    from agents.online.nlpo import NLPO
     from agents.online.policies import GPTPolicy
     from agents.online.ppo import SequencePPO
     from agents.reward_model.training import train_reward_model
@@ -38,6 +39,7 @@ __all__ = [
     "CQL",
     "GRPO",
     "ILQL",
+    "NLPO",
     "BeamSpeaker",
     "CHAIPolicy",
     "ChatAgent",
@@ -77,6 +79,7 @@ _HOMES = {
     "ILQL": "agents.offline.ilql",
     "BC": "agents.offline.bc",
     "GRPO": "agents.online.grpo",
+    "NLPO": "agents.online.nlpo",
     "EpisodeRolloutBuffer": "agents.online.buffers",
     "GPTPolicy": "agents.online.policies",
     "MaskableEpisodeRolloutBuffer": "agents.online.buffers",

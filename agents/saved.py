@@ -7,6 +7,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from agents.models.build import check_same_tokens
+
 
 def load(path: str | Path, device: str = "auto") -> Any:
     """The Stable-Baselines3 (or sb3-contrib) model in a zip file.
@@ -42,10 +44,13 @@ def start_from(policy: Any, source: Any) -> None:
         source: a model, a policy, or the path of a saved model.
 
     Raises:
-        FileNotFoundError, ValueError: as of `load`; or the shapes differ.
+        FileNotFoundError, ValueError: as of `load`; or vocabularies or shapes differ.
     """
     model = load(source, device=policy.device) if isinstance(source, str | Path) else source
-    theirs = getattr(model, "policy", model).state_dict()
+    other = getattr(model, "policy", model)
+    who = f"cannot start from {_name(source)}: it"
+    check_same_tokens(policy.observation_space, other.observation_space, who, window=False)
+    theirs = other.state_dict()
     own = policy.state_dict()
     alike = {}
     for name, weight in own.items():

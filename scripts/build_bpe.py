@@ -6,31 +6,10 @@ The built-in one is made by `scripts/build_corpora.py`, on the built-in texts.
 """
 
 import argparse
-from collections.abc import Iterable
 from pathlib import Path
 
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
 from dialgym.files import write_text
-
-PRINTABLE = [chr(i) for i in range(33, 127)]
-SPACE = "Ġ"  # what byte-level encodings write for a space
-
-
-def train_bpe(texts: Iterable[str], size: int) -> Tokenizer:
-    """A byte-level BPE of `size` tokens; printable ASCII is always in it, all else is unknown."""
-    bpe = Tokenizer(models.BPE(unk_token="<unk>"))
-    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    bpe.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=size,
-        special_tokens=["<unk>"],
-        initial_alphabet=[SPACE, *PRINTABLE],
-        limit_alphabet=len(PRINTABLE) + 1,
-        show_progress=False,
-    )
-    bpe.train_from_iterator(texts, trainer)
-    return bpe
+from dialgym.language.bpe import train_bpe
 
 
 def main() -> None:

@@ -5,8 +5,12 @@
 The texts lie in `scripts/everyday`, a file a topic: lists of facts, named phrases (see
 `phrases.py`) and scenarios. A scenario is a sequence of turns, ``SPEAKER ACT [EMOTION]: phrase``,
 with blocks of alternatives between lines ``(``, ``|`` and ``)``; an empty alternative leaves the
-block out. Facts hold for a dialogue. No two dialogues begin with the same two turns, so no
+block out. Facts hold for a dialogue, and a turn that has been written before
+is worded anew a few times. No two dialogues begin with the same two turns, so no
 context of two turns or more in one split has the same reply in another.
+
+All texts were written for dialgym. `corpus_figures.py` prints what there is: 4,000 dialogues of 25
+topics, 26,800 turns, two thirds of them distinct; 43 % of the test's turns are in training too.
 
 The same texts give the same bytes on any machine: all draws come from `Random(seed).random()`.
 """
@@ -15,7 +19,7 @@ import argparse
 import gzip
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -29,7 +33,8 @@ ROOT = Path(__file__).parents[1]
 TEXTS = ROOT / "scripts" / "everyday"
 OUT = ROOT / "dialgym" / "tasks" / "daily_dialog" / "everyday.jsonl.gz"
 
-SIZE, SEED, SHORTEST, LONGEST = 1000, 20, 4, 12
+SIZE, SEED, SHORTEST, LONGEST = 4000, 20, 4, 12
+WORDINGS = 5
 SPLITS = ("train",) * 8 + ("validation", "test")
 ACTS = {"i": "inform", "q": "question", "d": "directive", "c": "commissive"}
 EMOTIONS = ("no emotion", "happiness", "surprise", "sadness", "anger", "fear", "disgust")
@@ -107,8 +112,8 @@ def chosen(steps: Sequence[Step], draw: Draw) -> Iterator[Turn]:
             yield step
 
 
-def write_dialogue(scenario: Scenario, draw: Draw) -> dict[str, Any]:
-    """One dialogue of a scenario.
+def write_dialogue(scenario: Scenario, draw: Draw, known: Container[str] = ()) -> dict[str, Any]:
+    """One dialogue of a scenario; a turn that is `known` is worded anew, a few times.
 
     Raises:
         ValueError: the speakers do not alternate, or there are too few or too many turns.
@@ -120,24 +125,34 @@ def write_dialogue(scenario: Scenario, draw: Draw) -> dict[str, Any]:
         raise ValueError(f"{scenario.topic}, {scenario.name}: speakers {who}.")
     return {
         "topic": scenario.topic,
-        "turns": [speech.write(turn.phrase) for turn in turns],
+        "turns": [write_turn(speech, turn.phrase, known) for turn in turns],
         "acts": [turn.act for turn in turns],
         "emotions": [turn.emotion for turn in turns],
     }
 
 
+def write_turn(speech: Speech, phrase: str, known: Container[str]) -> str:
+    """A wording that is not `known`, if one is found in `WORDINGS` draws."""
+    for _ in range(WORDINGS):
+        if (text := speech.write(phrase)) not in known:
+            break
+    return text
+
+
 def write_all(scenarios: Sequence[Scenario], draw: Draw, size: int = SIZE) -> list[dict[str, Any]]:
     """`size` dialogues, as many of one scenario as of another, no two with the same beginning."""
     beginnings: set[tuple[str, ...]] = set()
+    known: set[str] = set()
     dialogues: list[dict[str, Any]] = []
     for i, scenario in enumerate(scenarios):
         wanted = (i + 1) * size // len(scenarios)
         for _ in range(100 * size // len(scenarios)):
             if len(dialogues) == wanted:
                 break
-            dialogue = write_dialogue(scenario, draw)
+            dialogue = write_dialogue(scenario, draw, known)
             if (beginning := tuple(dialogue["turns"][:2])) not in beginnings:
                 beginnings.add(beginning)
+                known.update(dialogue["turns"])
                 dialogues.append(dialogue)
         else:
             raise ValueError(f"{scenario.topic}, {scenario.name}: too few beginnings.")
@@ -145,9 +160,15 @@ def write_all(scenarios: Sequence[Scenario], draw: Draw, size: int = SIZE) -> li
 
 
 def with_splits(rows: Sequence[dict[str, Any]], draw: Draw) -> list[dict[str, Any]]:
-    """The rows in a new order, eight of ten in a row for training, one each for the others."""
-    split = [{"split": SPLITS[i % len(SPLITS)], **row} for i, row in enumerate(rows)]
-    return sorted(split, key=lambda row: (-SPLITS.count(row["split"]), row["split"], draw.random()))
+    """The rows by split: eight of ten in a row for training, one each for the others.
+
+    Those for training stay in order, alike beside alike, which halves the file; the others do not.
+    """
+    named = [(SPLITS[i % len(SPLITS)], row) for i, row in enumerate(rows)]
+    train = [{"split": split, **row} for split, row in named if split == "train"]
+    others = [(split, draw.random(), row) for split, row in named if split != "train"]
+    others.sort(key=lambda other: (SPLITS.index(other[0]), other[1]))
+    return [*train, *({"split": split, **row} for split, _, row in others)]
 
 
 def all_scenarios(folder: Path = TEXTS) -> list[Scenario]:

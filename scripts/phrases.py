@@ -8,7 +8,7 @@ A phrase is text in which
 - ``<thanks>`` is a phrase of that name, drawn anew each time.
 
 A bar outside of brackets separates alternatives too. After all is drawn, sentences get their
-capitals, and "a" becomes "an" where it must.
+capitals, questions that begin with a verb their mark, and "a" becomes "an" where it must.
 """
 
 import re
@@ -27,7 +27,17 @@ VOWEL = re.compile(
 )
 VOWEL_LETTER = re.compile(r"[AEFHILMNORSX](?:[A-Z]+)?\b")
 CAPITALS = re.compile(r"(?:[A-Z]|[A-Z]{2,})\b")
-ARTICLE = re.compile(r"\b([Aa])n? (?=(\S+))")
+ARTICLE = re.compile(r"((?<![a-z] )\bA|\ba)n? (?=(\S+))")
+AUXILIARY = (
+    "could|can|would|will|shall|may|is|are|does|did|has|was|were|am|isn't|aren't|can't|don't|won't"
+)
+SUBJECT = "I|you|we|he|she|it|they|this|that|there|somebody|someone|anyone|your"
+QUESTION = re.compile(
+    rf"(?:^|(?<=[.!?] ))(?:(?:how|what|where|when|why|which|who)\b[^.!?]*? )??"
+    rf"(?:{AUXILIARY}|do(?! it| that| this)) (?:{SUBJECT})\b"
+    r"(?:[^.!?]|(?:Mrs?|Ms|Dr)\.)*(?<!Mr)(?<!Ms)(?<!Dr)(?<!Mrs)\.",
+    re.I,
+)
 START = re.compile(r"(^|[.!?] )([a-z])")
 
 
@@ -122,9 +132,10 @@ def split(text: str, mark: str) -> list[str]:
 
 
 def finished(text: str) -> str:
-    """`text` with its articles, capitals and spaces mended."""
+    """`text` with its articles, capitals, question marks and spaces mended."""
     text = " ".join(text.split())
     text = re.sub(r" (?=[,.!?])", "", text)
+    text = QUESTION.sub(lambda m: m[0][:-1] + "?", text)
     text = ARTICLE.sub(lambda m: m[1] + ("n " if starts_with_vowel(m[2]) else " "), text)
     return START.sub(lambda m: m[1] + m[2].upper(), text)
 

@@ -45,3 +45,23 @@ class InverseCategorical(Categorical):
         uniform = 1 - torch.rand(shape, dtype=total.dtype, device=total.device)
         chosen = torch.searchsorted(cumulative, uniform * total)
         return chosen.movedim(-1, 0).reshape(*sample_shape, *shape[:-1])
+
+
+def nucleus(logits: Tensor, top_p: float, at_least: int = 1) -> Tensor:
+    """The fewest likeliest tokens that together have a probability of `top_p`: (B, V) bool.
+
+    Holtzman et al. 2020, section 3.1.
+
+    Args:
+        logits: (B, V).
+        top_p: 1 or more keeps every token.
+        at_least: so many of the likeliest are kept in any case.
+    """
+    if top_p >= 1:
+        return torch.ones_like(logits, dtype=torch.bool)
+    ordered, order = logits.sort(-1, descending=True)
+    shares = ordered.softmax(-1)
+    likelier = shares.cumsum(-1) - shares  # the probability of all that is likelier
+    kept = likelier < top_p
+    kept[:, :at_least] = True  # however sums are rounded
+    return torch.zeros_like(kept).scatter_(1, order, kept)

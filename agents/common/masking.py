@@ -11,6 +11,22 @@ from torch import Tensor, nn
 FORBIDDEN = -1e8  # finite, so that entropies and their gradients stay finite too
 
 
+def packed_bits(masks: Tensor) -> Tensor:
+    """Masks (..., V) bool, eight to a byte: (..., ceil(V / 8)) uint8, as `np.packbits` does."""
+    short = -masks.shape[-1] % 8
+    bits = nn.functional.pad(masks.to(torch.uint8), (0, short)).unflatten(-1, (-1, 8))
+    return (bits << _bits(masks.device)).sum(-1, dtype=torch.uint8)
+
+
+def unpacked_bits(packed: Tensor, count: int) -> Tensor:
+    """The masks (..., count) bool that were packed."""
+    return (packed[..., None] >> _bits(packed.device) & 1).flatten(-2)[..., :count].bool()
+
+
+def _bits(device: torch.device) -> Tensor:
+    return torch.arange(7, -1, -1, device=device, dtype=torch.uint8)
+
+
 class TokenMasker(nn.Module):
     """Walks a token automaton over what the learner has said in its current utterance.
 

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from agents.common.launched import Launched
 from dialgym.optional import require
 
 
@@ -24,14 +25,17 @@ class Ranks:
     Attributes:
         count: how many processes train together, from `WORLD_SIZE`.
         rank: which of them this one is.
+        launched: what `accelerate launch` was asked for.
 
     Raises:
+        ValueError: something that our update cannot do was asked for.
         RuntimeError: the processes that were asked for did not come up.
     """
 
     def __init__(self, device: torch.device | None = None) -> None:
         self.count = int(os.environ.get("WORLD_SIZE", "1"))
         self.rank = int(os.environ.get("RANK", "0"))
+        self.launched = Launched.read()
         self.on_cpu = device is None or device.type == "cpu"
         if self.count > 1:
             found = self._accelerator.num_processes
@@ -92,6 +96,15 @@ class Ranks:
             return [value]
         gathered: list[Any] = require("accelerate", "distributed", "").utils.gather_object([value])
         return gathered
+
+    @property
+    def sharded(self) -> bool:
+        """Whether weights, gradients and optimizer state are to lie in shares."""
+        return self.count > 1 and self.launched.sharded
+
+    def most(self, number: int) -> int:
+        """The greatest of the processes' numbers."""
+        return max(self.gather(number))
 
     def wait(self) -> None:
         """Go on when all have come here."""

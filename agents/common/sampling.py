@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from agents.common.distributions import nucleus
 from agents.common.masking import FORBIDDEN
 
 Seed = int | torch.Generator | None
@@ -84,13 +85,7 @@ def cut_off(logits: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
         least = logits.topk(min(top_k, logits.shape[-1]), -1).values[:, -1:]
         logits = logits.masked_fill(logits < least, FORBIDDEN)
     if top_p is not None:
-        ordered, order = logits.sort(-1, descending=True)
-        shares = ordered.softmax(-1)
-        likelier = shares.cumsum(-1) - shares
-        likelier[:, 0] = 0  # the likeliest always stays, however sums are rounded
-        dropped = torch.zeros_like(likelier, dtype=torch.bool)
-        dropped.scatter_(1, order, likelier >= top_p)
-        logits = logits.masked_fill(dropped, FORBIDDEN)
+        logits = logits.masked_fill(~nucleus(logits, top_p), FORBIDDEN)
     return logits
 
 

@@ -160,6 +160,11 @@ class Sequences:
             ):
                 yield self._part(chosen[piece], longest)
 
+    def shortest(self) -> Part:
+        """The forward over the sequence that costs least."""
+        row = int(self.lengths.argmin())
+        return self._part(np.array([row]), int(self.lengths[row]))
+
     def _part(self, rows: np.ndarray, longest: int) -> Part:
         sizes = self.sizes[rows]
         starts = np.repeat(self.first[rows] - (sizes.cumsum() - sizes), sizes)

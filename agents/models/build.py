@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from gymnasium import spaces
-from torch import Tensor
+from torch import Tensor, nn
 
 from agents.models.gpt import GPT, preset
 from agents.models.heads import PolicyHead, ValueHead
 from agents.models.lora import add_lora
+from agents.models.named import load_name
 
 SIZES = ("preset", "n_layer", "n_head", "n_embd", "init_std")
 DEFAULT_PRESET = "nano"
@@ -26,7 +28,7 @@ class Networks:
     backbone: Any
     value_backbone: Any  # None: the value is read off the policy's hidden state
     policy_head: PolicyHead
-    value_head: ValueHead
+    value_head: nn.Module  # ValueHead, or one of the user's own
 
 
 def build_networks(space: Any, config: Mapping[str, Any]) -> Networks:
@@ -48,7 +50,32 @@ def build_networks(space: Any, config: Mapping[str, Any]) -> Networks:
     if config["compile"]:
         for network in filter(None, (backbone, value_backbone)):
             network.compile(dynamic=True)  # sequences are of many lengths
-    return Networks(backbone, value_backbone, policy_head, ValueHead(backbone.width))
+    return Networks(backbone, value_backbone, policy_head, _value_head(backbone.width, config))
+
+
+def _value_head(width: int, config: Mapping[str, Any]) -> nn.Module:
+    """Our linear one, or the class that was asked for; it must give one value a hidden state."""
+    given, settings = config["value_head"], config["value_head_kwargs"] or {}
+    if given is None:
+        return ValueHead(width, **settings)
+    example = "agents.models.heads.MLPHead"
+    make = load_name("value_head", given, example) if isinstance(given, str) else given
+    try:
+        head = make(width, **settings)
+        with torch.no_grad():
+            shape = tuple(head(torch.zeros(2, 3, width)).shape)
+    except (TypeError, RuntimeError, AttributeError) as error:
+        raise _bad_value_head(given, f"{type(error).__name__}: {error}") from error
+    if not isinstance(head, nn.Module) or shape != (2, 3, 1):
+        raise _bad_value_head(given, f"{type(head).__name__} with values of shape {shape}")
+    return head
+
+
+def _bad_value_head(given: Any, got: str) -> ValueError:
+    return ValueError(
+        f"value_head {given!r}: expected a torch.nn.Module, made with the width of hidden states "
+        f"and value_head_kwargs, that takes hidden states (..., d) to values (..., 1); got {got}"
+    )
 
 
 def _backbone(space: Any, vocab_size: int, config: Mapping[str, Any]) -> tuple[Any, Tensor | None]:
@@ -92,3 +119,32 @@ def check_spaces(observation_space: spaces.Space, action_space: spaces.Space) ->
             f"GPTPolicy: expected actions Discrete({vocab_size}), one for each token of the "
             f"observations, got {action_space}"
         )
+
+
+def check_same_tokens(ours: Any, theirs: Any, who: str, window: bool = True) -> None:
+    """Raises ValueError unless ids mean the same in two observation spaces, and windows suffice.
+
+    Args:
+        ours: a space of token windows.
+        theirs: that of the other party, whose window must hold ours.
+        who: names the other party in the message.
+        window: look at the windows too.
+    """
+    have, need = int(theirs.high.max()) + 1, int(ours.high.max()) + 1
+    tokenizers = getattr(theirs, "tokenizer", None), getattr(ours, "tokenizer", None)
+    if have != need or (None not in tokenizers and tokenizers[0] != tokenizers[1]):
+        raise ValueError(
+            f"{who} has another vocabulary: expected {_vocabulary(tokenizers[1], need)}, got "
+            f"{_vocabulary(tokenizers[0], have)}; the same ids would be other words. Give both the "
+            "same tokenizer, as in env_kwargs={'tokenizer': ...}"
+        )
+    if window and theirs.shape[0] < ours.shape[0]:
+        raise ValueError(
+            f"{who} reads {theirs.shape[0]} tokens, but the window here is {ours.shape[0]}. "
+            "Shorten the window, or choose another model."
+        )
+
+
+def _vocabulary(tokenizer: Any, size: int) -> str:
+    kind = "" if tokenizer is None else f" of {type(tokenizer).__name__}"
+    return f"{size} tokens{kind}"

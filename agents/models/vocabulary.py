@@ -29,6 +29,10 @@ def translate(tokenizer: Tokenizer, own: Any, rows: int) -> Mapping:
         tokenizer: the environment's.
         own: the model's, of `transformers`.
         rows: how many rows the model's embedding has.
+
+    Raises:
+        ValueError: the model's tokenizer has pieces that its embedding does not know, so the two do
+            not belong together.
     """
     pieces: list[list[int]] = [[] for _ in range(tokenizer.vocab_size)]
     if own.eos_token_id is not None:
@@ -40,8 +44,19 @@ def translate(tokenizer: Tokenizer, own: Any, rows: int) -> Mapping:
     else:
         texts = [tokenizer.piece(i, False) for i in range(FIRST_TEXT, tokenizer.vocab_size)]
         pieces[FIRST_TEXT:] = _pieces(own, texts)
-    known = [[i for i in ids if i < rows] for ids in pieces]
-    return lambda table: _means(table, known)
+    _check_rows(pieces, rows, own)
+    return lambda table: _means(table, pieces)
+
+
+def _check_rows(pieces: list[list[int]], rows: int, own: Any) -> None:
+    beyond = next((i for ids in pieces for i in ids if i >= rows), None)
+    if beyond is not None:
+        raise ValueError(
+            f"pretrained model {own.name_or_path!r}: its tokenizer has {len(own)} tokens but its "
+            f"embedding {rows} rows, so that {beyond} ({own.convert_ids_to_tokens(beyond)!r}) "
+            "means nothing to it. The two do not belong together: give the model's own "
+            "tokenizer, or resize its embeddings (resize_token_embeddings) and train them."
+        )
 
 
 def same_vocabulary(tokenizer: Tokenizer, own: Any) -> bool:

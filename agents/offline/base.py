@@ -38,7 +38,8 @@ class OfflineAlgorithm(Chats, Gradients, BaseAlgorithm):
         batch_size: dialogues of a gradient step, over all processes.
         gamma: discount from one token that the learner says to the next.
         max_grad_norm: largest norm of a gradient.
-        autocast: "bf16" computes in bfloat16 where that is safe; None in float32.
+        autocast: "bf16" computes in bfloat16 where that is safe, "fp16" in float16 with a scaled
+            loss; None in float32.
         micro_batch_tokens: most tokens of one forward, padding included; a step accumulates over
             as many as it takes. None is 4,096 on a CPU and 65,536 on a GPU.
         log_interval: gradient steps from one line of the log to the next.
@@ -106,6 +107,12 @@ class OfflineAlgorithm(Chats, Gradients, BaseAlgorithm):
 
     def _setup_model(self) -> None:
         self.ranks = Ranks(self.device)
+        if self.ranks.sharded:
+            raise ValueError(
+                f"{self.algorithm}: what learns from stored dialogues cannot share weights "
+                "(accelerate, distributed_type: FSDP); use MULTI_GPU, or one process"
+            )
+        self._setup_scaler()
         self._setup_lr_schedule()
         self.set_random_seed(self.seed)
         self.policy = self.policy_class(  # type: ignore[assignment]
@@ -185,7 +192,7 @@ class OfflineAlgorithm(Chats, Gradients, BaseAlgorithm):
         count = int(sequences.columns["real"].sum())
         loss_of = self._loss_of(sequences)
         figures = self._gradient(sequences, everything, loss_of, self.figures, count)
-        figures["grad_norm"] = self._step_optimizer()
+        figures |= self._step_optimizer()
         self.policy.set_training_mode(False)
         self._n_updates += 1
         for name, value in figures.items():

@@ -107,7 +107,8 @@ class ValueGPTPolicy(GPTPolicy):
     def _build(self, lr_schedule: Schedule) -> None:
         super()._build(lr_schedule)
         width = self.backbone.width
-        self.value_head = MLPHead(width, 1)  # type: ignore[assignment]
+        if self.config["value_head"] is None:
+            self.value_head = MLPHead(width, 1)
         self.q_heads = nn.ModuleList(MLPHead(width, self._q_outputs) for _ in range(2))
         self.target_q_heads = deepcopy(self.q_heads).requires_grad_(False)
         self.target_backbone = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,14 +22,19 @@ from stable_baselines3.common.utils import FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
+from agents.common.faults import check_rewards
 from agents.common.gradients import Gradients
+from agents.common.masking import packed_bits, unpacked_bits
 from agents.common.prefixes import left_aligned, lengths_of
 from agents.common.ranks import Ranks
 from agents.common.sequences import Part, SequenceBuffer, Sequences, minibatches
+from agents.common.shards import Shards
 from agents.common.talk import Chats
+from agents.models.build import check_same_tokens
 from agents.online.losses import clipped_surrogate, k3
 from agents.online.policies import GPTActorCritic, GPTPolicy
 from agents.online.reference import KLControl, Reference
+from dialgym.registry import load
 
 FIXED: Mapping[str, float] = {"gamma": 1.0, "gae_lambda": 1.0, "vf_coef": 0.0}
 COMMON: dict[str, Any] = {
@@ -57,13 +63,18 @@ class SequenceAlgorithm(Chats, Gradients, OnPolicyAlgorithm):
         ent_coef: weight of the entropy; a number or a schedule.
         max_grad_norm: largest norm of a gradient.
         target_kl: a rollout's update stops when the policy is 1.5 times as far from the old one.
-        reference_kl: price of a nat of divergence from the policy that learning began with; 0 keeps
-            no such copy.
+        reference_kl: price of a nat of divergence from the policy that learning began with, or
+            from `reference_model`; 0 keeps no reference.
         reference_kl_target: divergence, in nats a token, that the price is steered towards
             (`KLControl`); None keeps the price.
+        reference_kl_horizon: tokens in which the price follows; None goes by rollouts.
+        reference_kl_clip: the largest relative error that moves the price.
+        reference_model: a saved agent to stay near, such as a cloned one; its network may be
+            another, its tokens may not. None is the policy that learning begins with.
         env_masks: ask the env for its `action_masks` at every step. None does so where the
             observation space has no automaton and the env has masks.
-        autocast: "bf16" computes in bfloat16 where that is safe; None in float32.
+        autocast: "bf16" computes in bfloat16 where that is safe, "fp16" in float16 with a scaled
+            loss; None in float32.
         micro_batch_tokens: most tokens of one forward, padding included. Gradients of a minibatch
             are accumulated over as many forwards as it takes. None is 4,096 on a CPU and 65,536
             on a GPU.
@@ -103,6 +114,9 @@ class SequenceAlgorithm(Chats, Gradients, OnPolicyAlgorithm):
         target_kl: float | None = None,
         reference_kl: float = 0.0,
         reference_kl_target: float | None = None,
+        reference_kl_horizon: int | None = None,
+        reference_kl_clip: float = 0.2,
+        reference_model: str | Path | None = None,
         env_masks: bool | None = None,
         autocast: str | None = None,
         micro_batch_tokens: int | None = None,
@@ -120,7 +134,10 @@ class SequenceAlgorithm(Chats, Gradients, OnPolicyAlgorithm):
         self.batch_size = batch_size
         self.n_epochs = n_epochs
         self.target_kl = target_kl
-        self.kl_control = KLControl(reference_kl, reference_kl_target)
+        self.kl_control = KLControl(
+            reference_kl, reference_kl_target, reference_kl_horizon, reference_kl_clip
+        )
+        self.reference_model = reference_model and str(reference_model)
         self.env_masks = env_masks
         self.autocast = autocast
         self.micro_batch_tokens = micro_batch_tokens
@@ -145,6 +162,7 @@ class SequenceAlgorithm(Chats, Gradients, OnPolicyAlgorithm):
 
     def _setup_model(self) -> None:
         self.ranks = Ranks(self.device)
+        self._setup_scaler()
         super()._setup_model()
         self.ent_coef = FloatSchedule(self.ent_coef)  # type: ignore[assignment]
         self.clip_range = FloatSchedule(self.clip_range)
@@ -153,10 +171,29 @@ class SequenceAlgorithm(Chats, Gradients, OnPolicyAlgorithm):
                 f"{self.algorithm}: expected a GPT policy (agents.GPTPolicy), whose update reads "
                 f"whole sequences; got {type(self.policy).__name__}. Stock PPO takes any policy."
             )
-        self.reference = Reference(self.policy) if self.kl_control.coefficient else None
+        if self.env is not None:  # that of a loaded model may be another than it learned in
+            check_same_tokens(self.observation_space, self.env.observation_space, "the env")
+        self.reference = self._make_reference() if self.kl_control.coefficient else None
         self._separate_randomness()
         if self.env_masks is None and self.env is not None:
             self.env_masks = self.policy.masker is None and self.env.has_attr("action_masks")
+
+    def _make_reference(self) -> Reference:
+        """What learning begins with, or the model at `reference_model`, whose weights we then keep.
+
+        Its constructor's arguments are saved, so that our file can be loaded without that one.
+        """
+        if self.reference_model is None:
+            return Reference.beginning(self.policy)
+        if not hasattr(self, "reference_made_by"):
+            other = load("agents.saved:load")(self.reference_model, device=self.device).policy
+            who = f"reference_model {self.reference_model!r}"
+            check_same_tokens(self.observation_space, other.observation_space, who)
+            self.reference_made_by = type(other), other._get_constructor_parameters()
+        else:
+            kind, arguments = self.reference_made_by
+            other = kind(**arguments).to(self.device)
+        return Reference(other.backbone, other.policy_head)
 
     def _separate_randomness(self) -> None:
         """Dialogues, samples and minibatches differ between processes; weights do not."""
@@ -184,18 +221,25 @@ class SequenceAlgorithm(Chats, Gradients, OnPolicyAlgorithm):
             action_masks: (n_envs, V), or (V,), what may be said, where the caller knows more than
                 the observation space. A policy made with `mask=False` takes no notice.
         """
-        if action_masks is None or not self.policy.config["mask"]:
+        masks = self._masks_to_predict(observation, action_masks)
+        if masks is None:
             return super().predict(observation, state, episode_start, deterministic)
         self.policy.set_training_mode(False)
         tokens, vectorized = self.policy.obs_to_tensor(observation)
         with torch.no_grad():
-            actions = self.policy._predict(tokens, deterministic, action_masks).cpu().numpy()
+            actions = self.policy._predict(tokens, deterministic, masks).cpu().numpy()
         return (actions if vectorized else actions.squeeze(0)), state
+
+    def _masks_to_predict(
+        self, observation: Any, given: np.ndarray | None
+    ) -> np.ndarray | Tensor | None:
+        """What `predict` lets the policy say; None leaves it to the observation space."""
+        return given if self.policy.config["mask"] else None
 
     # Saving
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "sequences", "ranks", "reference"]
+        return [*super()._excluded_save_params(), "sequences", "ranks", "reference", "shards"]
 
     def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
         modules, tensors = super()._get_torch_save_params()
@@ -206,9 +250,45 @@ class SequenceAlgorithm(Chats, Gradients, OnPolicyAlgorithm):
     def _setup_learn(self, *args: Any, **kwargs: Any) -> Any:
         result = super()._setup_learn(*args, **kwargs)
         self.ranks.agree(self.policy.parameters())
-        if self.reference and self.num_timesteps == 0:
+        if self.reference and self.reference_model is None and self.num_timesteps == 0:
             self.reference.follow(self.policy)  # what it is when learning begins
+        if self.ranks.sharded:
+            self._check_sharding()
+            self.shards = Shards(self.policy, self.ranks.count, self.ranks.launched.reshard)
         return result
+
+    def _check_sharding(self) -> None:
+        """Raises ValueError for what cannot be done with weights in shares."""
+        given = {
+            "autocast: fp16": self.autocast == "fp16",
+            "compile": self.policy.config["compile"],
+        }
+        for name, on in given.items():
+            if on:
+                raise ValueError(
+                    f"{self.algorithm}: {name} cannot be had with sharded weights (accelerate, "
+                    "distributed_type: FSDP); leave it out, or use MULTI_GPU"
+                )
+
+    def learn(self, *args: Any, **kwargs: Any) -> SequenceAlgorithm:
+        """As everywhere in Stable-Baselines3."""
+        super().learn(*args, **kwargs)
+        if self.shards is not None:
+            self._leave_shards()
+        return self
+
+    def _leave_shards(self) -> None:
+        """Go on with an ordinary policy of the same weights and optimizer state."""
+        assert self.shards is not None
+        self.shards.gather_optimizer()
+        state, self.shards = self.shards.state(), None
+        with torch.random.fork_rng(range(torch.cuda.device_count())):  # new weights draw from it
+            plain = self.policy_class(
+                self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
+            ).to(self.device)
+        plain.load_state_dict(state["policy"])
+        plain.optimizer.load_state_dict(state["policy.optimizer"])
+        self.policy = plain  # type: ignore[assignment]
 
     def _step(self, env: VecEnv, callback: BaseCallback) -> dict[int, dict[str, Any]] | None:
         """Say one token in each dialogue and keep what came of it.
@@ -220,10 +300,11 @@ class SequenceAlgorithm(Chats, Gradients, OnPolicyAlgorithm):
         with torch.no_grad(), self._precision():
             tokens = self._tokens(self._last_obs)
             lengths = lengths_of(tokens)
-            masks = np.stack(env.env_method("action_masks")) if self.env_masks else None
+            masks = self._masks(env, tokens)
             sampled, values, log_probs = self.policy(tokens, action_masks=masks)
         actions = sampled.cpu().numpy()
         new_obs, rewards, dones, infos = env.step(actions)
+        check_rewards(rewards, self._where)
         self.num_timesteps += env.num_envs * self.ranks.count
         callback.update_locals(locals())
         if not callback.on_step():
@@ -237,11 +318,22 @@ class SequenceAlgorithm(Chats, Gradients, OnPolicyAlgorithm):
             "dones": dones,
         }
         if masks is not None:
-            step["masks"] = np.packbits(masks.astype(bool), axis=1)
+            step["masks"] = packed_bits(masks).cpu().numpy()
         starts = np.asarray(self._last_episode_starts, bool)
         self.rollout_buffer.add(tokens.cpu().numpy(), lengths.cpu().numpy(), starts, **step)
         self._last_obs, self._last_episode_starts = new_obs, dones  # type: ignore[assignment]
         return {row: infos[row] for row in np.flatnonzero(dones).tolist()}
+
+    def _masks(self, env: VecEnv, tokens: Tensor) -> Tensor | None:
+        """What may be said (n_envs, V) bool and has to be kept; None leaves it to the policy."""
+        if not self.env_masks:
+            return None
+        return torch.as_tensor(np.stack(env.env_method("action_masks")), device=self.device).bool()
+
+    @property
+    def _keeps_masks(self) -> bool:
+        """Whether `_masks` gives any."""
+        return bool(self.env_masks)
 
     def _tokens(self, observations: Any) -> Tensor:
         """Observations as the policy reads them: padding at the right, wherever the env has it."""
@@ -261,10 +353,10 @@ class SequenceAlgorithm(Chats, Gradients, OnPolicyAlgorithm):
         """The rollout's sequences, and what the update asks of every decision."""
         buffer = self.rollout_buffer
         stored = {"actions": buffer.steps("actions"), "log_probs": buffer.steps("log_probs")}
-        if self.env_masks:
+        if self._keeps_masks:
             stored["masks"] = buffer.steps("masks")
         sequences = buffer.sequences(keep, self.device, **stored, **columns)
-        if not self.env_masks and self.policy.masker is not None:
+        if not self._keeps_masks and self.policy.masker is not None:
             sequences.add_states(self.policy.masker)
         if self.autocast:
             # A cached step rounds otherwise than a whole forward; ratios must start at one.
@@ -275,11 +367,9 @@ class SequenceAlgorithm(Chats, Gradients, OnPolicyAlgorithm):
 
     def _allowed(self, sequences: Sequences, rows: Tensor) -> Tensor | None:
         """What could be said (n, V) at the decisions `rows`; None where everything could."""
-        if self.env_masks:
-            packed = sequences.columns["masks"][rows]
-            bits = torch.arange(7, -1, -1, device=packed.device, dtype=torch.uint8)
-            unpacked = (packed[..., None] >> bits & 1).flatten(1)
-            return unpacked[:, : int(self.action_space.n)].bool()  # type: ignore[attr-defined]
+        if self._keeps_masks:
+            vocab_size = int(self.action_space.n)  # type: ignore[attr-defined]
+            return unpacked_bits(sequences.columns["masks"][rows], vocab_size)
         if self.policy.masker is not None:
             return self.policy.masker.allowed[sequences.columns["states"][rows]]
         return None
@@ -302,7 +392,7 @@ class SequenceAlgorithm(Chats, Gradients, OnPolicyAlgorithm):
         columns, price = self.sequences.columns, self.kl_control.coefficient
         kl = columns["log_probs"] - columns["reference"]
         total, count = self.ranks.sums(float(kl.sum()), len(kl))
-        self.kl_control.update(total / max(count, 1))
+        self.kl_control.update(total / max(count, 1), int(count))
         self.logger.record("reference/kl", total / max(count, 1))
         self.logger.record("reference/coefficient", price)
         return kl
@@ -311,6 +401,14 @@ class SequenceAlgorithm(Chats, Gradients, OnPolicyAlgorithm):
 
     def train(self) -> None:
         """Improve the policy with the rollout in `self.sequences`."""
+        if self.shards is None:
+            self._improve()
+            return
+        self.shards.scatter()
+        self._improve()
+        self.shards.gather()
+
+    def _improve(self) -> None:
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
         remaining = self._current_progress_remaining
@@ -337,7 +435,8 @@ class SequenceAlgorithm(Chats, Gradients, OnPolicyAlgorithm):
                 logs[name].append(value)
             if self.target_kl is not None and figures["approx_kl"] > 1.5 * self.target_kl:
                 return False
-            logs["grad_norm"].append(self._step_optimizer())
+            for name, value in self._step_optimizer().items():
+                logs[name].append(value)
         return True
 
     def _minibatch(self, chosen: np.ndarray) -> dict[str, float]:

@@ -56,6 +56,10 @@ class GPTActorCritic(BasePolicy):
         cache_rows: batches with more rows than this are read without a cache.
         share_features_extractor: the value head reads the policy's backbone; False gives it one of
             its own, with the same initial weights.
+        value_head: class of the value head, or its name, in place of a linear map: made with the
+            width d of hidden states and `value_head_kwargs`, it takes them (..., d) to values
+            (..., 1), as `agents.models.heads.MLPHead` with `outputs: 1` does.
+        value_head_kwargs: further arguments of it.
         gradient_checkpointing: compute activations twice rather than keep them.
         compile: `torch.compile` for the update; needs a C++ compiler.
         optimizer_class, optimizer_kwargs: as everywhere in Stable-Baselines3.
@@ -86,6 +90,8 @@ class GPTActorCritic(BasePolicy):
         cache: bool = True,
         cache_rows: int = 4096,
         share_features_extractor: bool = True,
+        value_head: str | type[torch.nn.Module] | None = None,
+        value_head_kwargs: Mapping[str, Any] | None = None,
         gradient_checkpointing: bool = False,
         compile: bool = False,
         use_sde: bool = False,
@@ -109,6 +115,8 @@ class GPTActorCritic(BasePolicy):
             "cache": cache,
             "cache_rows": cache_rows,
             "share_features_extractor": share_features_extractor,
+            "value_head": value_head,
+            "value_head_kwargs": value_head_kwargs,
             "gradient_checkpointing": gradient_checkpointing,
             "compile": compile,
         }
@@ -262,7 +270,9 @@ class GPTActorCritic(BasePolicy):
         entropy = -(log_probs.exp() * log_probs).sum(-1)
         if self.value_backbone is not None:
             hidden = self.value_backbone(tokens, at)
-        return self.value_head(hidden)[:, 0], chosen(log_probs, actions), entropy
+        # Copies: hooks of sharded training cannot hold on to views.
+        values, log_prob = self.value_head(hidden)[:, 0], chosen(log_probs, actions)
+        return values.clone(), log_prob.clone(), entropy
 
     def sequence_log_prob(
         self, tokens: Tensor, at: Tensor, actions: Tensor, allowed: Tensor | None = None

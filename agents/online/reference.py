@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from agents.models.heads import PolicyHead
 from agents.models.lora import without_adapters
 from agents.online.policies import chosen, token_log_probs
 
@@ -17,20 +18,27 @@ from agents.online.policies import chosen, token_log_probs
 class KLControl:
     """The price of a nat of divergence, fixed or steered towards a target.
 
-    After each rollout the coefficient is multiplied by 1 + rate * clip(kl / target - 1, +-clip)
-    (Ziegler et al. 2019, section 2.2, whose clip is 0.2).
+    After each rollout the coefficient is multiplied by 1 + speed * clip(kl / target - 1, +-clip),
+    where speed is `rate`, or with a horizon the rollout's tokens / horizon (Ziegler et al. 2019,
+    section 2.2, whose clip is 0.2).
 
     Attributes:
         coefficient: the price now.
         target: nats a token that a rollout should keep; None leaves the coefficient alone.
-        rate: how fast the coefficient follows.
+        horizon: tokens in which an error moves the coefficient by as much again; None goes by
+            rollouts, whatever their size.
         clip: the largest relative error that counts.
+        rate: how fast the coefficient follows, by rollouts.
+
+    Raises:
+        ValueError: a number that cannot be.
     """
 
     coefficient: float
     target: float | None = None
-    rate: float = 0.1
+    horizon: int | None = None
     clip: float = 0.2
+    rate: float = 0.1
 
     def __post_init__(self) -> None:
         if self.coefficient < 0 or (self.target is not None and self.target <= 0):
@@ -38,34 +46,51 @@ class KLControl:
                 "KL to the reference: expected a coefficient of at least 0 and a target above 0 "
                 f"(or None), got {self.coefficient} and {self.target}"
             )
+        if self.clip <= 0 or (self.horizon is not None and self.horizon < 1):
+            raise ValueError(
+                "KL to the reference: expected a clip above 0 and a horizon of at least 1 token "
+                f"(or None), got {self.clip} and {self.horizon}"
+            )
 
-    def update(self, kl: float) -> None:
-        """Take in the mean divergence of a rollout, in nats a token."""
+    def update(self, kl: float, tokens: int) -> None:
+        """Take in a rollout: its mean divergence in nats a token, and how many tokens it had.
+
+        One rollout at most halves the price: beyond horizon / clip tokens it would turn negative.
+        """
         if self.target is not None:
             error = min(max(kl / self.target - 1, -self.clip), self.clip)
-            self.coefficient *= 1 + self.rate * error
+            speed = self.rate if self.horizon is None else tokens / self.horizon
+            self.coefficient *= max(1 + speed * error, 0.5)
 
 
 class Reference(nn.Module):
-    """The language model of a GPT policy as it was, frozen.
+    """A frozen language model: a backbone and its policy head.
 
-    A copy; but of a policy with low-rank adapters the backbone itself, read without them.
+    Args:
+        backbone: as of `agents.models.backbone.Backbone`.
+        head: of the policy.
+        adapted: a policy's backbone with low-rank adapters, read without them in place of a
+            `backbone` of our own: a reference without a copy.
     """
 
-    def __init__(self, policy: Any) -> None:
+    def __init__(self, backbone: Any, head: PolicyHead, adapted: Any = None) -> None:
         super().__init__()
-        if policy.config["lora"] is None:
-            # Together, so that a head tied to the embeddings stays tied to their copy.
-            self.backbone, self.head = deepcopy((policy.backbone, policy.policy_head))
-        else:
-            self.head = deepcopy(policy.policy_head)
-            self.adapted = [policy.backbone]  # in a list: no module of this one
+        self.backbone, self.head = backbone, head
+        self.adapted = [adapted]  # in a list: no module of this one
         self.requires_grad_(False)
+
+    @classmethod
+    def beginning(cls, policy: Any) -> Reference:
+        """The language model of a policy as it is now, or beneath its adapters."""
+        if policy.config["lora"] is not None:
+            return cls(None, deepcopy(policy.policy_head), policy.backbone)
+        # Together, so that a head tied to the embeddings stays tied to their copy.
+        return cls(*deepcopy((policy.backbone, policy.policy_head)))
 
     def follow(self, policy: Any) -> None:
         """Become what the policy is now."""
         self.head.load_state_dict(policy.policy_head.state_dict())
-        if policy.config["lora"] is None:
+        if self.backbone is not None:
             self.backbone.load_state_dict(policy.backbone.state_dict())
 
     @torch.no_grad()
@@ -76,7 +101,7 @@ class Reference(nn.Module):
         return chosen(token_log_probs(self.head, self._hidden(tokens, at), allowed), actions)
 
     def _hidden(self, tokens: Tensor, at: Tensor) -> Tensor:
-        if not hasattr(self, "adapted"):
+        if self.backbone is not None:
             return self.backbone(tokens, at)
         with without_adapters(self.adapted[0]):
             return self.adapted[0](tokens, at)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 
 from agents.recipes.plots import plot
 from agents.recipes.runs import perform
-from agents.recipes.tables import lines, markdown
+from agents.recipes.tables import BASE, lines, markdown
 from dialgym.files import write_text
 
-RECIPES = ("ppo", "adversarial", "mixed")
+RECIPES = ("ppo", "adversarial", "mixed", "language")
 
 
 def main() -> None:
@@ -23,12 +24,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder of the runs; default runs/recipes/NAME")
     parser.add_argument("--table", type=Path, help="Markdown file to write the table into")
     parser.add_argument("--plot", type=Path, help="PNG file to draw the table into")
+    parser.add_argument("--data", help="the dialogues of a recipe that learns from yours")
     arguments = parser.parse_args()
     recipe = import_module(f"agents.recipes.{arguments.name}")
+    given = {} if arguments.data is None else {"data": arguments.data}
+    if given and "data" not in signature(recipe.runs).parameters:
+        parser.error(f"--data: the recipe {arguments.name!r} makes its own")
     out = arguments.out or Path("runs/recipes") / arguments.name
-    scores = perform(recipe.runs(out, arguments.seeds), recipe.EPISODES, arguments.jobs)
+    scores = perform(recipe.runs(out, arguments.seeds, **given), recipe.EPISODES, arguments.jobs)
     table = lines(scores)
-    text = markdown(table, getattr(recipe, "COLUMNS", None)) + "\n" + recipe.NOTE
+    shown = markdown(table, getattr(recipe, "COLUMNS", None), getattr(recipe, "BASE", tuple(BASE)))
+    text = shown + "\n" + recipe.NOTE
     print("\n" + text)
     if arguments.table:
         write_text(arguments.table, text)

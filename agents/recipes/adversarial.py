@@ -52,7 +52,7 @@ def ranks(kind: str) -> Callable[[Line], str]:
     def column(line: Line) -> str:
         if "BC" in line.method:
             return ""
-        return f"{100 * np.mean([rank_accuracy(model, kind) for model in line.models]):.1f} %"
+        return f"{100 * np.mean([rank_accuracy(run.model, kind) for run in line.runs]):.1f} %"
 
     return column
 

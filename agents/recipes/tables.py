@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from scipy import stats
 
-from agents.recipes.runs import Score
+from agents.recipes.runs import Run, Score
 from dialgym.benchmark.statistics import iqm
 from dialgym.registry import entry_of
 
@@ -22,7 +21,7 @@ class Line:
     env_id: str
     returns: np.ndarray  # (S, E)
     solved: np.ndarray  # (S, E)
-    models: tuple[Path, ...] = ()  # (S,) the trained models
+    runs: tuple[Run, ...] = ()  # (S,)
 
     @property
     def means(self) -> np.ndarray:
@@ -60,7 +59,7 @@ def lines(scores: Sequence[Score]) -> list[Line]:
             *key,
             np.stack([s.returns for s in group]),
             np.stack([s.solved for s in group]),
-            tuple(s.run.model for s in group),
+            tuple(s.run for s in group),
         )
         for key, group in groups.items()
     ]
@@ -76,29 +75,32 @@ def lmrl_score(r: float, least: float, mean: float, best: float) -> float:
     return 50 + 50 * (r - mean) / (best - mean)
 
 
-def markdown(table: Sequence[Line], more: dict[str, Callable[[Line], str]] | None = None) -> str:
-    """A Markdown table; `more` are further columns."""
-    more = more or {}
-    head = ["environment", "method", "seeds", "mean return", "IQM", "success", "score", *more]
-    rows = [head, ["---"] * len(head)]
-    for line in table:
-        rows.append(
-            [
-                entry_of(line.env_id).label,
-                line.method,
-                str(len(line.returns)),
-                _mean(line),
-                f"{iqm(line.returns):.3f}",
-                f"{100 * line.solved.mean():.1f} %",
-                f"{line.score:.1f}",
-                *(column(line) for column in more.values()),
-            ]
-        )
+Column = Callable[[Line], str]
+
+BASE: dict[str, Column] = {
+    "environment": lambda line: entry_of(line.env_id).label,
+    "method": lambda line: line.method,
+    "seeds": lambda line: str(len(line.returns)),
+    "mean return": lambda line: with_interval(line.means),
+    "IQM": lambda line: f"{iqm(line.returns):.3f}",
+    "success": lambda line: f"{100 * line.solved.mean():.1f} %",
+    "score": lambda line: f"{line.score:.1f}",
+}
+"""The columns of every table that does not choose among them."""
+
+
+def markdown(
+    table: Sequence[Line], more: dict[str, Column] | None = None, base: Sequence[str] = tuple(BASE)
+) -> str:
+    """A Markdown table of the `base` columns and of `more` columns."""
+    columns = {**{name: BASE[name] for name in base}, **(more or {})}
+    rows = [list(columns), ["---"] * len(columns)]
+    rows += [[column(line) for column in columns.values()] for line in table]
     return "".join("| " + " | ".join(row) + " |\n" for row in rows)
 
 
-def _mean(line: Line) -> str:
-    """The mean return and, of several seeds, its interval."""
-    low, high = line.interval
-    interval = f" [{low:.3f}, {high:.3f}]" if len(line.returns) > 1 else ""
-    return f"{line.means.mean():.3f}{interval}"
+def with_interval(means: np.ndarray, digits: int = 3) -> str:
+    """The mean over seeds (S,) and, of several seeds, its interval."""
+    low, high = t_interval(means)
+    interval = f" [{low:.{digits}f}, {high:.{digits}f}]" if len(means) > 1 else ""
+    return f"{means.mean():.{digits}f}{interval}"

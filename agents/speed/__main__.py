@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import torch
 
-from agents.speed import gpu, offline, reply, tiny
+from agents.speed import gpu, language, offline, reply, tiny
 from dialgym.benchmark.speed import show
 from dialgym.benchmark.timing import Figure, machine
 from dialgym.errors import unknown
 
-PARTS = ("tiny", "iteration", "rollout", "update", "offline", "gpu")
+PARTS = ("tiny", "iteration", "rollout", "update", "language", "offline", "gpu")
 
 
 def figures(parts: list[str], repeats: int) -> Iterator[Figure]:
@@ -26,6 +26,8 @@ def figures(parts: list[str], repeats: int) -> Iterator[Figure]:
             yield from reply.rollout_figures(n_envs, repeats)
     if "update" in parts:
         yield from reply.update_figures(repeats)
+    if "language" in parts:
+        yield from language.figures(min(repeats, 3))
     if "offline" in parts:
         yield from offline.figures(repeats)
     if "gpu" in parts:

@@ -10,7 +10,6 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 from agents.models.gpt import GPT
 from agents.online.policies import GPTPolicy
 from agents.online.ppo import SequencePPO
-from agents.speed.workload import reply_env
 
 LEARNER: Any = SequencePPO
 
@@ -50,19 +49,17 @@ class Reading(VecEnvWrapper):
 
 
 class Learner:
-    """PPO with a "mini" GPT (4 layers of 256) on `Reply`, ready for its first rollout.
+    """PPO with a "mini" GPT (4 layers of 256), ready for its first rollout.
 
     Args:
-        n_envs, n_steps: of a rollout.
+        env: whose tokens are said and heard.
+        n_steps: of a rollout, in each dialogue.
         batch_size: transitions of a minibatch.
         n_epochs: of an update.
-        sizes: of `Reply`.
     """
 
-    def __init__(
-        self, n_envs: int, n_steps: int, batch_size: int, n_epochs: int, **sizes: int
-    ) -> None:
-        self._reading = Reading(reply_env(n_envs, **sizes))
+    def __init__(self, env: VecEnv, n_steps: int, batch_size: int, n_epochs: int) -> None:
+        self._reading = Reading(env)
         self.ppo: Any = LEARNER(
             GPTPolicy,
             self._reading,
@@ -74,7 +71,7 @@ class Learner:
             seed=0,
             device="cpu",
         )
-        self.steps = n_envs * n_steps
+        self.steps = env.num_envs * n_steps
         _, self._callback = self.ppo._setup_learn(total_timesteps=self.steps)
 
     @property

@@ -19,7 +19,7 @@ from agents.speed.bare import (
     hugging_face_rollout,
 )
 from agents.speed.learner import Learner
-from agents.speed.workload import REPLY
+from agents.speed.workload import REPLY, reply_env
 from dialgym.benchmark.timing import Figure
 
 PROMPT, VOCABULARY = 68, 512
@@ -33,7 +33,7 @@ FASTEST, ROLLOUT, UPDATE = 70.0, 0.70, 0.85
 
 def iteration_figures(repeats: int) -> Iterator[Figure]:
     """Steps of whole iterations, the environment and its reward included."""
-    learner = Learner(n_envs=32, n_steps=REPLY, batch_size=8 * REPLY, n_epochs=EPOCHS)
+    learner = Learner(reply_env(32), n_steps=REPLY, batch_size=8 * REPLY, n_epochs=EPOCHS)
     spent = alternate({"iteration": learner.iterate}, repeats)
     what = f"PPO end to end, 32 dialogues, {EPOCHS} epochs, steps"
     yield Figure(what, learner.steps / spent["iteration"], "/s", FASTEST)
@@ -41,7 +41,7 @@ def iteration_figures(repeats: int) -> Iterator[Figure]:
 
 def rollout_figures(n_envs: int, repeats: int) -> Iterator[Figure]:
     """Steps of a rollout, and tokens of bare sampling from the same weights."""
-    learner = Learner(n_envs, REPLY * max(64 // n_envs, 1), n_envs * REPLY, 1)
+    learner = Learner(reply_env(n_envs), REPLY * max(64 // n_envs, 1), n_envs * REPLY, 1)
     model = learner.model
     prompts = torch.randint(5, VOCABULARY, (n_envs, PROMPT))
     cache, other = StaticCache(model, n_envs, PROMPT + REPLY), hugging_face(model)
@@ -65,7 +65,7 @@ def rollout_figures(n_envs: int, repeats: int) -> Iterator[Figure]:
 
 def update_figures(repeats: int) -> Iterator[Figure]:
     """Tokens of an update on 32 ragged sequences, and of bare gradients on full rows."""
-    learner = Learner(32, REPLY, 32 * REPLY, 1, **LONG)
+    learner = Learner(reply_env(32, **LONG), REPLY, 32 * REPLY, 1)
     learner.rollout()
     value_head = nn.Linear(learner.model.width, 1)
     rows = torch.randint(5, VOCABULARY, (32, min(128, learner.model.window) + 1))

@@ -22,6 +22,7 @@ from stable_baselines3.common.vec_env import (
 from agents.offline.base import OfflineAlgorithm
 from agents.online.base import SequenceAlgorithm
 from agents.training.callbacks import Curve
+from agents.training.metrics import Metrics
 from dialgym.files import write_atomically
 
 FILE = "checkpoint.pkl"
@@ -77,6 +78,8 @@ class Checkpoint(BaseCallback):
             "model": {name: getattr(self.model, name) for name in self.model.process_state},
         }
         processes = ranks.gather(own)
+        if self.model.shards is not None:
+            self.model.shards.gather_optimizer()
         if not ranks.is_first:
             return
         weights = io.BytesIO()
@@ -89,6 +92,8 @@ class Checkpoint(BaseCallback):
             "processes": processes,
         }
         write_atomically(self.path, lambda part: part.write_bytes(pickle.dumps(state)))
+        if self.model.shards is not None:
+            self.model.shards.optimizer_state = None
 
     def restore(
         self, model: SequenceAlgorithm | OfflineAlgorithm, state: Mapping[str, Any]
@@ -156,6 +161,8 @@ def _monitor(env: VecEnv) -> Any:
 
 def _callback_state(callback: BaseCallback) -> dict[str, Any]:
     names = ["n_calls"]
+    if isinstance(callback, Metrics):
+        names.append("said")
     if isinstance(callback, Curve):
         names.append("rows")
     if isinstance(callback, EvalCallback):

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from importlib.resources import files
 from inspect import signature
 from pathlib import Path
@@ -15,10 +14,15 @@ from typing import Any
 import yaml
 
 from agents.models.build import SIZES
+from agents.models.named import load_name
 from dialgym.errors import unknown
 from dialgym.optional import require
 
-ONLINE = {"ppo": "agents.online.ppo:SequencePPO", "grpo": "agents.online.grpo:GRPO"}
+ONLINE = {
+    "ppo": "agents.online.ppo:SequencePPO",
+    "nlpo": "agents.online.nlpo:NLPO",
+    "grpo": "agents.online.grpo:GRPO",
+}
 OFFLINE = {
     "bc": "agents.offline.bc:BC",
     "single-step": "agents.offline.ilql:SingleStepRL",
@@ -30,7 +34,7 @@ OFFLINE = {
     "decision-transformer": "agents.offline.decision_transformer:DecisionTransformer",
 }
 ALGORITHMS = {**ONLINE, **OFFLINE}
-ONLINE_KEYS = {"n_timesteps", "policy", "n_envs", "normalize"}
+ONLINE_KEYS = {"n_timesteps", "policy", "n_envs", "normalize", "metrics"}
 OFFLINE_KEYS = {"n_timesteps", "policy", "top"}
 TRAINER_KEYS = (ONLINE_KEYS | OFFLINE_KEYS) - {"policy"}
 GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
@@ -153,17 +157,6 @@ def constructor_arguments(config: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(arguments.get(key), str):
             arguments[key] = linear(key, arguments[key])
     return arguments
-
-
-def load_name(key: str, name: str) -> Any:
-    """The object with a dotted name. Raises ValueError when there is none."""
-    module, _, attribute = name.rpartition(".")
-    try:
-        return getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(
-            f"{key}: expected a dotted name such as agents.GPTPolicy, got {name!r} ({error})"
-        ) from error
 
 
 def linear(key: str, text: str) -> Any:

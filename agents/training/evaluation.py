@@ -13,6 +13,7 @@ from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
 from stable_baselines3.common.logger import TensorBoardOutputFormat
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
+from agents.training.tracking import log_dialogues
 from dialgym.files import write_text
 from dialgym.views.episodes import takes_masks
 
@@ -56,14 +57,18 @@ class SampleDialogues(BaseCallback):
         env: as many dialogues as are wanted.
         seed: of the first dialogue, and of the draws of tokens.
         folder: where the files go.
+        board: a run of Weights & Biases, which gets them as a table; None for none.
     """
 
-    def __init__(self, env: VecMonitor, seed: int, folder: Path) -> None:
+    def __init__(self, env: VecMonitor, seed: int, folder: Path, board: Any = None) -> None:
         super().__init__()
-        self.env, self.seed, self.folder = env, seed, folder
+        self.env, self.seed, self.folder, self.board = env, seed, folder, board
 
     def _on_step(self) -> bool:
-        text = readable(play_once(self.model, self.env, self.seed), self.seed)
+        infos = play_once(self.model, self.env, self.seed)
+        text = readable(infos, self.seed)
+        if self.board is not None:
+            log_dialogues(self.board, infos, self.seed, self.num_timesteps)
         write_text(self.folder / f"{self.num_timesteps}.txt", text)
         for output in self.logger.output_formats:
             # Not through `record`: the next dump would come at a later timestep.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
@@ -20,7 +20,7 @@ def wandb_run(
     directory: Path,
     config: Mapping[str, Any],
     resumed: bool = False,
-) -> Iterator[None]:
+) -> Iterator[Any]:
     """A Weights & Biases run while the block lasts, to which TensorBoard events are copied.
 
     The writer of the events must be opened inside. The run's id lies in `directory`: a training
@@ -32,11 +32,14 @@ def wandb_run(
         config: hyperparameters to show.
         resumed: whether the training goes on from a checkpoint.
 
+    Yields:
+        The run; None without one.
+
     Raises:
         ImportError: wandb is not installed.
     """
     if options is False:
-        yield
+        yield None
         return
     wandb = require("wandb", "wandb", "wandb=True (Weights & Biases)")
     given = {} if options is True else dict(options)
@@ -52,11 +55,22 @@ def wandb_run(
     run = wandb.init(**{**arguments, **given})
     exit_code = 1
     try:
-        yield
+        yield run
         exit_code = 0
     finally:
         run.finish(exit_code)
         wandb.tensorboard.unpatch()  # else the next run's events would count as this one's
+
+
+def log_dialogues(run: Any, infos: Sequence[Mapping[str, Any]], seed: int, timesteps: int) -> None:
+    """Give the table `samples` to a W&B run: the seed, return, success and transcript of each."""
+    wandb = require("wandb", "wandb", "a table of dialogues")
+    rows = [
+        [timesteps, seed + row, info["episode"]["r"], info.get("is_success"), info["transcript"]]
+        for row, info in enumerate(infos)
+    ]
+    columns = ["timesteps", "seed", "return", "success", "transcript"]
+    run.log({"samples": wandb.Table(columns=columns, data=rows), "global_step": timesteps})
 
 
 def _run_id(path: Path, resumed: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from agents.training.checkpoint import FILE, Checkpoint, read_checkpoint
 from agents.training.config import OFFLINE, constructor_arguments, find_algorithm, read_config
 from agents.training.envs import monitored, normalized
 from agents.training.evaluation import SampleDialogues, evaluation
+from agents.training.metrics import Choice, Metric, Metrics, make_metrics
 from agents.training.stored import Data, env_settings, label, stored_dialogues
 from agents.training.tracking import wandb_run
 from dialgym.files import write_atomically, write_text
@@ -57,6 +58,7 @@ def train(
     wandb: bool | Mapping[str, Any] = False,
     init_from: str | Path | None = None,
     data: Data | None = None,
+    metrics: Choice | None = None,
 ) -> Learner:
     """Train a model, save it and return it.
 
@@ -67,9 +69,9 @@ def train(
     where asked for, `evaluations.npz`, `best_model.zip`, `samples/`, `checkpoints/` and `wandb/`.
 
     Args:
-        algo: what plays: "ppo" (`SequencePPO`), "grpo" (`GRPO`); or what learns from stored
-            dialogues: "bc", "single-step", "ilql", "cql", "psi", "utterance-ilql", "chai",
-            "decision-transformer".
+        algo: what plays: "ppo" (`SequencePPO`), "nlpo" (`NLPO`), "grpo" (`GRPO`); or what
+            learns from stored dialogues: "bc", "single-step", "ilql", "cql", "psi",
+            "utterance-ilql", "chai", "decision-transformer".
         env_id: an id of a token view, with or without the leading `dialgym/`.
         total_timesteps: tokens to learn from, or gradient steps where dialogues are stored; what
             the configuration says when None.
@@ -98,6 +100,9 @@ def train(
         wandb: log to Weights & Biases too; a mapping has arguments of `wandb.init`.
         init_from: a saved model whose weights to begin with, such as a cloned one.
         data: stored dialogues: a `Dataset`, its path or its name on the hub, or several.
+        metrics: classes to measure each rollout with, by name (`module:Class`), beside the parts of
+            the reward and the lengths of utterances; see `agents.training.metrics.make_metrics`.
+            Those of the configuration (`metrics`) when None.
 
     Raises:
         ValueError: unknown algorithm, id, hyperparameter or setting, with the nearest one; a
@@ -113,6 +118,7 @@ def train(
     plays = _plays(algo, data, workers)
     dataset = None if data is None else stored_dialogues(data, env_id, settings.get("top"))
     env_kwargs = env_settings(dataset, env_kwargs)
+    measures = _measures(metrics, settings, plays)
     directory = Path(log_dir or Path("runs") / f"{algo}-{env_id.rpartition('/')[2]}-seed{seed}")
 
     ranks = Ranks(get_device(device))
@@ -142,9 +148,12 @@ def train(
         if ranks.is_first:
             directory.mkdir(parents=True, exist_ok=True)
             write_text(directory / "config.yml", yaml.safe_dump({env_id: settings}))
-            stack.enter_context(wandb_run(wandb, directory, run, resumed=state is not None))
+            tracked = wandb_run(wandb, directory, run, resumed=state is not None)
+            board = stack.enter_context(tracked)
             model.set_logger(_logger(directory, verbose))
             kept.append((LearningCurve if plays else LossCurve)(directory / "learning_curve.csv"))
+            if plays:
+                kept.append(Metrics(measures))
             callbacks += kept
         if ranks.is_first and save_freq:
             callbacks.append(AtMultiples(save_freq, _checkpoints(directory)))
@@ -152,7 +161,7 @@ def train(
             first, shown = seed + EVALUATION_SEED, 3 if samples is None else samples
             reader = None
             if shown:
-                reader = SampleDialogues(make(shown, first, 0), first, directory / "samples")
+                reader = SampleDialogues(make(shown, first, 0), first, directory / "samples", board)
             met = normalized(make(min(eval_episodes, 64), first), settings, training=False)
             kept.append(evaluation(model, met, eval_episodes, directory, reader, verbose))
             played.append(met)
@@ -217,6 +226,14 @@ def _plays(algo: str, data: Data | None, workers: int) -> bool:
     if algo in OFFLINE and workers:
         raise ValueError(f"workers: {algo} does not play; expected 0, got {workers}")
     return algo not in OFFLINE
+
+
+def _measures(metrics: Choice | None, settings: Mapping[str, Any], plays: bool) -> Sequence[Metric]:
+    """What to measure rollouts with; raises ValueError where there are none."""
+    chosen = settings.get("metrics") if metrics is None else metrics
+    if chosen and not plays:
+        raise ValueError("metrics: what learns from stored dialogues says nothing to be measured")
+    return make_metrics(chosen)
 
 
 def _logger(directory: Path, verbose: int) -> Any:

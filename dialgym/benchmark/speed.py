@@ -23,6 +23,8 @@ from dialgym.benchmark.dialogues import (
     dialogue_label,
     single_dialogues,
 )
+from dialgym.benchmark.replies import ROWS as REPLY_ROWS
+from dialgym.benchmark.replies import UNSCORED, batched_replies
 from dialgym.benchmark.result import write_json
 from dialgym.benchmark.timing import REPEATS, SECONDS, Figure, cost, machine, rate
 from dialgym.benchmark.workloads import (
@@ -43,7 +45,7 @@ from dialgym.tasks.wordle.policies import Optimal
 MODES = {"consistent": "consistent", "all": "any word"}
 DIALOGUES = {"CamRestaurants-Env1": (400, 1500), "SFRestaurants-Env6": (None, 500)}
 """Rows of the registry, and what the project asks of one dialogue and of a batch."""
-PARTS = ("steps", "policy", "guesses", "imports", "dialogues")
+PARTS = ("steps", "policy", "guesses", "imports", "dialogues", "replies")
 Rate = Callable[[Work], float]
 
 
@@ -96,6 +98,18 @@ def dialogue_figures(measure: Rate) -> Iterator[Figure]:
         yield loop
         rate = measure(batched_dialogues(name))
         yield Figure(f"  batch of {ROWS}", rate, "/s", together, loop, "row by row")
+
+
+def reply_figures(settings: Settings, measure: Rate) -> Iterator[Figure]:
+    """Token steps of everyday dialogues with METEOR and intent, beside those without."""
+    steps = measure(batched_replies({**settings, **UNSCORED}))
+    bare = Figure(f"replies in tokens, batch of {REPLY_ROWS}", steps, "/s")
+    yield bare
+    steps = measure(batched_replies(settings, loop=True))
+    loop = Figure("  METEOR, intent, row by row", steps, "/s", None, bare, "length")
+    yield loop
+    steps = measure(batched_replies(settings))
+    yield Figure("  METEOR, intent", steps, "/s", 5_000, loop, "row by row")
 
 
 def guess_figures(lists: Mapping[str, Settings], repeats: int) -> Iterator[Figure]:
@@ -169,6 +183,9 @@ def main(
     guesses: Annotated[
         Path | None, typer.Option(exists=True, help="A file of what may be guessed.")
     ] = None,
+    data: Annotated[
+        Path | None, typer.Option(exists=True, help="Everyday dialogues to measure with.")
+    ] = None,
     repeats: Annotated[
         int, typer.Option(min=1, help="Runs, of which the median counts.")
     ] = REPEATS,
@@ -194,6 +211,7 @@ def main(
         "guesses": lambda: guess_figures(lists, min(repeats, 3)),
         "imports": lambda: import_figures(repeats),
         "dialogues": lambda: dialogue_figures(measure),
+        "replies": lambda: reply_figures({"data": str(data)} if data else {}, measure),
     }
     figures = [figure for part in parts or PARTS for figure in measured[part]()]
     show(figures)

@@ -18,8 +18,8 @@ from dialgym.cli.play import play
 from dialgym.cli.train import train
 from dialgym.cli.train_reward_model import train_reward_model
 
-KNOWN = (ValueError, ImportError, OSError)
-"""What our functions raise for a bad argument, a missing package, a missing file."""
+KNOWN = (ValueError, ImportError, OSError, FloatingPointError)
+"""What our functions raise for a bad argument, a missing package, a missing file, a NaN."""
 
 
 class Commands(TyperGroup):

@@ -100,12 +100,19 @@ class SequenceClassifier:
         return bool(self.model.config.problem_type == "multi_label_classification")
 
     def _encode(self, replies: Sequence[Reply], turns: int | None) -> list[dict[str, list[int]]]:
-        pairs = [pair_of(reply, turns) for reply in replies]
-        texts = [(text,) for _, text in pairs] if turns == 0 else pairs
-        options = {"truncation": "longest_first", "max_length": self.max_length}
-        rows = [dict(self.tokenizer(*text, **options)) for text in texts]
-        nothing = {"input_ids": [self.tokenizer.pad_token_id], "attention_mask": [1]}
-        return [row if row["input_ids"] else nothing for row in rows]
+        if not replies:
+            return []
+        contexts, texts = zip(*(pair_of(reply, turns) for reply in replies))
+        read = [list(texts)] if turns == 0 else [list(contexts), list(texts)]
+        # in one call: of a single pair, transformers leaves out an empty second text
+        table = self.tokenizer(*read, truncation="longest_first", max_length=self.max_length)
+        rows = [dict(zip(table, columns)) for columns in zip(*table.values())]
+        return [row if row["input_ids"] else self._nothing(row) for row in rows]
+
+    def _nothing(self, row: dict[str, list[int]]) -> dict[str, list[int]]:
+        """Padding to be read, where a tokenizer makes no token of an empty text."""
+        padding = [self.tokenizer.pad_token_id]
+        return {**{key: [0] for key in row}, "input_ids": padding, "attention_mask": [1]}
 
     def _forward(self, rows: list[dict[str, list[int]]]) -> np.ndarray:
         torch = require("torch", "agents", "a model")

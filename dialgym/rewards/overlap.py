@@ -16,10 +16,10 @@ import numpy as np
 from dialgym.errors import one_of
 from dialgym.optional import require
 from dialgym.rewards.base import Reply, Reward
+from dialgym.rewards.treebank import KEPT, Treebank
 from dialgym.rewards.words import sentences
 
 EXTRA = "rewards"
-KEPT = 2**15  # texts and words whose tokens and stems are kept
 MEASURES = ("fmeasure", "precision", "recall")
 BLEU_TOKENIZERS = ("13a", "intl", "char", "zh", "none")
 Tokenize = Callable[[str], list[str]]
@@ -101,11 +101,12 @@ class Meteor(Overlap):
 def _tokenizer(name: str) -> Tokenize:
     if name == "split":
         return str.split
-    tokenize = require("nltk.tokenize", EXTRA, "reward 'meteor'")
-    if name == "wordpunct":
-        return tokenize.WordPunctTokenizer().tokenize  # type: ignore[no-any-return]
-    treebank = tokenize.NLTKWordTokenizer().tokenize
-    return lambda text: [token for part in sentences(text) for token in treebank(part)]
+    if name == "treebank":
+        return Treebank()
+    tokenize: Tokenize = (
+        require("nltk.tokenize", EXTRA, "reward 'meteor'").WordPunctTokenizer().tokenize
+    )
+    return tokenize
 
 
 def _stemmer() -> Any:

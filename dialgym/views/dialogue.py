@@ -103,6 +103,15 @@ def other_party(task: Task, learner: str) -> str:
     return second if learner == first else first
 
 
+def check_floor(task: Task, learner: str, over: bool) -> None:
+    """Raise a ValueError where a dialogue is over before the learner could speak."""
+    if over:
+        raise ValueError(
+            f"{task.name}: the dialogue was over before the {learner} had the floor. Learn as the "
+            f"{other_party(task, learner)}, or choose dialogues in which it has."
+        )
+
+
 def default_speaker(task: Task, party: str) -> str | None:
     """The name of who plays `party` when nobody is named, if there is anybody."""
     return next(iter(task.speakers.get(party, {})), None)

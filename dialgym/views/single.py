@@ -9,7 +9,7 @@ from gymnasium.error import ResetNeeded
 from dialgym.simulators import Speaker
 from dialgym.tasks import Task
 from dialgym.tasks.exchange import Exchange
-from dialgym.views.dialogue import Dialogue, exchange_info, find_speaker
+from dialgym.views.dialogue import Dialogue, check_floor, exchange_info, find_speaker
 from dialgym.views.played import Played
 from dialgym.views.render import RENDER_MODES, render
 
@@ -40,6 +40,7 @@ class DialogueEnv(Played, gym.Env):
     def _start(self, seed: int | None, options: dict[str, Any] | None) -> Exchange:
         super().reset(seed=seed)
         exchange = self.dialogue.start(self.np_random, options)
+        check_floor(self.task, self.learner, exchange.over)
         self._closed_because = ""
         return exchange
 

@@ -19,6 +19,7 @@ from dialgym.errors import one_of
 from dialgym.language import render_transcript
 from dialgym.simulators import Speaker
 from dialgym.tasks import BatchOutcome, Task
+from dialgym.views.dialogue import check_floor
 from dialgym.views.looped import make_batch
 from dialgym.views.played import Played
 
@@ -102,6 +103,8 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
     def _begin(self, rows: np.ndarray, options: dict[str, Any]) -> None:
         self._clear(rows)
         outcome = self.dialogues.reset(rows, self._rngs, options)
+        over = bool((outcome.terminated | outcome.truncated).any())
+        check_floor(self.task, self.learner, over)
         self._hear(rows, outcome)
         self._open(rows)
 

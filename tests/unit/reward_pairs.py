@@ -3,6 +3,7 @@
 import json
 import random
 import zipfile
+from functools import cache
 from pathlib import Path
 
 from dialgym.rewards import Reply
@@ -35,6 +36,7 @@ def generated(rng: random.Random, count: int) -> list[Reply]:
     return [*pairs, *odd, *several, *same]
 
 
+@cache
 def real_turns(data: Path, split: str) -> list[tuple[Reply, str]]:
     """Every turn of DailyDialog's split as a reply to those before it, with its act."""
     with zipfile.ZipFile(data / "dailydialog_unified" / "data.zip") as archive:

@@ -13,6 +13,7 @@ import agents
 import dialgym
 from agents import BC
 from agents.offline.data import Sampler, decisions_of
+from dialgym.language.tokenizers import TAGS
 
 ID = "dialgym/Wordle-20-v0"
 SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
@@ -153,3 +154,29 @@ def test_it_learns_to_play_as_the_teacher_plays():
     env = dialgym.sb3_vec_env(ID, 50, seed=9)
     mean, _ = evaluate_policy(model, env, 200)
     assert mean > -1.5
+
+
+def test_both_parties_are_cloned_where_that_is_asked_for(games):
+    """Every token but tags is predicted from what stands before it, whoever said it."""
+    model = made(games, both_parties=True, batch_size=5)
+    batch = model.data.batch(model.sampler.rows(0), trim=True)
+    tokens = torch.as_tensor(batch.tokens).long()
+    said = (tokens > 0) & (tokens != TAGS["system"]) & (tokens != TAGS["user"])
+    said[:, 0] = False
+    with torch.no_grad():
+        hidden = model.policy.backbone(tokens[:, :-1])
+        log_probs = model.policy.policy_head(hidden).log_softmax(-1)
+    losses = -log_probs.gather(2, tokens[:, 1:, None])[..., 0]
+    expected = float(losses[said[:, 1:]].mean())
+    logged = {}
+    model.set_logger(Logger(None, []))
+    model.logger.record_mean = lambda name, value: logged.setdefault(name, value)
+    model._learn_from(model.sampler.rows(0))
+    assert logged["train/loss"] == pytest.approx(expected, rel=1e-5)
+    assert said.sum() > 2 * batch.is_action.sum() * 0.9  # a reply is as long as a guess
+
+
+def test_both_parties_are_kept_with_the_model(games, tmp_path):
+    model = made(games, both_parties=True).learn(1)
+    model.save(tmp_path / "both.zip")
+    assert agents.load(tmp_path / "both.zip").both_parties

@@ -88,6 +88,8 @@ def test_the_wheel_holds_the_registry(wheel: Path):
     [
         "dialgym/tasks/slot_filling/builtin/*.json",
         "dialgym/tasks/wordle/words/*.txt",
+        "dialgym/tasks/*/*.jsonl.gz",
+        "dialgym/language/*.json",
         "agents/configs/*.yml",
         "dialgym/**/*.py",
         "agents/**/*.py",

@@ -129,6 +129,13 @@ def test_models_that_cannot_be_used_are_explained(tmp_path):
         load_backbone(str(tmp_path), TOKENIZER, WINDOW)
 
 
+def test_a_tokenizer_that_the_model_does_not_know_is_one_clear_error(tmp_path):
+    save_model(tmp_path, vocab_size=9)  # of eleven pieces
+    message = r"has 11 tokens but its embedding 9 rows, so that 9 \('er'\) means nothing"
+    with pytest.raises(ValueError, match=message):
+        load_backbone(str(tmp_path), TOKENIZER, WINDOW)
+
+
 def test_a_gpt2_of_another_kind_is_left_to_transformers(tmp_path):
     save_model(tmp_path, activation_function="relu")
     backbone, _ = load_backbone(str(tmp_path), TOKENIZER, WINDOW)

@@ -21,7 +21,9 @@ HERE = Path(__file__).parent
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 
 
-@pytest.mark.parametrize("script", ["two_ranks.py", "two_offline_ranks.py"])
+@pytest.mark.parametrize(
+    "script", ["two_ranks.py", "two_offline_ranks.py", "two_language_ranks.py"]
+)
 def test_two_processes_learn_one_policy(script):
     run = subprocess.run(
         [*TORCHRUN, str(HERE / script), "2"],

@@ -12,6 +12,7 @@ from reward_pairs import ODD, generated, real_turns, shuffled
 
 from dialgym.rewards import Reply, make_reward
 from dialgym.rewards.overlap import Meteor, Rouge, SacreBLEU
+from dialgym.rewards.treebank import Treebank
 from dialgym.rewards.words import sentences
 
 meteor_score = pytest.importorskip("nltk.translate.meteor_score")
@@ -88,6 +89,28 @@ def test_made_pairs_score_as_in_the_reference_library(reward, reference):
 @pytest.mark.parametrize(("reward", "reference"), CASES, ids=IDS)
 def test_real_pairs_score_as_in_the_reference_library(reward, reference, real):
     same(reward, real, reference)
+
+
+PLAIN = st.text("abcdefnotsmle ,.?!'-3", max_size=24)
+CLITICS = st.lists(
+    st.sampled_from([
+        "cannot", "can't", "gonna", "'tis", "'twas", "d'ye", "more'n", "gimme", "I'm", "cats'",
+        "'ll", "don't", "DON'T", "ain't", "'s", "end.", "Mr.", "U.S.", "...", "--", ",", ".", "''",
+        "3,000", "3.5", "a,b", "x.y", "wanna", "it's,", "no?!", "'quoted'", '"so"', "(yes)",
+    ]),
+    max_size=7,
+).map(" ".join)  # fmt: skip
+
+
+@given(text=st.one_of(PLAIN, CLITICS))
+def test_words_cut_one_by_one_are_those_of_nltk(text):
+    assert Treebank()(text) == treebank(text)
+
+
+def test_real_words_cut_one_by_one_are_those_of_nltk(data):
+    cut = Treebank()
+    for reply, _ in real_turns(data, "test")[:1500]:
+        assert cut(reply.text) == treebank(reply.text)
 
 
 def test_lsum_by_marks_is_that_of_lines(real):

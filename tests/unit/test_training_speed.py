@@ -145,7 +145,7 @@ def test_a_learner_runs_by_parts(monkeypatch):
     import agents.models.gpt as gpt
 
     monkeypatch.setitem(gpt.PRESETS, "mini", {"n_layer": 1, "n_head": 1, "n_embd": 8})
-    learner = Learner(n_envs=2, n_steps=REPLY, batch_size=8, n_epochs=1)
+    learner = Learner(reply_env(2), n_steps=REPLY, batch_size=8, n_epochs=1)
     before = [p.clone() for p in learner.model.parameters()]
     learner.rollout()
     learner.update()

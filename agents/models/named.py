@@ -1,0 +1,26 @@
+"""Classes of the user's own, by their names."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def load_name(key: str, name: str, example: str = "agents.GPTPolicy") -> Any:
+    """The object named `package.module.Class` or `package.module:Class`.
+
+    Args:
+        key: what is being set, for the message.
+        name: of the object.
+        example: of such a name, for the message.
+
+    Raises:
+        ValueError: there is none.
+    """
+    module, _, attribute = name.rpartition(":" if ":" in name else ".")
+    try:
+        return getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"{key}: expected a dotted name such as {example}, got {name!r} ({error})"
+        ) from error

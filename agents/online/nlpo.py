@@ -1,0 +1,152 @@
+"""Natural language policy optimisation: PPO that speaks within a mask policy's nucleus."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.type_aliases import GymEnv
+from stable_baselines3.common.vec_env import VecEnv
+from torch import Tensor, nn
+
+from agents.common.distributions import nucleus
+from agents.common.masking import FORBIDDEN
+from agents.common.prefixes import left_aligned, lengths_of
+from agents.common.rollout_cache import RolloutCaches
+from agents.common.sequences import SequenceBuffer
+from agents.common.shards import weights_of
+from agents.models.cache import weights_version
+from agents.online.ppo import SequencePPO
+from dialgym.language.tokenizers import END
+
+
+class NLPO(SequencePPO):
+    """PPO over the likeliest tokens of a slower copy of the policy (Ramamurthy et al. 2023).
+
+    The mask policy is the policy as it was some rollouts ago. What may be said is its nucleus
+    (section 4 there), the fewest likeliest tokens that together have probability `top_p`;
+    `min_tokens` of the likeliest and <end> are always in it, and what the task forbids never is.
+    Samples, ratios, entropies and divergences are those of the policy over these tokens, and
+    `predict` speaks within them too. The masks of a rollout are kept, a bit for each token.
+
+    Of a policy with low-rank adapters the mask policy has its own adapters over the same weights.
+
+    Args:
+        policy, env: as of `SequenceAlgorithm`.
+        top_p: probability of the nucleus; with 1 this is `SequencePPO`.
+        min_tokens: the likeliest tokens that are kept in any case.
+        mask_every: rollouts after which the mask policy becomes what the policy is then.
+        kwargs: further arguments of `SequencePPO`.
+
+    Raises:
+        ValueError: a number that cannot be, or as of `SequencePPO`.
+    """
+
+    def __init__(
+        self,
+        policy: str | type[ActorCriticPolicy],
+        env: GymEnv | str,
+        top_p: float = 0.9,
+        min_tokens: int = 10,
+        mask_every: int = 20,
+        **kwargs: Any,
+    ) -> None:
+        if not 0 < top_p <= 1:
+            raise ValueError(f"NLPO: top_p must be above 0 and at most 1, got {top_p}")
+        for name, number in {"min_tokens": min_tokens, "mask_every": mask_every}.items():
+            if number < 1:
+                raise ValueError(f"NLPO: {name} must be at least 1, got {number}")
+        self.top_p = top_p
+        self.min_tokens = min_tokens
+        self.mask_every = mask_every
+        self.rollouts = 0
+        super().__init__(policy, env, **kwargs)
+
+    def _setup_model(self) -> None:
+        super()._setup_model()
+        self.mask_policy = MaskPolicy(self.policy)
+
+    def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
+        modules, tensors = super()._get_torch_save_params()
+        return [*modules, "mask_policy"], tensors
+
+    def collect_rollouts(  # type: ignore[override]
+        self,
+        env: VecEnv,
+        callback: BaseCallback,
+        rollout_buffer: SequenceBuffer,
+        n_rollout_steps: int,
+    ) -> bool:
+        """As PPO does, within the masks; renews the mask policy when it is due."""
+        if self.rollouts % self.mask_every == 0:
+            self.mask_policy.follow(self.policy)
+        self.mask_policy.caches.forget()  # as a run does that goes on from a file
+        going_on = super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
+        self.rollouts += 1
+        return going_on
+
+    @property
+    def _keeps_masks(self) -> bool:
+        return True
+
+    def _masks(self, env: VecEnv, tokens: Tensor) -> Tensor:
+        allowed = super()._masks(env, tokens)
+        masks = self._nucleus(tokens, self._permitted(tokens) if allowed is None else allowed)
+        self.logger.record_mean("rollout/masked", 1 - float(masks.float().mean()))
+        return masks
+
+    def _masks_to_predict(self, observation: Any, given: np.ndarray | None) -> Tensor:
+        given = super()._masks_to_predict(observation, given)  # type: ignore[assignment]
+        tokens, _ = self.policy.obs_to_tensor(observation)
+        tokens = left_aligned(tokens)  # type: ignore[arg-type]
+        if given is None:
+            return self._nucleus(tokens, self._permitted(tokens))
+        allowed = torch.as_tensor(given, device=self.device).bool()
+        return self._nucleus(tokens, allowed.view(len(tokens), -1))
+
+    def _permitted(self, tokens: Tensor) -> Tensor | None:
+        """What the constraint of the observation space allows (n, V), if there is one."""
+        masker = self.policy.masker
+        return None if masker is None else masker(tokens, lengths_of(tokens))
+
+    @torch.no_grad()
+    def _nucleus(self, tokens: Tensor, allowed: Tensor | None) -> Tensor:
+        """What may be said (n, V) bool, among `allowed` (n, V)."""
+        cached = len(tokens) <= self.policy.config["cache_rows"] and self.policy.config["cache"]
+        logits = self.mask_policy(tokens, cached)
+        if allowed is not None:
+            logits = logits.masked_fill(~allowed, FORBIDDEN)
+        kept = nucleus(logits, self.top_p, self.min_tokens)
+        kept[:, END] = True
+        return kept if allowed is None else kept & allowed
+
+
+class MaskPolicy(nn.Module):
+    """The language model of a policy, frozen. Weights that the policy does not train are shared."""
+
+    def __init__(self, policy: Any) -> None:
+        super().__init__()
+        networks = policy.backbone, policy.policy_head
+        fixed = {id(p): p for part in networks for p in part.parameters() if not p.requires_grad}
+        self.backbone, self.head = deepcopy(networks, fixed)
+        self.requires_grad_(False)
+        self.caches = RolloutCaches(self.backbone)
+
+    def follow(self, policy: Any) -> None:
+        """Become what the policy is now."""
+        self.backbone.load_state_dict(weights_of(policy.backbone))
+        self.head.load_state_dict(weights_of(policy.policy_head))
+
+    def forward(self, tokens: Tensor, cached: bool) -> Tensor:
+        """Logits (n, V) after tokens (n, L), PAD at the right."""
+        ends = lengths_of(tokens)
+        if cached:
+            version = weights_version(self.backbone)
+            return self.head(self.caches.last_hidden(tokens, ends, version))
+        tokens = tokens[:, : int(ends.max())].long()
+        at = torch.arange(len(ends), device=tokens.device) * tokens.shape[1] + ends - 1
+        return self.head(self.backbone(tokens, at))

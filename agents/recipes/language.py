@@ -1,0 +1,100 @@
+"""Everyday talk: supervised learning, and what PPO with a composite reward makes of it.
+
+The question is that of RL4LMs (Ramamurthy et al. 2023) and of OpenRL's tutorial, which answer it on
+DailyDialog with GPT-2: does reinforcement learning improve on the supervised model by every metric?
+Here the model is a small one from scratch, trained on the data that the recipe is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import agents
+import dialgym
+from agents.recipes.replies import metrics_of_run
+from agents.recipes.runs import Run
+from agents.recipes.tables import Line, with_interval
+from dialgym.files import write_atomically
+from dialgym.language.bpe import train_bpe
+from dialgym.tasks.daily_dialog.corpus import load_corpus
+
+ID = "dialgym/DailyDialog-v0"
+VOCABULARY = 2_048
+EXAMPLES = 48_000
+SUPERVISED: Mapping[str, Any] = {
+    "n_timesteps": EXAMPLES // 32,
+    "batch_size": 32,
+    "both_parties": True,
+    "learning_rate": "lin_0.002",
+    "policy_kwargs": {"preset": "nano", "n_layer": 4, "n_head": 4, "n_embd": 128},
+}
+REINFORCED: Mapping[str, Any] = {}
+EPISODES = 2_000
+
+
+def runs(folder: Path, seeds: int, data: str | None = None) -> list[Run]:
+    """Every training of the recipe, seed by seed."""
+    env_kwargs = {"data": data, "tokenizer": f"bpe:{tokenizer_of(folder, data)}"}
+    tested = {**env_kwargs, "split": "test"}
+    return [
+        Run(method, ID, seed, folder / f"{method}-seed{seed}", train, env_kwargs, tested)
+        for seed in range(seeds)
+        for method, train in {"supervised": supervise, "PPO": reinforce}.items()
+    ]
+
+
+def tokenizer_of(folder: Path, data: str | None) -> Path:
+    """The file of a byte-pair encoding of the training split, made where it is not there yet."""
+    path = folder.resolve() / "bpe.json"
+    if not path.is_file():
+        bpe = train_bpe(load_corpus(data, "train").texts, VOCABULARY)
+        write_atomically(path, lambda temporary: bpe.save(str(temporary)))
+    return path
+
+
+def supervise(run: Run) -> None:
+    """Maximum likelihood on what people said, from scratch."""
+    examples = dialgym.collect(
+        ID,
+        "reference",
+        EXAMPLES,
+        run.seed,
+        path=run.folder.parent / f"examples-seed{run.seed}",
+        env_kwargs={**run.settings, "rewards": {"length": 1.0}},  # quick, and not learned from
+    )
+    _train("bc", run, SUPERVISED, data=examples)
+
+
+def reinforce(run: Run) -> None:
+    """PPO with the default rewards, from the supervised model of the same seed."""
+    begin = run.folder.parent / f"supervised-seed{run.seed}" / "model.zip"
+    _train("ppo", run, REINFORCED, init_from=begin)
+
+
+def _train(algo: str, run: Run, overrides: Mapping[str, Any], **more: Any) -> None:
+    agents.train(
+        algo,
+        ID,
+        seed=run.seed,
+        log_dir=run.folder,
+        overrides=overrides,
+        device="cpu",
+        progress_bar=False,
+        env_kwargs=run.settings,
+        resume=True,
+        **more,
+    )
+
+
+def metric(name: str, digits: int = 3) -> Callable[[Line], str]:
+    """The column of a metric: its mean over seeds, with an interval."""
+
+    def column(line: Line) -> str:
+        values = [metrics_of_run(run, EPISODES)[name] for run in line.runs]
+        return with_interval(np.array(values), digits)
+
+    return column
