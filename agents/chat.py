@@ -53,7 +53,7 @@ class ChatAgent:
             ValueError: what is there cannot talk.
         """
         if not isinstance(model, str | Path):
-            return cls(PolicyTalker(getattr(model, "policy", model)), **sampling)
+            return cls(PolicyTalker(model), **sampling)
         return cls(_talker(model, device), **sampling)
 
     def chat(
@@ -100,7 +100,7 @@ def _talker(model: str | Path, device: str) -> Talker:
 
     file = find_checkpoint(model)
     if file is not None:
-        return PolicyTalker(load(file, device).policy)
+        return PolicyTalker(load(file, device))
     path = Path(model)
     if path.is_dir() and not any((path / name).is_file() for name in CONFIGS):
         raise FileNotFoundError(

@@ -14,7 +14,7 @@ from agents import train_reward_model
 
 ID = "dialgym/DailyDialog-v0"
 
-talk = dialgym.collect(ID, "reference", episodes=1000, seed=0)
+talk = dialgym.collect(ID, "reference", episodes=2000, seed=0)
 lines = [[turn["text"] for turn in row["turns"]] for row in talk]
 asking = [said for said in lines if said[-1].endswith("?")]
 telling = [said[-1] for said in lines if not said[-1].endswith("?")]
@@ -25,13 +25,13 @@ pairs = [
 Path("pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
 
 trained = train_reward_model(
-    "pairs.jsonl", "reward", epochs=8, width=64, learning_rate=2e-3, progress_bar=False
+    "pairs.jsonl", "reward", epochs=6, width=64, learning_rate=2e-3, progress_bar=False
 )
 print(f"held-out pairs in the right order: {trained.metrics['accuracy']:.0%}")
 
 rewards = {"meteor": 0.5, "learned": {"weight": 0.5, "model": "reward", "sigmoid": True}}
 env = gym.make("dialgym/DailyDialog-utterance-v0", rewards=rewards)
-for text in ("I like it very much.", "Do you like it as well?"):
+for text in ("That is a good idea.", "That is a good idea. When do we meet?"):
     env.reset(seed=3)
     info = env.step(text)[-1]
     paid = ", ".join(f"{name} {value:.2f}" for name, value in info["reward_components"].items())

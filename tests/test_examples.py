@@ -37,7 +37,7 @@ SAYS = {
     "13_offline": "ILQL  mean return -0.",
     "14_slot_filling": "handcrafted: 1",
     "15_chat": "who has the clone as its user: mean return",
-    "16_reward_model": "Do you like it as well? -> meteor 0.01, learned 0.4",
+    "16_reward_model": "When do we meet? -> meteor",
 }
 
 

@@ -82,7 +82,8 @@ class CausalTalker:
         while len(said) < most:
             out = self.model(self._tensor(ids), past_key_values=cache, use_cache=True, **extra)
             cache = out.past_key_values
-            token = sampling.next_token(out.logits[0, -1].float(), generator)
+            logits = out.logits[0, -1, : len(self.tokenizer)].float()  # some models have more rows
+            token = sampling.next_token(logits, generator)
             if token in self.ends:
                 break
             said.append(token)

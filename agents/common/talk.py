@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple, Protocol
 
@@ -12,6 +12,9 @@ from torch import Tensor
 from agents.common.masking import FORBIDDEN
 from agents.common.sampling import Sampling, Seed, generator_of
 from dialgym.language.tokenizers import END, FIRST_TEXT, PAD, TAGS
+
+Masks = Callable[[Tensor], Any]
+"""From observations (1, L) to what may be said (1, V) bool, or None for what the policy says."""
 
 
 class Turn(NamedTuple):
@@ -38,7 +41,7 @@ class Chats:
         self, text: str | None, history: Sequence[str] = (), seed: Seed = None, **sampling: Any
     ) -> str:
         """What the agent replies to `text`; see `agents.ChatAgent.chat`."""
-        return chat(PolicyTalker(self.policy), text, history, seed, Sampling(**sampling))
+        return chat(PolicyTalker(self), text, history, seed, Sampling(**sampling))
 
 
 def chat(
@@ -65,13 +68,15 @@ class PolicyTalker:
     policy's cache is that of its rollouts.
 
     Args:
-        policy: with observations that know their vocabulary (`TokenBox`).
+        model: a learner whose policy is one, or the policy alone; its observations know their
+            vocabulary (`TokenBox`).
 
     Raises:
         ValueError: it is another kind of policy, or of observations.
     """
 
-    def __init__(self, policy: Any) -> None:
+    def __init__(self, model: Any) -> None:
+        policy = getattr(model, "policy", model)
         space: Any = getattr(policy, "observation_space", None)
         if not hasattr(policy, "utter") or not hasattr(space, "tokenizer"):
             raise ValueError(
@@ -79,6 +84,7 @@ class PolicyTalker:
                 f"of dialgym), got {type(policy).__name__} with {space}; it cannot talk"
             )
         self.policy, self.space = policy, space
+        self.ask = getattr(model, "_masks_to_predict", None)  # of a learner with masks of its own
         self.own = next(name for name, tag in TAGS.items() if tag == space.learner_tag)
         self.other = next(name for name in TAGS if name != self.own)
 
@@ -92,9 +98,12 @@ class PolicyTalker:
         prompt = self._prompt(turns, self.space.window - most)
         self.policy.set_training_mode(False)
         with torch.no_grad():
-            said = self.policy.utter(prompt, most, sampling, generator)
+            said = self.policy.utter(prompt, most, sampling, generator, self._masks)
         text: str = self.space.tokenizer.decode([token for token in said if token != END])
         return text
+
+    def _masks(self, tokens: Tensor) -> Any:
+        return None if self.ask is None else self.ask(tokens.cpu().numpy(), None)
 
     def _limit(self, speaker: str) -> int | None:
         limit: int | None = getattr(self.space, "limits", {}).get(speaker)
@@ -139,14 +148,19 @@ def newest(written: Sequence[list[int]], room: int) -> Sequence[list[int]]:
 
 
 def say_tokens(
-    policy: Any, prompt: Sequence[int], most: int, sampling: Sampling, generator: torch.Generator
+    policy: Any,
+    prompt: Sequence[int],
+    most: int,
+    sampling: Sampling,
+    generator: torch.Generator,
+    masks: Masks,
 ) -> list[int]:
     """Token by token from a policy's distribution, up to ``<end>`` or `most` tokens."""
     tokens = torch.zeros(1, policy.backbone.window, dtype=torch.int64, device=policy.device)
     tokens[0, : len(prompt)] = torch.tensor(list(prompt))
     said: list[int] = []
     for place in range(len(prompt), min(len(prompt) + most, tokens.shape[1])):
-        logits = policy.get_distribution(tokens).distribution.logits[0]
+        logits = policy.get_distribution(tokens, masks(tokens)).distribution.logits[0]
         token = sampling.next_token(spoken(policy, logits), generator)
         said.append(token)
         if token == END:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from agents.common.prefixes import left_aligned, lengths_of
 from agents.common.sampling import Sampling
+from agents.common.talk import Masks
 from agents.offline.generation import (
     Prompts,
     Utterances,
@@ -172,9 +173,17 @@ class UtteranceGPTPolicy(ValueGPTPolicy):
         return torch.from_numpy(said).to(observation.device)
 
     def utter(
-        self, prompt: Sequence[int], most: int, sampling: Sampling, generator: torch.Generator
+        self,
+        prompt: Sequence[int],
+        most: int,
+        sampling: Sampling,
+        generator: torch.Generator,
+        masks: Masks,
     ) -> list[int]:
-        """The tokens of the best of some candidates, which `sampling` says how to draw."""
+        """The tokens of the best of some candidates, which `sampling` says how to draw.
+
+        They keep to the masks of the observation space; `masks` are not asked.
+        """
         tokens = torch.zeros(1, self.backbone.window, dtype=torch.int64, device=self.device)
         tokens[0, : len(prompt)] = torch.tensor(list(prompt))
         prompts = read_prompts(self, tokens, most)

@@ -23,7 +23,7 @@ from agents.common.masking import FORBIDDEN, TokenMasker
 from agents.common.prefixes import last_hidden, left_aligned, lengths_of
 from agents.common.rollout_cache import RolloutCaches
 from agents.common.sampling import Sampling
-from agents.common.talk import say_tokens
+from agents.common.talk import Masks, say_tokens
 from agents.models.build import build_networks, check_spaces
 from agents.models.cache import weights_version
 from agents.models.heads import PolicyHead
@@ -243,10 +243,15 @@ class GPTActorCritic(BasePolicy):
         return distribution.get_actions(deterministic=deterministic)
 
     def utter(
-        self, prompt: Sequence[int], most: int, sampling: Sampling, generator: torch.Generator
+        self,
+        prompt: Sequence[int],
+        most: int,
+        sampling: Sampling,
+        generator: torch.Generator,
+        masks: Masks,
     ) -> list[int]:
         """The tokens of one utterance after `prompt`, at most `most`, ``<end>`` included."""
-        return say_tokens(self, prompt, most, sampling, generator)
+        return say_tokens(self, prompt, most, sampling, generator, masks)
 
     # What the update of whole sequences calls
 

@@ -14,7 +14,16 @@ from toy_dialogues import dialogues, echo
 from toy_tokens import TOKENIZER, box
 
 import dialgym
-from agents import BC, ILQL, ChatAgent, DecisionTransformer, GPTPolicy, SequencePPO, UtteranceILQL
+from agents import (
+    BC,
+    ILQL,
+    NLPO,
+    ChatAgent,
+    DecisionTransformer,
+    GPTPolicy,
+    SequencePPO,
+    UtteranceILQL,
+)
 from agents.common.causal import CausalTalker, messages
 from agents.common.masking import FORBIDDEN
 from agents.common.sampling import Sampling, generator_of
@@ -51,7 +60,7 @@ class Spy:
     def set_training_mode(self, mode):
         assert not mode
 
-    def utter(self, prompt, most, sampling, generator):
+    def utter(self, prompt, most, sampling, generator, masks):
         self.prompt, self.most = list(prompt), most
         return self.said
 
@@ -257,6 +266,17 @@ def test_a_learner_by_playing_chats_as_well(tmp_path):
     assert len(ChatAgent.load(stock).chat("a")) == 1
 
 
+def test_nlpo_keeps_to_its_nucleus():
+    model = NLPO("GPTPolicy", echo(), n_steps=8, top_p=0.01, min_tokens=1, policy_kwargs=SMALL)
+    for weight in model.policy.parameters():
+        torch.nn.init.normal_(weight, std=0.5)
+    model.mask_policy.follow(model.policy)
+    hot = {model.chat("a", seed=seed, temperature=20.0) for seed in range(10)}
+    assert hot <= {"", model.chat("a", deterministic=True)}  # <end> may be said at any time
+    free = ChatAgent(PolicyTalker(model.policy), temperature=20.0)
+    assert len({free.chat("a", seed=seed) for seed in range(10)}) > 2
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_what_cannot_talk_says_so(tmp_path):
     with pytest.raises(ValueError, match="expected an agent with a GPT policy and observations"):
@@ -309,7 +329,8 @@ def reference_reply(lm, tokenizer, text, most):
     said = []
     while len(said) < most:
         with torch.no_grad():
-            token = int(lm(torch.tensor([ids + said])).logits[0, -1].argmax())
+            logits = lm(torch.tensor([ids + said])).logits[0, -1, : len(tokenizer)]
+        token = int(logits.argmax())
         if token == tokenizer.eos_token_id:
             break
         said.append(token)

@@ -82,10 +82,11 @@ def test_scores_are_learned_in_their_own_units(tmp_path):
     lines = scored(100, seed=5)
     found = composite.score([Reply(line["reply"], (line["context"],)) for line in lines])["learned"]
     expected = np.array([line["score"] for line in lines])
-    assert np.abs(found - expected).mean() < 3  # a constant is 5 off, standardised ones 100
+    spread = np.abs(expected - expected.mean()).mean()  # how far off a constant is
+    assert np.abs(found - expected).mean() < spread / 2
 
 
-@pytest.mark.parametrize("every", [None, 5])
+@pytest.mark.parametrize("every", [None, 3])
 def test_a_killed_run_ends_as_if_it_had_not_been(every, tmp_path, monkeypatch):
     data = write_lines(tmp_path / "pairs.jsonl", preferences(100))
     settings = {**TINY, "epochs": 3, "dropout": 0.1, "held_out": 0.2}
@@ -112,7 +113,8 @@ def test_a_killed_run_ends_as_if_it_had_not_been(every, tmp_path, monkeypatch):
 
     monkeypatch.setattr(Run, "_learn_from", counted)
     again = train_reward_model(data, tmp_path / "killed", resume=True, **settings)
-    assert steps[0] == 18 if every is None else steps[0] == 15 + 8 - 5
+    lost = 3 if every is None else 2  # epochs have five steps
+    assert steps[0] == 15 + lost
     assert again.metrics == whole.metrics
     for name in ("model.safetensors", "config.json", "tokenizer.json"):
         assert (again.folder / name).read_bytes() == (whole.folder / name).read_bytes()
