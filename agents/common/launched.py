@@ -35,7 +35,7 @@ class Launched:
             raise _refusal(
                 "DeepSpeed (distributed_type: DEEPSPEED)",
                 "its engine wants the step of the optimizer, and its state, for itself. What its "
-                "stages 2 and 3 share, agents/configs/accelerate/zero2.yaml and fsdp.yaml share too",
+                "stages 2 and 3 share, zero2.yaml and fsdp.yaml of agents/configs/accelerate share",
             )
         precision = environ.get("ACCELERATE_MIXED_PRECISION")
         if precision not in PRECISIONS:
