@@ -54,13 +54,15 @@ class Gradients:
                 raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
 
     def _setup_scaler(self) -> None:
-        """The scaler of a new learner; a loaded one brings its own.
+        """The scaler of a new learner, or of a loaded one, which may be on another device now.
 
         Raises ValueError where the launcher and the learner want different precisions.
         """
         self.ranks.launched.check_precision(self.autocast)
-        if not hasattr(self, "scaler"):
-            self.scaler = GradScaler(self.device.type, enabled=self.autocast == "fp16")
+        saved = self.scaler.state_dict() if hasattr(self, "scaler") else {}
+        self.scaler = GradScaler(self.device.type, enabled=self.autocast == "fp16")
+        if saved:
+            self.scaler.load_state_dict(saved)
 
     @property
     def _where(self) -> str:

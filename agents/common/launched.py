@@ -34,9 +34,8 @@ class Launched:
         if _is_on(environ, "ACCELERATE_USE_DEEPSPEED"):
             raise _refusal(
                 "DeepSpeed (distributed_type: DEEPSPEED)",
-                "its engine wants the backward pass and the step of the optimizer for itself, and "
-                "ours go over several forwards of whole dialogues. agents/configs/accelerate/"
-                "fsdp.yaml shards weights, gradients and optimizer state too",
+                "its engine wants the step of the optimizer, and its state, for itself. What its "
+                "stages 2 and 3 share, zero2.yaml and fsdp.yaml of agents/configs/accelerate share",
             )
         precision = environ.get("ACCELERATE_MIXED_PRECISION")
         if precision not in PRECISIONS:

@@ -83,8 +83,10 @@ def blocks_of(policy: Any) -> list[nn.Module]:
     """The layers of a policy's backbones, whichever model they are of."""
     found: list[nn.Module] = []
     for backbone in filter(None, (policy.backbone, policy.value_backbone)):
-        lists = [m for m in backbone.modules() if isinstance(m, nn.ModuleList)]
-        found += max(lists, key=lambda layers: len(layers), default=nn.ModuleList())
+        lists: list[list[nn.Module]] = [
+            list(m) for m in backbone.modules() if isinstance(m, nn.ModuleList)
+        ]
+        found += sorted(lists, key=len)[-1] if lists else []
     return found
 
 

@@ -10,7 +10,7 @@ from dialgym.optional import require_agents
 
 
 def train(
-    algo: Annotated[str, typer.Argument(help="ppo, grpo, bc, ilql, cql ...; or reward-model.")],
+    algo: Annotated[str, typer.Argument(help="ppo, nlpo, grpo, bc, ilql ...; or reward-model.")],
     id: EnvId,
     timesteps: Annotated[
         int | None, typer.Option(min=1, help="Tokens, or gradient steps, to learn from.")

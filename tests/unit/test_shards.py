@@ -19,6 +19,7 @@ HERE = Path(__file__).parent
 CONFIGS = HERE.parents[1] / "agents" / "configs" / "accelerate"
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 FSDP = {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2"}
+NAMES = ("ppo", "apart", "lora", "nlpo", "llama")
 ALONE = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 
 
@@ -39,15 +40,25 @@ def test_shares_change_nothing_but_memory(tmp_path):
     """PPO, a value network of its own, adapters, NLPO: losses, weights and optimizer state."""
     script = [str(HERE / "two_sharded_ranks.py"), str(tmp_path)]
     for kind, environment in (("plain", {}), ("sharded", FSDP)):
-        said = two_processes(script, kind, **environment)
+        said = two_processes(script, kind, *NAMES, **environment)
         assert {"rank 0 is right", "rank 1 is right"} <= set(said.splitlines())
-    for name in ("ppo", "apart", "lora", "nlpo"):
+    for name in NAMES:
         plain, sharded = (np.load(tmp_path / f"{name}-{kind}.npz") for kind in (False, True))
         assert len(plain["losses"]) >= 8
         np.testing.assert_allclose(sharded["losses"], plain["losses"], atol=1e-4)
         np.testing.assert_allclose(sharded["weights"], plain["weights"], atol=1e-3)
         scale = plain["moments"].max()
         np.testing.assert_allclose(sharded["moments"] / scale, plain["moments"] / scale, atol=1e-2)
+
+
+@pytest.mark.slow
+def test_weights_that_are_gathered_once_change_nothing_either(tmp_path):
+    script = [str(HERE / "two_sharded_ranks.py"), str(tmp_path)]
+    two_processes(script, "plain", "ppo")
+    two_processes(script, "sharded", "ppo", FSDP_RESHARD_AFTER_FORWARD="false", **FSDP)
+    plain, sharded = (np.load(tmp_path / f"ppo-{kind}.npz") for kind in (False, True))
+    np.testing.assert_allclose(sharded["losses"], plain["losses"], atol=1e-4)
+    np.testing.assert_allclose(sharded["weights"], plain["weights"], atol=1e-3)
 
 
 @pytest.mark.slow
@@ -87,7 +98,11 @@ def environment_of(name, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("ddp.yaml", Launched()), ("fsdp.yaml", Launched(sharded=True))],
+    [
+        ("ddp.yaml", Launched()),
+        ("fsdp.yaml", Launched(sharded=True)),
+        ("zero2.yaml", Launched(sharded=True, reshard=False)),
+    ],
 )
 def test_our_files_for_accelerate_mean_what_they_say(name, expected, monkeypatch):
     assert Launched.read(environment_of(name, monkeypatch)) == expected

@@ -8,6 +8,7 @@ import torch
 import agents
 import dialgym
 from agents import NLPO, SequencePPO
+from agents.common.ranks import Ranks
 from agents.common.shards import Shards
 
 SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
@@ -39,9 +40,22 @@ class Witness:
         return True
 
 
+def saved_llama(folder):
+    """A random model, written by the first process of the first run."""
+    from test_pretrained import save_model
+
+    path = folder / "llama"
+    if Ranks().is_first and not path.exists():
+        save_model(path, "llama", tie=False, max_position_embeddings=256)
+    Ranks().wait()
+    return path
+
+
 def learned(name, folder, sharded):
     algorithm = NLPO if name == "nlpo" else SequencePPO
     kwargs = {**SMALL, "share_features_extractor": name != "apart"}
+    if name == "llama":  # any other model of `transformers`, with a head and layers of its own
+        kwargs = {"pretrained": str(saved_llama(folder))}
     if name == "lora":
         kwargs["lora"] = {"r": 2}
     model = made(algorithm, kwargs)
@@ -78,9 +92,9 @@ def learned(name, folder, sharded):
     return model, losses
 
 
-def main(folder, sharded) -> None:
+def main(folder, sharded, names) -> None:
     torch.set_num_threads(1)
-    for name in ("ppo", "apart", "lora", "nlpo"):
+    for name in names:
         model, losses = learned(name, folder, sharded)
         if model.ranks.is_first:
             weights = np.concatenate(
@@ -95,4 +109,4 @@ def main(folder, sharded) -> None:
 if __name__ == "__main__":
     from pathlib import Path
 
-    main(Path(sys.argv[1]), sys.argv[2] == "sharded")
+    main(Path(sys.argv[1]), sys.argv[2] == "sharded", sys.argv[3:])
