@@ -63,7 +63,8 @@ class Meteor(Overlap):
     matches in c chunks of m words, the score is F (1 - gamma (c / m)^beta).
 
     Attributes:
-        wordnet: match synonyms too, by the WordNet among nltk's data; nothing is downloaded.
+        wordnet: match synonyms too, by the WordNet among nltk's data; nothing is downloaded. As in
+            nltk, it is asked for stems, and so knows `auto` for `car` but no `automobile`.
         tokenizer: ``treebank`` (nltk's words and marks, sentence by sentence), ``wordpunct``
             (letters and marks apart) or ``split`` (at white space).
         alpha: weight of precision against recall.
@@ -122,10 +123,10 @@ def _wordnet(wanted: bool) -> Any:
     wordnet = require("nltk.corpus", EXTRA, "reward 'meteor'").wordnet
     try:
         wordnet.ensure_loaded()
-    except LookupError as error:
+    except (LookupError, OSError) as error:
         raise ValueError(
-            "reward 'meteor' with wordnet=True found no WordNet among nltk's data. Get it by "
-            "`python -m nltk.downloader wordnet`, point NLTK_DATA to it, or set wordnet=False."
+            "reward 'meteor' with wordnet=True found no whole WordNet among nltk's data. Get it "
+            "by `python -m nltk.downloader wordnet`, point NLTK_DATA to it, or set wordnet=False."
         ) from error
     return SimpleNamespace(synsets=lru_cache(KEPT)(wordnet.synsets))
 

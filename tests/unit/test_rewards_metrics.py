@@ -81,11 +81,11 @@ def test_per_reply_values_have_the_reported_mean():
 
 def test_intervals_are_those_of_a_slow_bootstrap():
     metrics, names = Metrics(["meteor", "sacrebleu", "words"]), ("meteor", "sacrebleu", "words")
-    replies = ONE[:60]
+    replies = ONE[:40]
     found = metrics.intervals(replies, np.random.default_rng(0), resamples=1000)
     rng = np.random.default_rng(1)
     drawn = []
-    for _ in range(300):
+    for _ in range(250):
         chosen = [replies[i] for i in rng.integers(len(replies), size=len(replies))]
         drawn.append([metrics.values(chosen)[name] for name in names])
     slow = np.percentile(drawn, [2.5, 97.5], axis=0)
