@@ -33,7 +33,7 @@ SUPERVISED: Mapping[str, Any] = {
     "policy_kwargs": {"preset": "nano", "n_layer": 4, "n_head": 4, "n_embd": 128},
 }
 REINFORCED: Mapping[str, Any] = {
-    "n_timesteps": 150_000,
+    "n_timesteps": 200_000,
     "n_envs": 128,
     "n_steps": 40,
     "batch_size": 1_280,

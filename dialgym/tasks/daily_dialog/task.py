@@ -18,8 +18,8 @@ from dialgym.tasks.daily_dialog.examples import ActExamples
 from dialgym.tasks.daily_dialog.types import DailyDialogState
 from dialgym.tasks.replies import ReplyTask, middle, whole
 
-REWARDS = {"meteor": 0.5, "intent": 0.5}
-"""Those of the task in RL4LMs and OpenRL."""
+REWARDS = {"meteor": 1.0, "rouge1": 0.5, "sacrebleu": 1.0, "intent": 0.25}
+"""Of RL4LMs and OpenRL come METEOR and intent, half each there: short questions then pay most."""
 STARTS = ("any", "first")
 
 
@@ -49,8 +49,8 @@ class DailyDialog(ReplyTask):
             the one who answers the first `least_context` utterances or the other one.
         context: most utterances that it begins with, and that rewards see before a reply.
         least_context: fewest utterances that it begins with.
-        rewards: what utterances are scored by, see `dialgym.rewards.make_rewards`; None for half
-            METEOR and half intent.
+        rewards: what utterances are scored by, see `dialgym.rewards.make_rewards`; None for
+            METEOR + ROUGE-1 / 2 + BLEU + intent / 4.
         reply_tokens: most tokens of an utterance of the system, ``<end>`` included, where tokens
             are pieces of words.
         context_tokens: the same of the user.
