@@ -1,4 +1,4 @@
-"""How fast environments and Wordle's optimal policy are: ``python -m dialgym.benchmark.speed``.
+"""How fast environments, policies and rewards are: ``python -m dialgym.benchmark.speed``.
 
 Rates are per CPU-second of one process, the median of repeated runs, each beside a reference of the
 same run, so that figures from different machines can be compared.
@@ -26,6 +26,7 @@ from dialgym.benchmark.dialogues import (
 from dialgym.benchmark.replies import ROWS as REPLY_ROWS
 from dialgym.benchmark.replies import UNSCORED, batched_replies
 from dialgym.benchmark.result import write_json
+from dialgym.benchmark.rewards import reward_figures
 from dialgym.benchmark.timing import REPEATS, SECONDS, Figure, cost, machine, rate
 from dialgym.benchmark.workloads import (
     BATCH,
@@ -45,7 +46,7 @@ from dialgym.tasks.wordle.policies import Optimal
 MODES = {"consistent": "consistent", "all": "any word"}
 DIALOGUES = {"CamRestaurants-Env1": (400, 1500), "SFRestaurants-Env6": (None, 500)}
 """Rows of the registry, and what the project asks of one dialogue and of a batch."""
-PARTS = ("steps", "policy", "guesses", "imports", "dialogues", "replies")
+PARTS = ("steps", "policy", "guesses", "imports", "dialogues", "rewards", "replies")
 Rate = Callable[[Work], float]
 
 
@@ -110,6 +111,12 @@ def reply_figures(settings: Settings, measure: Rate) -> Iterator[Figure]:
     yield loop
     steps = measure(batched_replies(settings))
     yield Figure("  METEOR, intent", steps, "/s", 5_000, loop, "row by row")
+
+
+def taught_figures(measure: Rate) -> Iterator[Figure]:
+    """Scores of rewards, whose classifiers are taught for the occasion."""
+    with fresh_cache():
+        yield from reward_figures(measure)
 
 
 def guess_figures(lists: Mapping[str, Settings], repeats: int) -> Iterator[Figure]:
@@ -192,7 +199,7 @@ def main(
     seconds: Annotated[float, typer.Option(min=0.0, help="CPU-seconds of a run.")] = SECONDS,
     json: Annotated[Path | None, typer.Option(help="Where to write the figures too.")] = None,
 ) -> None:
-    """Measure the speed of the environments and of Wordle's optimal policy."""
+    """Measure the speed of the environments, the rewards and Wordle's optimal policy."""
     for part in parts or ():
         one_of("part", part, PARTS, "the speed benchmark")
     lists: dict[str, Settings] = {"built-in": {}}
@@ -211,6 +218,7 @@ def main(
         "guesses": lambda: guess_figures(lists, min(repeats, 3)),
         "imports": lambda: import_figures(repeats),
         "dialogues": lambda: dialogue_figures(measure),
+        "rewards": lambda: taught_figures(measure),
         "replies": lambda: reply_figures({"data": str(data)} if data else {}, measure),
     }
     figures = [figure for part in parts or PARTS for figure in measured[part]()]

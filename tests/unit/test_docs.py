@@ -14,7 +14,11 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def maker() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("maker", ROOT / "scripts" / "make_env_pages.py")
+    return script("make_env_pages")
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -34,6 +38,12 @@ def test_arguments_are_listed_with_their_defaults(maker: ModuleType):
 def test_the_readme_lists_the_environments_of_the_registry(maker: ModuleType):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert maker.environments() in readme, "run: python scripts/make_env_pages.py README.md"
+
+
+def test_the_page_on_rewards_lists_those_of_the_registry():
+    page = (ROOT / "docs" / "rewards.md").read_text(encoding="utf-8")
+    command = "python scripts/make_reward_table.py docs/rewards.md"
+    assert script("make_reward_table").table() in page, f"run: {command}"
 
 
 def test_renewing_a_table_keeps_the_rest(maker: ModuleType, tmp_path: Path):

@@ -74,7 +74,7 @@ def test_features_are_the_ngrams_of_each_block():
     wanted = [
         ["<s>", "hi", ",", "you", "!", "</s>", "<s> hi", "hi ,", ", you", "you !", "! </s>",
          "<s> hi ,", "hi , you", ", you !", "you ! </s>"],
-        None,
+        None,  # of characters, below
         ["<s>", "bye", "</s>", "<s> bye", "bye </s>"],
     ]  # fmt: skip
     assert [read(reply) for read, _ in BLOCKS][::2] == wanted[::2]
@@ -85,6 +85,17 @@ def test_features_are_the_ngrams_of_each_block():
     scales = [scale for _, scale in BLOCKS]
     np.testing.assert_allclose(np.linalg.norm(row[0], axis=1), scales)
     np.testing.assert_allclose(np.linalg.norm(row[1], axis=1), [1.0, 0.0, 0.0])
+
+
+def test_features_are_those_of_scikit_learns_vectorizer():
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    replies = [reply for reply, _ in examples(60, seed=3)]
+    found = hasher()(replies).toarray()
+    for place, (read, scale) in enumerate(BLOCKS):
+        block = HashingVectorizer(analyzer=read, n_features=COLUMNS, alternate_sign=False)
+        mine = found[:, place * COLUMNS : (place + 1) * COLUMNS]
+        np.testing.assert_allclose(mine, scale * block.transform(replies).toarray(), atol=1e-12)
 
 
 def test_intent_scores_the_act_of_the_place(empty_cache):
