@@ -21,7 +21,7 @@ def batched_replies(settings: Settings, loop: bool = False) -> Work:
     env: Any = gym.make_vec(
         "dialgym/DailyDialog-v0", ROWS, autoreset_mode="SameStep", simulator=simulator, **settings
     )
-    env.reset(seed=0)
+    env.reset(seed=ROWS * loop)  # other dialogues, as what was scored before is remembered
     actions = np.stack([_stream(env, np.random.default_rng(row)) for row in range(ROWS)], 1)
 
     def play() -> int:

@@ -46,7 +46,7 @@ from dialgym.tasks.wordle.policies import Optimal
 MODES = {"consistent": "consistent", "all": "any word"}
 DIALOGUES = {"CamRestaurants-Env1": (400, 1500), "SFRestaurants-Env6": (None, 500)}
 """Rows of the registry, and what the project asks of one dialogue and of a batch."""
-PARTS = ("steps", "policy", "guesses", "imports", "dialogues", "replies", "rewards")
+PARTS = ("steps", "policy", "guesses", "imports", "dialogues", "rewards", "replies")
 Rate = Callable[[Work], float]
 
 
@@ -218,8 +218,8 @@ def main(
         "guesses": lambda: guess_figures(lists, min(repeats, 3)),
         "imports": lambda: import_figures(repeats),
         "dialogues": lambda: dialogue_figures(measure),
-        "replies": lambda: reply_figures({"data": str(data)} if data else {}, measure),
         "rewards": lambda: taught_figures(measure),
+        "replies": lambda: reply_figures({"data": str(data)} if data else {}, measure),
     }
     figures = [figure for part in parts or PARTS for figure in measured[part]()]
     show(figures)

@@ -7,6 +7,7 @@ something an order slower falls through them, noise does not.
 import pytest
 
 from dialgym.benchmark.dialogues import batched_dialogues
+from dialgym.benchmark.replies import batched_replies
 from dialgym.benchmark.timing import rate
 from dialgym.benchmark.workloads import (
     batched_tokens,
@@ -50,6 +51,10 @@ def test_ratio(rates, what, reference, least):
 def test_beliefs_in_arrays_are_no_slower_than_row_by_row():
     name = "SFRestaurants-Env6"
     assert measure(batched_dialogues(name)) / measure(batched_dialogues(name, False)) >= 0.8
+
+
+def test_scoring_all_replies_at_once_beats_one_by_one():
+    assert measure(batched_replies({})) / measure(batched_replies({}, loop=True)) >= 1.1
 
 
 def test_the_vectorised_rules_beat_the_loop(monkeypatch):

@@ -10,7 +10,7 @@ from itertools import pairwise
 import gymnasium as gym
 import numpy as np
 import pytest
-from everyday_talk import REWARDS, TALKS, rows, write_jsonl
+from everyday_talk import REWARDS, TALKS, Copies, Words, rows, write_jsonl
 from test_datasets_tokens import replay
 
 import dialgym
@@ -65,6 +65,20 @@ def test_rewards_see_context_reference_and_labels(path):
         ("Fine, thanks.",),
         {"act": "question", "emotion": "happiness"},
     )
+
+
+def test_rewards_see_no_more_context_as_a_conversation_grows(path):
+    task = make(path, start="first", turns=8, context=2)
+    state = task.initial(rng(), {"dialogue": 0, "turn": 1})
+    task.speak(state, "Hey.", rng())
+    task.speak(state, "And you?", rng())
+    assert task.take(state, "Well.").context == ("Hey.", "And you?")
+
+
+def test_returns_are_bounded_by_turns_and_signs(path):
+    rewards = {"words": {"reward": Words(), "weight": -0.1}, "copies": Copies()}
+    assert make(path, turns=3, rewards=rewards).facts.returns["system"] == (-15.0, 3.0)
+    assert make(path, rewards=rewards).facts.returns["system"] == (-5.0, 1.0)
 
 
 def test_a_conversation_follows_the_peoples_own_or_not(path):
