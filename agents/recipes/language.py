@@ -25,26 +25,9 @@ from dialgym.tasks.daily_dialog.corpus import load_corpus
 ID = "dialgym/DailyDialog-v0"
 VOCABULARY = 2_048
 EXAMPLES = 48_000
-SUPERVISED: Mapping[str, Any] = {
-    "n_timesteps": EXAMPLES // 32,
-    "batch_size": 32,
-    "both_parties": True,
-    "learning_rate": "lin_0.002",
-    "policy_kwargs": {"preset": "nano", "n_layer": 4, "n_head": 4, "n_embd": 128},
-}
-REINFORCED: Mapping[str, Any] = {
-    "n_timesteps": 200_000,
-    "n_envs": 128,
-    "n_steps": 40,
-    "batch_size": 1_280,
-    "n_epochs": 4,
-    "learning_rate": "lin_0.0007",
-    "gae_lambda": 1.0,
-    "ent_coef": 0.0,
-    "vf_coef": 0.5,
-    "reference_kl": 0.005,
-    "policy_kwargs": SUPERVISED["policy_kwargs"],
-}
+SUPERVISED: Mapping[str, Any] = {}
+REINFORCED: Mapping[str, Any] = {}
+"""Hyperparameters other than the built-in ones."""
 EPISODES = 2_000
 
 
