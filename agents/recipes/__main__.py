@@ -34,7 +34,8 @@ def main() -> None:
     scores = perform(recipe.runs(out, arguments.seeds, **given), recipe.EPISODES, arguments.jobs)
     table = lines(scores)
     shown = markdown(table, getattr(recipe, "COLUMNS", None), getattr(recipe, "BASE", tuple(BASE)))
-    text = shown + "\n" + recipe.NOTE
+    more = recipe.MORE(table) + "\n" if hasattr(recipe, "MORE") else ""
+    text = f"{shown}\n{more}{recipe.NOTE}"
     print("\n" + text)
     if arguments.table:
         write_text(arguments.table, text)

@@ -7,7 +7,7 @@ Here the model is a small one from scratch, trained on the data that the recipe 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import agents
 import dialgym
 from agents.recipes.replies import metrics_of_run
 from agents.recipes.runs import Run
-from agents.recipes.tables import Line, with_interval
+from agents.recipes.tables import Column, Line, with_interval
 from dialgym.files import write_atomically
 from dialgym.language.bpe import train_bpe
 from dialgym.tasks.daily_dialog.corpus import load_corpus
@@ -28,7 +28,7 @@ EXAMPLES = 48_000
 SUPERVISED: Mapping[str, Any] = {}
 REINFORCED: Mapping[str, Any] = {}
 """Hyperparameters other than the built-in ones."""
-EPISODES = 2_000
+EPISODES = 5_000
 
 
 def runs(folder: Path, seeds: int, data: str | None = None) -> list[Run]:
@@ -85,25 +85,41 @@ def _train(algo: str, run: Run, overrides: Mapping[str, Any], **more: Any) -> No
     )
 
 
-def metric(name: str, digits: int = 3) -> Callable[[Line], str]:
-    """The column of a metric: its mean over seeds, with an interval."""
-
-    def column(line: Line) -> str:
-        values = [metrics_of_run(run, EPISODES)[name] for run in line.runs]
-        return with_interval(np.array(values), digits)
-
-    return column
-
-
-COLUMNS = {
-    "ROUGE-1": metric("rouge1"),
-    "ROUGE-Lsum": metric("rougeLsum"),
-    "METEOR": metric("meteor"),
-    "SacreBLEU": metric("sacrebleu", 4),
-    "intent": metric("intent"),
-    "words": metric("words", 1),
-    "distinct-2": metric("distinct2"),
+DIGITS = {
+    "rouge1": 3,
+    "rougeLsum": 3,
+    "meteor": 3,
+    "sacrebleu": 4,
+    "intent": 3,
+    "words": 1,
+    "distinct2": 3,
 }
+"""The metrics that are shown, and how exactly."""
+NAMES = ("ROUGE-1", "ROUGE-Lsum", "METEOR", "SacreBLEU", "intent", "words", "distinct-2")
+
+
+def values(line: Line, name: str) -> np.ndarray:
+    """A metric of each seed's model, (S,)."""
+    return np.array([metrics_of_run(run, EPISODES)[name] for run in line.runs])
+
+
+def column(name: str) -> Column:
+    """The column of a metric: its mean over seeds, with an interval."""
+    return lambda line: with_interval(values(line, name), DIGITS[name])
+
+
+def gains(table: Sequence[Line]) -> str:
+    """What PPO adds to the supervised model of the same seed, as a sentence."""
+    supervised, reinforced = table
+    added = [
+        f"{title} {with_interval(values(reinforced, name) - values(supervised, name), digits)}"
+        for title, (name, digits) in zip(NAMES, DIGITS.items(), strict=True)
+    ]
+    return f"PPO less the supervised model of the same seed: {', '.join(added)}.\n"
+
+
+COLUMNS = {title: column(name) for title, name in zip(NAMES, DIGITS, strict=True)}
+MORE = gains
 BASE = ("method", "seeds", "mean return")
 NOTE = f"""\
 Means over seeds (of examples, weights and learning); in brackets 95 % intervals (Student's t over

@@ -145,6 +145,8 @@ def test_everyday_talk_is_learned_from_people_and_then_by_reward(tmp_path, monke
     shown = markdown(table, language.COLUMNS, language.BASE)
     assert shown.splitlines()[0].startswith("| method | seeds | mean return | ROUGE-1 |")
     assert len(shown.splitlines()) == 4
+    own = [json.loads((run.folder / METRICS).read_text("utf-8"))["meteor"] for run in planned]
+    assert f"METEOR {own[1] - own[0]:.3f}, " in language.gains(table)
     begun, ended = (agents.load(run.model).policy.state_dict() for run in planned)
     assert any(not torch.equal(begun[name], ended[name]) for name in begun)
     kept = json.loads((planned[1].folder / METRICS).read_text("utf-8"))
