@@ -15,7 +15,7 @@ from torch.nn.utils import clip_grad_norm_
 from agents.common.faults import check_number, check_weights
 from agents.common.ranks import Ranks
 from agents.common.sequences import Part, Sequences
-from agents.common.shards import Shards, whole
+from agents.common.shards import Shares
 from dialgym.errors import one_of
 
 AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -43,8 +43,8 @@ class Gradients:
     num_timesteps: int
     scaler: GradScaler
     """Of the loss; it is saved with the other attributes, and does nothing but in float16."""
-    shards: Shards | None = None
-    """Of the policy, while it learns in several processes that share its weights."""
+    shards: Shares | None = None
+    """Of the policy, while several processes share its weights or its optimizer's state."""
 
     def _check_arguments(self, autocast: str | None, **counts: int) -> None:
         """Raises ValueError for an unknown precision, and for counts below 1."""
@@ -95,9 +95,9 @@ class Gradients:
         self.policy.optimizer.zero_grad()
         [total] = self.ranks.sums(float(sequences.sizes[chosen].sum() if count is None else count))
         sums = dict.fromkeys(names, 0.0)
-        for part, weight in self._parts(sequences, chosen):
+        for part, weight, last in self._parts(sequences, chosen):
             loss, figures = loss_of(part)
-            self.scaler.scale(weight * loss.sum() / max(total, 1)).backward()
+            self._backward(weight * loss.sum() / max(total, 1), last)
             for name, figure in {"loss": loss, **figures}.items():
                 sums[name] += weight * float(figure.detach().sum())
         if self.shards is None:  # which has summed them already
@@ -107,18 +107,29 @@ class Gradients:
         check_number("loss", found["loss"], self._where)
         return found
 
-    def _parts(self, sequences: Sequences, chosen: np.ndarray) -> Iterator[tuple[Part, float]]:
-        """What to read, and what it counts.
+    def _backward(self, loss: Tensor, last: bool) -> None:
+        if self.shards is None:
+            self.scaler.scale(loss).backward()
+        else:
+            self.shards.backward(loss, last)
+
+    def _parts(
+        self, sequences: Sequences, chosen: np.ndarray
+    ) -> Iterator[tuple[Part, float, bool]]:
+        """What to read, what it counts, and in shares whether it is the last.
 
         Processes that share weights read in step: one that has less reads something for nothing.
         """
         if self.shards is None:
-            yield from ((part, 1.0) for part in sequences.parts(chosen, self._forward_tokens))
+            yield from (
+                (part, 1.0, False) for part in sequences.parts(chosen, self._forward_tokens)
+            )
             return
         parts = list(sequences.parts(chosen, self._forward_tokens))
-        missing = self.ranks.most(len(parts)) - len(parts)
-        yield from ((part, 1.0) for part in parts)
-        yield from ((sequences.shortest(), 0.0) for _ in range(missing))
+        count = self.ranks.most(len(parts))
+        weighted = [(part, 1.0) for part in parts]
+        weighted += [(sequences.shortest(), 0.0)] * (count - len(parts))
+        yield from ((*each, number == count) for number, each in enumerate(weighted, 1))
 
     def _step_optimizer(self) -> dict[str, float]:
         """Clip the gradient and follow it.
@@ -131,7 +142,7 @@ class Gradients:
         """
         optimizer, scale = self.policy.optimizer, self.scaler.get_scale()
         self.scaler.unscale_(optimizer)
-        norm = float(whole(clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)))
+        norm = self._clip()
         if not self.scaler.is_enabled() or scale <= LEAST_SCALE:
             check_number("gradient", norm, self._where)
         self.scaler.step(optimizer)
@@ -141,6 +152,12 @@ class Gradients:
         skipped = not np.isfinite(norm)
         figures = {"skipped_steps": float(skipped), "loss_scale": scale}
         return figures if skipped else {**figures, "grad_norm": norm}
+
+    def _clip(self) -> float:
+        """Clip the gradient; its norm before."""
+        if self.shards is not None:
+            return self.shards.clip(self.max_grad_norm)
+        return float(clip_grad_norm_(self.policy.parameters(), self.max_grad_norm))
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """As everywhere in Stable-Baselines3; sharded, while weights are gathered.

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from agents.common.zero_config import ZeroConfig, read_zero
+
 PRECISIONS = {None: None, "no": None, "bf16": "bf16", "fp16": "fp16"}
 
 
@@ -17,11 +19,14 @@ class Launched:
         sharded: weights, gradients and optimizer state lie in shares (`distributed_type: FSDP`).
         reshard: of those, weights are gathered again for the backward pass
             (`fsdp_reshard_after_forward`).
+        zero: DeepSpeed's engine shares gradients and optimizer state
+            (`distributed_type: DEEPSPEED`).
         precision: what `mixed_precision` says, as `autocast` names it.
     """
 
     sharded: bool = False
     reshard: bool = True
+    zero: ZeroConfig | None = None
     precision: str | None = None
 
     @classmethod
@@ -31,15 +36,13 @@ class Launched:
         Raises:
             ValueError: something that our update cannot do.
         """
-        if _is_on(environ, "ACCELERATE_USE_DEEPSPEED"):
-            raise _refusal(
-                "DeepSpeed (distributed_type: DEEPSPEED)",
-                "its engine wants the step of the optimizer, and its state, for itself. What its "
-                "stages 2 and 3 share, zero2.yaml and fsdp.yaml of agents/configs/accelerate share",
-            )
         precision = environ.get("ACCELERATE_MIXED_PRECISION")
         if precision not in PRECISIONS:
             raise _refusal(f"mixed_precision: {precision}", "choose no, bf16 or fp16")
+        if _is_on(environ, "ACCELERATE_USE_DEEPSPEED"):
+            if precision == "fp16":
+                raise _refusal("mixed_precision: fp16 with DeepSpeed", "choose bf16 or no")
+            return cls(zero=read_zero(environ), precision=PRECISIONS[precision])
         if not _is_on(environ, "ACCELERATE_USE_FSDP"):
             return cls(precision=PRECISIONS[precision])
         _check_fsdp(environ)

@@ -38,6 +38,8 @@ class Ranks:
         self.launched = Launched.read()
         self.on_cpu = device is None or device.type == "cpu"
         if self.count > 1:
+            if self.launched.zero is not None:
+                require("deepspeed", "deepspeed", "distributed_type: DEEPSPEED")
             found = self._accelerator.num_processes
             if found != self.count:
                 raise RuntimeError(
@@ -46,6 +48,11 @@ class Ranks:
                     "WORLD_SIZE for a run of one process."
                 )
             atexit.register(_leave)
+        elif self.launched.zero is not None and self.launched.zero.offloads:
+            raise ValueError(
+                "accelerate: offload_optimizer_device: cpu is for several processes, and this is "
+                "one. Set it to none, or num_processes to 2 or more."
+            )
 
     @cached_property
     def _accelerator(self) -> Any:
@@ -99,8 +106,8 @@ class Ranks:
 
     @property
     def sharded(self) -> bool:
-        """Whether weights, gradients and optimizer state are to lie in shares."""
-        return self.count > 1 and self.launched.sharded
+        """Whether gradients and optimizer state, or weights too, are to lie in shares."""
+        return self.count > 1 and (self.launched.sharded or self.launched.zero is not None)
 
     def most(self, number: int) -> int:
         """The greatest of the processes' numbers."""

@@ -16,10 +16,56 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.nn.utils import clip_grad_norm_
 
 
-class Shards:
-    """The shares of a policy, and of its optimizer.
+class Shares:
+    """What processes that share the learning of a policy do together, each at the same time."""
+
+    def __init__(self, policy: Any) -> None:
+        self.policy = policy
+        self.optimizer_state: dict[str, Any] | None = None  # all of it, while it is being saved
+
+    def scatter(self) -> None:
+        """Make ready for an update."""
+
+    def gather(self) -> None:
+        """Make ready for rollouts and files, which want all weights in every process."""
+
+    def backward(self, loss: Tensor, last: bool) -> None:
+        """Accumulate gradients, and add up those of all processes when it is the `last` loss."""
+        loss.backward()
+
+    def clip(self, max_norm: float) -> float:
+        """Clip the gradient; its norm before."""
+        return float(whole(clip_grad_norm_(self.policy.parameters(), max_norm)))
+
+    def state(self) -> dict[str, Any]:
+        """What is saved of the policy and its optimizer, while weights are gathered.
+
+        The optimizer begins anew where its state was not gathered (`gather_optimizer`).
+        """
+        optimizer = self.optimizer_state or {"state": {}, "param_groups": self._groups()}
+        return {"policy": weights_of(self.policy), "policy.optimizer": optimizer}
+
+    def gather_optimizer(self) -> None:
+        """Gather the optimizer's state for `state`."""
+        self.optimizer_state = {"state": self._whole_state(), "param_groups": self._groups()}
+
+    def _groups(self) -> list[dict[str, Any]]:
+        """The optimizer's groups, as an unshared one saves them."""
+        raise NotImplementedError
+
+    def _whole_state(self) -> dict[int, dict[str, Any]]:
+        """The optimizer's state, as an unshared one saves it."""
+        raise NotImplementedError
+
+    def leave(self) -> None:
+        """Let go of the policy."""
+
+
+class Shards(Shares):
+    """The shares of a policy, and of its optimizer, in PyTorch's FSDP2.
 
     Args:
         policy: a GPT policy; from now on its weights are gathered, or in shares.
@@ -28,9 +74,8 @@ class Shards:
     """
 
     def __init__(self, policy: Any, count: int, reshard: bool = True) -> None:
-        self.policy = policy
+        super().__init__(policy)
         self.reshard = reshard
-        self.optimizer_state: dict[str, Any] | None = None  # all of it, while it is being saved
         device = next(policy.parameters()).device.type
         mesh = init_device_mesh(device, (count,))
         for part in blocks_of(policy):
@@ -48,7 +93,7 @@ class Shards:
         return (module for module in self.policy.modules() if isinstance(module, FSDPModule))
 
     def gather(self) -> None:
-        """All weights in every process, as rollouts and files want them. All must come here."""
+        """All weights in every process."""
         for module in self._modules():
             module.set_reshard_after_forward(False, recurse=False)
             module.unshard()
@@ -59,24 +104,15 @@ class Shards:
             module.set_reshard_after_forward(self.reshard, recurse=False)
             module.reshard()
 
-    def state(self) -> dict[str, Any]:
-        """What is saved of the policy and its optimizer, while weights are gathered.
+    def _groups(self) -> list[dict[str, Any]]:
+        groups: list[dict[str, Any]] = self.policy.optimizer.state_dict()["param_groups"]
+        return groups
 
-        The optimizer begins anew where its state was not gathered (`gather_optimizer`).
-        """
-        groups = self.policy.optimizer.state_dict()["param_groups"]
-        empty = {"state": {}, "param_groups": groups}
-        optimizer = empty if self.optimizer_state is None else self.optimizer_state
-        return {"policy": weights_of(self.policy), "policy.optimizer": optimizer}
-
-    def gather_optimizer(self) -> None:
-        """Gather the optimizer's state for `state`. All must come here."""
-        own = self.policy.optimizer.state_dict()
-        state = {
+    def _whole_state(self) -> dict[int, dict[str, Any]]:
+        return {
             number: {name: whole(value) for name, value in values.items()}
-            for number, values in own["state"].items()
+            for number, values in self.policy.optimizer.state_dict()["state"].items()
         }
-        self.optimizer_state = {"state": state, "param_groups": own["param_groups"]}
 
 
 def blocks_of(policy: Any) -> list[nn.Module]:
@@ -105,15 +141,24 @@ def _kept_buffers(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 def _sharded_optimizer(policy: Any, mesh: DeviceMesh) -> torch.optim.Optimizer:
     """The policy's optimizer over the shares, its state with them."""
-    old = policy.optimizer.state_dict()
-    trained = [p for p in policy.parameters() if p.requires_grad]
-    [group] = old["param_groups"]
-    new = policy.optimizer_class(trained, lr=group["lr"], **policy.optimizer_kwargs)
-    new.param_groups[0].update({k: v for k, v in group.items() if k != "params"})
-    for number, p in enumerate(trained):
-        for name, value in old["state"].get(number, {}).items():
+    old, new = policy.optimizer.state_dict()["state"], new_optimizer(policy)
+    for number, p in enumerate(trained_by(policy)):
+        for name, value in old.get(number, {}).items():
             alike = isinstance(value, Tensor) and value.shape == p.shape
             new.state[p][name] = distribute_tensor(value, mesh, p.placements) if alike else value
+    return new
+
+
+def trained_by(policy: Any) -> list[Any]:
+    """The weights that a policy's optimizer has, in its order."""
+    return [p for p in policy.parameters() if p.requires_grad]
+
+
+def new_optimizer(policy: Any) -> Any:
+    """An optimizer as the policy's own, without its state."""
+    [group] = policy.optimizer.param_groups
+    new = policy.optimizer_class(trained_by(policy), lr=group["lr"], **policy.optimizer_kwargs)
+    new.param_groups[0].update({k: v for k, v in group.items() if k != "params"})
     return new
 
 

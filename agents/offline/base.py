@@ -110,7 +110,7 @@ class OfflineAlgorithm(Chats, Gradients, BaseAlgorithm):
         if self.ranks.sharded:
             raise ValueError(
                 f"{self.algorithm}: what learns from stored dialogues cannot share weights "
-                "(accelerate, distributed_type: FSDP); use MULTI_GPU, or one process"
+                "(accelerate, distributed_type: FSDP or DEEPSPEED); use MULTI_GPU, or one process"
             )
         self._setup_scaler()
         self._setup_lr_schedule()

@@ -26,7 +26,6 @@ from agents.common.masking import packed_bits
 from agents.common.prefixes import left_aligned, lengths_of
 from agents.common.ranks import Ranks
 from agents.common.sequences import SequenceBuffer, Sequences
-from agents.common.shards import Shards
 from agents.common.talk import Chats
 from agents.models.build import check_same_tokens
 from agents.online.policies import GPTActorCritic, GPTPolicy
@@ -251,8 +250,7 @@ class SequenceAlgorithm(Chats, SequenceUpdate, OnPolicyAlgorithm):
         if self.reference and self.reference_model is None and self.num_timesteps == 0:
             self.reference.follow(self.policy)  # what it is when learning begins
         if self.ranks.sharded:
-            self._check_sharding()
-            self.shards = Shards(self.policy, self.ranks.count, self.ranks.launched.reshard)
+            self.shards = self._share()
         return result
 
     def _step(self, env: VecEnv, callback: BaseCallback) -> dict[int, dict[str, Any]] | None:

@@ -12,6 +12,8 @@ from torch import Tensor
 from agents.common.gradients import Gradients
 from agents.common.masking import unpacked_bits
 from agents.common.sequences import Part, Sequences, minibatches
+from agents.common.shards import Shards, Shares
+from agents.common.zero import Zero
 from agents.online.losses import clipped_surrogate, k3
 
 
@@ -129,6 +131,16 @@ class SequenceUpdate(Gradients):
 
     # In shares
 
+    def _share(self) -> Shares:
+        """Share the policy with the other processes, as the launcher was asked to."""
+        self._check_sharding()
+        launched, count = self.ranks.launched, self.ranks.count
+        if launched.zero is None:
+            return Shards(self.policy, count, launched.reshard)
+        launched.zero.check_learner(self.batch_size, count, self.max_grad_norm, self.target_kl)
+        config = launched.zero.for_engine(self.batch_size, self.max_grad_norm)
+        return Zero(self.policy, self.ranks, config, self._precision)
+
     def _check_sharding(self) -> None:
         """Raises ValueError for what cannot be done with weights in shares."""
         given = {
@@ -139,7 +151,7 @@ class SequenceUpdate(Gradients):
             if on:
                 raise ValueError(
                     f"{self.algorithm}: {name} cannot be had with sharded weights (accelerate, "
-                    "distributed_type: FSDP); leave it out, or use MULTI_GPU"
+                    "distributed_type: FSDP or DEEPSPEED); leave it out, or use MULTI_GPU"
                 )
 
     def learn(self, *args: Any, **kwargs: Any) -> Any:
@@ -153,11 +165,13 @@ class SequenceUpdate(Gradients):
         """Go on with an ordinary policy of the same weights and optimizer state."""
         assert self.shards is not None
         self.shards.gather_optimizer()
-        state, self.shards = self.shards.state(), None
+        state = self.shards.state()
         with torch.random.fork_rng(range(torch.cuda.device_count())):  # new weights draw from it
             plain = self.policy_class(
                 self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
             ).to(self.device)
         plain.load_state_dict(state["policy"])
         plain.optimizer.load_state_dict(state["policy.optimizer"])
+        self.shards.leave()
+        self.shards = None
         self.policy = plain  # type: ignore[assignment]

@@ -80,8 +80,12 @@ class Checkpoint(BaseCallback):
         processes = ranks.gather(own)
         if self.model.shards is not None:
             self.model.shards.gather_optimizer()
-        if not ranks.is_first:
-            return
+        if ranks.is_first:
+            self._write(processes)
+        if self.model.shards is not None:
+            self.model.shards.optimizer_state = None
+
+    def _write(self, processes: list[dict[str, Any]]) -> None:
         weights = io.BytesIO()
         self.model.save(weights)
         state = {
@@ -92,8 +96,6 @@ class Checkpoint(BaseCallback):
             "processes": processes,
         }
         write_atomically(self.path, lambda part: part.write_bytes(pickle.dumps(state)))
-        if self.model.shards is not None:
-            self.model.shards.optimizer_state = None
 
     def restore(
         self, model: SequenceAlgorithm | OfflineAlgorithm, state: Mapping[str, Any]

@@ -1,5 +1,6 @@
-"""Run by torchrun in two processes, with and without shares: what test_shards.py compares."""
+"""Run by torchrun in two processes, with and without shares: what the tests of shares compare."""
 
+import importlib
 import sys
 
 import numpy as np
@@ -10,6 +11,8 @@ import dialgym
 from agents import NLPO, SequencePPO
 from agents.common.ranks import Ranks
 from agents.common.shards import Shards
+from agents.common.zero import Zero
+from dialgym.cli import main as cli
 
 SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
 
@@ -51,6 +54,23 @@ def saved_llama(folder):
     return path
 
 
+def spied(sharded, shares):
+    """Note how much each process has: of the weights, or of the optimizer's under DeepSpeed."""
+    kind = Shards if sharded == "sharded" else Zero
+    begun = kind.__init__
+
+    def spy(self, policy, *args):
+        begun(self, policy, *args)
+        if kind is Zero:
+            shares.append(self._flat.numel())
+            return
+        self.scatter()
+        shares.extend(p.to_local().numel() for p in policy.parameters())
+        self.gather()
+
+    return kind, begun, spy
+
+
 def learned(name, folder, sharded):
     algorithm = NLPO if name == "nlpo" else SequencePPO
     kwargs = {**SMALL, "share_features_extractor": name != "apart"}
@@ -58,17 +78,16 @@ def learned(name, folder, sharded):
         kwargs = {"pretrained": str(saved_llama(folder))}
     if name == "lora":
         kwargs["lora"] = {"r": 2}
-    model = made(algorithm, kwargs)
+    settings = {"learning_rate": lambda left: 0.01 * (1 + left) / 2}
+    if name == "stop":
+        settings |= {"target_kl": 0.002, "n_epochs": 4}
+    if name == "bf16":
+        settings["autocast"] = "bf16"
+    model = made(algorithm, kwargs, **settings)
     assert model.ranks.count == 2
-    assert model.ranks.sharded == sharded
-    shares, begun = [], Shards.__init__
-
-    def spy(self, policy, *args):
-        begun(self, policy, *args)
-        self.scatter()
-        shares.extend(p.to_local().numel() for p in policy.parameters())
-        self.gather()
-
+    assert model.ranks.sharded == (sharded != "plain")
+    shares = []
+    kind, begun, spy = spied(sharded, shares)
     losses, minibatch = [], algorithm._minibatch
 
     def noted(self, chosen):
@@ -77,23 +96,30 @@ def learned(name, folder, sharded):
         return figures
 
     algorithm._minibatch = noted
-    Shards.__init__ = spy
+    kind.__init__ = spy
     try:
         witness = Witness(folder / f"{name}-{sharded}-{model.ranks.rank}.zip")
         model.learn(12 * 14 * 2, callback=witness)
         model.learn(12 * 14, reset_num_timesteps=False)  # with the optimizer's state
     finally:
-        Shards.__init__, algorithm._minibatch = begun, minibatch
-    whole = sum(p.numel() for p in model.policy.parameters())
-    if sharded:
+        kind.__init__, algorithm._minibatch = begun, minibatch
+    whole = sum(p.numel() for p in model.policy.parameters() if p.requires_grad or kind is Shards)
+    if sharded != "plain":
         assert 0.4 * whole < sum(shares) / 2 < 0.6 * whole
     assert witness.saved == model.ranks.is_first
     assert model.shards is None
     return model, losses
 
 
+def compile_nothing() -> None:
+    """DeepSpeed compiles sums for CPUs when it begins; PyTorch's do."""
+    importlib.import_module("deepspeed.comm.torch").build_shm_op = lambda: None
+
+
 def main(folder, sharded, names) -> None:
     torch.set_num_threads(1)
+    if sharded.startswith("zero"):
+        compile_nothing()
     for name in names:
         model, losses = learned(name, folder, sharded)
         if model.ranks.is_first:
@@ -109,4 +135,7 @@ def main(folder, sharded, names) -> None:
 if __name__ == "__main__":
     from pathlib import Path
 
-    main(Path(sys.argv[1]), sys.argv[2] == "sharded", sys.argv[3:])
+    if sys.argv[1] == "train":  # as `dialgym train`, under DeepSpeed
+        compile_nothing()
+        sys.exit(cli())
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])
