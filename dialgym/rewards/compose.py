@@ -1,6 +1,5 @@
 """Rewards put together by weights: a composite says what each of them gives for a reply."""
 
-import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.errors import unknown
+from dialgym.errors import finite_number, unknown
 from dialgym.registry import load, reward_rows
 from dialgym.rewards.base import Reply, Reward
 from dialgym.rewards.lru import LRU
@@ -121,7 +120,7 @@ def _part(name: str, value: Any, examples: Examples | None) -> Part:
     if isinstance(value, Reward):
         return Part(name, 1.0, value)
     settings = dict(value) if isinstance(value, Mapping) else {"weight": value}
-    weight = _weight(name, settings.pop("weight", 1.0))
+    weight = finite_number(f"the weight of reward {name!r}", settings.pop("weight", 1.0))
     what = settings.pop("reward", name)
     if not isinstance(what, Reward):
         return Part(name, weight, make_reward(what, settings, examples))
@@ -131,13 +130,6 @@ def _part(name: str, value: Any, examples: Examples | None) -> Part:
             f"got {sorted(settings)} too. Give them when you make it."
         )
     return Part(name, weight, what)
-
-
-def _weight(name: str, value: Any) -> float:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not math.isfinite(value):
-        raise ValueError(f"the weight of reward {name!r} must be a finite number; got {value!r}.")
-    return float(value)
 
 
 def make_reward(

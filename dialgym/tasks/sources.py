@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from zipfile import ZipFile, is_zipfile
 
 import numpy as np
@@ -18,6 +18,7 @@ from dialgym.cache import cached_arrays
 from dialgym.optional import require
 
 Row = Mapping[str, Any]
+Corpus = TypeVar("Corpus")
 SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test"} | dict.fromkeys(
     ("validation", "valid", "val", "dev", "development"), "validation"
 )
@@ -260,6 +261,20 @@ def to_bytes(lines: Iterable[str]) -> np.ndarray:
 def from_bytes(content: np.ndarray) -> list[str]:
     """The texts that `to_bytes` was given."""
     return content.tobytes().decode().split("\n")[:-1]
+
+
+def training_split(splits: Mapping[str, Corpus], data: Any, learner: str) -> Corpus:
+    """The split that `learner` may learn from; never another.
+
+    Raises:
+        ValueError: the data has none.
+    """
+    if "train" in splits:
+        return splits["train"]
+    raise ValueError(
+        f"{learner} learns from the split 'train'; the data {str(data)!r} has {', '.join(splits)} "
+        "alone. Give data with that split too, or other rewards."
+    )
 
 
 def splits_of(arrays: Mapping[str, np.ndarray], column: str) -> list[str]:
