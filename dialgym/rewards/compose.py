@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from inspect import signature
-from typing import Any
+from inspect import Parameter, signature
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, get_args
 
 import numpy as np
 
@@ -138,7 +140,7 @@ def make_reward(
     """A reward by its row in envs_registry.yaml or as ``module:Class``, with settings.
 
     Raises:
-        ValueError: there is no such reward, or it has no such setting.
+        ValueError: there is no such reward, it has no such setting, or one of another kind.
     """
     cls, defaults = _find(name)
     parameters = signature(cls).parameters
@@ -146,9 +148,35 @@ def make_reward(
     for key in settings or {}:
         if key not in known:
             raise unknown("setting", key, ["weight", *known], f"reward {name!r}")
+        _check_setting(f"{key} of reward {name!r}", (settings or {})[key], parameters[key])
     more = {"examples": examples} if "examples" in parameters else {}
     made: Reward = cls(**{**defaults, **(settings or {}), **more})
     return made
+
+
+KINDS: Mapping[Any, tuple[type, str]] = {
+    bool: (bool, "true or false"),
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+    str: (str, "a text"),
+    NoneType: (NoneType, "null"),
+}
+
+
+def _check_setting(what: str, value: Any, parameter: Parameter) -> None:
+    """Raise a ValueError where a setting is not of the simple kind that its annotation names."""
+    said = parameter.annotation
+    kinds = get_args(said) if isinstance(said, UnionType) else (said,)
+    if any(kind not in KINDS for kind in kinds):
+        return
+    own = (
+        {bool}
+        if isinstance(value, bool)
+        else {k for k, (t, _) in KINDS.items() if isinstance(value, t)}
+    )
+    if not own & set(kinds):
+        expected = " or ".join(KINDS[kind][1] for kind in kinds)
+        raise ValueError(f"{what} must be {expected}; got {value!r}.")
 
 
 def _find(name: str) -> tuple[type[Reward], Mapping[str, Any]]:
