@@ -305,6 +305,23 @@ def test_its_own_rewards_miss_what_is_not_installed_at_once(package, monkeypatch
         DailyDialog()
 
 
+def test_data_that_has_changed_is_another_task(tmp_path, monkeypatch):
+    def places(data):
+        return len(gym.make("dialgym/DailyDialog-v0", data=data).unwrapped.task.places)
+
+    path = write_jsonl(tmp_path / "t.jsonl", rows())
+    assert places(path) == 7
+    write_jsonl(tmp_path / "t.jsonl", rows()[1:])
+    assert places(path) == 3
+    monkeypatch.chdir(tmp_path)
+    assert places("t.jsonl") == 3
+    write_jsonl(tmp_path / "t.jsonl", rows())
+    (tmp_path / "sub").mkdir()
+    write_jsonl(tmp_path / "sub" / "t.jsonl", rows()[2:])
+    monkeypatch.chdir(tmp_path / "sub")
+    assert places("t.jsonl") == 1
+
+
 def test_intents_need_acts(tmp_path):
     path = write_jsonl(tmp_path / "talks.jsonl", rows(with_acts=False))
     with pytest.raises(ValueError, match=r"'intent' needs the act of every utterance.*meteor"):
