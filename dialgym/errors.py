@@ -1,7 +1,9 @@
 """Messages for bad arguments: what, where, expected, got, and what to do."""
 
+import math
 from collections.abc import Iterable
 from difflib import get_close_matches
+from numbers import Real
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
@@ -27,3 +29,10 @@ def one_of(what: str, value: object, allowed: Iterable[object], where: str = "")
         expected = ", ".join(repr(choice) for choice in choices)
         hint = did_you_mean(value, [str(c) for c in choices if isinstance(c, str)])
         raise ValueError(f"{what}{place} must be one of {expected}; got {value!r}.{hint}")
+
+
+def finite_number(what: str, value: object) -> float:
+    """The value as a float; a ValueError where it is no number, or not a finite one."""
+    if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    raise ValueError(f"{what} must be a finite number; got {value!r}.")

@@ -214,7 +214,7 @@ def make_task(entry: Entry, settings: Mapping[str, Any], also_known: Any = ()) -
     own = entry.row.view_settings.get(entry.view, {})
     merged = {**entry.row.settings, **own, **settings}
     try:
-        return _shared_task(task, task.surroundings(), tuple(sorted(merged.items())))
+        return _shared_task(task, task.surroundings(merged), tuple(sorted(merged.items())))
     except TypeError:  # a setting that cannot be hashed, such as a list of words
         return task(**merged)
 

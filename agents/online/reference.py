@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from agents.models.heads import PolicyHead
 from agents.models.lora import without_adapters
 from agents.online.policies import chosen, token_log_probs
+from dialgym.errors import finite_number
 
 
 @dataclass
@@ -41,6 +42,9 @@ class KLControl:
     rate: float = 0.1
 
     def __post_init__(self) -> None:
+        for name in ("coefficient", "target", "horizon", "clip", "rate"):
+            if getattr(self, name) is not None:
+                finite_number(f"KL to the reference: {name}", getattr(self, name))
         if self.coefficient < 0 or (self.target is not None and self.target <= 0):
             raise ValueError(
                 "KL to the reference: expected a coefficient of at least 0 and a target above 0 "

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from dialgym.errors import unknown
+from dialgym.errors import finite_number, unknown
 
 NEW_RATE, PRETRAINED_RATE = 1e-3, 2e-5
+COUNTS = {"epochs", "patience", "batch_size", "max_length", "width", "layers", "heads"}
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,11 @@ class Settings:
         for name in given:
             if name not in known:
                 raise unknown("hyperparameter", name, known, "the reward model")
+            if given[name] is not None or getattr(cls, name) is not None:
+                finite_number(f"reward model: {name}", given[name])
+        for name in COUNTS & given.keys():
+            if given[name] is not None and given[name] % 1:
+                raise ValueError(f"reward model: {name} must be a whole number, got {given[name]}")
         return cls(**given)
 
     def rate(self, pretrained: bool) -> float:

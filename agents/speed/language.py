@@ -31,5 +31,5 @@ def figures(repeats: int) -> Iterator[Figure]:
     speeds = {name: learner.steps / spent[name] for name, learner in learners.items()}
     bare = Figure(f"PPO on random text, {ENVS} dialogues, {EPOCHS} epochs", speeds["random"], "/s")
     yield bare
-    what = f"PPO on {ID}, its four rewards"
+    what = f"PPO on {ID}, its own rewards, steps"
     yield Figure(what, speeds["everyday"], "/s", FASTEST, bare, "random text")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.resources import files
 from inspect import signature
 from pathlib import Path
@@ -155,12 +156,14 @@ def constructor_arguments(config: Mapping[str, Any]) -> dict[str, Any]:
         arguments["policy"] = load_name("policy", str(arguments["policy"]))
     for key in SCHEDULES:
         if isinstance(arguments.get(key), str):
-            arguments[key] = linear(key, arguments[key])
+            arguments[key] = schedule(key, arguments[key])
     return arguments
 
 
-def linear(key: str, text: str) -> Any:
-    """`lin_0.001` to a schedule that falls from 0.001 to 0 over training."""
+def schedule(key: str, text: str) -> Any:
+    """`lin_0.001` to a schedule that falls from 0.001 to 0 over training; `1e-3` to a number."""
+    with suppress(ValueError):  # YAML takes it for a text
+        return float(text)
     kind, _, start = text.partition("_")
     try:
         value = float(start)

@@ -102,15 +102,15 @@ def dialogue_figures(measure: Rate) -> Iterator[Figure]:
 
 
 def reply_figures(settings: Settings, measure: Rate) -> Iterator[Figure]:
-    """Token steps of everyday dialogues with the default rewards, beside those without."""
+    """Token steps of everyday dialogues with their own rewards, beside those without."""
     steps = measure(batched_replies({**settings, **UNSCORED}))
     bare = Figure(f"replies in tokens, batch of {REPLY_ROWS}", steps, "/s")
     yield bare
     steps = measure(batched_replies(settings, loop=True))
-    loop = Figure("  the default rewards, row by row", steps, "/s", None, bare, "length")
+    loop = Figure("  their own rewards, row by row", steps, "/s", None, bare, "length")
     yield loop
     steps = measure(batched_replies(settings))
-    yield Figure("  the default rewards", steps, "/s", 5_000, loop, "row by row")
+    yield Figure("  their own rewards", steps, "/s", 5_000, loop, "row by row")
 
 
 def taught_figures(measure: Rate) -> Iterator[Figure]:

@@ -1,5 +1,6 @@
 """What several commands share: options, parsing, progress, errors."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -40,10 +41,16 @@ def _pair(text: str, option: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     try:
         if name and equals:
-            return name, yaml.safe_load(value)
+            found = yaml.safe_load(value)
+            return name, float(found) if _is_power(found) else found
     except yaml.YAMLError:
         pass
     raise ValueError(f"{option}: expected KEY=VALUE, such as words=50; got {text!r}.")
+
+
+def _is_power(value: Any) -> bool:
+    """Whether it is a number such as 1e-4, which YAML 1.1 takes for a text."""
+    return isinstance(value, str) and bool(re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", value))
 
 
 def numbers(text: str, option: str = "--seeds") -> list[int]:

@@ -30,6 +30,7 @@ def plain(text: str) -> str:
 
     What has no such form is left out.
     """
-    decomposed = unicodedata.normalize("NFKD", text.translate(_PLAIN))
+    spaced = _SPACES.sub(" ", text)  # before those that are not of ASCII go
+    decomposed = unicodedata.normalize("NFKD", spaced.translate(_PLAIN))
     ascii_only = decomposed.replace("\u2044", "/").encode("ascii", "ignore").decode()
     return _SPACES.sub(" ", "".join(c if c.isprintable() else " " for c in ascii_only)).strip()

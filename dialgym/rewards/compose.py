@@ -1,14 +1,15 @@
 """Rewards put together by weights: a composite says what each of them gives for a reply."""
 
-import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from inspect import signature
-from typing import Any
+from inspect import Parameter, signature
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, get_args
 
 import numpy as np
 
-from dialgym.errors import unknown
+from dialgym.errors import finite_number, unknown
 from dialgym.registry import load, reward_rows
 from dialgym.rewards.base import Reply, Reward
 from dialgym.rewards.lru import LRU
@@ -121,7 +122,7 @@ def _part(name: str, value: Any, examples: Examples | None) -> Part:
     if isinstance(value, Reward):
         return Part(name, 1.0, value)
     settings = dict(value) if isinstance(value, Mapping) else {"weight": value}
-    weight = _weight(name, settings.pop("weight", 1.0))
+    weight = finite_number(f"the weight of reward {name!r}", settings.pop("weight", 1.0))
     what = settings.pop("reward", name)
     if not isinstance(what, Reward):
         return Part(name, weight, make_reward(what, settings, examples))
@@ -133,20 +134,13 @@ def _part(name: str, value: Any, examples: Examples | None) -> Part:
     return Part(name, weight, what)
 
 
-def _weight(name: str, value: Any) -> float:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not math.isfinite(value):
-        raise ValueError(f"the weight of reward {name!r} must be a finite number; got {value!r}.")
-    return float(value)
-
-
 def make_reward(
     name: str, settings: Mapping[str, Any] | None = None, examples: Examples | None = None
 ) -> Reward:
     """A reward by its row in envs_registry.yaml or as ``module:Class``, with settings.
 
     Raises:
-        ValueError: there is no such reward, or it has no such setting.
+        ValueError: there is no such reward, it has no such setting, or one of another kind.
     """
     cls, defaults = _find(name)
     parameters = signature(cls).parameters
@@ -154,9 +148,35 @@ def make_reward(
     for key in settings or {}:
         if key not in known:
             raise unknown("setting", key, ["weight", *known], f"reward {name!r}")
+        _check_setting(f"{key} of reward {name!r}", (settings or {})[key], parameters[key])
     more = {"examples": examples} if "examples" in parameters else {}
     made: Reward = cls(**{**defaults, **(settings or {}), **more})
     return made
+
+
+KINDS: Mapping[Any, tuple[type, str]] = {
+    bool: (bool, "true or false"),
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+    str: (str, "a text"),
+    NoneType: (NoneType, "null"),
+}
+
+
+def _check_setting(what: str, value: Any, parameter: Parameter) -> None:
+    """Raise a ValueError where a setting is not of the simple kind that its annotation names."""
+    said = parameter.annotation
+    kinds = get_args(said) if isinstance(said, UnionType) else (said,)
+    if any(kind not in KINDS for kind in kinds):
+        return
+    own = (
+        {bool}
+        if isinstance(value, bool)
+        else {k for k, (t, _) in KINDS.items() if isinstance(value, t)}
+    )
+    if not own & set(kinds):
+        expected = " or ".join(KINDS[kind][1] for kind in kinds)
+        raise ValueError(f"{what} must be {expected}; got {value!r}.")
 
 
 def _find(name: str) -> tuple[type[Reward], Mapping[str, Any]]:

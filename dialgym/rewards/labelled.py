@@ -34,7 +34,10 @@ def read_labelled(
             f"expected a file of labelled texts, {', '.join(FORMATS)}; got {str(path)!r}, "
             f"which {'is no file' if not place.is_file() else 'is none of these'}."
         )
-    rows = list(_rows(place))
+    try:
+        rows = list(_rows(place))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path}: expected {place.suffix} in UTF-8 ({error}).") from error
     if not rows:
         raise ValueError(f"{path}: expected labelled texts; got none.")
     text, label = columns or (DAVIDSON if set(DAVIDSON) <= set(rows[0]) else COLUMNS)
@@ -47,7 +50,7 @@ def read_labelled(
 
 
 def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    with path.open(encoding="utf-8", newline="") as lines:
+    with path.open(encoding="utf-8-sig", newline="") as lines:
         if path.suffix == ".jsonl":
             yield from (_parsed(line, path, i) for i, line in enumerate(lines, 1) if line.strip())
         else:

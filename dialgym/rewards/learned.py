@@ -30,8 +30,12 @@ class LearnedReward(Judged):
             raise ValueError("reward 'learned' needs `model`, a folder or a name on the hub.")
         low, high = (0.0, 1.0) if self.sigmoid else (-np.inf, np.inf)
         if self.clip is not None:
+            if len(self.clip) != 2:
+                raise ValueError(
+                    f"clip of reward 'learned' must be two numbers; got {self.clip!r}."
+                )
             low, high = max(low, float(self.clip[0])), min(high, float(self.clip[1]))
-        if low >= high:
+        if not low < high:
             raise ValueError(f"clip of reward 'learned' leaves nothing; got {self.clip!r}.")
         object.__setattr__(self, "bounds", (low, high))
 

@@ -11,6 +11,8 @@ from dialgym.optional import require
 from dialgym.rewards.base import Reply, Reward
 
 EXTRA = "rewards"
+UNLIMITED = 10**9
+"""Tokenizers without a limit say that it is larger than this."""
 
 
 def pair_of(reply: Reply, turns: int | None = None) -> tuple[str, str]:
@@ -49,6 +51,11 @@ class Judged(Reward):
 
     def _check(self, found: "SequenceClassifier") -> None:
         """Raise a ValueError where the outputs of the model are not what the reward needs."""
+        if len(found.labels) < 2 and not found.is_multi_label:
+            raise ValueError(
+                f"reward {self.name!r} expects a model with an output for each of two labels or "
+                f"more; {self.model!r} has one. The reward 'learned' takes such a model."
+            )
 
 
 class SequenceClassifier:
@@ -67,7 +74,7 @@ class SequenceClassifier:
             device = "cuda" if torch.cuda.is_available() else "cpu"
         self.model.to(device).eval()
         self.batch_size = batch_size
-        self.max_length = min(_windows(self.tokenizer, self.model, max_length))
+        self.max_length = min(_windows(self.tokenizer, self.model, max_length), default=None)
         _set_padding(self.tokenizer, self.model, model)
 
     @property
@@ -105,7 +112,8 @@ class SequenceClassifier:
         contexts, texts = zip(*(pair_of(reply, turns) for reply in replies))
         read = [list(texts)] if turns == 0 else [list(contexts), list(texts)]
         # in one call: of a single pair, transformers leaves out an empty second text
-        table = self.tokenizer(*read, truncation="longest_first", max_length=self.max_length)
+        cut = "longest_first" if self.max_length else False
+        table = self.tokenizer(*read, truncation=cut, max_length=self.max_length)
         rows = [dict(zip(table, columns)) for columns in zip(*table.values())]
         return [row if row["input_ids"] else self._nothing(row) for row in rows]
 
@@ -129,10 +137,10 @@ def _load(path: str, name: str) -> tuple[Any, Any]:
         model, info = transformers.AutoModelForSequenceClassification.from_pretrained(
             path, output_loading_info=True
         )
-    except (OSError, ValueError) as error:
+    except Exception as error:  # broken weights have errors of their own
         raise ValueError(
             f"reward {name!r} could not load the model {path!r}: expected the folder or the hub's "
-            f"name of a sequence classifier with its tokenizer; {str(error).splitlines()[0]}"
+            f"name of a sequence classifier with its tokenizer; {' '.join(str(error).split())}"
         ) from error
     if info["missing_keys"]:
         raise ValueError(
@@ -144,7 +152,8 @@ def _load(path: str, name: str) -> tuple[Any, Any]:
 
 def _windows(tokenizer: Any, model: Any, wanted: int | None) -> Iterator[int]:
     """Every limit on the tokens of one input."""
-    yield tokenizer.model_max_length
+    if tokenizer.model_max_length < UNLIMITED:
+        yield tokenizer.model_max_length
     positions = getattr(model.config, "max_position_embeddings", None)
     if positions:
         table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)

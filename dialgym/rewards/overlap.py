@@ -16,6 +16,7 @@ import numpy as np
 from dialgym.errors import one_of
 from dialgym.optional import require
 from dialgym.rewards.base import Reply, Reward
+from dialgym.rewards.shape import check_order
 from dialgym.rewards.treebank import KEPT, Treebank
 from dialgym.rewards.words import sentences
 
@@ -192,6 +193,7 @@ class SacreBLEU(Overlap):
     def __post_init__(self) -> None:
         one_of("tokenize", self.tokenize, BLEU_TOKENIZERS, "reward 'sacrebleu'")
         one_of("smooth", self.smooth, ("exp", "floor", "add-k", "none"), "reward 'sacrebleu'")
+        check_order(self.name, self.order, "order")
 
     def compare(self, text: str, references: Sequence[str]) -> float:
         """BLEU beside all references at once."""

@@ -96,7 +96,7 @@ class Repetition(Reward):
         return (len(grams) - new) / max(len(grams), 1)
 
 
-def check_order(name: str, n: int) -> None:
+def check_order(name: str, n: int, what: str = "n") -> None:
     """Raise a ValueError unless n is a whole number from 1."""
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ValueError(f"n of reward {name!r} must be a whole number from 1; got {n!r}.")
+        raise ValueError(f"{what} of reward {name!r} must be a whole number from 1; got {n!r}.")

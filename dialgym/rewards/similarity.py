@@ -73,8 +73,8 @@ class Similarity(Reward):
         device = None if self.device == "auto" else self.device
         try:
             return package.SentenceTransformer(self.model, device=device)
-        except (OSError, ValueError) as error:
+        except Exception as error:  # broken weights have errors of their own
             raise ValueError(
                 f"reward 'similarity' could not load the model {self.model!r}: expected a folder "
-                f"or the hub's name of sentence-transformers; {str(error).splitlines()[0]}"
+                f"or the hub's name of sentence-transformers; {' '.join(str(error).split())}"
             ) from error

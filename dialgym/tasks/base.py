@@ -175,8 +175,8 @@ class Task(ABC):
     """What is played in place of what the settings name, if that is not to be had: ``built-in``."""
 
     @classmethod
-    def surroundings(cls) -> Hashable:
-        """What beside its settings decides what a new task is like."""
+    def surroundings(cls, settings: Mapping[str, Any]) -> Hashable:
+        """What beside its settings decides what a new task is like: the state of files, say."""
         return None
 
     @abstractmethod

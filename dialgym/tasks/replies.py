@@ -11,6 +11,7 @@ from dialgym.rewards import Components, Composite, Reply
 from dialgym.simulators import Speaker
 from dialgym.tasks.base import SYSTEM, USER, BatchOutcome, DialogueBatch, Outcome, Task
 from dialgym.tasks.exchange import Exchange, gather
+from dialgym.tasks.sources import locate, stamp
 
 Generators = Sequence[np.random.Generator]
 
@@ -23,6 +24,12 @@ class ReplyTask(Task):
     """
 
     rewards: Composite
+
+    @classmethod
+    def surroundings(cls, settings: Mapping[str, Any]) -> str | None:
+        """The state of the data that the setting `data` names."""
+        data = settings.get("data")
+        return None if data is None else stamp(locate(data, cls.name))
 
     @abstractmethod
     def take(self, state: Any, text: str) -> Reply:

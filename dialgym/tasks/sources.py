@@ -5,10 +5,11 @@ import gzip
 import io
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from zipfile import ZipFile, is_zipfile
 
 import numpy as np
@@ -17,6 +18,7 @@ from dialgym.cache import cached_arrays
 from dialgym.optional import require
 
 Row = Mapping[str, Any]
+Corpus = TypeVar("Corpus")
 SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test"} | dict.fromkeys(
     ("validation", "valid", "val", "dev", "development"), "validation"
 )
@@ -49,6 +51,14 @@ class Part(NamedTuple):
         except UnicodeDecodeError as error:
             raise ValueError(f"{self.name}: expected text in UTF-8 ({error}).") from error
 
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Its lines that are not blank, with their numbers from 1.
+
+        Other characters that `str.splitlines` breaks at, such as U+2028, stand within JSON too.
+        """
+        numbered = enumerate(self.text().split("\n"), 1)
+        return ((number, line) for number, line in numbered if line.strip())
+
 
 class Place(NamedTuple):
     """Where a row stands, for messages."""
@@ -75,7 +85,14 @@ def _file(path: Path, base: Path) -> Part:
 
 def gunzipped(read: Callable[[], bytes], name: str) -> Callable[[], bytes]:
     """What reads a file of that name, uncompressed where it ends in ``.gz``."""
-    return (lambda: gzip.decompress(read())) if name.endswith(".gz") else read
+    return (lambda: _gunzip(read(), name)) if name.endswith(".gz") else read
+
+
+def _gunzip(content: bytes, name: str) -> bytes:
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{name}: expected a file of gzip, whole ({error}).") from error
 
 
 def _opened(part: Part) -> list[Part]:
@@ -110,9 +127,7 @@ def rows_of(part: Part) -> Iterator[tuple[Place, Row]]:
 
 
 def _jsonl(part: Part) -> Iterator[Any]:
-    for number, line in enumerate(part.text().splitlines(), 1):
-        if not line.strip():
-            continue
+    for number, line in part.lines():
         try:
             yield json.loads(line)
         except json.JSONDecodeError as error:
@@ -130,14 +145,17 @@ def _json(part: Part) -> Iterator[Any]:
 
 
 def _csv(part: Part) -> Iterator[Any]:
-    yield from csv.DictReader(io.StringIO(part.text(), newline=""))
+    try:
+        yield from csv.DictReader(io.StringIO(part.text(), newline=""))
+    except csv.Error as error:
+        raise ValueError(f"{part.name}: expected CSV ({error}). JSONL takes any text.") from error
 
 
 def _parquet(part: Part) -> Iterator[Any]:
-    import pyarrow.parquet
-
+    pyarrow = require("pyarrow", "data", part.name)
+    parquet = require("pyarrow.parquet", "data", part.name)
     try:
-        yield from pyarrow.parquet.read_table(io.BytesIO(part.read())).to_pylist()
+        yield from parquet.read_table(io.BytesIO(part.read())).to_pylist()
     except pyarrow.ArrowException as error:
         raise ValueError(f"{part.name}: expected a Parquet file ({error}).") from error
 
@@ -243,6 +261,20 @@ def to_bytes(lines: Iterable[str]) -> np.ndarray:
 def from_bytes(content: np.ndarray) -> list[str]:
     """The texts that `to_bytes` was given."""
     return content.tobytes().decode().split("\n")[:-1]
+
+
+def training_split(splits: Mapping[str, Corpus], data: Any, learner: str) -> Corpus:
+    """The split that `learner` may learn from; never another.
+
+    Raises:
+        ValueError: the data has none.
+    """
+    if "train" in splits:
+        return splits["train"]
+    raise ValueError(
+        f"{learner} learns from the split 'train'; the data {str(data)!r} has {', '.join(splits)} "
+        "alone. Give data with that split too, or other rewards."
+    )
 
 
 def splits_of(arrays: Mapping[str, np.ndarray], column: str) -> list[str]:

@@ -239,6 +239,9 @@ def test_broken_data(tmp_path, rows, message):
         ({"scores": "square"}, "scores of Comments must be one of 'raw', 'sign', 'log'"),
         ({"split": "test"}, "unknown split 'test'.* Known: train"),
         ({"reply_tokens": 0}, "reply_tokens of Comments .* from 2; got 0"),
+        ({"model": 3}, "model of Comments must be the name of a classifier, .* or a Reward; got 3"),
+        ({"scale": float("nan")}, "scale of Comments must be a finite number; got nan"),
+        ({"shift": "1"}, "shift of Comments must be a finite number; got '1'"),
         ({"data": "nowhere.csv"}, "data of Comments: there is no file or folder 'nowhere.csv'"),
     ],
 )
@@ -251,6 +254,16 @@ def test_scores_that_are_not_there(tmp_path):
     path = write_jsonl(tmp_path / "c.jsonl", [{"comment": "a"}])
     with pytest.raises(ValueError, match=r"has no scores to be rewarded with.*another reward="):
         Comments(path, reward="score")
+
+
+def test_nothing_is_learned_from_the_test_split(tmp_path):
+    rows = [{"comment": f"c {i}", "score": i, "toxicity": i % 3, "split": "test"} for i in range(6)]
+    path = write_jsonl(tmp_path / "c.jsonl", rows)
+    with pytest.raises(ValueError, match=r"learns from the split 'train'; .* has test alone"):
+        Comments(path, "test", reward="score")
+    task = Comments(path, "test")  # judged by the lexicon
+    assert reward_of(task, "c 2", 2).rewards["system"] == 0
+    assert reward_of(task, "You stupid idiot.", 0).rewards["system"] < 0
 
 
 @pytest.mark.parametrize("index", [-1, 4, "0"])

@@ -287,6 +287,41 @@ def test_examples_are_the_acts_of_the_training_split(path):
     assert examples[0][0].context == ()
 
 
+def test_intents_are_learned_from_the_training_split_alone(tmp_path):
+    path = write_jsonl(tmp_path / "t.jsonl", [row for row in rows() if row["split"] == "test"])
+    with pytest.raises(
+        ValueError, match=r"'intent' learns from the split 'train'.* has test alone"
+    ):
+        DailyDialog(path, "test", rewards={"intent": 1.0})
+    assert DailyDialog(path, "test", rewards={"intent": {"model": "mine"}}).corpus.length(0) == 4
+
+
+@pytest.mark.parametrize("package", ["nltk", "rouge_score", "sacrebleu", "sklearn"])
+def test_its_own_rewards_miss_what_is_not_installed_at_once(package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(
+        ImportError, match=rf"{package}, which is not installed.*dialgym\[rewards\]"
+    ):
+        DailyDialog()
+
+
+def test_data_that_has_changed_is_another_task(tmp_path, monkeypatch):
+    def places(data):
+        return len(gym.make("dialgym/DailyDialog-v0", data=data).unwrapped.task.places)
+
+    path = write_jsonl(tmp_path / "t.jsonl", rows())
+    assert places(path) == 7
+    write_jsonl(tmp_path / "t.jsonl", rows()[1:])
+    assert places(path) == 3
+    monkeypatch.chdir(tmp_path)
+    assert places("t.jsonl") == 3
+    write_jsonl(tmp_path / "t.jsonl", rows())
+    (tmp_path / "sub").mkdir()
+    write_jsonl(tmp_path / "sub" / "t.jsonl", rows()[2:])
+    monkeypatch.chdir(tmp_path / "sub")
+    assert places("t.jsonl") == 1
+
+
 def test_intents_need_acts(tmp_path):
     path = write_jsonl(tmp_path / "talks.jsonl", rows(with_acts=False))
     with pytest.raises(ValueError, match=r"'intent' needs the act of every utterance.*meteor"):

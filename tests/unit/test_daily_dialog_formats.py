@@ -157,6 +157,21 @@ def test_acts_and_emotions_of_other_names(tmp_path):
     ]
 
 
+def test_breaks_within_an_utterance_are_no_lines(tmp_path):
+    turns = ["one\u2028two", "three\x85four", "five\x0bsix"]
+    path = write("t.jsonl", json.dumps({"turns": turns}, ensure_ascii=False) + "\r\n")(tmp_path)
+    assert load_corpus(path, "train").texts == ["one two", "three four", "five six"]
+    original = write("dialogues_text.txt", " __eou__ ".join([*turns, "\n"]))(tmp_path / "d")
+    assert load_corpus(original, "train").texts == ["one two", "three four", "five six"]
+
+
+def test_lists_of_a_table_are_json(tmp_path):
+    table = 'dialog,act\n"[""Hi."", ""Hello.""]","[1, 2]"\n'
+    corpus = load_corpus(write("t.csv", table)(tmp_path), "train")
+    assert corpus.texts == ["Hi.", "Hello."]
+    assert [corpus.labels(0, turn)["act"] for turn in (0, 1)] == ["inform", "question"]
+
+
 def write(name: str, text: str | bytes):
     """Writes a file of that name."""
 
@@ -202,6 +217,27 @@ FAULTS = {
     "no such act": (
         write("a.jsonl", '{"turns": ["a"], "act": [5]}\n'),
         "row 1: expected act from 0 to 4; got 5",
+    ),
+    "acts that are no list": (
+        write("a.jsonl", '{"turns": ["a", "b"], "act": 3}\n'),
+        "row 1: expected a list of labels as act; got 3",
+    ),
+    "acts that are none": (
+        write("a.jsonl", '{"turns": ["a", "b"], "act": [1, [2]]}\n'),
+        r"row 1: expected act from 0 to 4; got \[2\]",
+    ),
+    "a list that is no JSON": (
+        write("a.csv", "dialog,act\n\"['Hi.' 'Hello.']\",[3 4]\n"),
+        r"a.csv, row 1: expected utterances as dialog .*; got \"\['Hi",
+    ),
+    "no gzip": (write("a.jsonl.gz", "hello"), "a.jsonl.gz: expected a file of gzip, whole"),
+    "half a gzip": (
+        write("a.jsonl.gz", gzip.compress(b"{}" * 99)[:-9]),
+        "a.jsonl.gz: expected a file of gzip, whole",
+    ),
+    "a field too long": (
+        write("a.csv", "dialog\n" + "x" * 200_000 + "\n"),
+        "a.csv: expected CSV .*limit",
     ),
     "no list": (write("dialogues.json", '{"a": 1}'), "dialogues.json: expected a list of rows"),
     "broken JSON": (write("dialogues.json", "[1,"), "dialogues.json: expected JSON"),

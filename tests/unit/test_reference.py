@@ -53,6 +53,10 @@ def test_the_price_stays_a_price():
     assert fixed.coefficient == 1.0
     with pytest.raises(ValueError, match=r"a horizon of at least 1 token .* got 0.2 and 0"):
         KLControl(1.0, 0.1, horizon=0)
+    with pytest.raises(ValueError, match="coefficient must be a finite number; got nan"):
+        KLControl(math.nan)
+    with pytest.raises(ValueError, match=r"target must be a finite number; got '0\.1'"):
+        KLControl(1.0, "0.1")
     with pytest.raises(ValueError, match=r"a clip above 0 .* got 0 and None"):
         KLControl(1.0, 0.1, clip=0)
 

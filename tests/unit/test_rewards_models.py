@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tiny_judges import WINDOWS, save
+from tiny_judges import WINDOWS, WORDS, save, tokenizer
 
 from dialgym.rewards import Reply, make_reward
 from dialgym.rewards.intent import Intent
@@ -35,6 +35,8 @@ def offline():
 def folders(tmp_path_factory):
     base = tmp_path_factory.mktemp("judges")
     made = {kind: save(base / kind, kind) for kind in KINDS}
+    made["broken"] = save(base / "broken")
+    (base / "broken" / "model.safetensors").write_bytes(b"no weights at all")
     made["acts"] = save(base / "acts", "bert", ACTS)
     made["mood"] = save(base / "mood", "roberta", ("NEGATIVE", "Neutral", "positive"))
     made["levels"] = save(base / "levels", "gpt2", ("2", "0", "1"))
@@ -216,6 +218,9 @@ def test_making_a_reward_loads_nothing():
         (lambda f: Sentiment(model=f["acts"]), "a value from -1 to 1 for each label .* inform"),
         (lambda f: Sentiment(model=f["mood"], values={"positive": 3, "negative": 0, "neutral": 0}),
          "expects a value from -1 to 1"),
+        (lambda f: Intent(model=f["bert"]), "reward 'intent' expects a model with an output for"),
+        (lambda f: Toxicity(model=f["bert"], levels={"LABEL_0": 2}), "takes such a model"),
+        (lambda f: LearnedReward(model=f["broken"]), "could not load the model .*broken"),
         (lambda f: Toxicity(model=f["acts"]), "a level from 0 to 2 for each label .* inform"),
     ],
 )  # fmt: skip
@@ -229,6 +234,18 @@ def test_bad_models_are_one_clear_error_each_time(folders, make, message):
     for _ in range(2):
         with pytest.raises(ValueError, match=message):
             reward.score(replies(1))
+
+
+def test_a_model_without_a_window_reads_all(tmp_path):
+    config = transformers.BloomConfig(
+        vocab_size=len(WORDS), hidden_size=16, n_layer=1, n_head=2, num_labels=1, pad_token_id=2
+    )
+    transformers.BloomForSequenceClassification(config).save_pretrained(tmp_path)
+    tokenizer("gpt2", 10**30).save_pretrained(tmp_path)
+    reward = LearnedReward(model=str(tmp_path))
+    long = [Reply("a " * 100 + word) for word in "bc"]
+    assert np.ptp(reward.score(long)) > 0
+    assert reward.classifier.max_length is None
 
 
 def test_a_model_without_a_head_is_refused(folders, tmp_path):

@@ -236,6 +236,9 @@ def test_files_of_labelled_texts_in_each_form(tmp_path):
     named = write(tmp_path / "b.csv", [('"a, b"', "hate"), ("c", "none")], ("body", "kind"))
     levels = {"hate": 2, "none": 0}
     assert read_labelled(named, ("body", "kind"), levels, LEVELS) == wanted
+    marked = tmp_path / "d.csv"
+    marked.write_bytes(b"\xef\xbb\xbftext,label\nc,0\n")  # with a byte order mark
+    assert read_labelled(str(marked), None, None, LEVELS) == wanted[1:]
     lines = tmp_path / "c.jsonl"
     lines.write_text("\n".join(json.dumps({"text": r.text, "label": int(n)}) for r, n in wanted))
     assert read_labelled(str(lines), None, None, LEVELS) == wanted
@@ -252,13 +255,15 @@ def test_files_of_labelled_texts_in_each_form(tmp_path):
         ("a.csv", "text,label\nx,3\n", {}, r"unknown label '3' in .*Known: 0, 1, 2"),
         ("a.csv", "text,label\nx,bad\n", {"levels": {"good": 0}}, r"unknown label 'bad'"),
         ("a.csv", "text,label\nx,bad\n", {"levels": {"bad": 5}}, r"level of .* must be one of"),
+        ("a.csv", b"\xff\xfe", {}, r"a.csv: expected .csv in UTF-8"),
+        ("a.tsv", "text\tlabel\n" + "x" * 200_000, {}, r"a.tsv: expected .tsv in UTF-8 .*limit"),
         ("a.jsonl", "{text", {}, r"a.jsonl, line 1: expected an object of JSON"),
         ("a.jsonl", "[1]", {}, r"a.jsonl, line 1: expected an object of JSON"),
     ],
 )  # fmt: skip
 def test_bad_files_are_one_clear_error(tmp_path, name, content, options, message):
     if content is not None:
-        (tmp_path / name).write_text(content)
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(ValueError, match=message):
         Toxicity(data=str(tmp_path / name), **options).score([Reply("x")])
 

@@ -58,6 +58,7 @@ def test_bad_hyperparameters_are_explained(tmp_path):
         read_config("ppo", ID, {"n_epoch": 3})
     with pytest.raises(ValueError, match=r"unknown algorithm 'pp0'. Did you mean 'ppo'"):
         read_config("pp0", ID)
+    assert constructor_arguments({"learning_rate": "1e-4"})["learning_rate"] == 1e-4
     with pytest.raises(ValueError, match=r"learning_rate: expected a number or 'lin_<number>'"):
         constructor_arguments({"learning_rate": "cos_1"})
     with pytest.raises(ValueError, match=r"policy: expected a dotted name .* got 'agents.GPT'"):

@@ -14,7 +14,7 @@ from dialgym.language.text import plain
 from dialgym.tasks import sources
 from dialgym.tasks.sources import Place, Row
 
-VERSION = 1
+VERSION = 2
 """Of the form in which comments are kept in the cache."""
 BUILTIN = files("dialgym.tasks.comments") / "comments.jsonl.gz"
 EXPECTED = "files of rows with a comment each"

@@ -10,6 +10,7 @@ import numpy as np
 from dialgym.optional import require
 from dialgym.rewards import Reply, Reward
 from dialgym.tasks.comments.corpus import load_corpus, load_splits
+from dialgym.tasks.sources import training_split
 
 TRANSFORMS: Mapping[str, Callable[[Any], Any]] = {
     "raw": lambda scores: scores,
@@ -36,7 +37,7 @@ class Score(Reward):
         bounds: lowest and highest score of the data; predictions are kept within.
 
     Raises:
-        ValueError: the data has no scores.
+        ValueError: the data has no scores, or no training split.
     """
 
     name: ClassVar[str] = "score"
@@ -45,8 +46,9 @@ class Score(Reward):
     predict_all: bool = False
 
     def __post_init__(self) -> None:
-        splits = load_splits(self.data).values()
-        scores = transformed(np.concatenate([c.scores for c in splits]), self.transform)
+        splits = load_splits(self.data)
+        training_split(splits, self.data, "Comments: the model of scores")
+        scores = transformed(np.concatenate([c.scores for c in splits.values()]), self.transform)
         scores = scores[np.isfinite(scores)]
         if not len(scores):
             raise ValueError(

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.errors import one_of
+from dialgym.errors import finite_number, one_of
 from dialgym.language import Utterance
 from dialgym.language.text import CHARSET
 from dialgym.optional import check_installed
 from dialgym.rewards import Components, Composite, Reply, Reward, make_rewards
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
 from dialgym.tasks.comments import policies
-from dialgym.tasks.comments.corpus import Corpus, load_corpus, load_splits
+from dialgym.tasks.comments.corpus import UNKNOWN_LABEL, Corpus, load_corpus, load_splits
 from dialgym.tasks.comments.scores import LOGGED, TRANSFORMS, Score, transformed
 from dialgym.tasks.comments.toxicity import LabelledToxicity
 from dialgym.tasks.comments.types import CommentsState
@@ -95,13 +95,15 @@ class Comments(ReplyTask):
         one_of("reward", reward, SCALES, self.name)
         one_of("scores", scores, TRANSFORMS, self.name)
         self.data, self.split, self.reward, self.parent = data, split, reward, parent
-        self.transform, self.shift = scores, float(shift)
-        self.scale = SCALES[reward] if scale is None else float(scale)
+        self.transform, self.shift = scores, finite_number(f"shift of {self.name}", shift)
+        scale = SCALES[reward] if scale is None else scale
+        self.scale = finite_number(f"scale of {self.name}", scale)
         self.longest = whole("longest", longest, self.name)
         self.pieces = {
             SYSTEM: whole("reply_tokens", reply_tokens, self.name, 2),
             USER: whole("parent_tokens", parent_tokens, self.name, 2),
         }
+        load_corpus(data, split)  # so that it is missed at once where it is not there
         self.rewards = self._rewards(model)
         self.facts = self._facts()
 
@@ -114,15 +116,21 @@ class Comments(ReplyTask):
         toxic = self._component == "toxicity"
         if isinstance(model, Reward):
             return {"reward": model}
+        if model is not None and not isinstance(model, str | Mapping):
+            raise ValueError(
+                f"model of {self.name} must be the name of a classifier, settings of a reward such "
+                f"as {{'data': PATH}}, or a Reward; got {model!r}."
+            )
         if model is not None:
             settings = {"model": model} if isinstance(model, str) else dict(model)
             return {"values": LEVELS, **settings} if toxic else {"reward": "learned", **settings}
         check_installed("rewards", f"{self.name} with its own rewards", "sklearn")
         if not toxic:
             return {"reward": Score(self.data, self.transform, self.reward == "model")}
-        labelled = len(set(load_splits(self.data).get("train", self.corpus).toxicity) - {-1}) > 1
-        judge = LabelledToxicity(values=LEVELS, comments=self.data) if labelled else None
-        return {"reward": judge} if judge else {"values": LEVELS}
+        training = load_splits(self.data).get("train")
+        if training is None or len(set(training.toxicity) - {UNKNOWN_LABEL}) < 2:
+            return {"values": LEVELS}
+        return {"reward": LabelledToxicity(values=LEVELS, comments=self.data)}
 
     @property
     def _component(self) -> str:

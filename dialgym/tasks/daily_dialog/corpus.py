@@ -12,7 +12,7 @@ from dialgym.errors import unknown
 from dialgym.tasks.daily_dialog.formats import ACTS, BUILTIN, EMOTIONS, Talk, read_talks
 from dialgym.tasks.sources import from_bytes, kept, locate, splits_of, stamp, to_bytes
 
-VERSION = 1
+VERSION = 2
 """Of the form in which dialogues are kept in the cache."""
 
 

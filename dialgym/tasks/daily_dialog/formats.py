@@ -80,13 +80,12 @@ def _beside(text: Part, what: str, parts: Mapping[str, Part]) -> list[str] | Non
 
 
 def _lines(part: Part) -> list[str]:
-    return [line for line in part.text().splitlines() if line.strip()]
+    return [line for _, line in part.lines()]
 
 
 def _talk(row: Row, split: str, where: Place) -> Talk:
     """A dialogue from a row of any of the formats."""
-    turns = first(row, TURNS)
-    turns = json.loads(turns) if isinstance(turns, str) and turns.startswith("[") else turns
+    turns = _listed(first(row, TURNS))
     if not isinstance(turns, Iterable) or isinstance(turns, str) or not turns:
         raise ValueError(f"{where}: expected utterances as {' or '.join(TURNS)}; got {turns!r}.")
     turns = list(turns)
@@ -94,6 +93,14 @@ def _talk(row: Row, split: str, where: Place) -> Talk:
     acts = _labels(row, turns, ("act", "acts"), ("", *ACTS), where)
     emotions = _labels(row, turns, ("emotion", "emotions"), EMOTIONS, where)
     return Talk(split, texts, acts, emotions)
+
+
+def _listed(value: Any) -> Any:
+    """A list that a table holds as JSON; all else as it is."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except json.JSONDecodeError:
+        return value
 
 
 def _text(turn: Any, where: Place) -> str:
@@ -107,9 +114,11 @@ def _labels(
     row: Row, turns: Sequence[Any], names: Sequence[str], known: Sequence[str], where: Place
 ) -> list[str]:
     """A label for each turn, from lists of the row or from the turns themselves."""
-    values = first(row, names)
-    if values is None or len(values) == 0:
+    values = _listed(first(row, names))
+    if not values:
         values = [_own_label(turn, names) for turn in turns]
+    if not isinstance(values, Sequence) or isinstance(values, str):
+        raise ValueError(f"{where}: expected a list of labels as {names[0]}; got {values!r}.")
     if len(values) != len(turns):
         raise ValueError(f"{where}: {len(turns)} utterances, but {len(values)} of {names[0]}.")
     return [_label(value, known, names[0], where) for value in values]
@@ -128,7 +137,10 @@ def _own_label(turn: Any, names: Sequence[str]) -> Any:
 def _label(value: Any, known: Sequence[str], name: str, where: Place) -> str:
     """A label by its name, from a name or a number."""
     if isinstance(value, str) and not value.isdigit():
-        return value
-    if 0 <= int(value) < len(known):
-        return known[int(value)]
-    raise ValueError(f"{where}: expected {name} from 0 to {len(known) - 1}; got {value!r}.")
+        return " ".join(value.split())
+    try:
+        return known[range(len(known)).index(int(value))]
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"{where}: expected {name} from 0 to {len(known) - 1}; got {value!r}."
+        ) from None

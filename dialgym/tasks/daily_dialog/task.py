@@ -11,12 +11,14 @@ from dialgym.language import Utterance
 from dialgym.language.text import CHARSET
 from dialgym.optional import check_installed
 from dialgym.rewards import Components, Reply, make_rewards
+from dialgym.rewards.intent import Intent
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
 from dialgym.tasks.daily_dialog import policies
 from dialgym.tasks.daily_dialog.corpus import Corpus, load_corpus, load_splits
 from dialgym.tasks.daily_dialog.examples import ActExamples
 from dialgym.tasks.daily_dialog.types import DailyDialogState
 from dialgym.tasks.replies import ReplyTask, middle, whole
+from dialgym.tasks.sources import training_split
 
 REWARDS = {"meteor": 1.0, "rouge1": 0.5, "sacrebleu": 1.0, "intent": 0.25}
 """RL4LMs and OpenRL have half METEOR, half intent; more overlap keeps small models to the point."""
@@ -99,7 +101,8 @@ class DailyDialog(ReplyTask):
             USER: whole("context_tokens", context_tokens, self.name, 2),
         }
         if rewards is None:
-            check_installed("rewards", f"{self.name} with its own rewards", "nltk", "sklearn")
+            needed = ("nltk", "rouge_score", "sacrebleu", "sklearn")
+            check_installed("rewards", f"{self.name} with its own rewards", *needed)
         spec = REWARDS if rewards is None else rewards
         self.rewards = make_rewards(spec, ActExamples(data, self.context))
         self._check()
@@ -107,8 +110,10 @@ class DailyDialog(ReplyTask):
 
     def _check(self) -> None:
         """Raise a ValueError where the dialogues are not what the settings need."""
-        learns_acts = any(part.reward.name == "intent" for part in self.rewards.parts)
-        if learns_acts and not self.corpus.acts.all():
+        intents = [part.reward for part in self.rewards.parts if isinstance(part.reward, Intent)]
+        if any(intent.model is None for intent in intents):
+            training_split(load_splits(self.data), self.data, f"{self.name}: the reward 'intent'")
+        if intents and not self.corpus.acts.all():
             raise ValueError(
                 f"{self.name}: the reward 'intent' needs the act of every utterance, which "
                 f"the data {str(self.data)!r} does not have. Give other rewards=, such as "

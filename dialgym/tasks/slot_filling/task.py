@@ -124,7 +124,7 @@ class SlotFilling(Task):
         self.facts = self._facts()
 
     @classmethod
-    def surroundings(cls) -> Path | None:
+    def surroundings(cls, settings: Mapping[str, Any]) -> Path | None:
         """The folder in which domains are looked for by name."""
         return pydial_folder()
 
