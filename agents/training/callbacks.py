@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from stable_baselines3.common.callbacks import BaseCallback, EventCallback
+from stable_baselines3.common.callbacks import BaseCallback, EventCallback, ProgressBarCallback
 
+from agents.offline.base import StepsBar
 from dialgym.files import write_text
 
 
@@ -108,3 +111,17 @@ class AtMultiples(EventCallback):
         reached = self.num_timesteps // self.freq > self.before // self.freq
         self.before = self.num_timesteps
         return self._on_event() if reached else True
+
+
+@contextmanager
+def progress(plays: bool) -> Iterator[BaseCallback]:
+    """The progress bar of an algorithm that plays, or of one that does not.
+
+    It is closed in any case: left open by an error, it would keep the process from ending.
+    """
+    bar = ProgressBarCallback() if plays else StepsBar()
+    try:
+        yield bar
+    finally:
+        if hasattr(bar, "pbar"):
+            bar.pbar.close()

@@ -19,7 +19,7 @@ from agents.common.ranks import Ranks
 from agents.offline.base import OfflineAlgorithm
 from agents.online.base import SequenceAlgorithm
 from agents.saved import start_from
-from agents.training.callbacks import AtMultiples, LearningCurve, LossCurve
+from agents.training.callbacks import AtMultiples, LearningCurve, LossCurve, progress
 from agents.training.checkpoint import FILE, Checkpoint, read_checkpoint
 from agents.training.config import OFFLINE, constructor_arguments, find_algorithm, read_config
 from agents.training.envs import monitored, normalized
@@ -170,13 +170,11 @@ def train(
         if state:
             checkpoint.restore(model, state)
         left = settings["n_timesteps"] - model.num_timesteps
+        callbacks.append(checkpoint)
+        if progress_bar and ranks.is_first:
+            callbacks.append(stack.enter_context(progress(plays)))
         with torch_threads(threads):
-            model.learn(
-                left,
-                [*callbacks, checkpoint],
-                reset_num_timesteps=state is None,
-                progress_bar=progress_bar and ranks.is_first,
-            )
+            model.learn(left, callbacks, reset_num_timesteps=state is None)
     if ranks.is_first:
         write_atomically(directory / "model.zip", model.save)
     ranks.wait()
