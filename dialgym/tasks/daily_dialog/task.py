@@ -20,8 +20,14 @@ from dialgym.tasks.daily_dialog.types import DailyDialogState
 from dialgym.tasks.replies import ReplyTask, middle, whole
 from dialgym.tasks.sources import training_split
 
-REWARDS = {"meteor": 1.0, "rouge1": 0.5, "sacrebleu": 1.0, "intent": 0.25}
-"""RL4LMs and OpenRL have half METEOR, half intent; more overlap keeps small models to the point."""
+REWARDS = {
+    "meteor": 1.0,
+    "rouge1": 0.5,
+    "sacrebleu": 1.0,
+    "intent": 0.25,
+    "length": {"weight": 0.1, "low": 9},
+}
+"""RL4LMs and OpenRL have half METEOR, half intent: small models then do the act in few words."""
 STARTS = ("any", "first")
 
 
@@ -52,7 +58,7 @@ class DailyDialog(ReplyTask):
         context: most utterances that it begins with, and that rewards see before a reply.
         least_context: fewest utterances that it begins with.
         rewards: what utterances are scored by, see `dialgym.rewards.make_rewards`; None for
-            METEOR + ROUGE-1 / 2 + BLEU + intent / 4.
+            METEOR + ROUGE-1 / 2 + BLEU + intent / 4 + length / 10.
         reply_tokens: most tokens of an utterance of the system, ``<end>`` included, where tokens
             are pieces of words.
         context_tokens: the same of the user.
