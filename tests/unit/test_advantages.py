@@ -108,19 +108,6 @@ def test_group_advantages_by_hand():
     )
 
 
-def test_the_price_of_divergence_follows_its_target():
-    control = KLControl(0.2, target=0.05)
-    control.update(0.055)  # 10 % too far
-    assert control.coefficient == pytest.approx(0.2 * 1.01)
-    control.update(1.0)  # clipped at 20 %
-    assert control.coefficient == pytest.approx(0.2 * 1.01 * 1.02)
-    control.update(0.0)
-    assert control.coefficient == pytest.approx(0.2 * 1.01 * 1.02 * 0.98)
-    fixed = KLControl(0.2)
-    fixed.update(9.0)
-    assert fixed.coefficient == 0.2
-
-
 @pytest.mark.parametrize(("coefficient", "target"), [(-0.1, None), (0.1, 0.0)])
 def test_impossible_prices_are_refused(coefficient, target):
     with pytest.raises(ValueError, match="coefficient of at least 0 and a target above 0"):
