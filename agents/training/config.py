@@ -75,7 +75,7 @@ def read_config(
     Raises:
         ValueError: unknown algorithm or key (with the nearest one), or a file without rows.
     """
-    known = arguments_of(find_algorithm(algo)) - GIVEN_KEYS
+    known = arguments_of(find_algorithm(algo)).keys() - GIVEN_KEYS
     known |= ONLINE_KEYS if algo in ONLINE else OFFLINE_KEYS
     where = Path(path) if path else files("agents") / "configs" / f"{algo}.yml"
     rows = yaml.safe_load(where.read_text("utf-8"))
@@ -94,6 +94,7 @@ def read_config(
         _check_keys(part or {}, known, place)
         config = _merge(_without_sizes(config, part or {}), part or {})
     _check_policy(config, f"policy_kwargs of {env_id}")
+    _check_numbers(config, arguments_of(find_algorithm(algo)), f"{algo} on {env_id}")
     return config
 
 
@@ -120,24 +121,34 @@ def _check_policy(config: Mapping[str, Any], where: str) -> None:
     """Raises ValueError, with the nearest one, for an argument that the policy does not take."""
     if "." not in str(config.get("policy")):
         return
-    known = arguments_of(load_name("policy", str(config["policy"])))
+    known = set(arguments_of(load_name("policy", str(config["policy"]))))
     known -= {"self", "observation_space", "action_space", "lr_schedule", "use_sde"}
     for key in config.get("policy_kwargs") or {}:
         if key not in known:
             raise unknown("key", key, known, where)
 
 
-def arguments_of(learner: type) -> set[str]:
-    """Names that the constructor takes, those that it hands on to its parents' among them."""
-    names: set[str] = set()
+def _check_numbers(config: Mapping[str, Any], defaults: Mapping[str, Any], where: str) -> None:
+    """Raises ValueError for a text in place of a number; schedules are read later."""
+    numbers = {**defaults, "n_timesteps": 0, "n_envs": 0}
+    for key, value in config.items():
+        number = isinstance(numbers.get(key), int | float) and not isinstance(numbers[key], bool)
+        if number and isinstance(value, str) and key not in SCHEDULES:
+            raise ValueError(f"{key} of {where}: expected a number, got {value!r}")
+
+
+def arguments_of(learner: type) -> dict[str, Any]:
+    """What the constructor takes and hands on to its parents', with defaults; `empty` for none."""
+    found: dict[str, Any] = {}
     for cls in learner.__mro__:
         if "__init__" not in vars(cls):
             continue
         parameters = signature(vars(cls)["__init__"]).parameters.values()
-        names |= {p.name for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+        named = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+        found = {**{p.name: p.default for p in named}, **found}
         if all(p.kind != p.VAR_KEYWORD for p in parameters):
             break
-    return names
+    return found
 
 
 def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

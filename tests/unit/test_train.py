@@ -58,6 +58,9 @@ def test_bad_hyperparameters_are_explained(tmp_path):
         read_config("ppo", ID, {"n_epoch": 3})
     with pytest.raises(ValueError, match=r"unknown algorithm 'pp0'. Did you mean 'ppo'"):
         read_config("pp0", ID)
+    for key in ("n_steps", "gamma", "n_timesteps", "reference_kl"):
+        with pytest.raises(ValueError, match=f"{key} of ppo on .*: expected a number, got 'abc'"):
+            read_config("ppo", ID, {key: "abc"})
     assert constructor_arguments({"learning_rate": "1e-4"})["learning_rate"] == 1e-4
     with pytest.raises(ValueError, match=r"learning_rate: expected a number or 'lin_<number>'"):
         constructor_arguments({"learning_rate": "cos_1"})
