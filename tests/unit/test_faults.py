@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from commands import run
+from commands import run as command
 from stable_baselines3.common.env_util import make_vec_env
 from test_sequence_ppo import SMALL, STEPS, collected, gradient
 from torch.amp import GradScaler
@@ -95,7 +95,7 @@ def test_weights_that_overflow_end_training_before_anything_is_saved(tmp_path):
 
 def test_the_command_line_says_it_in_one_line(monkeypatch, tmp_path):
     broken(monkeypatch, 5, nan_in_row_3)
-    result = run("train", "ppo", ID, "--n-envs", "8", "--out", str(tmp_path / "run"))
+    result = command("train", "ppo", ID, "--n-envs", "8", "--out", str(tmp_path / "run"))
     assert result.exit_code == 2
     [said] = result.stderr.splitlines()  # the bar so far stands on the other stream
     assert "expected finite rewards, got nan in dialogue 3" in said
