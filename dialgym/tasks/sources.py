@@ -9,16 +9,27 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 from zipfile import ZipFile, is_zipfile
 
 import numpy as np
 
 from dialgym.cache import cached_arrays
+from dialgym.errors import unknown
 from dialgym.optional import require
 
 Row = Mapping[str, Any]
 Corpus = TypeVar("Corpus")
+
+
+class InSplit(Protocol):
+    """What was read, and which split it is of."""
+
+    @property
+    def split(self) -> str: ...
+
+
+Written = TypeVar("Written", bound=InSplit)
 SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test"} | dict.fromkeys(
     ("validation", "valid", "val", "dev", "development"), "validation"
 )
@@ -261,6 +272,31 @@ def to_bytes(lines: Iterable[str]) -> np.ndarray:
 def from_bytes(content: np.ndarray) -> list[str]:
     """The texts that `to_bytes` was given."""
     return content.tobytes().decode().split("\n")[:-1]
+
+
+def split_of(splits: Mapping[str, Corpus], name: str, data: Any, what: str) -> Corpus:
+    """The split of that name; `data` None is the built-in data.
+
+    Raises:
+        ValueError: the data has none.
+    """
+    if name not in splits:
+        raise unknown("split", name, splits, f"the {what}" if data is None else str(data))
+    return splits[name]
+
+
+def by_split(found: Iterable[Written], where: str, what: str) -> dict[str, list[Written]]:
+    """What was read, by the `split` of each.
+
+    Raises:
+        ValueError: nothing was.
+    """
+    splits: dict[str, list[Written]] = {}
+    for one in found:
+        splits.setdefault(one.split, []).append(one)
+    if not splits:
+        raise ValueError(f"data {where!r} has no {what}. Give data that has at least one.")
+    return splits
 
 
 def training_split(splits: Mapping[str, Corpus], data: Any, learner: str) -> Corpus:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialgym.errors import unknown
 from dialgym.language.text import plain
 from dialgym.tasks import sources
 from dialgym.tasks.sources import Place, Row
@@ -60,10 +59,7 @@ def load_corpus(data: Any, split: str) -> Corpus:
     Raises:
         ValueError: the data is not there, empty or broken, or has no such split.
     """
-    splits = load_splits(data)
-    if split not in splits:
-        raise unknown("split", split, splits, "the comments" if data is None else str(data))
-    return splits[split]
+    return sources.split_of(load_splits(data), split, data, "comments")
 
 
 def load_splits(data: Any) -> Mapping[str, Corpus]:
@@ -79,13 +75,8 @@ def _load(place: Path | str, version: str) -> Mapping[str, Corpus]:
 
 
 def _to_arrays(place: Path | str) -> dict[str, np.ndarray]:
-    by_split: dict[str, list[Written]] = {}
-    for written in _read(place):
-        by_split.setdefault(written.split, []).append(written)
-    if not by_split:
-        raise ValueError(f"data {str(place)!r} has no comments. Give data that has at least one.")
     arrays = {}
-    for split, found in by_split.items():
+    for split, found in sources.by_split(_read(place), str(place), "comments").items():
         arrays[f"{split}/parents"] = sources.to_bytes(row.parent for row in found)
         arrays[f"{split}/comments"] = sources.to_bytes(row.comment for row in found)
         arrays[f"{split}/scores"] = np.array([row.score for row in found], np.float64)

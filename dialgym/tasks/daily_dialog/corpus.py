@@ -8,9 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.errors import unknown
 from dialgym.tasks.daily_dialog.formats import ACTS, BUILTIN, EMOTIONS, Talk, read_talks
-from dialgym.tasks.sources import from_bytes, kept, locate, splits_of, stamp, to_bytes
+from dialgym.tasks.sources import (
+    by_split,
+    from_bytes,
+    kept,
+    locate,
+    split_of,
+    splits_of,
+    stamp,
+    to_bytes,
+)
 
 VERSION = 2
 """Of the form in which dialogues are kept in the cache."""
@@ -86,10 +94,7 @@ def load_corpus(data: Any, split: str) -> Corpus:
     Raises:
         ValueError: the data is not there, empty or broken, or has no such split.
     """
-    splits = load_splits(data)
-    if split not in splits:
-        raise unknown("split", split, splits, "the dialogues" if data is None else str(data))
-    return splits[split]
+    return split_of(load_splits(data), split, data, "dialogues")
 
 
 def load_splits(data: Any) -> Mapping[str, Corpus]:
@@ -112,14 +117,10 @@ def to_arrays(talks: Iterable[Talk], where: str) -> dict[str, np.ndarray]:
     Raises:
         ValueError: there are none.
     """
-    by_split: dict[str, list[Talk]] = {}
-    for talk in talks:
-        by_split.setdefault(talk.split, []).append(talk)
-    if not by_split:
-        raise ValueError(f"data {where!r} has no dialogues. Give data that has at least one.")
+    splits = by_split(talks, where, "dialogues")
     acts, emotions = _Names(ACTS), _Names(EMOTIONS)
     arrays: dict[str, np.ndarray] = {}
-    for split, found in by_split.items():
+    for split, found in splits.items():
         arrays[f"{split}/texts"] = to_bytes(t for talk in found for t in talk.turns)
         arrays[f"{split}/acts"] = acts.codes(a for talk in found for a in talk.acts)
         arrays[f"{split}/emotions"] = emotions.codes(e for talk in found for e in talk.emotions)
