@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-import agents
 import dialgym
 from agents.recipes.replies import metrics_of_run
-from agents.recipes.runs import Run
+from agents.recipes.runs import Run, train_by
 from agents.recipes.tables import Column, Line, with_interval
 from dialgym.files import write_atomically
 from dialgym.language.bpe import train_bpe
@@ -61,28 +60,13 @@ def supervise(run: Run) -> None:
         path=run.folder.parent / f"examples-seed{run.seed}",
         env_kwargs={**run.settings, "rewards": {"length": 1.0}},  # quick, and not learned from
     )
-    _train("bc", run, SUPERVISED, data=examples)
+    train_by("bc", run, overrides=SUPERVISED, env_kwargs=run.settings, data=examples)
 
 
 def reinforce(run: Run) -> None:
     """PPO with the default rewards, from the supervised model of the same seed."""
     begin = run.folder.parent / f"supervised-seed{run.seed}" / "model.zip"
-    _train("ppo", run, REINFORCED, init_from=begin)
-
-
-def _train(algo: str, run: Run, overrides: Mapping[str, Any], **more: Any) -> None:
-    agents.train(
-        algo,
-        ID,
-        seed=run.seed,
-        log_dir=run.folder,
-        overrides=overrides,
-        device="cpu",
-        progress_bar=False,
-        env_kwargs=run.settings,
-        resume=True,
-        **more,
-    )
+    train_by("ppo", run, overrides=REINFORCED, env_kwargs=run.settings, init_from=begin)
 
 
 DIGITS = {

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import agents
 import dialgym
-from agents.recipes.runs import Run
+from agents.recipes.runs import Run, train_by
 
 WORDS = {"tokenizer": "word"}
 """A guess is one token and its <end>."""
@@ -84,14 +83,4 @@ def train(run: Run) -> None:
     games, method = run.settings
     data = run.folder.parent / f"games-seed{run.seed}"
     games.collect(run.seed, data)
-    agents.train(
-        method.algo,
-        run.env_id,
-        seed=run.seed,
-        log_dir=run.folder,
-        overrides=method.overrides,
-        device="cpu",
-        progress_bar=False,
-        data=data,
-        resume=True,
-    )
+    train_by(method.algo, run, overrides=method.overrides, data=data)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+import agents
 import dialgym
 from dialgym.files import write_text
 
@@ -58,6 +59,20 @@ class Score:
     run: Run
     returns: np.ndarray
     solved: np.ndarray
+
+
+def train_by(algo: str, run: Run, **more: Any) -> None:
+    """`agents.train` for a run, quietly and on the CPU; a run that was killed goes on."""
+    agents.train(
+        algo,
+        run.env_id,
+        seed=run.seed,
+        log_dir=run.folder,
+        device="cpu",
+        progress_bar=False,
+        resume=True,
+        **more,
+    )
 
 
 def perform(runs: Sequence[Run], episodes: int, jobs: int = 1) -> list[Score]:
