@@ -19,7 +19,7 @@ def two_processes(script: list[str], *arguments: str, timeout: int = 240, **envi
         capture_output=True,
         text=True,
         timeout=timeout,
-        env={**os.environ, **ALONE, **environ},
+        env={**os.environ, **ALONE, "PYTHONPATH": str(ROOT), **environ},
     )
     assert run.returncode == 0, run.stderr[-3000:]
     return run.stdout
