@@ -11,11 +11,8 @@ import pytest
 from tiny_judges import WINDOWS, WORDS, save, tokenizer
 
 from dialgym.rewards import Reply, make_reward
-from dialgym.rewards.intent import Intent
-from dialgym.rewards.learned import LearnedReward
-from dialgym.rewards.models import pair_of
-from dialgym.rewards.sentiment import Sentiment
-from dialgym.rewards.toxicity import Toxicity
+from dialgym.rewards.judges import Intent, Sentiment, Toxicity
+from dialgym.rewards.models import LearnedReward, pair_of
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -12,8 +12,7 @@ from reward_pairs import ODD, generated, real_turns, shuffled
 
 from dialgym.rewards import Reply, make_reward
 from dialgym.rewards.overlap import Meteor, Rouge, SacreBLEU
-from dialgym.rewards.treebank import Treebank
-from dialgym.rewards.words import sentences
+from dialgym.rewards.words import Treebank, sentences
 
 meteor_score = pytest.importorskip("nltk.translate.meteor_score")
 rouge_scorer = pytest.importorskip("rouge_score.rouge_scorer")

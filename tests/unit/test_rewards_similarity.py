@@ -11,7 +11,7 @@ from reward_pairs import ODD, generated
 from tiny_judges import save
 
 from dialgym.rewards import Reply
-from dialgym.rewards.similarity import Similarity
+from dialgym.rewards.models import Similarity
 
 package = pytest.importorskip("sentence_transformers")
 util = pytest.importorskip("sentence_transformers.util")
