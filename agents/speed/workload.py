@@ -58,6 +58,7 @@ class Reply(Task):
             heard={p: {"system": 3, "user": 3} for p in self.parties},
             returns={"system": (0.0, 1.0 + LENGTH_BONUS), "user": (0.0, 0.0)},
             charset=self.alphabet,
+            components={"system": ("f1", "length")},
         )
 
     @property
@@ -90,8 +91,8 @@ class Reply(Task):
             "f1": unigram_f1(text, state.reference),
             "length": LENGTH_BONUS * min(len(text) / len(state.reference), 1.0),
         }
-        rewards = {"system": sum(components.values()), "user": 0.0}
-        return Outcome(rewards, terminated=True, components=components, success=text != "")
+        by_party = {"system": components, "user": {}}
+        return Outcome.of(by_party, terminated=True, success=text != "")
 
 
 def unigram_f1(text: str, reference: str) -> float:

@@ -53,14 +53,14 @@ def reward_of(task, text, index=0, seed=0):
 def test_toxicity(path, text, value):
     outcome = reward_of(Comments(path, model=Level()), text)
     assert outcome.rewards == {"system": -5.0 * value, "user": 0.0}
-    assert outcome.components == {"toxicity": -5.0 * value}
+    assert outcome.parts("system") == {"toxicity": -5.0 * value}
     assert (outcome.terminated, outcome.success) == (True, value == 0)
 
 
 def test_scale_and_shift(path):
     task = Comments(path, model=Level(), scale=-2, shift=1.5)
     outcome = reward_of(task, "Oh!")
-    assert outcome.components == {"toxicity": -2.0, "shift": 1.5}
+    assert outcome.parts("system") == {"toxicity": -2.0, "shift": 1.5}
     assert outcome.rewards["system"] == -0.5
     assert task.facts.returns["system"] == (-2.5, 1.5)
 

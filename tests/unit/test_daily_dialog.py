@@ -50,7 +50,7 @@ def test_one_reply(path):
     assert task.speaker(state) == "system"
     assert task.human(state) == "Fine, thanks."
     outcome = task.speak(state, "Fine, thanks.", rng())
-    assert outcome.components == {"words": 0.2, "copies": 2.0}
+    assert outcome.parts("system") == {"words": 0.2, "copies": 2.0}
     assert outcome.rewards == {"system": 2.2, "user": 0.0}
     assert (outcome.terminated, outcome.truncated, outcome.success) == (True, False, False)
 

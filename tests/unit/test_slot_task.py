@@ -94,7 +94,7 @@ def test_each_turn_costs_one():
     state, rng = talk()
     (outcome,) = say(TASK, state, rng, "reqmore()")
     assert outcome.rewards == {SYSTEM: -1, USER: -1}
-    assert outcome.components == {"turn": -1}
+    assert outcome.parts("system") == {"turn": -1}
     (outcome,) = say(TASK, state, rng, state.ahead[0])
     assert outcome.rewards == {SYSTEM: 0, USER: 0}
     assert not outcome.terminated
@@ -104,14 +104,14 @@ def test_a_bye_of_the_system_ends_it():
     state, rng = talk()
     (outcome,) = say(TASK, state, rng, "bye()")
     assert (outcome.terminated, outcome.truncated, outcome.success) == (True, False, False)
-    assert outcome.components == {"turn": -1}
+    assert outcome.parts("system") == {"turn": -1}
 
 
 def test_a_bye_of_the_user_ends_it_and_is_answered_at_a_cost():
     state, rng = talk()
     _, outcome = say(TASK, state, rng, "reqmore()", "bye()")
     assert outcome.terminated
-    assert outcome.components == {"closing": -1}
+    assert outcome.components == {"system": {"closing": -1}, "user": {"closing": -1}}
 
 
 def test_but_not_its_first_words():

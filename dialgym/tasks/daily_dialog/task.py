@@ -143,6 +143,7 @@ class DailyDialog(ReplyTask):
             charset=CHARSET,
             hidden={SYSTEM: ("the person's reply",), USER: ("the person's reply",)},
             pieces=self.pieces,
+            components={SYSTEM: tuple([part.name for part in self.rewards.parts])},
         )
 
     @cached_property
@@ -232,19 +233,17 @@ class DailyDialog(ReplyTask):
     def conclude(
         self, state: DailyDialogState, scores: Components, rng: np.random.Generator
     ) -> Outcome:
-        reward = sum(scores.values())
-        state.gained += reward
+        state.gained += sum(scores.values())
         more = state.turn + 1 < self.corpus.length(state.dialogue)
         state.over = state.said == self.turns or not more
-        rewards = {SYSTEM: reward, USER: 0.0}
         success = state.gained / state.said > middle(self.rewards) if state.over else None
-        return Outcome(rewards, state.over, False, scores, success)
+        return Outcome.of({SYSTEM: scores, USER: {}}, state.over, False, success)
 
     def listen(self, state: DailyDialogState, text: str) -> Outcome:
         state.lines.append(Utterance(USER, text))
         state.answered += 1
         state.turn += 1
-        return Outcome({SYSTEM: 0.0, USER: 0.0})
+        return Outcome.of({SYSTEM: {}, USER: {}})
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the dialogues, which the other process reads from the data or the cache."""
