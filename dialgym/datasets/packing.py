@@ -6,7 +6,7 @@ import numpy as np
 
 from dialgym.datasets.vocabulary import fingerprint
 from dialgym.language.tokenizers import END, TAGS
-from dialgym.registry import VIEWS, entry_of, load, split_kwargs
+from dialgym.registry import VIEWS, entry_of, load
 from dialgym.views.layout import TokenLayout, tokenizer_of
 
 CHUNK = 2**15

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 
 from dialgym.errors import finite_number, unknown
-from dialgym.registry import load, reward_rows
+from dialgym.rows import load, reward_rows
 from dialgym.rewards.base import Reply, Reward
 from dialgym.rewards.lru import LRU
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import gymnasium as gym
 import numpy as np
 
-from dialgym.registry import VIEWS, Entry, load, split_kwargs
+from dialgym.registry import VIEWS, Entry, load
 from dialgym.simulators import Speaker
 from dialgym.views.dialogue import Dialogue, find_speaker
 

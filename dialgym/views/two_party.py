@@ -15,9 +15,10 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 
 from dialgym.errors import one_of
-from dialgym.registry import entry_of, split_kwargs
+from dialgym.registry import Environment, entry_of
 from dialgym.tasks import Outcome, Task
 from dialgym.views.dialogue import check_room
+from dialgym.views.making import split_kwargs
 from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.render import RENDER_MODES, render
 from dialgym.views.token_env import OVERFLOWS
