@@ -15,7 +15,7 @@ from dialgym.files import write_text
 from dialgym.registry import entry_of, make_task
 from dialgym.rewards import Reply
 from dialgym.rewards.metrics import Metrics
-from dialgym.tasks.daily_dialog.examples import ActExamples
+from dialgym.tasks.daily_dialog.corpus import ActExamples
 
 METRICS = "metrics.json"
 SEED = 8_000

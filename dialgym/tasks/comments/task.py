@@ -14,8 +14,7 @@ from dialgym.rewards import Components, Composite, Reply, Reward, make_rewards
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
 from dialgym.tasks.comments import policies
 from dialgym.tasks.comments.corpus import UNKNOWN_LABEL, Corpus, load_corpus, load_splits
-from dialgym.tasks.comments.scores import LOGGED, TRANSFORMS, Score, transformed
-from dialgym.tasks.comments.toxicity import LabelledToxicity
+from dialgym.tasks.comments.rewards import LOGGED, TRANSFORMS, LabelledToxicity, Score, transformed
 from dialgym.tasks.comments.types import CommentsState
 from dialgym.tasks.replies import ReplyTask, whole
 

@@ -11,11 +11,10 @@ from dialgym.language import Utterance
 from dialgym.language.text import CHARSET
 from dialgym.optional import check_installed
 from dialgym.rewards import Components, Reply, make_rewards
-from dialgym.rewards.intent import Intent
+from dialgym.rewards.judges import Intent
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
 from dialgym.tasks.daily_dialog import policies
-from dialgym.tasks.daily_dialog.corpus import Corpus, load_corpus, load_splits
-from dialgym.tasks.daily_dialog.examples import ActExamples
+from dialgym.tasks.daily_dialog.corpus import ActExamples, Corpus, load_corpus, load_splits
 from dialgym.tasks.daily_dialog.types import DailyDialogState
 from dialgym.tasks.replies import ReplyTask, middle, whole
 from dialgym.tasks.sources import training_split

@@ -17,7 +17,7 @@ from agents.recipes.replies import METRICS, SEED, replies
 from agents.recipes.runs import EVALUATION, Run, Score, perform
 from agents.recipes.tables import Line, lines, markdown, t_interval
 from dialgym.rewards.metrics import Metrics
-from dialgym.tasks.daily_dialog.examples import ActExamples
+from dialgym.tasks.daily_dialog.corpus import ActExamples
 
 ID = "dialgym/Wordle-20-v0"
 TRAINED = []

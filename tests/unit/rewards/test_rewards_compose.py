@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 import pytest
 
+from dialgym.cache import LRU
 from dialgym.registry import reward_rows
 from dialgym.rewards import Reply, Reward, make_reward, make_rewards
-from dialgym.rewards.lru import LRU
 
 REPLIES = [Reply("one two three"), Reply("one"), Reply("one two three", ("before",))]
 

@@ -7,10 +7,9 @@ import pytest
 
 import dialgym.rewards
 from dialgym.rewards import Reply, make_reward
-from dialgym.rewards.labelled import read_labelled
-from dialgym.rewards.lexicon import Lexicon, base_forms, read_lexicon, tokens_of
-from dialgym.rewards.sentiment import NEGATIONS, STRONGER, WEAKER, Sentiment
-from dialgym.rewards.toxicity import Toxicity
+from dialgym.rewards.classifier import read_labelled
+from dialgym.rewards.judges import NEGATIONS, STRONGER, WEAKER, Sentiment, Toxicity
+from dialgym.rewards.words import Lexicon, base_forms, read_lexicon, tokens_of
 
 LISTS = Path(dialgym.rewards.__file__).parent / "lexicons"
 

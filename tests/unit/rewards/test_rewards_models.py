@@ -10,11 +10,8 @@ import numpy as np
 import pytest
 
 from dialgym.rewards import Reply, make_reward
-from dialgym.rewards.intent import Intent
-from dialgym.rewards.learned import LearnedReward
-from dialgym.rewards.models import pair_of
-from dialgym.rewards.sentiment import Sentiment
-from dialgym.rewards.toxicity import Toxicity
+from dialgym.rewards.judges import Intent, Sentiment, Toxicity
+from dialgym.rewards.models import LearnedReward, pair_of
 from tests.support.tiny_judges import WINDOWS, WORDS, save, tokenizer
 
 torch = pytest.importorskip("torch")

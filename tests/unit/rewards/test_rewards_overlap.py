@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from dialgym.rewards import Reply, make_reward
 from dialgym.rewards.overlap import Meteor, Rouge, SacreBLEU
-from dialgym.rewards.treebank import Treebank
-from dialgym.rewards.words import sentences
+from dialgym.rewards.words import Treebank, sentences
 from tests.support.reward_pairs import ODD, generated, real_turns, shuffled
 
 meteor_score = pytest.importorskip("nltk.translate.meteor_score")

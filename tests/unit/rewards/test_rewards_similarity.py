@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dialgym.rewards import Reply
-from dialgym.rewards.similarity import Similarity
+from dialgym.rewards.models import Similarity
 from tests.support.reward_pairs import ODD, generated
 from tests.support.tiny_judges import save
 

@@ -9,11 +9,18 @@ import pytest
 
 from dialgym.cache import cache_dir
 from dialgym.rewards import Reply, make_rewards
-from dialgym.rewards.classifier import BLOCKS, COLUMNS, Fit, TextClassifier, hasher, train
-from dialgym.rewards.intent import Intent
-from dialgym.rewards.labelled import read_labelled
-from dialgym.rewards.toxicity import LEVELS, Toxicity
-from dialgym.rewards.trained import digest, trained_classifier
+from dialgym.rewards.classifier import (
+    BLOCKS,
+    COLUMNS,
+    Fit,
+    TextClassifier,
+    digest,
+    hasher,
+    read_labelled,
+    train,
+    trained_classifier,
+)
+from dialgym.rewards.judges import LEVELS, Intent, Toxicity
 from tests.support.reward_pairs import real_turns
 
 pytest.importorskip("sklearn")
@@ -121,7 +128,7 @@ def test_replies_are_scored_alike_in_any_company(empty_cache):
 def test_what_was_learnt_is_kept_and_loaded(empty_cache, monkeypatch):
     first = trained_classifier(examples())
     (path,) = empty_cache.iterdir()
-    monkeypatch.setattr("dialgym.rewards.trained.train", None)
+    monkeypatch.setattr("dialgym.rewards.classifier.train", None)
     again = trained_classifier(examples())
     assert path.suffix == ".npz"
     assert again.classes == first.classes

@@ -14,7 +14,7 @@ import pytest
 import dialgym
 from dialgym.language.tokenizers import END, TAGS
 from dialgym.tasks.daily_dialog import DailyDialog
-from dialgym.tasks.daily_dialog.examples import ActExamples
+from dialgym.tasks.daily_dialog.corpus import ActExamples
 from dialgym.testing import check_batch, check_task
 from dialgym.views.looped import LoopedBatch, make_batch
 from dialgym.views.utterance_vector_env import UtteranceVectorEnv

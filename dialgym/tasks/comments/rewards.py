@@ -1,4 +1,4 @@
-"""How well a comment is received: as the data says, or as a regression on it predicts."""
+"""Rewards of a comment: how it was or would be received, and how toxic it is."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,9 @@ import numpy as np
 
 from dialgym.optional import require
 from dialgym.rewards import Reply, Reward
-from dialgym.tasks.comments.corpus import load_corpus, load_splits
+from dialgym.rewards.classifier import TextClassifier, trained_classifier
+from dialgym.rewards.judges import LEVELS, Toxicity
+from dialgym.tasks.comments.corpus import UNKNOWN_LABEL, load_corpus, load_splits
 from dialgym.tasks.sources import training_split
 
 TRANSFORMS: Mapping[str, Callable[[Any], Any]] = {
@@ -97,3 +99,28 @@ def _regression() -> Any:
     pipeline = require("sklearn.pipeline", "rewards", "a model of scores")
     columns = [(str(i), text.TfidfVectorizer(sublinear_tf=True), i) for i in (0, 1)]
     return pipeline.make_pipeline(compose.ColumnTransformer(columns), linear.Ridge())
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledToxicity(Toxicity):
+    """Toxicity by a classifier that is trained on the labels of the training split's comments.
+
+    Attributes:
+        comments: the data, see `Comments`.
+    """
+
+    comments: Any = None
+
+    def probabilities(self, replies: Sequence[Reply]) -> np.ndarray:
+        """(k, 3) float64 over the levels; only the comment itself is read."""
+        found = np.zeros((len(replies), len(LEVELS)))
+        columns = [int(level) for level in self._trained.classes]
+        found[:, columns] = self._trained.probabilities([Reply(reply.text) for reply in replies])
+        return found
+
+    @cached_property
+    def _trained(self) -> TextClassifier:
+        corpus = load_corpus(self.comments, "train")
+        rows = np.flatnonzero(corpus.toxicity != UNKNOWN_LABEL).tolist()
+        labels = [str(level) for level in corpus.toxicity[rows]]
+        return trained_classifier([(Reply(corpus.comments[i]), y) for i, y in zip(rows, labels)])
