@@ -5,22 +5,19 @@ is asked for; `entry_of` takes them all.
 """
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from importlib import import_module
 from inspect import getdoc, isclass, signature
-from typing import TYPE_CHECKING, Any, Self, Union
+from typing import Any, Self
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, parse_env_id
 
 from dialgym.errors import did_you_mean, one_of, unknown
 from dialgym.rows import NAMESPACE, VIEWS, Row, environment_rows, load, read_registry, row_of
-
-if TYPE_CHECKING:
-    from dialgym.tasks import Task
+from dialgym.tasks.base import Task
+from dialgym.tasks.lookup import find_task, import_for, is_found, require_task
 
 MAKE_VIEW = "dialgym.views.making:make_view"
 MAKE_BATCHED_VIEW = "dialgym.views.making:make_batched_view"
@@ -59,7 +56,7 @@ class Entry:
         return self
 
 
-Environment = Union[str, "Task", "type[Task]", Entry, EnvSpec]
+Environment = str | Task | type[Task] | Entry | EnvSpec
 """What stands for an environment: an id, a task, ``module:Class``, an entry, a spec."""
 
 _added: dict[str, Entry] = {}
@@ -145,65 +142,25 @@ def _entry_in_module(path: str) -> Entry:
     """The entry of ``module:id`` or ``module:Class``, the latter with a view's suffix or not."""
     module, _, name = path.partition(":")
     if "/" in name or re.search(r"-v\d+$", name):
-        _import(module, path)
+        import_for(module, path)
         return _entry_named(name)
-    suffixes = {suffix: view for view, (suffix, *_) in VIEWS.items() if suffix}
-    found = next((suffix for suffix in suffixes if name.endswith(suffix)), "")
-    entry = entry_of(_find_task(path.removesuffix(found)))
-    return entry.in_view(suffixes[found]) if found else entry
-
-
-def _find_task(path: str) -> Any:
-    """The class of a task, or the task, at ``module:name``.
-
-    Raises:
-        ValueError: there is no such module or name, or it is no task.
-    """
-    module, _, name = path.partition(":")
-    found = _import(module, path)
-    for part in name.split("."):
-        if not hasattr(found, part):
-            hint = did_you_mean(part, vars(found))
-            raise ValueError(f"task {path!r}: module {module!r} has no {name!r}.{hint}")
-        found = getattr(found, part)
-    _check_task(found, path)
-    return found
-
-
-def _import(module: str, path: str) -> Any:
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module is there, and misses another one
-        raise ValueError(
-            f"{path!r}: there is no module {error.name!r} here. Run it from the folder of "
-            f"{module}, or install it."
-        ) from error
-
-
-def _check_task(found: Any, path: str) -> None:
-    from dialgym.tasks import Task
-
-    if not (issubclass(found, Task) if isclass(found) else isinstance(found, Task)):
-        raise ValueError(
-            f"{path}: expected an id, a dialgym.tasks.Task, a subclass of it, or module:Class; "
-            f"got {found!r}."
-        )
+    suffixes = {suffix: view for view, (suffix, *_) in VIEWS.items()}
+    found = max((suffix for suffix in suffixes if name.endswith(suffix)), key=len)
+    path = path.removesuffix(found)
+    row = replace(_row_of_task(find_task(path)), name=path, task=path)
+    return Entry(row.id(suffixes[found]), row, suffixes[found])
 
 
 def _row_of_task(task: Any) -> Row:
     """The row of a task, or of its class, that nobody has registered."""
-    _check_task(task, "environment")
-    made = not isclass(task)
-    kind = type(task) if made else task
-    name = f"{kind.__module__}:{kind.__name__}"
-    settings = (task.made_with or {}) if made else {}
-    return Row(name, task, _first_line(kind), None, settings, namespace=None)
-
-
-def _first_line(kind: type) -> str:
-    return (getdoc(kind) or kind.__name__).splitlines()[0]
+    require_task(task, "environment")
+    kind = task if isclass(task) else type(task)
+    path = f"{kind.__module__}:{kind.__qualname__}"
+    about = (getdoc(kind) or kind.__name__).splitlines()[0]
+    name = path.replace("<locals>.", "")  # Gymnasium allows no brackets in an id
+    if isclass(task):
+        return Row(name, path if is_found(kind) else task, about, None, namespace=None)
+    return Row(name, task, about, None, task.made_with or {}, namespace=None)
 
 
 def _entry_of_spec(spec: EnvSpec) -> Entry:
@@ -312,21 +269,11 @@ def _completed(row: Row, look: bool) -> Row:
         return replace(row, description=row.description or row.task)
     base = entry_of(row.task).row
     row = replace(row, task=base.task, settings={**base.settings, **row.settings})
-    if isclass(row.task) and _is_found(row.task):
-        row = replace(row, task=f"{row.task.__module__}:{row.task.__qualname__}")
     if look:
         task = make_task(Entry(row.name, row, "token"), {})
         with_acts = bool(getattr(task, "acts", ())) or hasattr(task, "act_names")
         row = replace(row, views=tuple(v for v in VIEWS if v != "act" or with_acts))
     return replace(row, description=row.description or base.description)
-
-
-def _is_found(kind: type) -> bool:
-    """Whether ``module:Class`` finds a class again."""
-    found: Any = sys.modules.get(kind.__module__)
-    for part in kind.__qualname__.split("."):
-        found = getattr(found, part, None)
-    return found is kind
 
 
 def _check_ids(id: str, row: Row) -> None:
@@ -341,6 +288,13 @@ def _check_ids(id: str, row: Row) -> None:
         taken = {row.id(view), f"{NAMESPACE}/{row.id(view)}"}.intersection(_built_in())
         if taken:
             raise ValueError(f"register: {taken.pop()!r} is dialgym's own. Choose another id.")
+
+
+def settings_beside(entry: Entry) -> dict[str, Any]:
+    """What its id leaves open of an entry: the settings of a task that nobody has registered."""
+    if entry.id in entries() or entry.id in gym.registry:
+        return {}
+    return {**entry.row.settings, **entry.row.env_kwargs}
 
 
 def check_portable(entry: Entry) -> None:
@@ -386,19 +340,19 @@ def view_arguments(view: Any) -> list[str]:
 def make_task(entry: Entry, settings: Mapping[str, Any], also_known: Any = ()) -> Any:
     """The task of an entry with the settings of row and view, overridden by `settings`."""
     row = entry.row
-    task = _find_task(row.task) if isinstance(row.task, str) else row.task
-    kind = task if isclass(task) else type(task)
+    task: Any = find_task(row.task) if isinstance(row.task, str) else row.task
+    kind: Any = task if isclass(task) else type(task)
     known = list(signature(kind).parameters)
-    for name in settings:
+    merged = {**row.settings, **row.view_settings.get(entry.view, {}), **settings}
+    for name in merged:
         if name not in known:
             raise unknown("argument", name, [*also_known, *known], entry.id)
-    merged = {**row.settings, **row.view_settings.get(entry.view, {}), **settings}
-    if not isclass(task):
+    if task is not kind:
         return task if merged == (task.made_with or {}) else _changed(task, merged, entry.id)
     try:
-        return _shared_task(task, task.surroundings(merged), tuple(sorted(merged.items())))
+        return _shared_task(kind, kind.surroundings(merged), tuple(sorted(merged.items())))
     except TypeError:  # a setting that cannot be hashed, such as a list of words
-        return task(**merged)
+        return kind(**merged)
 
 
 def _changed(task: Any, settings: Mapping[str, Any], name: str) -> Any:

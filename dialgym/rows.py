@@ -106,7 +106,8 @@ def environment_rows() -> tuple[Row, ...]:
 
 def row_of(columns: Mapping[str, Any]) -> Row:
     """A row from plain values, with tuples in the place of lists."""
-    return Row(**{k: tuple(v) if isinstance(v, list) else v for k, v in columns.items()})
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in columns.items()}
+    return Row(**values)
 
 
 @cache
