@@ -17,10 +17,8 @@ import numpy as np
 from sklearn.metrics import accuracy_score, f1_score
 
 from dialgym.rewards import Reply
-from dialgym.rewards.intent import Intent
-from dialgym.rewards.labelled import read_labelled
-from dialgym.rewards.toxicity import LEVELS, Toxicity
-from dialgym.rewards.trained import Example, trained_classifier
+from dialgym.rewards.classifier import Example, read_labelled, trained_classifier
+from dialgym.rewards.judges import LEVELS, Intent, Toxicity
 
 
 def read_acts(path: Path, split: str) -> list[Example]:

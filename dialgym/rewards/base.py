@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 Components = dict[str, float]
-"""Reward components of one utterance, by name; their sum is the reward."""
+"""The components of one party's reward by name; their sum is the reward."""
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,27 @@
-"""A linear classifier of replies, small enough to be trained on first use.
+"""A linear text classifier, small enough to be trained on first use and kept in the cache.
 
 Multinomial logistic regression over hashed n-grams: of the words of the reply, of its characters,
-and of the words of the last utterance before it. Each block is of length 1, then scaled.
-"""
+and of the words of the last utterance before it. Each block is of length 1, then scaled."""
 
+import csv
+import hashlib
+import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import astuple, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
+from dialgym.cache import cache_dir
+from dialgym.errors import one_of, unknown
+from dialgym.files import write_atomically
 from dialgym.optional import require
 from dialgym.rewards.base import Reply
 from dialgym.rewards.words import ngrams
@@ -149,3 +159,116 @@ def _fitted(features: Any, labels: Sequence[int], fit: Fit) -> tuple[np.ndarray,
         return model.coef_.T, model.intercept_
     sides = np.array([-0.5, 0.5])  # of two classes scikit-learn keeps the difference
     return model.coef_.T * sides, model.intercept_ * sides
+
+
+VERSION = 1
+"""Of the features; a change of what the blocks read needs a new one."""
+DEFAULT = Fit()
+Example = tuple[Reply, str]
+
+
+def trained_classifier(examples: Sequence[Example], fit: Fit = DEFAULT) -> TextClassifier:
+    """The classifier of these examples: from the cache, or trained and kept there.
+
+    A file that cannot be read is made anew; a cache that cannot be written is not an error.
+    """
+    path = cache_dir() / "classifiers" / f"{digest(examples, fit)}.npz"
+    with suppress(OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error):
+        return _read(path)
+    replies, labels = zip(*examples) if examples else ((), ())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the solver stopped at its last iteration
+        classifier = train(replies, labels, fit)
+    with suppress(OSError):
+        write_atomically(path, lambda temporary: _write(temporary, classifier))
+    return classifier
+
+
+def digest(examples: Sequence[Example], fit: Fit) -> str:
+    """What tells data and settings from others, as a short hexadecimal name."""
+    blocks = [(read.__name__, scale) for read, scale in BLOCKS]
+    found = hashlib.blake2b(repr((VERSION, blocks, COLUMNS, astuple(fit))).encode(), digest_size=16)
+    for reply, label in examples:
+        for text in (reply.text, reply.context[-1] if reply.context else None, label):
+            found.update(b"\0" if text is None else b"\1" + text.encode("utf-8", "surrogatepass"))
+    return found.hexdigest()
+
+
+def _write(path: Path, classifier: TextClassifier) -> None:
+    classes = np.array(classifier.classes)
+    np.savez_compressed(path, classes=classes, weights=classifier.weights, biases=classifier.biases)
+
+
+def _read(path: Path) -> TextClassifier:
+    with np.load(path, allow_pickle=False) as kept:
+        classes = tuple(str(name) for name in kept["classes"])
+        return TextClassifier(classes, kept["weights"], kept["biases"])
+
+
+TEXT_AND_LABEL = ("text", "label")
+DAVIDSON = ("tweet", "class")
+"""The columns of Davidson et al. (2017), Automated Hate Speech Detection."""
+DAVIDSON_LEVELS = {"0": "2", "1": "1", "2": "0"}
+FORMATS = (".csv", ".tsv", ".jsonl")
+
+
+def read_labelled(
+    path: str,
+    columns: Sequence[str] | None,
+    levels: Mapping[str, Any] | None,
+    classes: Sequence[str],
+) -> list[Example]:
+    """The texts of a CSV, TSV or JSONL file with the classes that `levels` gives their labels.
+
+    Raises:
+        ValueError: the file, a column or a label is not what it should be.
+    """
+    place = Path(path).expanduser()
+    if place.suffix not in FORMATS or not place.is_file():
+        raise ValueError(
+            f"expected a file of labelled texts, {', '.join(FORMATS)}; got {str(path)!r}, "
+            f"which {'is no file' if not place.is_file() else 'is none of these'}."
+        )
+    try:
+        rows = list(_rows(place))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path}: expected {place.suffix} in UTF-8 ({error}).") from error
+    if not rows:
+        raise ValueError(f"{path}: expected labelled texts; got none.")
+    text, label = columns or (DAVIDSON if set(DAVIDSON) <= set(rows[0]) else TEXT_AND_LABEL)
+    if levels is None:
+        levels = DAVIDSON_LEVELS if (text, label) == DAVIDSON else {name: name for name in classes}
+    named = {str(own): str(level) for own, level in levels.items()}
+    for level in named.values():
+        one_of("level", level, classes, path)
+    return [_example(row, text, label, named, path) for row in rows]
+
+
+def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    with path.open(encoding="utf-8-sig", newline="") as lines:
+        if path.suffix == ".jsonl":
+            yield from (_parsed(line, path, i) for i, line in enumerate(lines, 1) if line.strip())
+        else:
+            yield from csv.DictReader(lines, delimiter="\t" if path.suffix == ".tsv" else ",")
+
+
+def _parsed(line: str, path: Path, number: int) -> Mapping[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        row = None
+    if not isinstance(row, dict):
+        raise ValueError(f"{path}, line {number}: expected an object of JSON; got {line[:60]!r}.")
+    return row
+
+
+def _example(
+    row: Mapping[str, Any], text: str, label: str, levels: Mapping[str, str], path: str
+) -> Example:
+    for column in (text, label):
+        if row.get(column) is None:
+            raise unknown("column", column, row, path)
+    own = str(row[label])
+    if own not in levels:
+        raise unknown("label", own, levels, path)
+    return Reply(str(row[text])), levels[own]

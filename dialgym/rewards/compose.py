@@ -9,10 +9,10 @@ from typing import Any, get_args
 
 import numpy as np
 
+from dialgym.cache import LRU
 from dialgym.errors import finite_number, unknown
 from dialgym.registry import load, reward_rows
 from dialgym.rewards.base import Reply, Reward
-from dialgym.rewards.lru import LRU
 
 Examples = Callable[[], Sequence[tuple[Reply, str]]]
 """Labelled replies of the training split, asked for when a reward that learns from them scores."""

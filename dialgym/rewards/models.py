@@ -1,14 +1,17 @@
-"""Classifiers of Hugging Face as judges of replies: loaded late, batched, cut to their window."""
+"""Neural models as rewards, loaded late: classifiers, reward models, sentence embeddings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from dialgym.cache import LRU
+from dialgym.errors import one_of
 from dialgym.optional import require
 from dialgym.rewards.base import Reply, Reward
+from dialgym.rewards.overlap import references
 
 EXTRA = "rewards"
 UNLIMITED = 10**9
@@ -171,3 +174,117 @@ def _set_padding(tokenizer: Any, model: Any, path: str) -> None:
         tokenizer.pad_token = tokenizer.eos_token
     if model.config.pad_token_id is None:
         model.config.pad_token_id = tokenizer.pad_token_id
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedReward(Judged):
+    """The output of a reward model for the pair of context and reply, Stiennon et al. (2020).
+
+    Attributes:
+        turns: how many utterances before the reply it reads; all by default.
+        sigmoid: 1 / (1 + exp(-x)) of the output x, from 0 to 1.
+        clip: lowest and highest score; none by default, and the bounds are infinite then.
+    """
+
+    name: ClassVar[str] = "learned"
+    turns: int | None = None
+    sigmoid: bool = False
+    clip: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.model is None:
+            raise ValueError("reward 'learned' needs `model`, a folder or a name on the hub.")
+        low, high = (0.0, 1.0) if self.sigmoid else (-np.inf, np.inf)
+        if self.clip is not None:
+            if len(self.clip) != 2:
+                raise ValueError(
+                    f"clip of reward 'learned' must be two numbers; got {self.clip!r}."
+                )
+            low, high = max(low, float(self.clip[0])), min(high, float(self.clip[1]))
+        if not low < high:
+            raise ValueError(f"clip of reward 'learned' leaves nothing; got {self.clip!r}.")
+        object.__setattr__(self, "bounds", (low, high))
+
+    def score(self, replies: Sequence[Reply]) -> np.ndarray:
+        """Scores (k,) within the bounds.
+
+        Raises:
+            ValueError: the model cannot be loaded, or has several outputs.
+        """
+        outputs = self.classifier.logits(replies, self.turns)[:, 0]
+        scores = 1 / (1 + np.exp(-outputs)) if self.sigmoid else outputs
+        return np.asarray(np.clip(scores, *self.bounds) if self.clip is not None else scores)
+
+    def _check(self, found: SequenceClassifier) -> None:
+        if len(found.labels) != 1:
+            raise ValueError(
+                f"reward 'learned' expects a model with one output; {self.model!r} has "
+                f"{len(found.labels)}: {', '.join(found.labels)}. Train one by num_labels=1."
+            )
+
+
+KEPT = 2**14  # embeddings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Similarity(Reward):
+    """The cosine of sentence embeddings, Reimers and Gurevych (2019), of the nearest text.
+
+    Attributes:
+        model: a folder, or a name on the Hugging Face hub, of sentence-transformers.
+        to: ``references``, or ``context``: the last utterance before the reply.
+        device: where the model runs; ``auto`` is CUDA where there is one.
+        batch_size: texts of one call of the model.
+    """
+
+    name: ClassVar[str] = "similarity"
+    bounds = (-1.0, 1.0)
+    model: str = "sentence-transformers/all-MiniLM-L6-v2"
+    to: str = "references"
+    device: str = "auto"
+    batch_size: int = 32
+
+    def __post_init__(self) -> None:
+        one_of("to", self.to, ("references", "context"), "reward 'similarity'")
+
+    def score(self, replies: Sequence[Reply]) -> np.ndarray:
+        """Scores (k,) from -1 to 1; 0 where nothing was said before.
+
+        Raises:
+            ValueError: a reply has no references, where those are asked for.
+        """
+        others = [self._others(reply) for reply in replies]
+        texts = [text for reply, those in zip(replies, others) for text in (reply.text, *those)]
+        rows = self._embeddings.get_many(texts, lambda new: self._embed([texts[i] for i in new]))
+        table = dict(zip(texts, rows))
+        cosines = [
+            max((float(table[reply.text] @ table[text]) for text in those), default=0.0)
+            for reply, those in zip(replies, others)
+        ]
+        return np.clip(np.array(cosines, np.float64), *self.bounds)
+
+    def _others(self, reply: Reply) -> Sequence[str]:
+        return references(reply, self.name) if self.to == "references" else reply.context[-1:]
+
+    def _embed(self, texts: list[str]) -> Sequence[np.ndarray]:
+        """Embeddings of length 1, float64."""
+        rows = self._encoder.encode(
+            texts, batch_size=self.batch_size, convert_to_numpy=True, show_progress_bar=False
+        ).astype(np.float64)
+        return list(rows / np.linalg.norm(rows, axis=1, keepdims=True).clip(1e-12))
+
+    @cached_property
+    def _embeddings(self) -> LRU[np.ndarray]:
+        return LRU(KEPT)
+
+    @cached_property
+    def _encoder(self) -> Any:
+        package = require("sentence_transformers", "rewards", "reward 'similarity'")
+        device = None if self.device == "auto" else self.device
+        try:
+            return package.SentenceTransformer(self.model, device=device)
+        except Exception as error:  # broken weights have errors of their own
+            raise ValueError(
+                f"reward 'similarity' could not load the model {self.model!r}: expected a folder "
+                f"or the hub's name of sentence-transformers; {' '.join(str(error).split())}"
+            ) from error

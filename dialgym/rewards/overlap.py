@@ -17,8 +17,7 @@ from dialgym.errors import one_of
 from dialgym.optional import require
 from dialgym.rewards.base import Reply, Reward
 from dialgym.rewards.shape import check_order
-from dialgym.rewards.treebank import KEPT, Treebank
-from dialgym.rewards.words import sentences
+from dialgym.rewards.words import KEPT, Treebank, sentences
 
 EXTRA = "rewards"
 MEASURES = ("fmeasure", "precision", "recall")

@@ -33,6 +33,8 @@ class Facts:
             tokenizer makes room for. None to make as much room as for characters.
         pieces: the most tokens of an utterance, by speaker, where tokens are pieces of words (BPE);
             longer ones are cut. None to make as much room as for characters.
+        components: for each party, the names of the parts that its rewards are made of; a party
+            that is not named has none.
     """
 
     turn_limit: int
@@ -44,6 +46,7 @@ class Facts:
     may_end: tuple[str, ...] = (SYSTEM,)
     words: Mapping[str, Mapping[str, int]] | None = None
     pieces: Mapping[str, int] | None = None
+    components: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def limit(self, speaker: str) -> int:
         """Most tokens of one utterance, and most characters that are looked at.
@@ -77,15 +80,43 @@ class Outcome(NamedTuple):
         rewards: reward of each party.
         terminated: the task has ended.
         truncated: a limit has cut the dialogue short.
-        components: the system's reward by component name.
+        components: for each party, its reward in parts by name, which add up to it; empty where
+            a task does not name any.
         success: whether the task was solved; None while it is open.
     """
 
     rewards: Mapping[str, float]
     terminated: bool = False
     truncated: bool = False
-    components: Components = {}  # noqa: RUF012
+    components: Mapping[str, Components] = {}
     success: bool | None = None
+
+    @classmethod
+    def of(
+        cls,
+        components: Mapping[str, Components],
+        terminated: bool = False,
+        truncated: bool = False,
+        success: bool | None = None,
+    ) -> "Outcome":
+        """The outcome in which the reward of each party is the sum of its `components`."""
+        rewards = {party: sum(parts.values(), 0.0) for party, parts in components.items()}
+        return cls(rewards, terminated, truncated, components, success)
+
+    def parts(self, party: str) -> Components:
+        """The components of a party's reward.
+
+        Raises:
+            ValueError: there are components, but none of that party.
+        """
+        if not self.components:
+            return {}
+        if party in self.components:
+            return self.components[party]
+        raise ValueError(
+            f"components of an Outcome: expected a mapping for each party, with {party!r} among "
+            f"them; got {dict(self.components)!r}. Give {{{party!r}: {{name: value}}, ...}}."
+        )
 
 
 class BatchOutcome(NamedTuple):
@@ -95,11 +126,11 @@ class BatchOutcome(NamedTuple):
     `heard_parties[j]` in the dialogue `rows[heard_rows[j]]`, in order.
     """
 
-    reward: np.ndarray  # (k,) float64
+    reward: np.ndarray  # (k,) float64, the learner's
     terminated: np.ndarray  # (k,) bool
     truncated: np.ndarray  # (k,) bool
     success: np.ndarray  # (k,) bool, False while open
-    components: Mapping[str, np.ndarray]  # each (k,) float64, NaN where a row has none of it
+    components: Mapping[str, np.ndarray]  # the learner's, (k,) float64, NaN where a row has none
     heard_texts: np.ndarray  # (m,) <U
     heard_parties: np.ndarray  # (m,) int64, into Task.parties
     heard_rows: np.ndarray  # (m,) int64, into the k rows

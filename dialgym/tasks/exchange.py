@@ -11,7 +11,10 @@ from dialgym.tasks.base import BatchOutcome, Parties
 
 
 class Exchange(NamedTuple):
-    """What one utterance of the learner led to, up to its next turn."""
+    """What one utterance of the learner led to, up to its next turn.
+
+    Reward and components are the learner's, summed over the utterances of both parties.
+    """
 
     reward: float
     terminated: bool
@@ -23,6 +26,14 @@ class Exchange(NamedTuple):
     @property
     def over(self) -> bool:
         return self.terminated or self.truncated
+
+
+def add(first: Components, second: Components) -> Components:
+    """The components of two utterances, summed by name."""
+    total = dict(first)
+    for name, value in second.items():
+        total[name] = total.get(name, 0.0) + value
+    return total
 
 
 def gather(exchanges: Sequence[Exchange], parties: Parties) -> BatchOutcome:

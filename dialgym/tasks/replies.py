@@ -101,7 +101,7 @@ class ReplyBatch:
         lines = self.task.transcript(self._states[row], SYSTEM)
         heard, self._seen[row] = lines[self._seen[row] :], len(lines)
         end = said.terminated, said.truncated
-        return Exchange(said.rewards[SYSTEM], *end, heard, said.components, said.success)
+        return Exchange(said.rewards[SYSTEM], *end, heard, said.parts(SYSTEM), said.success)
 
     def transcript(self, row: int) -> Sequence[Utterance]:
         return self.task.transcript(self._states[row], SYSTEM)
@@ -167,5 +167,5 @@ def _column(name: str, value: Any, count: int) -> Any:
     return value
 
 
-_BEGUN = Outcome({SYSTEM: 0.0, USER: 0.0})
+_BEGUN = Outcome.of({SYSTEM: {}, USER: {}})
 """A dialogue that has just begun."""

@@ -1,5 +1,6 @@
 """Does a task do what it declares? Random dialogues against its facts."""
 
+import math
 import pickle
 from collections import Counter
 from collections.abc import Sequence
@@ -18,8 +19,8 @@ def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:
 
     Checked: transcripts are append-only and begin a turn with the speaker's own words; private
     utterances stay private; states copy and pickle; the same generator gives the same dialogue;
-    turn limit, lengths, charset, number of utterances and returns keep to `task.facts`; unknown
-    options are refused.
+    turn limit, lengths, charset, number of utterances, returns and names of reward components keep
+    to `task.facts`; components add up to the reward; unknown options are refused.
 
     Raises:
         AssertionError: a promise is broken; the message says which, where, and what came.
@@ -62,6 +63,7 @@ class _Episode:
         self.turns[speaker] += 1
         for party, reward in outcome.rewards.items():
             self.returns[party] += reward
+            self._check_components(party, outcome)
         for party in task.parties:
             self._check_transcript(party, speaker, text)
         over = outcome.terminated or outcome.truncated
@@ -70,6 +72,26 @@ class _Episode:
             f"an utterance of {speaker} ended the dialogue; facts.may_end is {task.facts.may_end}",
         )
         return outcome
+
+    def _check_components(self, party: str, outcome: Outcome) -> None:
+        names, named = self.task.facts.components.get(party, ()), outcome.components
+        if not (names or named):
+            return
+        self._require(
+            not named or party in named,
+            f"the components of an outcome are those of {list(named)}; none are given for {party}",
+        )
+        parts = outcome.parts(party)
+        self._require(
+            set(parts) <= set(names),
+            f"the reward of {party} has the components {list(parts)}; facts.components allows "
+            f"{names}",
+        )
+        self._require(
+            math.isclose(sum(parts.values()), outcome.rewards[party], abs_tol=1e-9),
+            f"the components {parts} of {party} do not add up to its reward, "
+            f"{outcome.rewards[party]}",
+        )
 
     def _speak_twice(self, text: str) -> Outcome:
         """Speak, having first done the same on a pickled copy with the same generator."""

@@ -10,7 +10,7 @@ from dialgym.language import render_transcript
 from dialgym.rewards import Components
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, ActSpeaker, Task
-from dialgym.tasks.exchange import Exchange
+from dialgym.tasks.exchange import Exchange, add
 
 
 class Dialogue:
@@ -33,9 +33,9 @@ class Dialogue:
         outcome = self.task.speak(self.state, text, rng)
         self.turn += 1
         self._seen += 1  # its own words are no news to the learner
-        rewards, terminated, truncated, components, success = outcome
-        reward = rewards[self.learner]
-        return self._until_my_turn(reward, terminated, truncated, components, success, rng)
+        end = outcome.terminated, outcome.truncated
+        reward, components = outcome.rewards[self.learner], outcome.parts(self.learner)
+        return self._until_my_turn(reward, *end, components, outcome.success, rng)
 
     def _until_my_turn(
         self,
@@ -49,9 +49,10 @@ class Dialogue:
         task, state = self.task, self.state
         while not (terminated or truncated) and task.speaker(state) != self.learner:
             text = self.other.reply(task, state, rng)
-            rewards, terminated, truncated, more, success = task.speak(state, text, rng)
-            reward += rewards[self.learner]
-            components = {**components, **more}
+            outcome = task.speak(state, text, rng)
+            _, terminated, truncated, _, success = outcome
+            reward += outcome.rewards[self.learner]
+            components = add(components, outcome.parts(self.learner))
         lines = task.transcript(state, self.learner)
         heard, self._seen = lines[self._seen :], len(lines)
         return Exchange(reward, terminated, truncated, heard, components, success)

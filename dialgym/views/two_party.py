@@ -172,12 +172,12 @@ class TwoPartyEnv(AECEnv):
         return fits
 
     def _report(self, agent: str, text: str, outcome: Outcome) -> None:
-        info = {"turn": self._turns[agent], "reward_components": outcome.components}
+        info: dict[str, Any] = {"turn": self._turns[agent]}
         over = any(self.terminations.values()) or any(self.truncations.values())
         if over:
             info["is_success"] = bool(outcome.success)
         for name in self.agents:
-            self.infos[name] = dict(info)
+            self.infos[name] = {**info, "reward_components": dict(outcome.parts(name))}
         self.infos[agent]["utterance"] = text
 
     def _add_masks(self) -> None:

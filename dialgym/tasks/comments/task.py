@@ -14,8 +14,7 @@ from dialgym.rewards import Components, Composite, Reply, Reward, make_rewards
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
 from dialgym.tasks.comments import policies
 from dialgym.tasks.comments.corpus import UNKNOWN_LABEL, Corpus, load_corpus, load_splits
-from dialgym.tasks.comments.scores import LOGGED, TRANSFORMS, Score, transformed
-from dialgym.tasks.comments.toxicity import LabelledToxicity
+from dialgym.tasks.comments.rewards import LOGGED, TRANSFORMS, LabelledToxicity, Score, transformed
 from dialgym.tasks.comments.types import CommentsState
 from dialgym.tasks.replies import ReplyTask, whole
 
@@ -150,6 +149,7 @@ class Comments(ReplyTask):
             charset=CHARSET,
             hidden={SYSTEM: ("the comment of the data", *([] if self.parent else ["the parent"]))},
             pieces=self.pieces,
+            components={SYSTEM: (self._component, *(["shift"] if self.shift else []))},
         )
 
     @cached_property
@@ -198,9 +198,8 @@ class Comments(ReplyTask):
         components = {self._component: self.scale * value}
         if self.shift:
             components["shift"] = self.shift
-        reward = sum(components.values())
-        success = reward > sum(self.facts.returns[SYSTEM]) / 2
-        return Outcome({SYSTEM: reward, USER: 0.0}, True, False, components, success)
+        success = sum(components.values()) > sum(self.facts.returns[SYSTEM]) / 2
+        return Outcome.of({SYSTEM: components, USER: {}}, True, False, success)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the comments, which the other process reads from the data or the cache."""

@@ -1,4 +1,4 @@
-"""The dialogues of a split as flat arrays, read once per process."""
+"""The dialogues of a split as flat arrays, read once per process; examples of dialogue acts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dialgym.rewards import Reply
 from dialgym.tasks.daily_dialog.formats import ACTS, BUILTIN, EMOTIONS, Talk, read_talks
 from dialgym.tasks.sources import (
     by_split,
@@ -154,3 +155,29 @@ class _Names:
     def codes(self, names: Iterable[str]) -> np.ndarray:
         known = self.known
         return np.array([known.setdefault(name, len(known)) for name in names], np.int16)
+
+
+@dataclass(frozen=True)
+class ActExamples:
+    """All utterances of the training split whose act is known.
+
+    Attributes:
+        data: see `DailyDialog`.
+        context: most utterances before each.
+    """
+
+    data: Any
+    context: int
+
+    def __call__(self) -> Sequence[tuple[Reply, str]]:
+        """The utterances as replies, and their acts."""
+        corpus = load_corpus(self.data, "train")
+        found = []
+        for dialogue in range(len(corpus)):
+            for turn in range(corpus.length(dialogue)):
+                labels = corpus.labels(dialogue, turn)
+                if labels.get("act"):
+                    context = corpus.context(dialogue, turn, self.context)
+                    reply = Reply(corpus.text(dialogue, turn), context, (), labels)
+                    found.append((reply, labels["act"]))
+        return found

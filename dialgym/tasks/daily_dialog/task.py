@@ -11,11 +11,10 @@ from dialgym.language import Utterance
 from dialgym.language.text import CHARSET
 from dialgym.optional import check_installed
 from dialgym.rewards import Components, Reply, make_rewards
-from dialgym.rewards.intent import Intent
+from dialgym.rewards.judges import Intent
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
 from dialgym.tasks.daily_dialog import policies
-from dialgym.tasks.daily_dialog.corpus import Corpus, load_corpus, load_splits
-from dialgym.tasks.daily_dialog.examples import ActExamples
+from dialgym.tasks.daily_dialog.corpus import ActExamples, Corpus, load_corpus, load_splits
 from dialgym.tasks.daily_dialog.types import DailyDialogState
 from dialgym.tasks.replies import ReplyTask, middle, whole
 from dialgym.tasks.sources import training_split
@@ -144,6 +143,7 @@ class DailyDialog(ReplyTask):
             charset=CHARSET,
             hidden={SYSTEM: ("the person's reply",), USER: ("the person's reply",)},
             pieces=self.pieces,
+            components={SYSTEM: tuple([part.name for part in self.rewards.parts])},
         )
 
     @cached_property
@@ -233,19 +233,17 @@ class DailyDialog(ReplyTask):
     def conclude(
         self, state: DailyDialogState, scores: Components, rng: np.random.Generator
     ) -> Outcome:
-        reward = sum(scores.values())
-        state.gained += reward
+        state.gained += sum(scores.values())
         more = state.turn + 1 < self.corpus.length(state.dialogue)
         state.over = state.said == self.turns or not more
-        rewards = {SYSTEM: reward, USER: 0.0}
         success = state.gained / state.said > middle(self.rewards) if state.over else None
-        return Outcome(rewards, state.over, False, scores, success)
+        return Outcome.of({SYSTEM: scores, USER: {}}, state.over, False, success)
 
     def listen(self, state: DailyDialogState, text: str) -> Outcome:
         state.lines.append(Utterance(USER, text))
         state.answered += 1
         state.turn += 1
-        return Outcome({SYSTEM: 0.0, USER: 0.0})
+        return Outcome.of({SYSTEM: {}, USER: {}})
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the dialogues, which the other process reads from the data or the cache."""

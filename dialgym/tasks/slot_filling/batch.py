@@ -7,7 +7,7 @@ import numpy as np
 
 from dialgym.language import Constraint, Utterance
 from dialgym.tasks.base import SYSTEM, BatchOutcome, Outcome
-from dialgym.tasks.exchange import Exchange, gather
+from dialgym.tasks.exchange import Exchange, add, gather
 from dialgym.tasks.slot_filling import arrays
 from dialgym.tasks.slot_filling.types import Belief, SlotFillingState, Summary
 
@@ -71,10 +71,10 @@ class SlotFillingBatch:
     def _exchange(self, row: int, said: Outcome, answer: Outcome | None) -> Exchange:
         lines = self.states[row].heard_by_system
         heard, self._seen[row] = lines[self._seen[row] :], len(lines)
-        reward, components = said.rewards[SYSTEM], said.components
+        reward, components = said.rewards[SYSTEM], said.parts(SYSTEM)
         if answer is not None:
             reward += answer.rewards[SYSTEM]
-            components = {**components, **answer.components}
+            components = add(components, answer.parts(SYSTEM))
         end = answer or said
         return Exchange(reward, end.terminated, end.truncated, heard, components, end.success)
 
@@ -108,5 +108,5 @@ class SlotFillingBatch:
         return [state.belief for state in states], [state.summary for state in states]
 
 
-_QUIET = Outcome({SYSTEM: 0.0})
+_QUIET = Outcome.of({SYSTEM: {}})
 """A dialogue that has just begun."""

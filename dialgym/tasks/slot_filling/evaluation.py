@@ -9,6 +9,8 @@ TURN = Cost("turn")
 CLOSING = Cost("closing")
 """The system's answer to the user's goodbye, which the system has no choice in."""
 SUCCESS = 20.0
+COMPONENTS = (TURN.name, CLOSING.name, "success")
+"""What the reward of either party is made of."""
 
 
 def succeeded(mind: Mind, database: Database) -> bool:

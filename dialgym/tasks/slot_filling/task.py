@@ -16,7 +16,14 @@ from dialgym.tasks.slot_filling import extent, policies
 from dialgym.tasks.slot_filling.acts import SummaryActs
 from dialgym.tasks.slot_filling.behaviour import USERS, Behaviour
 from dialgym.tasks.slot_filling.domains import BUILT_IN, load_domain, pydial_folder
-from dialgym.tasks.slot_filling.evaluation import CLOSING, SUCCESS, TURN, bonus, succeeded
+from dialgym.tasks.slot_filling.evaluation import (
+    CLOSING,
+    COMPONENTS,
+    SUCCESS,
+    TURN,
+    bonus,
+    succeeded,
+)
 from dialgym.tasks.slot_filling.goals import Goal, GoalGenerator
 from dialgym.tasks.slot_filling.languages import LANGUAGES, read_notation
 from dialgym.tasks.slot_filling.noise import FIDELITIES, STATISTICS, ListChannel, SingleChannel
@@ -152,6 +159,7 @@ class SlotFilling(Task):
             hidden={SYSTEM: ("goal", "what the user really said")},
             may_end=(SYSTEM, USER),
             words=self.language.words,
+            components={SYSTEM: COMPONENTS, USER: COMPONENTS},
         )
 
     def initial(
@@ -305,8 +313,7 @@ class SlotFilling(Task):
 def _outcome(
     components: dict[str, float], terminated: bool = False, success: bool | None = None
 ) -> Outcome:
-    reward = sum(components.values())
-    return Outcome({SYSTEM: reward, USER: reward}, terminated, False, components, success)
+    return Outcome.of({SYSTEM: components, USER: components}, terminated, False, success)
 
 
 def _goal_acts(goal: Goal) -> tuple[Act, Act]:

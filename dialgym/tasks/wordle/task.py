@@ -104,6 +104,7 @@ class Wordle(Task):
             returns={SYSTEM: (-float(limit), 0.0), USER: (0.0, float(limit))},
             charset=ALPHABET + " ",
             hidden={SYSTEM: ("secret",)},
+            components={SYSTEM: (self.cost.name,), USER: (self.cost.name,)},
         )
 
     def initial(
@@ -143,7 +144,7 @@ class Wordle(Task):
         state.secret = self.answer_index.get(word, state.secret)
         state.settled = True
         state.opening.append(Utterance(USER, word, private=True))
-        return Outcome({SYSTEM: 0.0, USER: 0.0})
+        return Outcome.of({SYSTEM: {}, USER: {}})
 
     def _answer(self, state: WordleState, guess: str) -> int:
         row = self._row(guess)
@@ -178,14 +179,12 @@ class Wordle(Task):
     def _judge(self, state: WordleState, pattern: int) -> Outcome:
         if pattern == SOLVED:
             state.over = True
-            return Outcome({SYSTEM: 0.0, USER: 0.0}, terminated=True, success=True)
+            return Outcome.of({SYSTEM: {}, USER: {}}, terminated=True, success=True)
         lost = state.turns == self.turns
         truncated = state.rejected == self.turns and not lost
         state.over = lost or truncated
-        cost = self.cost.amount
-        rewards = {SYSTEM: -cost, USER: cost}
-        success = False if state.over else None
-        return Outcome(rewards, lost, truncated, self.cost.charge(), success)
+        components = {SYSTEM: self.cost.charge(), USER: {self.cost.name: self.cost.amount}}
+        return Outcome.of(components, lost, truncated, False if state.over else None)
 
     def candidates(self, state: WordleState) -> np.ndarray:
         """Indices (n,) of the answers that agree with all colours so far; n >= 1."""

@@ -1,0 +1,126 @@
+"""Rewards of a comment: how it was or would be received, and how toxic it is."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dialgym.optional import require
+from dialgym.rewards import Reply, Reward
+from dialgym.rewards.classifier import TextClassifier, trained_classifier
+from dialgym.rewards.judges import LEVELS, Toxicity
+from dialgym.tasks.comments.corpus import UNKNOWN_LABEL, load_corpus, load_splits
+from dialgym.tasks.sources import training_split
+
+TRANSFORMS: Mapping[str, Callable[[Any], Any]] = {
+    "raw": lambda scores: scores,
+    "sign": np.sign,
+    "log": lambda scores: np.sign(scores) * np.log1p(np.abs(scores)),
+}
+"""What is made of scores."""
+LOGGED = "score"
+"""The label of a comment of the data, as a number made of its score."""
+
+
+@dataclass(frozen=True)
+class Score(Reward):
+    """The score of a comment.
+
+    That of a comment of the data is its own; that of another is predicted by a ridge regression
+    on TF-IDF vectors of parent and comment, learned from the training split when it is first
+    needed.
+
+    Attributes:
+        data: see `Comments`.
+        transform: what is made of scores, one of `TRANSFORMS`.
+        predict_all: comments of the data get a predicted score too.
+        bounds: lowest and highest score of the data; predictions are kept within.
+
+    Raises:
+        ValueError: the data has no scores, or no training split.
+    """
+
+    name: ClassVar[str] = "score"
+    data: Any = None
+    transform: str = "log"
+    predict_all: bool = False
+
+    def __post_init__(self) -> None:
+        splits = load_splits(self.data)
+        training_split(splits, self.data, "Comments: the model of scores")
+        scores = transformed(np.concatenate([c.scores for c in splits.values()]), self.transform)
+        scores = scores[np.isfinite(scores)]
+        if not len(scores):
+            raise ValueError(
+                f"Comments: the data {str(self.data)!r} has no scores to be rewarded with. "
+                "Give data with a column score, or another reward=."
+            )
+        object.__setattr__(self, "bounds", (float(scores.min()), float(scores.max())))
+
+    def score(self, replies: Sequence[Reply]) -> np.ndarray:
+        """Scores (k,) within the bounds."""
+        known = np.array([self._logged(reply) for reply in replies], np.float64)
+        new = np.flatnonzero(np.isnan(known))
+        if len(new):
+            known[new] = self._predict([replies[i] for i in new.tolist()])
+        return known
+
+    def _logged(self, reply: Reply) -> float:
+        is_logged = reply.text in reply.references and not self.predict_all
+        return float(reply.labels.get(LOGGED, np.nan)) if is_logged else np.nan
+
+    def _predict(self, replies: Sequence[Reply]) -> np.ndarray:
+        pairs = [("\n".join(reply.context), reply.text) for reply in replies]
+        found: np.ndarray = self._regression.predict(pairs)
+        return np.clip(found, *self.bounds)
+
+    @cached_property
+    def _regression(self) -> Any:
+        corpus = load_corpus(self.data, "train")
+        scores = transformed(corpus.scores, self.transform)
+        rows = np.flatnonzero(np.isfinite(scores)).tolist()
+        pairs = [(corpus.parents[i], corpus.comments[i]) for i in rows]
+        return _regression().fit(pairs, scores[rows])
+
+
+def transformed(scores: np.ndarray, transform: str) -> np.ndarray:
+    """The scores as rewards, by one of `TRANSFORMS`."""
+    found: np.ndarray = TRANSFORMS[transform](scores)
+    return found
+
+
+def _regression() -> Any:
+    """A regression on pairs of texts."""
+    compose = require("sklearn.compose", "rewards", "a model of scores")
+    text = require("sklearn.feature_extraction.text", "rewards", "a model of scores")
+    linear = require("sklearn.linear_model", "rewards", "a model of scores")
+    pipeline = require("sklearn.pipeline", "rewards", "a model of scores")
+    columns = [(str(i), text.TfidfVectorizer(sublinear_tf=True), i) for i in (0, 1)]
+    return pipeline.make_pipeline(compose.ColumnTransformer(columns), linear.Ridge())
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledToxicity(Toxicity):
+    """Toxicity by a classifier that is trained on the labels of the training split's comments.
+
+    Attributes:
+        comments: the data, see `Comments`.
+    """
+
+    comments: Any = None
+
+    def probabilities(self, replies: Sequence[Reply]) -> np.ndarray:
+        """(k, 3) float64 over the levels; only the comment itself is read."""
+        found = np.zeros((len(replies), len(LEVELS)))
+        columns = [int(level) for level in self._trained.classes]
+        found[:, columns] = self._trained.probabilities([Reply(reply.text) for reply in replies])
+        return found
+
+    @cached_property
+    def _trained(self) -> TextClassifier:
+        corpus = load_corpus(self.comments, "train")
+        rows = np.flatnonzero(corpus.toxicity != UNKNOWN_LABEL).tolist()
+        labels = [str(level) for level in corpus.toxicity[rows]]
+        return trained_classifier([(Reply(corpus.comments[i]), y) for i, y in zip(rows, labels)])

@@ -1,0 +1,95 @@
+"""Users and beliefs to test slot filling with."""
+
+import numpy as np
+
+from dialgym.language.acts import Item, parse_act, print_act
+from dialgym.tasks.slot_filling.behaviour import STANDARD, Behaviour
+from dialgym.tasks.slot_filling.goals import Goal
+from dialgym.tasks.slot_filling.ontology import METHODS
+from dialgym.tasks.slot_filling.summary import Summariser
+from dialgym.tasks.slot_filling.tracker import FocusTracker
+from dialgym.tasks.slot_filling.user import AgendaUser
+from tests.support.slot_domains import database_of
+
+DATABASE = database_of(
+    {"food": "thai", "area": "north", "parking": "1"},
+    {"food": "thai", "area": "south", "parking": "1"},
+    {"food": "greek", "area": "north", "parking": "0"},
+    {"food": "greek", "area": "north", "parking": "1"},
+    {"food": "cafe", "area": "south", "parking": "0"},
+)
+NEVER = dict.fromkeys(STANDARD, 0.0)
+
+
+class Talk:
+    """A simulated user that makes no choice by chance, but for those given as 1 (or between)."""
+
+    def __init__(self, constraints=(("food", "thai"), ("area", "north")), requests=("phone",),
+                 seed=0, patience=4, **chances):  # fmt: skip
+        self.user = AgendaUser(DATABASE.ontology, Behaviour(STANDARD))
+        self.rng = np.random.default_rng(seed)
+        goal = Goal(dict(constraints), ("name", *requests))
+        self.me = self.user.begin(goal, self.rng)
+        self.me.patience = self.me.full_patience = patience
+        self.me.chances = {**NEVER, **chances}
+
+    def reply(self, *texts):
+        """What the user says to the last of some acts of the system."""
+        for text in texts:
+            self.user.hear(self.me, parse_act(text), self.rng)
+            answer = print_act(self.user.answer(self.me, self.rng))
+        return answer
+
+    def agenda(self, *texts):
+        """Put acts on the agenda, the last on top."""
+        self.me.agenda = [parse_act(text) for text in texts]
+        return self
+
+    @property
+    def goal(self):
+        """The constraints, as pairs; what must not be as ``!value``."""
+        return [(slot, f"!{v}" if negated else v) for slot, v, negated in self.me.constraints]
+
+    @goal.setter
+    def goal(self, pairs):
+        self.me.constraints = [
+            Item(slot, value.lstrip("!"), value.startswith("!")) for slot, value in pairs
+        ]
+
+
+class Ear:
+    """A belief that is told acts."""
+
+    def __init__(self, database=DATABASE, fidelity="correct"):
+        self.tracker = FocusTracker(database.ontology, fidelity)
+        self.belief = self.tracker.begin()
+        self.summariser = Summariser(self.tracker.layout, database, fidelity == "pydial")
+
+    def hear(self, system, *heard):
+        """`heard` are texts, or pairs of a text and a probability; null() gets the rest."""
+        pairs = [(one, 1.0) if isinstance(one, str) else one for one in heard]
+        acts = [(parse_act(text), p) for text, p in pairs]
+        acts.append((parse_act("null()"), max(1.0 - sum(p for _, p in pairs), 0.0)))
+        self.tracker.update(self.belief, parse_act(system), acts)
+        return self
+
+    def p(self, slot, value=None):
+        """The belief in a value, or in none."""
+        layout = self.tracker.layout
+        if value is None:
+            return float(self.belief.goals[layout.nones[layout.number[slot]]])
+        return float(self.belief.goals[layout.entry[slot][value]])
+
+    @property
+    def methods(self):
+        return {m: round(float(p), 6) for m, p in zip(METHODS, self.belief.methods) if p}
+
+    @property
+    def requested(self):
+        slots = self.tracker.layout.request
+        return {s: float(self.belief.requested[i]) for s, i in slots.items()
+                if self.belief.requested[i]}  # fmt: skip
+
+    @property
+    def summary(self):
+        return self.summariser.summarise(self.belief)

@@ -1,0 +1,221 @@
+"""The command line: what it prints, how it leaves, and that it starts quickly."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dialgym
+from dialgym.cli.benchmark import newest_run, parse_policies
+from dialgym.cli.common import numbers, settings
+from dialgym.registry import entries, list_ids
+from tests.support.commands import fail, run, succeed
+from tests.support.players import SMALL
+
+# The program
+
+
+def test_help_names_all_commands():
+    text = succeed("--help")
+    for name in ("list", "play", "check", "collect", "train", "evaluate", "benchmark"):
+        assert f" {name} " in text
+        assert "Usage" in succeed(name, "-h")
+
+
+def test_version():
+    assert succeed("--version") == f"dialgym {dialgym.__version__}\n"
+
+
+def test_debug_shows_where_an_error_comes_from():
+    result = run("--debug", "list", "--tag", "nothing")
+    assert isinstance(result.exception, ValueError)
+
+
+def test_listing_loads_nothing_heavy():
+    code = (
+        "import sys; from dialgym.cli import main; sys.argv = ['dialgym', 'list']\n"
+        "try: main()\n"
+        "except SystemExit: print('LOADED', *{n.partition('.')[0] for n in sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.partition("LOADED")[2].split())
+    assert loaded
+    assert not loaded & {"torch", "matplotlib", "transformers", "stable_baselines3", "agents"}
+
+
+# list
+
+
+def test_list_shows_each_environment():
+    text = succeed("list")
+    for row in {entry.row.name: entry.row for entry in entries().values()}.values():
+        assert row.id(row.views[0]) in text
+    assert "dialgym/Wordle-200-utterance-v0" in succeed("list", "--tag", "utterance")
+    assert "Wordle-200" not in succeed("list", "--tag", "quick")
+
+
+def test_list_as_json():
+    rows = json.loads(succeed("list", "--json"))
+    assert [row["id"] for row in rows] == list_ids()
+    assert rows[0]["task"] == "dialgym.tasks.wordle:Wordle"
+
+
+def test_list_of_an_unknown_tag():
+    assert "unknown tag 'quik'. Did you mean 'quick'?" in fail("list", "--tag", "quik")
+
+
+# check
+
+TASK = """
+from dialgym.tasks.wordle import Wordle
+
+class Small(Wordle):
+    name = "Small"
+    def __init__(self):
+        super().__init__(words=5, guesses="answers")
+
+class Broken(Small):
+    name = "Broken"
+    def transcript(self, state, party):
+        return super().transcript(state, party)[1:]
+
+def nothing():
+    return 3
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    (tmp_path / "my_own_task.py").write_text(TASK)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield
+    sys.modules.pop("my_own_task", None)
+
+
+def test_a_registered_task_is_checked():
+    text = succeed("check", SMALL, "-n", "5")
+    assert text.count("✓ Wordle: ") == 3
+
+
+def test_your_own_task_is_checked(module):
+    assert "✓ Small: views agree" in succeed("check", "my_own_task:Small", "-n", "5")
+
+
+def test_a_broken_task_is_told_so(module):
+    result = run("check", "my_own_task:Broken", "-n", "5")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: Broken: rules keep their word: ")
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("my_own_task:Smal", "module 'my_own_task' has no 'Smal'. Did you mean 'Small'?"),
+        ("another_task:Small", "there is no module 'another_task' here"),
+        ("my_own_task:nothing", "expected a dialgym.tasks.Task at my_own_task:nothing; got 3"),
+        ("Wordle-20", "unknown environment id 'Wordle-20'"),
+    ],
+)
+def test_what_cannot_be_checked(module, target, message):
+    assert message in fail("check", target)
+
+
+# train, evaluate, benchmark
+
+
+def test_train_hands_over_its_arguments(monkeypatch, tmp_path):
+    given = {}
+
+    class Agents:
+        @staticmethod
+        def train(*args, **kwargs):
+            given.update(kwargs, args=args)
+
+    monkeypatch.setattr("dialgym.cli.train.require_agents", lambda: Agents)
+    more = ["--n-envs", "8", "--workers", "2", "--seed", "3", "--device", "cpu", "-s", "words=7"]
+    succeed("train", "ppo", SMALL, "--timesteps", "100", "--out", str(tmp_path), *more)
+    assert given["args"] == ("ppo", SMALL, 100)
+    assert (given["n_envs"], given["workers"], given["seed"]) == (8, 2, 3)
+    assert (given["device"], given["log_dir"]) == ("cpu", tmp_path)
+    assert given["env_kwargs"] == {"words": 7}
+
+
+def test_training_without_agents_is_one_clear_error(monkeypatch):
+    monkeypatch.setitem(sys.modules, "agents", None)
+    assert 'pip install "dialgym[agents]"' in fail("train", "ppo", SMALL)
+
+
+def test_evaluate_prints_and_writes(tmp_path):
+    text = succeed(
+        "evaluate", "optimal", SMALL, "Wordle-200-v0", "-n", "10", "--seeds", "1,2",
+        "--json", str(tmp_path / "r.json"),
+    )  # fmt: skip
+    result = dialgym.Result.from_json(tmp_path / "r.json")
+    assert result.seeds == (1, 2)
+    assert f"{result.mean_return:.2f}" in text
+    assert "unknown policy for the system 'x'" in fail("evaluate", "x", SMALL)
+
+
+def test_benchmark_writes_its_folder(tmp_path):
+    out = tmp_path / "out"
+    succeed("benchmark", "--policies", "random,best=optimal", "--ids", SMALL, "-n", "10",
+            "--out", str(out))  # fmt: skip
+    results = json.loads((out / "results.json").read_text())["results"]
+    assert [result["policy"] for result in results] == ["random", "best"]
+    assert (out / "scores.png").is_file()
+
+
+def test_benchmark_without_matplotlib_writes_the_rest(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    text = succeed("benchmark", "--policies", "random", "--ids", SMALL, "-n", "2",
+                   "--out", str(tmp_path))  # fmt: skip
+    assert "without pictures: drawing pictures needs matplotlib" in text
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "games.txt",
+        "results.json",
+        "table.md",
+    ]
+
+
+def test_benchmark_finds_the_newest_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert newest_run(Path("runs")) is None
+    for age, name in enumerate(["new", "old"]):
+        model = tmp_path / "runs" / name / "model.zip"
+        model.parent.mkdir(parents=True)
+        model.write_bytes(b"")
+        os.utime(model, (100 - age, 100 - age))
+    assert newest_run(Path("runs")) == Path("runs/new")
+
+
+def test_references_are_printed_and_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("dialgym.benchmark.references.episodes_of", lambda row: 20)
+    path = tmp_path / "envs.yaml"
+    path.write_text("environments:\n  Wordle-20:\n    task: x\n")
+    text = succeed("benchmark", "--references", "--ids", SMALL, "--write", str(path))
+    assert "expert_policy: optimal, episodes: 20, seed: 0}" in text
+    assert text.strip().splitlines()[-1] == path.read_text().splitlines()[-1]
+
+
+def test_policies_settings_and_numbers_are_read():
+    assert parse_policies("random,ppo=runs/x/model.zip") == {
+        "random": "random",
+        "ppo": "runs/x/model.zip",
+    }
+    assert parse_policies("runs/x/model.zip") == {"x": "runs/x/model.zip"}
+    assert settings(["words=50", "hard_mode=true", "secret=fixed", "a=b=c"]) == {
+        "words": 50,
+        "hard_mode": True,
+        "secret": "fixed",
+        "a": "b=c",
+    }
+    assert numbers("0, 2,") == [0, 2]
+    with pytest.raises(ValueError, match=r"--policies: expected distinct names .* got 'a,a'"):
+        parse_policies("a,a")
+    with pytest.raises(ValueError, match=r"--seeds: expected whole numbers .* got '1.5'"):
+        numbers("1.5")

@@ -1,0 +1,118 @@
+"""`dialgym play`: a person, or a policy, holds a dialogue at the terminal."""
+
+import pytest
+
+import dialgym
+from dialgym.cli.common import settings
+from dialgym.simulators import Speaker
+from dialgym.simulators.human import HumanSpeaker, allows
+from dialgym.tasks.wordle import Wordle
+from tests.support.commands import fail, succeed
+from tests.support.players import SMALL, FixedTokens
+
+
+def test_a_person_solves_a_game():
+    text = succeed("play", SMALL, "-o", "word=sleep", "--seed", "1", keys="WHITE\nsleep\n")
+    assert "user: b b b b y" in text
+    assert "user: g g g g g" in text
+    assert "(user, in private: sleep)" in text
+    assert "Solved in 2 turns, return -1. seed 1" in text
+
+
+def test_the_same_seed_gives_the_same_game():
+    keys = "white\ncrisp\nstock\nlevel\nangry\nphase\n"
+    first, second = (succeed("play", SMALL, "--seed", "5", keys=keys) for _ in range(2))
+    assert first == second
+
+
+def test_hints_tell_what_is_left():
+    text = succeed("play", SMALL, "-o", "word=sleep", "--hints", keys="white\nsleep\n")
+    assert "20 possible, hint: " in text
+    assert "2 possible, hint: " in text
+
+
+def test_what_the_rules_do_not_foresee_is_asked_again():
+    text = succeed("play", SMALL, "-o", "word=sleep", keys="zzzzz\nsleep\n")
+    assert "'zzzzz' is not what the rules foresee here" in text
+    assert "Solved in 1 turn, return 0." in text
+    assert "user: invalid" in succeed(
+        "play", SMALL, "-o", "word=sleep", keys="zzzzz\nzzzzz\nsleep\n"
+    )
+
+
+@pytest.mark.parametrize("keys", ["", "white\n"])
+def test_the_end_of_the_input_is_a_goodbye(keys):
+    assert succeed("play", SMALL, "--seed", "0", keys=keys).endswith("Goodbye.\n")
+
+
+def test_interruption_is_a_goodbye(monkeypatch):
+    def interrupt(self, task, state, rng):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(HumanSpeaker, "reply", interrupt)
+    assert succeed("play", SMALL).endswith("Goodbye.\n")
+
+
+def test_playing_the_host():
+    text = succeed("play", "Wordle-v0", "--as", "user", keys="crane\n")
+    assert "system: crane" in text
+    assert "Solved in 1 turn" in text
+
+
+def test_watching_a_policy():
+    text = succeed("play", SMALL, "--policy", "optimal", "--seed", "3")
+    assert "system: " in text
+    assert "Solved in" in text
+
+
+def test_watching_a_checkpoint(tmp_path, monkeypatch):
+    class Agents:
+        @staticmethod
+        def load(path):
+            return FixedTokens()
+
+    monkeypatch.setattr("dialgym.views.policies.require_agents", lambda: Agents)
+    (tmp_path / "model.zip").write_bytes(b"")
+    utterances = "dialgym/Wordle-20-utterance-v0"
+    text = succeed("play", utterances, "--policy", str(tmp_path), "-o", "word=sleep")
+    assert "Solved in 1 turn, return 0." in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["Wordle-21-v0"], "unknown environment id 'Wordle-21-v0'. Did you mean"),
+        ([SMALL, "--as", "me"], "learner of Wordle must be one of 'system', 'user'; got 'me'"),
+        ([SMALL, "--as", "user", "--hints"], "the user of Wordle has no policy 'optimal' to ask"),
+        ([SMALL, "--policy", "optimla"], "Did you mean 'optimal'?"),
+        ([SMALL, "--against", "nobody"], "unknown speaker for the user 'nobody' in Wordle"),
+        ([SMALL, "-o", "word=zzzzz"], "option 'word' of Wordle: expected one of its 20 answers"),
+        ([SMALL, "-s", "word"], "--set: expected KEY=VALUE, such as words=50; got 'word'"),
+        ([SMALL, "-s", "wods=3"], "unknown argument 'wods'"),
+    ],
+)
+def test_play_with_bad_arguments(arguments, message):
+    assert message in fail("play", *arguments)
+
+
+def test_a_person_is_a_speaker():
+    said = iter(["slee", "sleep"])
+    person = HumanSpeaker(ask=lambda prompt: next(said))
+    assert isinstance(person, Speaker)
+    result = dialgym.evaluate(person, SMALL, 1, seeds=(0,), env_kwargs={"turns": 1})
+    assert result[SMALL].lengths.item() == 1
+    assert next(said, None) is None
+
+
+def test_what_a_constraint_admits():
+    constraint = Wordle(words=20, guesses="answers", constraint="words").static_constraint("system")
+    assert allows(constraint, "sleep")
+    assert not allows(constraint, "slee")
+    assert not allows(constraint, "sleeps")
+    assert not allows(constraint, "zzzzz")
+
+
+def test_settings_may_be_powers_of_ten():
+    pairs = ["a=1e-4", "b=-2.5E3", "c=1e-4x", "d=lin_1e-3", "e=3"]
+    expected = {"a": 1e-4, "b": -2500.0, "c": "1e-4x", "d": "lin_1e-3", "e": 3}
+    assert settings(pairs) == expected

@@ -1,0 +1,333 @@
+"""Collecting: seeded, in parallel, resumed after a kill."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import dialgym
+from dialgym.benchmark import episode_seed
+from dialgym.datasets import Dataset
+from dialgym.tasks.wordle import Wordle
+from dialgym.tasks.wordle.policies import Random, RandomMixture
+from tests.support.commands import fail, succeed
+
+
+class Repeater:
+    """Says the same letter for ever; a policy over tokens without weights."""
+
+    def predict(self, observation: np.ndarray, **_: Any) -> tuple[np.ndarray, None]:
+        return np.full(len(observation), 7), None
+
+
+class Dice:
+    """Says random tokens from the seed that it is given."""
+
+    def set_random_seed(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def predict(self, observation: np.ndarray, **_: Any) -> tuple[np.ndarray, None]:
+        return self.rng.integers(5, 32, len(observation)), None
+
+
+class Failing:
+    def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
+        raise ArithmeticError("no idea what to say")
+
+
+class Dying:
+    def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
+        os._exit(3)
+
+
+def same(first: Dataset, second: Dataset) -> bool:
+    return bool(first.table.equals(second.table))
+
+
+def test_a_dialogue_is_that_of_its_seed():
+    dataset = dialgym.collect("Wordle-20-v0", "random-mixture", 10, seed=4)
+    env = gym.make("dialgym/Wordle-20-utterance-v0")
+    for episode, row in enumerate(dataset):
+        assert (row["seed"], row["episode"]) == (episode_seed(4, episode), episode)
+        observation, _ = env.reset(seed=row["seed"])
+        for turn in row["turns"]:
+            if turn["party"] == "system":
+                observation, reward, terminated, truncated, info = env.step(turn["text"])
+                assert reward == turn["reward"]
+        text = "".join(f"{turn['party']}: {turn['text']}\n" for turn in row["turns"])
+        assert observation == text
+        assert (terminated, truncated) == (row["terminated"], row["truncated"])
+        assert info["is_success"] == row["success"]
+
+
+def test_the_episodes_are_those_of_evaluate():
+    dataset = dialgym.collect("Wordle-v0", "random-mixture", 50, seed=1)
+    result = dialgym.evaluate("random-mixture", "Wordle-v0", 50, seeds=(1,))
+    played = result.by_id["dialgym/Wordle-v0"]
+    np.testing.assert_array_equal(dataset.returns, played.returns[0])
+    np.testing.assert_array_equal(dataset.lengths, played.lengths[0])
+
+
+@pytest.mark.parametrize("policy", ["random-mixture", Dice()])
+def test_any_number_of_workers_gives_the_same(policy: Any, tmp_path: Path, monkeypatch: Any):
+    kwargs: dict[str, Any] = {"seed": 2, "shard_size": 8, "num_envs": 4, "name": "p"}
+    alone = dialgym.collect("Wordle-20-v0", policy, 21, **kwargs)
+    shared = dialgym.collect("Wordle-20-v0", policy, 21, workers=2, **kwargs)
+    written = dialgym.collect("Wordle-20-v0", policy, 21, workers=3, path=tmp_path, **kwargs)
+    assert len(alone) == 21
+    assert same(alone, shared)
+    assert same(alone, written)
+    assert same(alone, dialgym.load_dataset(tmp_path))
+    other = dialgym.collect("Wordle-20-v0", policy, 21, **{**kwargs, "seed": 3})
+    assert not alone.table["turns"].equals(other.table["turns"])
+
+
+@pytest.mark.parametrize(
+    ("workers", "blow"), [(0, signal.SIGKILL), (2, signal.SIGKILL), (2, signal.SIGINT)]
+)
+def test_a_killed_collector_goes_on_where_it_was(
+    workers: int, blow: signal.Signals, tmp_path: Path
+):
+    out = tmp_path / "data"
+    code = (
+        # a shell has its background jobs, such as this test's own, ignore interrupts
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "import dialgym; dialgym.collect('Wordle-v0', 'random-mixture', 1_000_000, seed=5, "
+        f"path={str(out)!r}, shard_size=64, workers={workers})"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    patience = time.monotonic() + 60
+    while len(list(out.glob("dialogues-*.parquet"))) < 3:
+        assert time.monotonic() < patience
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(blow)
+    process.wait(timeout=20)
+    time.sleep(0.5)  # its workers notice, and end
+    (out / ".dialogues-000000064-0a1b2c3d.parquet").write_bytes(b"half a file")
+    before = {file: file.stat().st_mtime_ns for file in out.glob("dialogues-*.parquet")}
+    asked = max(int(file.stem.split("-")[2]) for file in before) + 100
+    reports: list[int] = []
+    found = dialgym.collect(
+        "Wordle-v0", "random-mixture", asked, 5, path=out, shard_size=64, report=reports.append
+    )
+    assert reports[0] == len(before) * 64
+    assert sum(reports) == asked
+    assert not list(out.glob(".dialogues-*"))
+    assert all(file.stat().st_mtime_ns == then for file, then in before.items())
+    whole = dialgym.collect("Wordle-v0", "random-mixture", asked, 5, shard_size=64)
+    assert same(found, whole)
+
+
+def test_a_collection_can_be_made_longer_but_not_shorter(tmp_path: Path):
+    kwargs: dict[str, Any] = {"path": tmp_path, "shard_size": 8}
+    dialgym.collect("Wordle-20-v0", "random", 12, **kwargs)
+    longer = dialgym.collect("Wordle-20-v0", "random", 20, **kwargs)
+    assert longer["episode"].tolist() == list(range(20))
+    assert len(dialgym.load_dataset(tmp_path)) == 20
+    with pytest.raises(ValueError, match="holds 20 episodes already; got episodes=12"):
+        dialgym.collect("Wordle-20-v0", "random", 12, **kwargs)
+
+
+def test_another_collection_is_not_mixed_in(tmp_path: Path):
+    dialgym.collect("Wordle-20-v0", "random", 4, path=tmp_path)
+    with pytest.raises(ValueError, match=r"another collection \(seed 0, now 1\)"):
+        dialgym.collect("Wordle-20-v0", "random", 4, 1, path=tmp_path)
+    (tmp_path / "collection.json").unlink()
+    with pytest.raises(ValueError, match="holds Parquet files of something else"):
+        dialgym.collect("Wordle-20-v0", "random", 4, path=tmp_path)
+
+
+def test_the_ids_that_a_policy_said_are_logged():
+    dataset = dialgym.collect("Wordle-20-v0", Repeater(), 5, num_envs=2)
+    turn = dataset[4]["turns"][0]
+    assert turn["tokens"] == [7] * 6
+    assert turn["text"] == "cccccc"
+    assert dataset["policy"].tolist() == ["Repeater"] * 5
+    assert (dataset.returns == -6).all()
+
+
+def test_settings_of_env_policy_and_reset():
+    word = Wordle(words=50).answers[7]
+    dataset = dialgym.collect(
+        "Wordle-v0",
+        "random-mixture",
+        6,
+        env_kwargs={"words": 50, "turns": 8},
+        policy_kwargs={"smart": 1.0},
+        options={"word": word},
+    )
+    assert json.loads(dataset["settings"][0]) == {"words": 50, "turns": 8}
+    assert all(row["turns"][-2]["text"] == word for row in dataset)
+    equal = dialgym.collect(
+        "Wordle-v0",
+        RandomMixture(1.0),
+        6,
+        env_kwargs={"words": 50, "turns": 8},
+        options={"word": word},
+        name="random-mixture",
+    )
+    assert same(dataset, equal)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"policy": "randon"}, r"unknown policy for the system 'randon'.* Did you mean 'random'"),
+        ({"id": "Wordl-v0"}, "unknown environment id"),
+        ({"episodes": 0}, "episodes must be a whole number from 1; got 0"),
+        ({"workers": -1}, "workers must be a whole number from 0; got -1"),
+        ({"seed": "x"}, "seed must be a whole number from 0; got 'x'"),
+        ({"policy_kwargs": {"smart": 1}}, r"unknown setting .smart. in the policy .random."),
+        ({"policy": RandomMixture(), "policy_kwargs": {"smart": 1}}, "are for registered names"),
+        ({"env_kwargs": {"simulator": RandomMixture()}}, "simulator is stored with the dialogues"),
+        ({"policy": "human"}, "the policy 'human' needs the setting 'tweets'"),
+        ({"options": {"wurd": "about"}}, "unknown option 'wurd'"),
+        ({"policy": Repeater(), "id": "Wordle-utterance-v0"}, "plays token views"),
+    ],
+)
+def test_impossible_arguments(change: dict[str, Any], message: str):
+    with pytest.raises(ValueError, match=message):
+        dialgym.collect(**{"id": "Wordle-20-v0", "policy": "random", "episodes": 2, **change})
+
+
+def test_without_pyarrow_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r'needs pyarrow.*pip install "dialgym\[data\]"'):
+        dialgym.collect("Wordle-20-v0", Failing(), 1)
+
+
+def test_what_goes_wrong_in_a_worker_is_one_clear_error(monkeypatch: Any):
+    kwargs: dict[str, Any] = {"episodes": 8, "shard_size": 2, "workers": 2}
+    with pytest.raises(ArithmeticError, match="no idea what to say"):
+        dialgym.collect("Wordle-20-v0", Failing(), **kwargs)
+    with pytest.raises(RuntimeError, match="a worker ended with code 3 at episodes"):
+        dialgym.collect("Wordle-20-v0", Dying(), **kwargs)
+
+    class Local(Repeater):
+        pass
+
+    with pytest.raises(ValueError, match="'Local' cannot be sent to worker processes"):
+        dialgym.collect("Wordle-20-v0", Local(), **kwargs)
+
+
+# The command
+
+
+def test_the_command(tmp_path: Path):
+    arguments = ("collect", "Wordle-20-v0", "--policy", "random-mixture", "--out", str(tmp_path))
+    options = ("-p", "smart=1.0", "--seed", "3", "--shard-size", "16")
+    text = succeed(*arguments, *options, "-n", "40", "--workers", "2")
+    assert "40 episodes in" in text
+    assert "policy      random-mixture 40" in text
+    assert "a second; in" in text
+    text = succeed(*arguments, *options, "-n", "50")
+    assert "18 episodes in" in text  # the last shard was not full
+    assert "32 were there already" in text
+    wanted = dialgym.collect(
+        "Wordle-20-v0", "random-mixture", 50, 3, policy_kwargs={"smart": 1.0}, shard_size=16
+    )
+    assert same(dialgym.load_dataset(tmp_path), wanted)
+
+
+def test_a_mistake_on_the_command_line(tmp_path: Path):
+    arguments = ("collect", "Wordle-20-v0", "--out", str(tmp_path / "x"))
+    assert "unknown policy for the system 'randm'" in fail(*arguments, "--policy", "randm")
+    assert not (tmp_path / "x").exists()
+
+
+# Agents
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    sb3 = pytest.importorskip("stable_baselines3")
+    from agents import GPTPolicy
+
+    pool = dialgym.sb3_vec_env("Wordle-20-v0", 4, seed=0)
+    model = sb3.PPO(GPTPolicy, pool, n_steps=16, batch_size=64, seed=0)
+    path = tmp_path_factory.mktemp("run") / "model.zip"
+    model.save(path)
+    return path
+
+
+def test_a_trained_agent_collects(checkpoint: Path, tmp_path: Path):
+    kwargs: dict[str, Any] = {"seed": 1, "num_envs": 4, "shard_size": 8}
+    alone = dialgym.collect("Wordle-20-v0", checkpoint, 20, **kwargs)
+    shared = dialgym.collect("Wordle-20-v0", str(checkpoint.parent), 20, workers=2, **kwargs)
+    assert alone.table.drop_columns(["policy"]).equals(shared.table.drop_columns(["policy"]))
+    logged = [t["tokens"] for row in alone for t in row["turns"] if t["party"] == "system"]
+    assert all(logged)
+    assert len({tuple(ids) for ids in logged}) > 10  # it samples
+    best = dialgym.collect("Wordle-20-v0", checkpoint, 4, deterministic=True, **kwargs)
+    result = dialgym.evaluate(checkpoint, "Wordle-20-v0", 4, seeds=(1,))
+    played = result.by_id["dialgym/Wordle-20-v0"]
+    np.testing.assert_array_equal(best.returns, played.returns[0])
+
+
+def test_collecting_leaves_the_randomness_of_others_alone(checkpoint: Path):
+    import torch
+
+    import agents
+
+    model = agents.load(checkpoint)
+    model.set_env(dialgym.sb3_vec_env("Wordle-20-v0", 4))
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    dialgym.collect("Wordle-20-v0", model, 5, num_envs=4)
+    assert torch.equal(torch.rand(2), expected)
+    assert model.env is not None
+    assert set(model.env._seeds) == {None}
+
+
+def test_another_checkpoint_in_its_place_is_noticed(checkpoint: Path, tmp_path: Path):
+    model = tmp_path / "model.zip"
+    model.write_bytes(checkpoint.read_bytes())
+    dialgym.collect("Wordle-20-v0", model, 2, path=tmp_path / "data", num_envs=2)
+    model.write_bytes(checkpoint.read_bytes() + b" ")
+    with pytest.raises(ValueError, match=r"another collection \(checkpoint"):
+        dialgym.collect("Wordle-20-v0", model, 4, path=tmp_path / "data", num_envs=2)
+
+
+# Many utterances at once
+
+
+class OneByOne:
+    """A policy without its vectorised form."""
+
+    def __init__(self, policy: Any) -> None:
+        self.policy = policy
+
+    def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
+        return str(self.policy.reply(task, state, rng))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"words": 30, "guesses": "answers"},
+        {"feedback": "ilql", "guesses": "any", "turns": 3},
+        {"invalid": "reject"},
+        {"secret": "resample"},  # has no vectorised form
+    ],
+)
+@pytest.mark.parametrize("policy", [Random(), RandomMixture(0.6), RandomMixture(1.0)])
+def test_many_at_once_are_the_dialogues_one_by_one(
+    policy: Any, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("dialgym.datasets.play_many.SIZE", 16)
+    monkeypatch.setattr("dialgym.datasets.collector.SIZE", 16)
+    kwargs: dict[str, Any] = {"env_kwargs": settings, "name": "p", "seed": 6}
+    many = dialgym.collect("Wordle-v0", policy, 50, **kwargs)
+    single = dialgym.collect("Wordle-v0", OneByOne(policy), 50, **kwargs)
+    assert same(many, single)

@@ -1,0 +1,95 @@
+"""Data parallel training: several processes end with one and the same policy."""
+
+import csv
+import os
+import subprocess
+import time
+
+import psutil
+import pytest
+import torch
+
+import agents
+import dialgym
+from agents.distributed.processes import Ranks
+from agents.training.checkpoint import FILE
+from tests.support.commands import succeed
+from tests.support.torchrun import SUPPORT, TORCHRUN, two_processes
+
+
+@pytest.mark.parametrize(
+    "script", ["two_ranks.py", "two_offline_ranks.py", "two_language_ranks.py"]
+)
+def test_two_processes_learn_one_policy(script):
+    said = two_processes([str(SUPPORT / script), "2"], timeout=120)
+    assert {"rank 0 is right", "rank 1 is right"} <= set(said.splitlines())
+
+
+def test_a_missing_process_is_noticed(monkeypatch):
+    """`accelerate launch --cpu` was seen to start one process where two were asked for."""
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(Ranks, "_accelerator", type("Alone", (), {"num_processes": 1}))
+    with pytest.raises(RuntimeError, match=r"expected 2 processes \(WORLD_SIZE\), got 1"):
+        Ranks()
+
+
+def test_one_process_needs_nothing(monkeypatch):
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    ranks = Ranks()
+    assert (ranks.count, ranks.is_first) == (1, True)
+    assert ranks.gather("x") == ["x"]
+    assert "_accelerator" not in vars(ranks)
+
+
+PLAY = ["ppo", "Wordle-20-v0", "--n-envs", "4", "--timesteps", "4000", "-p", "n_steps=18"]
+
+
+def start(folder, *more, arguments=PLAY):
+    """`dialgym train` in two processes."""
+    return subprocess.Popen(
+        [*TORCHRUN, "-m", "dialgym", "train", *arguments, "--out", str(folder), *more],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def curve(folder):
+    with open(folder / "learning_curve.csv", newline="") as file:
+        return [{**row, "seconds": None} for row in csv.DictReader(file)]
+
+
+def test_two_killed_processes_go_on_exactly(tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    one, other = start(whole), start(killed)
+    deadline = time.monotonic() + 120
+    while not (killed / FILE).exists():
+        assert other.poll() is None, "the run ended before it wrote a checkpoint"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    for process in [*psutil.Process(other.pid).children(recursive=True), other]:
+        process.kill()
+    other.wait()
+    assert one.wait() == 0
+    assert not (killed / "model.zip").exists()
+    assert start(killed, "--resume").wait() == 0
+    first, second = (agents.load(folder / "model.zip") for folder in (whole, killed))
+    assert first.num_timesteps == second.num_timesteps >= 4000
+    for a, b in zip(first.policy.parameters(), second.policy.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert curve(whole) == curve(killed)
+    assert len(curve(whole)) > 20
+    with pytest.raises(ValueError, match=r"processes: 2 -> 1"):
+        agents.train("ppo", "Wordle-20-v0", n_envs=4, log_dir=killed, resume=True,
+                     overrides={"n_steps": 18}, progress_bar=False)  # fmt: skip
+
+
+def test_two_processes_learn_from_stored_dialogues_what_one_does(tmp_path):
+    dialgym.collect("Wordle-20-v0", "random-mixture", 40, seed=0, path=tmp_path / "games")
+    arguments = ["bc", "Wordle-20-v0", "-d", str(tmp_path / "games"), "--timesteps", "10"]
+    arguments += ["-p", "batch_size=8", "-p", "policy_kwargs={n_layer: 1, n_embd: 16}"]
+    start(tmp_path / "two", arguments=arguments).wait()
+    succeed("train", *arguments, "--out", str(tmp_path / "one"))
+    two, one = (agents.load(tmp_path / name / "model.zip").policy for name in ("two", "one"))
+    for a, b in zip(two.parameters(), one.parameters(), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-3)

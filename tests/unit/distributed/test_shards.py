@@ -1,0 +1,143 @@
+"""Sharded training is training; and what `accelerate launch` may ask for."""
+
+import numpy as np
+import pytest
+import yaml
+from stable_baselines3.common.env_util import make_vec_env
+
+import dialgym
+from agents import BC, SequencePPO
+from agents.distributed.launched import Launched
+from tests.support.torchrun import CONFIGS, SUPPORT, two_processes
+from tests.support.toy_tokens import Echo
+
+FSDP = {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2"}
+NAMES = ("ppo", "apart", "lora", "nlpo", "llama")
+
+
+@pytest.mark.slow
+def test_shares_change_nothing_but_memory(tmp_path):
+    """PPO, a value network of its own, adapters, NLPO: losses, weights and optimizer state."""
+    script = [str(SUPPORT / "two_sharded_ranks.py"), str(tmp_path)]
+    for kind, environment in (("plain", {}), ("sharded", FSDP)):
+        said = two_processes(script, kind, *NAMES, **environment)
+        assert {"rank 0 is right", "rank 1 is right"} <= set(said.splitlines())
+    for name in NAMES:
+        plain, sharded = (np.load(tmp_path / f"{name}-{kind}.npz") for kind in ("plain", "sharded"))
+        assert len(plain["losses"]) >= 8
+        np.testing.assert_allclose(sharded["losses"], plain["losses"], atol=1e-4)
+        np.testing.assert_allclose(sharded["weights"], plain["weights"], atol=1e-3)
+        scale = plain["moments"].max()
+        np.testing.assert_allclose(sharded["moments"] / scale, plain["moments"] / scale, atol=1e-2)
+
+
+@pytest.mark.slow
+def test_weights_that_are_gathered_once_change_nothing_either(tmp_path):
+    script = [str(SUPPORT / "two_sharded_ranks.py"), str(tmp_path)]
+    two_processes(script, "plain", "ppo")
+    two_processes(script, "sharded", "ppo", FSDP_RESHARD_AFTER_FORWARD="false", **FSDP)
+    plain, sharded = (np.load(tmp_path / f"ppo-{kind}.npz") for kind in ("plain", "sharded"))
+    np.testing.assert_allclose(sharded["losses"], plain["losses"], atol=1e-4)
+    np.testing.assert_allclose(sharded["weights"], plain["weights"], atol=1e-3)
+
+
+@pytest.mark.slow
+def test_a_sharded_run_is_saved_evaluated_and_resumed_exactly(tmp_path):
+    def run(folder, timesteps, *more):
+        arguments = ["-m", "dialgym", "train", "ppo", "Wordle-20-v0", "--n-envs", "4"]
+        arguments += ["-p", "n_steps=18", "-p", "learning_rate=0.001", "--eval-freq", "300"]
+        arguments += ["-p", "policy_kwargs={n_layer: 2, n_embd: 16, n_head: 2}"]
+        arguments += ["--eval-episodes", "4", "--save-freq", "300", "--out", str(folder), *more]
+        two_processes([*arguments, "--timesteps", str(timesteps)], **FSDP)
+
+    whole, two = tmp_path / "whole", tmp_path / "two"
+    run(whole, 144 * 14)
+    run(two, 144 * 12)  # its last checkpoint is after the tenth rollout
+    run(two, 144 * 14, "--resume")
+    for name in ("model.zip", "best_model.zip"):
+        first, second = (SequencePPO.load(folder / name) for folder in (whole, two))
+        for a, b in zip(first.policy.parameters(), second.policy.parameters(), strict=True):
+            assert a.equal(b)
+    moments = first.policy.optimizer.state_dict()["state"]
+    model = SequencePPO.load(whole / "model.zip")
+    assert not moments  # of models kept amid a rollout
+    assert len(model.policy.optimizer.state_dict()["state"]) == len(list(model.policy.parameters()))
+    assert len(list((whole / "checkpoints").iterdir())) == 6
+
+
+def environment_of(name, monkeypatch):
+    """What `accelerate launch` sets for a file of ours."""
+    pytest.importorskip("accelerate")
+    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+    from accelerate.utils.launch import prepare_multi_gpu_env
+
+    given = [f"--config_file={CONFIGS / name}", "-m", "dialgym"]
+    arguments, _, _ = _validate_launch_command(launch_command_parser().parse_args(given))
+    return prepare_multi_gpu_env(arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ddp.yaml", Launched()),
+        ("fsdp.yaml", Launched(sharded=True)),
+        ("zero2.yaml", Launched(sharded=True, reshard=False)),
+    ],
+)
+def test_our_files_for_accelerate_mean_what_they_say(name, expected, monkeypatch):
+    assert Launched.read(environment_of(name, monkeypatch)) == expected
+
+
+@pytest.mark.parametrize(
+    ("environ", "message"),
+    [
+        (
+            {**FSDP, "FSDP_VERSION": "1"},
+            "fsdp_version: 1 is not supported here: set fsdp_version: 2",
+        ),
+        ({**FSDP, "FSDP_OFFLOAD_PARAMS": "true"}, "fsdp_offload_params: true is not supported"),
+        (
+            {**FSDP, "FSDP_ACTIVATION_CHECKPOINTING": "true"},
+            "policy_kwargs=.'gradient_checkpointing",
+        ),
+        ({"ACCELERATE_MIXED_PRECISION": "fp8"}, "mixed_precision: fp8 is not supported here"),
+    ],
+)
+def test_what_our_update_cannot_do_is_refused(environ, message):
+    with pytest.raises(ValueError, match=message):
+        Launched.read(environ)
+
+
+def test_two_precisions_are_one_clear_error(monkeypatch):
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    env = make_vec_env(Echo, 2)
+    with pytest.raises(ValueError, match=r"mixed_precision: bf16 has no effect .*autocast='bf16'"):
+        SequencePPO("GPTPolicy", env)
+    assert SequencePPO("GPTPolicy", env, autocast="bf16").autocast == "bf16"
+
+
+def test_one_process_shares_nothing(monkeypatch):
+    for name, value in FSDP.items():
+        monkeypatch.setenv(name, value)
+    model = SequencePPO("GPTPolicy", make_vec_env(Echo, 2), n_steps=4, batch_size=8)
+    model.learn(8)
+    assert model.shards is None
+
+
+def test_what_cannot_be_shared_is_refused(monkeypatch):
+    env = make_vec_env(Echo, 2)
+    model = SequencePPO("GPTPolicy", env, autocast="fp16")
+    with pytest.raises(ValueError, match="autocast: fp16 cannot be had with sharded weights"):
+        model._check_sharding()
+    monkeypatch.setattr("agents.distributed.processes.Ranks.sharded", True)
+    games = dialgym.collect("Wordle-20-v0", "random", 4, seed=0)
+    with pytest.raises(ValueError, match="BC: what learns from stored dialogues cannot share"):
+        BC("GPTPolicy", dialgym.sb3_vec_env("Wordle-20-v0", 1), games)
+
+
+def test_the_files_know_no_key_that_accelerate_does_not():
+    config = pytest.importorskip("accelerate.commands.config.config_args")
+    for path in CONFIGS.glob("*.yaml"):
+        text = yaml.safe_load(path.read_text("utf-8"))
+        config.ClusterConfig.from_yaml_file(str(path))
+        assert text["num_processes"] == 2

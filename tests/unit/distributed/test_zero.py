@@ -1,0 +1,215 @@
+"""Learning through DeepSpeed's engine is learning; and what DeepSpeed may be asked for."""
+
+import json
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from stable_baselines3.common.env_util import make_vec_env
+
+from agents import SequencePPO
+from agents.distributed.deepspeed_config import ZeroConfig, checked
+from agents.distributed.launched import Launched
+from agents.distributed.processes import Ranks
+from tests.support.torchrun import CONFIGS, SUPPORT, two_processes
+from tests.support.toy_tokens import Echo
+
+NAMES = ("ppo", "apart", "lora", "nlpo", "llama", "stop", "bf16")
+ON = {"ACCELERATE_USE_DEEPSPEED": "true"}
+PREFIX = "ACCELERATE_DEEPSPEED_"
+SCRIPT = str(SUPPORT / "two_sharded_ranks.py")
+engine = pytest.mark.skipif(find_spec("deepspeed") is None, reason="needs deepspeed")
+ALL = {
+    "steps_per_print": 100,
+    "wall_clock_breakdown": False,
+    "zero_optimization": {
+        "stage": 1,
+        "offload_optimizer": {"device": "none", "pin_memory": False},
+        "offload_param": {"device": "none"},
+        "allgather_partitions": True,
+        "allgather_bucket_size": 1000,
+        "contiguous_gradients": True,
+        "overlap_comm": False,
+        "reduce_bucket_size": 1000,
+        "reduce_scatter": True,
+        "round_robin_gradients": False,
+    },
+}
+LEARNER = {"batch_size": 32, "processes": 2, "max_grad_norm": 0.5, "target_kl": None}
+
+
+@engine
+@pytest.mark.slow
+def test_the_engine_changes_nothing(tmp_path):
+    """Both stages, offloading, a schedule, clipping, an early stop, bfloat16, a second `learn`."""
+    said = two_processes([SCRIPT, str(tmp_path), "plain", *NAMES])
+    for stage, device, names in (
+        ("1", "none", ["ppo", "lora", "stop"]),
+        ("2", "none", NAMES),
+        ("2", "cpu", ["ppo"]),
+    ):
+        asked = {f"{PREFIX}ZERO_STAGE": stage, f"{PREFIX}OFFLOAD_OPTIMIZER_DEVICE": device}
+        said = two_processes([SCRIPT, str(tmp_path), "zero", *names], **ON, **asked)
+        assert {"rank 0 is right", "rank 1 is right"} <= set(said.splitlines())
+        for name in names:
+            plain, zero = (np.load(tmp_path / f"{name}-{kind}.npz") for kind in ("plain", "zero"))
+            exact = 1e-2 if name == "bf16" else 1e-5
+            assert len(plain["losses"]) >= 8
+            np.testing.assert_allclose(zero["losses"], plain["losses"], atol=exact)
+            np.testing.assert_allclose(zero["weights"], plain["weights"], atol=exact)
+            scale = plain["moments"].max() / exact
+            np.testing.assert_allclose(zero["moments"] / scale, plain["moments"] / scale, atol=1)
+
+
+@engine
+@pytest.mark.slow
+def test_a_run_is_saved_evaluated_and_resumed_exactly(tmp_path):
+    def run(folder, timesteps, *more):
+        arguments = ["train", "ppo", "Wordle-20-v0", "--n-envs", "4"]
+        arguments += ["-p", "n_steps=18", "-p", "learning_rate=0.001", "--eval-freq", "300"]
+        arguments += ["-p", "policy_kwargs={n_layer: 2, n_embd: 16, n_head: 2}"]
+        arguments += ["--eval-episodes", "4", "--save-freq", "300", "--out", str(folder), *more]
+        two_processes([SCRIPT, *arguments, "--timesteps", str(timesteps)], **ON)
+
+    whole, two = tmp_path / "whole", tmp_path / "two"
+    run(whole, 144 * 14)
+    run(two, 144 * 12)  # its last checkpoint is after the tenth rollout
+    run(two, 144 * 14, "--resume")
+    for name in ("model.zip", "best_model.zip"):
+        first, second = (SequencePPO.load(folder / name) for folder in (whole, two))
+        for a, b in zip(first.policy.parameters(), second.policy.parameters(), strict=True):
+            assert a.equal(b)
+    state = [SequencePPO.load(f / "model.zip").policy.optimizer.state_dict() for f in (whole, two)]
+    assert state[0]["param_groups"] == state[1]["param_groups"]
+    for number, moments in state[0]["state"].items():
+        for name, value in moments.items():
+            assert value.equal(state[1]["state"][number][name])
+    assert len(state[0]["state"]) == len(list(first.policy.parameters()))
+
+
+@engine
+def test_deepspeed_reads_what_we_give_it():
+    from deepspeed.runtime.config import DeepSpeedConfig
+
+    read = DeepSpeedConfig(checked(ALL, "here").for_engine(32, 0.5))
+    assert read.zero_config.stage == 1
+    assert read.zero_config.reduce_bucket_size == 1000
+    assert (read.gradient_clipping, read.gradient_accumulation_steps) == (0.5, 1)
+    assert read.train_micro_batch_size_per_gpu == 32
+
+
+def test_our_file_for_accelerate_means_what_it_says():
+    """By what `accelerate launch` sets, which passes on the keys of `deepspeed_config`."""
+    pytest.importorskip("accelerate")
+    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
+    from accelerate.utils.launch import prepare_deepspeed_cmd_env
+
+    given = [f"--config_file={CONFIGS / 'deepspeed_zero2.yaml'}", "-m", "dialgym"]
+    asked, defaults, _ = _validate_launch_command(launch_command_parser().parse_args(given))
+    asked.deepspeed_fields_from_accelerate_config = ",".join(defaults.deepspeed_config)
+    _, environment = prepare_deepspeed_cmd_env(asked)
+    zero = Launched.read(environment).zero
+    assert zero.zero["stage"] == 2
+    assert not zero.offloads
+    zero.check_learner(**LEARNER)
+    environment["ACCELERATE_CONFIG_DS_FIELDS"] += ",zero_stages"
+    with pytest.raises(ValueError, match=r"unknown key 'zero_stages' .*Did you mean 'zero_stage'"):
+        Launched.read(environment)
+
+
+@pytest.mark.parametrize(
+    ("environ", "message"),
+    [
+        ({"ZERO_STAGE": "3"}, r"stage must be 1 or 2, got 3: stage 3 is fsdp.yaml"),
+        ({"ZERO_STAGE": "two"}, "stage must be 1 or 2, got 'two'"),
+        ({"OFFLOAD_OPTIMIZER_DEVICE": "nvme"}, "device must be none or cpu, got 'nvme'"),
+        ({"OFFLOAD_PARAM_DEVICE": "cpu"}, "device must be none, got 'cpu': it needs stage 3"),
+        ({"CONFIG_FILE": "no.json"}, "deepspeed_config_file: cannot read 'no.json'"),
+    ],
+)
+def test_fields_that_cannot_be_are_refused(environ, message):
+    with pytest.raises(ValueError, match=message):
+        Launched.read({**ON, **{f"{PREFIX}{name}": value for name, value in environ.items()}})
+
+
+def test_float16_is_refused():
+    with pytest.raises(ValueError, match=r"mixed_precision: fp16 with DeepSpeed .*bf16 or no"):
+        Launched.read({**ON, "ACCELERATE_MIXED_PRECISION": "fp16"})
+
+
+def test_offloading_in_one_process_is_refused(monkeypatch):
+    for name, value in {**ON, f"{PREFIX}OFFLOAD_OPTIMIZER_DEVICE": "cpu"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ValueError, match="offload_optimizer_device: cpu is for several processes"):
+        Ranks()
+
+
+def test_one_process_learns_as_always(monkeypatch):
+    monkeypatch.setenv("ACCELERATE_USE_DEEPSPEED", "true")
+    model = SequencePPO("GPTPolicy", make_vec_env(Echo, 2), n_steps=4, batch_size=8)
+    model.learn(8)
+    assert model.shards is None
+
+
+@pytest.mark.skipif(find_spec("deepspeed") is not None, reason="deepspeed is here")
+def test_without_deepspeed_one_error_says_how_to_get_it(monkeypatch):
+    for name, value in {**ON, "WORLD_SIZE": "2", "RANK": "0"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ImportError, match=r"pip install .dialgym\[deepspeed\]"):
+        Ranks()
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"zero_optimisation": {}}, "unknown key 'zero_optimisation' in f.json. Did you mean"),
+        ({"zero_optimization": {"stages": 1}}, "unknown key 'stages' in zero_optimization of f"),
+        ({"zero_optimization": 2}, "f.json: expected keys and values in zero_optimization, got 2"),
+        ({"zero_optimization": {"stage": True}}, "stage must be 1 or 2, got True"),
+        ({"zero_optimization": {"reduce_bucket_size": 0}}, "must be a whole number from 1, got 0"),
+        ({"zero_optimization": {"overlap_comm": 1}}, "overlap_comm must be true or false, got 1"),
+        ({"gradient_clipping": -1}, "gradient_clipping must be a number above 0, got -1"),
+        ({"train_batch_size": 1.5}, "train_batch_size must be a whole number from 1, got 1.5"),
+        ({"optimizer": {"type": "Adam"}}, "optimizer is not supported here: .*optimizer_class"),
+        ({"scheduler": {}}, "scheduler is not supported here: learning_rate"),
+        ({"fp16": {"enabled": True}}, r"enabled must be false, got True: .*autocast='bf16'"),
+        ([], "f.json: expected keys and values in it, got \\[\\]"),
+    ],
+)
+def test_what_deepspeed_may_not_be_asked_for(config, message):
+    with pytest.raises(ValueError, match=message):
+        checked(config, "f.json")
+
+
+def test_a_file_of_deepspeed_is_read(tmp_path):
+    path = tmp_path / "f.json"
+    auto = {"train_batch_size": "auto", "bf16": {"enabled": "auto"}, "gradient_clipping": 0.5}
+    path.write_text(json.dumps({**ALL, **auto}))
+    found = Launched.read({**ON, f"{PREFIX}CONFIG_FILE": str(path)}).zero
+    assert found == ZeroConfig({**ALL, "bf16": {}, "gradient_clipping": 0.5})
+    found.check_learner(**LEARNER)
+    given = found.for_engine(32, 0.5)
+    assert given["zero_optimization"] == ALL["zero_optimization"]
+    assert given["steps_per_print"] == 100
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"train_batch_size": 32}, r"expected train_batch_size to be 64, .*\(batch_size times"),
+        ({"train_micro_batch_size_per_gpu": 16}, "train_micro_batch_size_per_gpu to be 32"),
+        ({"gradient_accumulation_steps": 2}, "gradient_accumulation_steps to be 1, .*micro_batch"),
+        ({"gradient_clipping": 1.0}, "gradient_clipping to be 0.5, .*max_grad_norm.*got 1.0"),
+    ],
+)
+def test_what_contradicts_the_learner_is_refused(config, message):
+    with pytest.raises(ValueError, match=message):
+        checked(config, "here").check_learner(**LEARNER)
+    checked(dict.fromkeys(config, "auto"), "here").check_learner(**LEARNER)
+
+
+def test_an_early_stop_cannot_be_had_with_offloading():
+    zero = checked({"zero_optimization": {"offload_optimizer": {"device": "cpu"}}}, "here")
+    zero.check_learner(**LEARNER)
+    with pytest.raises(ValueError, match="a gradient cannot be given up, as target_kl may want"):
+        zero.check_learner(**{**LEARNER, "target_kl": 0.1})

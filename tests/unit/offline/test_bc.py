@@ -1,0 +1,182 @@
+"""Cloning, and what every offline algorithm has from its base."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from stable_baselines3.common.callbacks import CheckpointCallback, EvalCallback
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.logger import Logger
+
+import agents
+import dialgym
+from agents import BC
+from agents.buffers.stored import Sampler, decisions_of
+from dialgym.language.tokenizers import TAGS
+
+ID = "dialgym/Wordle-20-v0"
+SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
+
+
+@pytest.fixture(scope="module")
+def games():
+    return dialgym.collect(ID, "random-mixture", 60, seed=0)
+
+
+def made(games=None, **settings) -> BC:
+    env = dialgym.sb3_vec_env(ID, 2)
+    return BC("GPTPolicy", env, games, policy_kwargs=SMALL, seed=0, **settings)
+
+
+def test_decisions_are_those_of_the_dialogues(games):
+    batch = games.tokens().batch(np.arange(20), gamma=0.9, trim=True)
+    sequences = decisions_of(batch, torch.device("cpu"))
+    column = {name: values.numpy() for name, values in sequences.columns.items()}
+    n = 0
+    for row in range(20):
+        places = np.flatnonzero(batch.is_action[row])
+        assert sequences.sizes[row] == len(places)
+        assert sequences.lengths[row] == places[-1]
+        for place in places:
+            assert sequences.places[n] == place - 1
+            assert column["actions"][n] == batch.tokens[row, place]
+            assert column["returns"][n] == batch.return_to_go[row, place]
+            assert column["real"][n]
+            assert column["goes_on"][n] == (place < places[-1])
+            n += 1
+    assert n == len(sequences) == len(column["real"])
+
+
+def test_a_truncated_dialogue_ends_with_a_state_without_a_decision(games):
+    batch = games.tokens().batch(np.arange(4), trim=True)
+    cut = np.array([False, True, False, True])
+    whole = decisions_of(batch, torch.device("cpu"))
+    more = decisions_of(batch._replace(truncated=cut), torch.device("cpu"))
+    assert (more.sizes - whole.sizes).tolist() == [0, 1, 0, 1]
+    for row in (1, 3):
+        last = more.first[row + 1] - 1
+        assert more.places[last] == batch.lengths[row] - 1
+        real, goes_on = more.columns["real"], more.columns["goes_on"]
+        assert (real[last - 1 : last + 1].tolist(), goes_on[last - 1 : last + 1].tolist()) == (
+            [True, False],
+            [True, False],
+        )
+    kept = more.columns["real"]
+    assert more.columns["actions"][kept].tolist() == whole.columns["actions"].tolist()
+    assert len(list(more.parts(np.arange(4), 10_000))) == 1
+
+
+@given(st.integers(1, 50), st.integers(1, 60), st.integers(0, 99))
+def test_an_epoch_reads_every_dialogue_once_in_a_new_order(dialogues, batch_size, seed):
+    sampler = Sampler(dialogues, batch_size, seed)
+    epochs = [
+        np.concatenate([sampler.rows(epoch * sampler.steps + i) for i in range(sampler.steps)])
+        for epoch in range(2)
+    ]
+    for epoch in epochs:
+        assert len(set(epoch.tolist())) == len(epoch) > dialogues - sampler.batch_size
+    again = Sampler(dialogues, batch_size, seed)  # in the middle, as after a kill
+    assert again.rows(sampler.steps).tolist() == epochs[1][: sampler.batch_size].tolist()
+    assert dialogues < 9 or batch_size > dialogues or epochs[0].tolist() != epochs[1].tolist()
+
+
+def test_the_loss_is_the_mean_negative_log_likelihood_token_by_token(games):
+    model = made(games, batch_size=7, micro_batch_tokens=60)
+    torch.nn.init.normal_(model.policy.backbone.wte.weight)
+    batch = games.tokens().batch(model.sampler.rows(0))
+    nll = []
+    for row, place in zip(*np.nonzero(batch.is_action), strict=True):
+        seen = np.where(np.arange(batch.tokens.shape[1]) < place, batch.tokens[row], 0)
+        said = torch.tensor([int(batch.tokens[row, place])])
+        _, log_prob, _ = model.policy.evaluate_actions(torch.tensor(seen[None]), said)
+        nll.append(-log_prob.item())
+    model.set_logger(Logger(None, []))
+    model._learn_from(model.sampler.rows(0))
+    assert model.logger.name_to_value["train/loss"] == pytest.approx(np.mean(nll), rel=1e-5)
+
+
+def test_a_run_in_two_parts_is_the_same_as_one(games, tmp_path):
+    whole, half = made(games), made(games)
+    whole.learn(6)
+    half.learn(3)
+    half.save(tmp_path / "half")
+    other = BC.load(tmp_path / "half", dialgym.sb3_vec_env(ID, 2), dataset=games)
+    other.learn(3, reset_num_timesteps=False)
+    assert other.num_timesteps == whole.num_timesteps == other._n_updates == 6
+    for a, b in zip(whole.policy.parameters(), other.policy.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_it_is_an_algorithm_of_stable_baselines3(games, tmp_path):
+    model = made(games, learning_rate=lambda left: 1e-3 * left)
+    env = dialgym.sb3_vec_env(ID, 4, seed=1)
+    callbacks = [
+        EvalCallback(env, n_eval_episodes=4, eval_freq=2, best_model_save_path=str(tmp_path)),
+        CheckpointCallback(2, str(tmp_path), "kept"),
+    ]
+    model.learn(4, callbacks, progress_bar=True)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"best_model.zip", "kept_2_steps.zip", "kept_4_steps.zip"} <= names
+    loaded = agents.load(tmp_path / "kept_4_steps.zip")
+    assert type(loaded) is BC
+    obs = env.reset()
+    expected = model.predict(obs, deterministic=True)[0]
+    assert loaded.predict(obs, deterministic=True)[0].tolist() == expected.tolist()
+    assert loaded.predict(obs[0], deterministic=True)[0] == expected[0]
+    mean, _ = evaluate_policy(loaded, env, 4)
+    assert -6 <= mean <= 0
+
+
+def test_only_the_best_dialogues_are_cloned_where_only_they_are_given(games):
+    best = made(games.top(0.1))
+    assert len(best.data) == 6
+    assert games.top(0.1).returns.min() >= np.sort(games.returns)[-6]
+
+
+def test_bad_data_is_one_clear_error(games):
+    with pytest.raises(ValueError, match="expected a dialgym Dataset, its TokenData"):
+        made([1, 2])
+    with pytest.raises(ValueError, match=r"expected a dataset to learn from, got none"):
+        made().learn(1)
+    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
+        made(games, batch_size=0)
+    words = dialgym.sb3_vec_env(ID, 1, tokenizer="word")
+    with pytest.raises(ValueError, match=r"dataset: expected windows of \d+ tokens out of"):
+        BC("GPTPolicy", words, games.tokens())
+
+
+@pytest.mark.slow
+def test_it_learns_to_play_as_the_teacher_plays():
+    optimal = dialgym.collect(ID, "optimal", 500, seed=0)
+    model = BC("GPTPolicy", dialgym.sb3_vec_env(ID, 1), optimal, learning_rate=3e-3, seed=0)
+    model.learn(400)
+    env = dialgym.sb3_vec_env(ID, 50, seed=9)
+    mean, _ = evaluate_policy(model, env, 200)
+    assert mean > -1.5
+
+
+def test_both_parties_are_cloned_where_that_is_asked_for(games):
+    """Every token but tags is predicted from what stands before it, whoever said it."""
+    model = made(games, both_parties=True, batch_size=5)
+    batch = model.data.batch(model.sampler.rows(0), trim=True)
+    tokens = torch.as_tensor(batch.tokens).long()
+    said = (tokens > 0) & (tokens != TAGS["system"]) & (tokens != TAGS["user"])
+    said[:, 0] = False
+    with torch.no_grad():
+        hidden = model.policy.backbone(tokens[:, :-1])
+        log_probs = model.policy.policy_head(hidden).log_softmax(-1)
+    losses = -log_probs.gather(2, tokens[:, 1:, None])[..., 0]
+    expected = float(losses[said[:, 1:]].mean())
+    logged = {}
+    model.set_logger(Logger(None, []))
+    model.logger.record_mean = lambda name, value: logged.setdefault(name, value)
+    model._learn_from(model.sampler.rows(0))
+    assert logged["train/loss"] == pytest.approx(expected, rel=1e-5)
+    assert said.sum() > 2 * batch.is_action.sum() * 0.9  # a reply is as long as a guess
+
+
+def test_both_parties_are_kept_with_the_model(games, tmp_path):
+    model = made(games, both_parties=True).learn(1)
+    model.save(tmp_path / "both.zip")
+    assert agents.load(tmp_path / "both.zip").both_parties

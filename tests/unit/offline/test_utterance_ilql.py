@@ -1,0 +1,337 @@
+"""ILQL of whole utterances: losses beside slow versions, and utterances chosen and then said."""
+
+import numpy as np
+import pytest
+import torch
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.logger import Logger
+
+import agents
+import dialgym
+from agents import UtteranceILQL
+from agents.buffers.stored_utterances import utterances_of
+from agents.decoding.generation import read_prompts, sample_utterances
+from agents.policies.utterance import Plans, numbers
+from dialgym.language.tokenizers import END, FIRST_TEXT, TAGS
+from tests.support.toy_dialogues import dialogues, echo, randomised
+from tests.support.toy_tokens import SYSTEM, USER, V
+
+ID = "dialgym/Wordle-20-v0"
+SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
+OWN_TRUNK = {"share_features_extractor": False}
+
+
+@pytest.fixture(scope="module")
+def games():
+    return dialgym.collect(ID, "random-mixture", 40, seed=0)
+
+
+def made(games=None, policy=None, **settings):
+    env = dialgym.sb3_vec_env(ID, 2)
+    kwargs = {**SMALL, **(policy or {})}
+    return UtteranceILQL("GPTPolicy", env, games, policy_kwargs=kwargs, seed=0, **settings)
+
+
+def cut_batch(games):
+    """Six dialogues with rewards at every token, of which two were cut off."""
+    data = games.tokens().with_token_rewards(0.25)
+    batch = data.batch(np.arange(6), trim=True)
+    cut = np.array([False, True, False, True, False, False])
+    return batch._replace(truncated=cut, terminated=~cut)
+
+
+def spans(batch, row):
+    """Of a dialogue, where each utterance of the learner begins and ends (exclusive)."""
+    own = np.flatnonzero(batch.is_action[row])
+    first = [p for p in own if p - 1 not in own]
+    return [(p, next(q for q in range(p, 999) if q not in own)) for p in first]
+
+
+def whole_row(batch, row):
+    tokens = batch.tokens[row, : batch.lengths[row]].tolist()
+    return [*tokens, TAGS["system"]] if batch.truncated[row] else tokens
+
+
+def test_places_stand_before_tokens_and_after_utterances(games):
+    batch = cut_batch(games)
+    sequences = utterances_of(batch, torch.device("cpu"), TAGS["system"], 999)
+    columns = {name: values.tolist() for name, values in sequences.columns.items()}
+    found = list(zip(sequences.places.tolist(), *columns.values(), strict=True))
+    expected = []
+    for row in range(6):
+        utterances = spans(batch, row)
+        for i, (p, q) in enumerate(utterances):
+            for place in range(p, q):
+                expected.append(
+                    (place - 1, batch.tokens[row, place], True, place == p, False, 0.0, True)
+                )
+            more = i + 1 < len(utterances) or bool(batch.truncated[row])
+            expected.append((q - 1, 0, False, False, True, batch.reward[row, p:q].sum(), more))
+        if batch.truncated[row]:
+            expected.append((batch.lengths[row], 0, False, True, False, 0.0, False))
+    assert list(columns) == ["actions", "said", "begins", "real", "rewards", "goes_on"]
+    assert [e[:5] for e in found] == [e[:5] for e in expected]
+    assert [e[5] for e in found] == pytest.approx([e[5] for e in expected])
+    assert [e[6] for e in found] == [e[6] for e in expected]
+    assert sequences.tokens.shape[1] == max(sequences.lengths)
+
+
+def slow_losses(model, batch):
+    """Means of the losses, utterance by utterance and token by token, each read from the start."""
+    policy = model.policy
+    q_loss, v_loss, policy_loss, qs, vs = [], [], [], [], []
+
+    def read(tokens):
+        tokens = torch.tensor([tokens], dtype=torch.int64)
+        hidden = value_hidden = slow = policy.backbone(tokens)[0, -1]
+        if policy.value_backbone is not None:
+            value_hidden = policy.value_backbone(tokens)[0, -1]
+            slow = policy.target_backbone(tokens)[0, -1]
+        return hidden, value_hidden, slow
+
+    for row in range(len(batch.tokens)):
+        tokens, utterances = whole_row(batch, row), spans(batch, row)
+        for i, (p, q) in enumerate(utterances):
+            _, after, slow = read(tokens[:q])
+            _, before, _ = read(tokens[:p])
+            target = float(batch.reward[row, p:q].sum())
+            if i + 1 < len(utterances):
+                target += (
+                    model.gamma * policy.value_head(read(tokens[: utterances[i + 1][0]])[1]).item()
+                )
+            elif batch.truncated[row]:
+                target += model.gamma * policy.value_head(read(tokens)[1]).item()
+            both = [head(after)[0] for head in policy.q_heads]
+            q_loss.append(sum((value - target) ** 2 for value in both))
+            value = policy.value_head(before)[0]
+            error = min(head(slow).item() for head in policy.target_q_heads) - value
+            v_loss.append((model.expectile if error > 0 else 1 - model.expectile) * error**2)
+            qs.append(sum(both) / 2)
+            vs.append(value)
+            for place in range(p, q):
+                logits = policy.policy_head(read(tokens[:place])[0])
+                if policy.masker is not None:
+                    automaton = policy.observation_space.automaton
+                    allowed = automaton.allowed[automaton.walk(tokens[p:place])]
+                    logits = logits.masked_fill(~torch.tensor(allowed), -torch.inf)
+                policy_loss.append(-logits.log_softmax(-1)[tokens[place]])
+    means = [torch.stack(list(x)).mean() for x in (q_loss, v_loss, policy_loss, qs, vs)]
+    loss = model.q_weight * means[0] + model.v_weight * means[1] + model.policy_weight * means[2]
+    names = ("loss", "q_loss", "v_loss", "policy_loss", "q", "v")
+    return dict(zip(names, [loss, *means], strict=True))
+
+
+@pytest.mark.parametrize("policy", [{}, {**OWN_TRUNK, "mask": False}])
+def test_losses_and_gradients_are_those_of_a_slow_version(policy, games):
+    settings = {"q_weight": 0.5, "v_weight": 2.0, "policy_weight": 0.7, "expectile": 0.9}
+    model = randomised(made(games, policy, gamma=0.8, micro_batch_tokens=100, **settings))
+    batch = cut_batch(games)
+    expected = slow_losses(model, batch)
+    expected["loss"].backward()
+    wanted = {n: p.grad.clone() for n, p in model.policy.named_parameters() if p.grad is not None}
+    sequences = model._decisions(batch)
+    count = int(sequences.columns["real"].sum())
+    figures = model._gradient(
+        sequences, np.arange(6), model._loss_of(sequences), model.figures, count
+    )
+    for name, value in expected.items():
+        assert figures[name] == pytest.approx(value.item(), rel=1e-4), name
+    for name, weight in model.policy.named_parameters():
+        assert (weight.grad is not None) == (name in wanted), name
+        if name in wanted:
+            torch.testing.assert_close(weight.grad, wanted[name], atol=2e-5, rtol=1e-3)
+
+
+# Speaking
+
+
+def observations(*prompts):
+    rows = np.zeros((len(prompts), 14), np.int32)
+    for row, prompt in zip(rows, prompts, strict=True):
+        row[: len(prompt)] = prompt
+    return rows
+
+
+@pytest.mark.parametrize("policy", [{}, OWN_TRUNK])
+@pytest.mark.parametrize("weight", [0.0, 3.0])
+def test_it_says_the_best_of_its_candidates(policy, weight):
+    kwargs = {**SMALL, **policy, "decoding": {"candidates": 6, "log_prob_weight": weight}}
+    model = randomised(UtteranceILQL("GPTPolicy", echo(said=2), None, policy_kwargs=kwargs))
+    torch.nn.init.normal_(model.policy.backbone.wte.weight)
+    prompts = [[USER, letter, END, SYSTEM] for letter in range(FIRST_TEXT, V)]
+    obs = torch.as_tensor(observations(*prompts))
+    with torch.no_grad():
+        read = read_prompts(model.policy, obs)
+        drawn = sample_utterances(model.policy, read, 6, numbers(read, 6))
+        for row, prompt in enumerate(prompts):
+            worth = []
+            for j in range(6):
+                said = drawn.tokens[row, j, : drawn.lengths[row, j]].tolist()
+                trunk = model.policy.target_backbone or model.policy.backbone
+                hidden = trunk(torch.tensor([[*prompt, *said]]))[0, -1]
+                q = min(head(hidden).item() for head in model.policy.target_q_heads)
+                worth.append(q + weight * drawn.log_prob[row, j].item())
+            best = drawn.tokens[row, int(np.argmax(worth))].tolist()
+            assert say(model, prompt) == best[: best.index(END) + 1]
+
+
+def say(model, prompt, deterministic=True):
+    """An utterance token by token, as an env asks for it."""
+    said = []
+    while not said or said[-1] != END:
+        obs = observations([*prompt, *said])
+        said.append(int(model.predict(obs, deterministic=deterministic)[0][0]))
+    return said
+
+
+def test_the_same_observation_gives_the_same_utterance_in_any_batch():
+    model = randomised(UtteranceILQL("GPTPolicy", echo(said=2), None, policy_kwargs=SMALL))
+    prompts = [[USER, letter, END, SYSTEM] for letter in range(FIRST_TEXT, V)]
+    prompts[0] = [USER, FIRST_TEXT, FIRST_TEXT, END, SYSTEM]
+    alone = [say(model, prompt) for prompt in prompts]
+    rows = [list(prompt) for prompt in prompts]
+    for _ in range(3):
+        actions = model.predict(observations(*rows), deterministic=True)[0]
+        rows = [[*row, int(action)] for row, action in zip(rows, actions, strict=True)]
+    assert [row[len(p) :] for row, p in zip(rows, prompts, strict=True)] == alone
+    assert [say(model, prompt) for prompt in prompts] == alone
+    torch.manual_seed(0)
+    assert len({tuple(say(model, prompts[0], deterministic=False)) for _ in range(20)}) > 1
+
+
+def test_a_plan_is_made_once_and_again_where_observations_leave_it():
+    asked, plans = [], Plans()
+
+    def choose(tokens, rows):
+        asked.append(rows.tolist())
+        said = np.tile([5, 6, END], (len(rows), 1))
+        return said, np.full(len(rows), 3)
+
+    def step(*prompts):
+        return plans.next_tokens(torch.as_tensor(observations(*prompts)), None, choose).tolist()
+
+    a, b = [USER, 7, END, SYSTEM], [USER, 8, 8, END, SYSTEM]
+    assert step(a, b) == [5, 5]
+    assert step([*a, 5], [*b, 5]) == [6, 6]
+    assert asked == [[0, 1]]
+    assert step([*a, 5, 6], [*b, 7, 6]) == [END, 5]  # the second was told to have said another
+    assert asked[1:] == [[1]]
+    assert step([*a, 5, 6, END], b) == [5, 5]  # the first plan is over, the second row was reset
+    assert asked[2:] == [[0, 1]]
+    assert step([*a, 5, 6, END], [*b, 5]) == [5, 6]  # the first is asked once more
+    assert asked[3:] == [[0]]
+    assert plans.next_tokens(torch.as_tensor(observations(a, b)), 1, choose).tolist() == [5, 5]
+    assert step([*a, 5, 6, END, 5], [*b, 5, 6]) == [6, END]  # other plans were left alone
+    assert asked[4:] == [[0, 1]]
+
+
+def test_only_rows_without_a_plan_are_thought_about(monkeypatch):
+    model = randomised(UtteranceILQL("GPTPolicy", echo(said=2), None, policy_kwargs=SMALL))
+    calls, best_of = [], model.policy.best_of
+
+    def counting(prompts, uniform=None):
+        calls.append(len(prompts))
+        return best_of(prompts, uniform)
+
+    monkeypatch.setattr(model.policy, "best_of", counting)
+    evaluate_policy(model, echo(turns=2, said=2, rows=3), 3)
+    assert calls == [3, 3]
+
+
+def test_learning_makes_plans_void(games, monkeypatch):
+    model = made(games)
+    obs = dialgym.sb3_vec_env(ID, 2, seed=0).reset()
+    calls, best_of = [], model.policy.best_of
+
+    def counting(prompts, uniform=None):
+        calls.append(len(prompts))
+        return best_of(prompts, uniform)
+
+    monkeypatch.setattr(model.policy, "best_of", counting)
+    for learn in (False, False, True):
+        if learn:
+            model.learn(1)
+        said = model.predict(obs, deterministic=True)[0]
+        obs[np.arange(2), (obs != 0).sum(1)] = said
+    assert calls == [2, 2]
+
+
+# In Stable-Baselines3's shape
+
+
+@pytest.mark.parametrize("policy", [{}, OWN_TRUNK])
+def test_a_run_in_two_parts_is_the_same_as_one(policy, games, tmp_path):
+    whole, half = made(games, policy), made(games, policy)
+    whole.learn(6)
+    half.learn(3)
+    half.save(tmp_path / "half")
+    other = UtteranceILQL.load(tmp_path / "half", dialgym.sb3_vec_env(ID, 2), dataset=games)
+    other.learn(3, reset_num_timesteps=False)
+    assert other.num_timesteps == whole.num_timesteps == other._n_updates == 6
+    for a, b in zip(whole.policy.parameters(), other.policy.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_a_saved_agent_speaks_as_before(games, tmp_path):
+    model = made(games)
+    assert model.policy.decoding.max_tokens == games.tokens().layout.limit("system")
+    model.learn(2)
+    model.policy.decoding.candidates = 3
+    model.save(tmp_path / "model")
+    assert "decoding" not in model.policy_kwargs
+    loaded = agents.load(tmp_path / "model.zip")
+    assert type(loaded) is UtteranceILQL
+    assert loaded.policy.decoding == model.policy.decoding
+    env = dialgym.sb3_vec_env(ID, 4, seed=1)
+    returns = [evaluate_policy(m, env, 4, return_episode_rewards=True) for m in (model, loaded)]
+    env.seed(1)
+    obs = env.reset()
+    tokens = [m.predict(obs, deterministic=True)[0].tolist() for m in (model, loaded)]
+    assert tokens[0] == tokens[1]
+    assert all(-6 <= value <= 0 for value in returns[0][0] + returns[1][0])
+
+
+def test_targets_follow_slowly(games):
+    model = made(games, target_rate=0.25)
+    before = [w.clone() for w in model.policy.target_q_heads.parameters()]
+    model.set_logger(Logger(None, []))
+    model._learn_from(model.sampler.rows(0))
+    for old, slow, fast in zip(
+        before,
+        model.policy.target_q_heads.parameters(),
+        model.policy.q_heads.parameters(),
+        strict=True,
+    ):
+        torch.testing.assert_close(slow, 0.75 * old + 0.25 * fast)
+
+
+def test_mistakes_are_one_clear_error(games):
+    for settings, message in {
+        ("expectile", 0.0): "expectile must be between 0 and 1, got 0.0",
+        ("target_rate", 0.0): "target_rate must be between 0 and 1",
+    }.items():
+        with pytest.raises(ValueError, match=f"UtteranceILQL: {message}"):
+            made(games, **dict([settings]))
+    with pytest.raises(ValueError, match="candidates must be at least 1"):
+        made(games, {"decoding": {"candidates": 0}})
+    with pytest.raises(ValueError, match="beta and advantage_clip are for advantages of single"):
+        made(games, {"decoding": {"beta": 1.0}})
+    with pytest.raises(ValueError, match=r"expected agents.UtteranceGPTPolicy, which speaks"):
+        UtteranceILQL(agents.ValueGPTPolicy, dialgym.sb3_vec_env(ID, 1), games)
+
+
+def test_it_learns_from_random_utterances_to_say_good_ones():
+    kwargs = {"n_layer": 2, "n_head": 2, "n_embd": 32, "decoding": {"candidates": 12}}
+    model = UtteranceILQL(
+        "GPTPolicy",
+        echo(),
+        dialogues(400),
+        learning_rate=3e-3,
+        batch_size=32,
+        target_rate=0.05,
+        seed=0,
+        policy_kwargs=kwargs,
+    )
+    model.learn(250)
+    mean, _ = evaluate_policy(model, echo(rows=50), 100)
+    assert mean > 1.6  # of 2; random letters earn 0.5

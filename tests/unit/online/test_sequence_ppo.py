@@ -1,0 +1,278 @@
+"""Sequence PPO: what it computes is what stock PPO computes, on the same rollout."""
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium.wrappers import TimeLimit
+from stable_baselines3 import PPO
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
+
+import agents
+import dialgym
+from agents import GRPO, GPTPolicy, SequencePPO
+from tests.support.toy_tokens import Echo
+
+SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
+STEPS = {"gae_lambda": 0.95, "n_steps": 10, "n_epochs": 1, "seed": 0, "policy_kwargs": SMALL}
+
+
+def limited(limit: int = 3):
+    return TimeLimit(Echo(turns=3, said=2), limit)
+
+
+def collected(algorithm, env, **settings):
+    model = algorithm(GPTPolicy, env, **{**STEPS, **settings})
+    torch.nn.init.normal_(model.policy.value_head.linear.weight)
+    _, callback = model._setup_learn(10_000)
+    callback.on_training_start({}, {})
+    torch.manual_seed(1)
+    for _ in range(2):  # the second begins in the middle of dialogues
+        model.collect_rollouts(model.env, callback, model.rollout_buffer, 10)
+    return model
+
+
+def gradient(model) -> np.ndarray:
+    model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
+    model._update_current_progress_remaining(0, 1)
+    model.lr_schedule = lambda _: 1.0
+    before = model.policy.parameters_to_vector()
+    model.train()
+    return before - model.policy.parameters_to_vector()
+
+
+SETTINGS = [
+    {"ent_coef": 0.1, "gamma": 0.9, "gae_lambda": 0.8},
+    {"clip_range_vf": 0.1, "normalize_advantage": False, "vf_coef": 1.0, "gamma": 0.99},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("micro_batch_tokens", [None, 40])
+def test_loss_and_gradient_are_those_of_stock_ppo(settings, micro_batch_tokens):
+    stock = collected(PPO, make_vec_env(limited, 6, seed=0), batch_size=60, **settings)
+    ours = collected(
+        SequencePPO,
+        make_vec_env(limited, 6, seed=0),
+        batch_size=60,
+        micro_batch_tokens=micro_batch_tokens,
+        max_grad_norm=0.5,
+        **settings,
+    )
+    buffer = stock.rollout_buffer
+    columns = ours.sequences.columns
+    for name, grid in {
+        "advantages": buffer.advantages,
+        "targets": buffer.returns,
+        "log_probs": buffer.log_probs,
+        "values": buffer.values,
+        "actions": buffer.actions[..., 0],
+    }.items():
+        np.testing.assert_allclose(columns[name], grid.reshape(-1)[ours.sequences.steps], atol=1e-5)
+    expected, got = gradient(stock), gradient(ours)
+    assert np.abs(expected).max() > 1e-3
+    np.testing.assert_allclose(got, expected, atol=1e-5)
+    stock_log, our_log = stock.logger.name_to_value, ours.logger.name_to_value
+    for name in ("loss", "value_loss", "policy_gradient_loss", "approx_kl", "clip_fraction"):
+        assert our_log[f"train/{name}"] == pytest.approx(stock_log[f"train/{name}"], abs=1e-5)
+
+
+def test_a_minibatch_in_pieces_has_the_same_gradient():
+    grads = []
+    for tokens in (None, 15):
+        model = collected(SequencePPO, make_vec_env(limited, 6, seed=0), micro_batch_tokens=tokens)
+        grads.append(gradient(model))
+    parts = len(list(model.sequences.parts(np.arange(len(model.sequences.sizes)), 15)))
+    assert parts > 5
+    np.testing.assert_allclose(*grads, atol=1e-5)
+
+
+def test_env_masks_are_those_of_the_automaton():
+    """Where both say the same, so does the update."""
+    grads = [
+        gradient(collected(SequencePPO, make_vec_env(Echo, 6, seed=0), env_masks=env_masks))
+        for env_masks in (False, True)
+    ]
+    np.testing.assert_allclose(*grads, atol=1e-6)
+
+
+def test_masks_that_the_space_does_not_know_are_asked_of_the_env():
+    hard = dialgym.sb3_vec_env("dialgym/Wordle-Hard-v0", 4, seed=0, words=20, guesses="answers")
+    model = SequencePPO("GPTPolicy", hard, n_steps=20, policy_kwargs=SMALL, seed=0)
+    assert model.env_masks
+    model.learn(80)
+    columns = model.sequences.columns
+    allowed = model._allowed(model.sequences, torch.arange(len(model.sequences)))
+    assert allowed.shape == (80, hard.action_space.n)
+    assert allowed[torch.arange(80), columns["actions"]].all()
+    assert 0 < allowed.float().mean() < 0.9
+    assert not SequencePPO("GPTPolicy", dialgym.sb3_vec_env("Wordle-20-v0", 2)).env_masks
+
+
+def test_the_weight_of_the_entropy_may_be_a_schedule():
+    model = collected(SequencePPO, make_vec_env(Echo, 4, seed=0), ent_coef=lambda left: 0.1 * left)
+    for left in (1.0, 0.25):
+        model._current_progress_remaining = left
+        model.train()
+        assert model._entropy_weight == pytest.approx(0.1 * left)
+
+
+def test_the_update_stops_at_the_target_divergence():
+    def run(target):
+        model = collected(SequencePPO, make_vec_env(Echo, 6, seed=0), n_epochs=8, target_kl=target)
+        for group in model.policy.optimizer.param_groups:
+            group["lr"] = 0.05
+        model.lr_schedule = lambda _: 0.05
+        model.train()
+        return model._n_updates
+
+    assert run(None) == 8
+    assert run(1e-4) < 8
+
+
+def test_distance_from_the_reference_costs_reward():
+    model = collected(
+        SequencePPO, make_vec_env(Echo, 6, seed=0), reference_kl=0.5, reference_kl_target=0.1
+    )
+    with torch.no_grad():
+        model.policy.policy_head.weight += torch.randn_like(model.policy.policy_head.weight)
+    _, callback = model._setup_learn(10_000, reset_num_timesteps=False)
+    price = model.kl_control.coefficient
+    model.collect_rollouts(model.env, callback, model.rollout_buffer, 10)
+    columns = model.sequences.columns
+    kl = columns["log_probs"] - columns["reference"]
+    assert kl.abs().max() > 0.1
+    values = model.rollout_buffer.steps("values")
+    plain, _ = model._advantages(model.rollout_buffer.steps("rewards"), values)
+    cost = np.zeros_like(plain)
+    cost.reshape(-1)[model.sequences.steps] = price * kl
+    expected, _ = model._advantages(model.rollout_buffer.steps("rewards") - cost, values)
+    got = np.zeros_like(plain)
+    got.reshape(-1)[model.sequences.steps] = columns["advantages"]
+    np.testing.assert_allclose(got, expected, atol=1e-5)
+    assert model.kl_control.coefficient != price
+
+
+def test_the_reference_is_the_policy_that_learning_began_with(tmp_path):
+    model = SequencePPO(GPTPolicy, make_vec_env(Echo, 4, seed=0), **{**STEPS, "reference_kl": 0.1})
+    with torch.no_grad():
+        model.policy.backbone.wte.weight.normal_()
+    begun = model.policy.backbone.wte.weight.clone()
+    model.learn(80)
+    assert torch.equal(model.reference.backbone.wte.weight, begun)
+    assert not torch.equal(model.policy.backbone.wte.weight, begun)
+    model.save(tmp_path / "model")
+    loaded = SequencePPO.load(tmp_path / "model", make_vec_env(Echo, 4, seed=0))
+    assert torch.equal(loaded.reference.backbone.wte.weight, begun)
+    loaded.learn(40, reset_num_timesteps=False)
+    assert torch.equal(loaded.reference.backbone.wte.weight, begun)
+
+
+def test_bfloat16_comes_near_float32_and_ratios_start_at_one():
+    exact = collected(SequencePPO, make_vec_env(Echo, 6, seed=0), batch_size=60)
+    rough = collected(SequencePPO, make_vec_env(Echo, 6, seed=0), batch_size=60, autocast="bf16")
+    got, expected = gradient(rough), gradient(exact)
+    assert rough.logger.name_to_value["train/clip_fraction"] == 0
+    assert rough.logger.name_to_value["train/approx_kl"] < 1e-6
+    assert np.corrcoef(got, expected)[0, 1] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "pool"),
+    [(SequencePPO, DummyVecEnv), (GRPO, DummyVecEnv), (SequencePPO, SubprocVecEnv)],
+)
+def test_learns_in_stock_pools_saves_and_loads(algorithm, pool, tmp_path):
+    settings = {"n_steps": 10, "batch_size": 32, "seed": 0, "policy_kwargs": SMALL}
+    if algorithm is GRPO:
+        settings["group_size"] = 2
+    env = make_vec_env(Echo, 2, seed=0, vec_env_cls=pool)
+    model = algorithm("GPTPolicy", env, **settings)
+    model.learn(160)
+    assert model.num_timesteps >= 160
+    mean, _ = evaluate_policy(model, make_vec_env(Echo, 2, seed=1), n_eval_episodes=4)
+    assert 0 <= mean <= 2
+    model.save(tmp_path / "model")
+    loaded = agents.load(tmp_path / "model.zip")
+    assert type(loaded) is algorithm
+    obs = np.stack([Echo().reset(seed=i)[0] for i in range(6)])
+    expected = model.predict(obs, deterministic=True)[0]
+    assert loaded.predict(obs, deterministic=True)[0].tolist() == expected.tolist()
+    loaded.set_env(env)
+    loaded.learn(80, reset_num_timesteps=False)
+    assert loaded.num_timesteps >= 240
+    env.close()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_learns_in_our_pools(workers):
+    env = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 8, workers, seed=0)
+    model = SequencePPO("GPTPolicy", env, n_steps=12, batch_size=48, policy_kwargs=SMALL, seed=0)
+    model.learn(192)
+    env.close()
+    assert np.isfinite(model.logger.name_to_value["train/loss"])
+
+
+def test_other_policies_and_bad_numbers_are_refused():
+    env = make_vec_env(Echo, 2)
+    with pytest.raises(ValueError, match="expected a GPT policy"):
+        SequencePPO(ActorCriticPolicy, env)
+    with pytest.raises(ValueError, match="advantage_level of SequencePPO must be one of 'token'"):
+        SequencePPO("GPTPolicy", env, advantage_level="turns")
+    with pytest.raises(ValueError, match="autocast of SequencePPO must be one of None, 'bf16'"):
+        SequencePPO("GPTPolicy", env, autocast="fp8")
+    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
+        SequencePPO("GPTPolicy", env, batch_size=0)
+    with pytest.raises(ValueError, match="divide the number of dialogues, got 3 and 2"):
+        GRPO("GPTPolicy", env, group_size=3)
+
+
+def test_with_adapters_the_reference_is_the_model_without_them():
+    model = SequencePPO(
+        "GPTPolicy",
+        make_vec_env(Echo, 4, seed=0),
+        n_steps=10,
+        reference_kl=0.1,
+        learning_rate=0.01,
+        policy_kwargs={**SMALL, "lora": {"r": 2}},
+        seed=0,
+    )
+    plain = GPTPolicy(model.observation_space, model.action_space, lambda _: 1e-3, **SMALL)
+    frozen = {k.replace(".base_layer", ""): v for k, v in model.policy.state_dict().items()}
+    plain.load_state_dict({k: frozen[k] for k in plain.state_dict()})
+    model.learn(120)
+    part = next(model.sequences.parts(np.arange(len(model.sequences.sizes)), 10_000))
+    actions = model.sequences.columns["actions"][part.rows]
+    expected = plain.sequence_log_prob(part.tokens, part.at, actions)
+    got = model.reference.log_prob(part.tokens, part.at, actions, None)
+    torch.testing.assert_close(got, expected, atol=1e-5, rtol=1e-4)
+    now = model.policy.sequence_log_prob(part.tokens, part.at, actions)
+    assert (now - expected).abs().max() > 1e-2
+    assert len(list(model.reference.parameters())) == 1
+
+
+def test_masks_can_be_handed_to_predict():
+    model = SequencePPO("GPTPolicy", make_vec_env(Echo, 2), policy_kwargs=SMALL, seed=0)
+    obs = np.stack([Echo().reset(seed=i)[0] for i in range(3)])
+    masks = np.zeros((3, model.action_space.n), bool)
+    masks[np.arange(3), [5, 6, 7]] = True
+    assert model.predict(obs, action_masks=masks)[0].tolist() == [5, 6, 7]
+    assert model.predict(obs[0], action_masks=masks[0])[0] == 5
+
+
+class PaddedLeft(gymnasium.ObservationWrapper):
+    """The same windows with their padding in front."""
+
+    def observation(self, observation):
+        return np.roll(observation, (observation == 0).sum())
+
+
+def test_padding_in_front_changes_nothing():
+    def padded():
+        return PaddedLeft(limited())
+
+    runs = [collected(SequencePPO, make_vec_env(make, 6, seed=0)) for make in (limited, padded)]
+    assert len(runs[0].sequences.sizes) == len(runs[1].sequences.sizes) < 60
+    np.testing.assert_allclose(*map(gradient, runs), atol=1e-6)

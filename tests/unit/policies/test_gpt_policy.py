@@ -1,0 +1,214 @@
+"""GPT policies inside the stock algorithms: the fast ways give what the slow ways give."""
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sb3_contrib import MaskablePPO
+from stable_baselines3 import A2C, PPO
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.evaluation import evaluate_policy
+
+from agents import EpisodeRolloutBuffer, GPTPolicy, MaskableEpisodeRolloutBuffer, MaskableGPTPolicy
+from agents.buffers.episodes import episode_batches
+from agents.models.prefixes import lengths_of
+from tests.support.toy_policies import CLOSE, SMALL, WINDOW, plain, policy, random_rows
+from tests.support.toy_tokens import Echo, V, box
+
+# A value network of its own
+
+
+def test_a_value_network_of_its_own_starts_equal_and_learns_alone():
+    p = policy(share_features_extractor=False, mask=False)
+    torch.nn.init.normal_(p.value_head.linear.weight)
+    obs = torch.tensor(random_rows(np.random.default_rng(0), 5))
+    actions = torch.ones(5, dtype=torch.int64)
+    hidden = plain(p.backbone, obs)
+    torch.testing.assert_close(p.predict_values(obs), p.value_head(hidden), **CLOSE)
+    p.evaluate_actions(obs, actions)[0].sum().backward()
+    assert all(q.grad is None for q in p.backbone.parameters())
+    assert any(q.grad.any() for q in p.value_backbone.parameters())
+    with torch.no_grad():
+        p.predict_values(obs)  # fills the cache that the update below makes invalid
+        for weight in p.value_backbone.parameters():
+            weight += 0.1 * torch.randn_like(weight)
+        expected = p.value_head(plain(p.value_backbone, obs))
+        assert not torch.allclose(expected, p.value_head(hidden))
+        at = WINDOW * torch.arange(5) + lengths_of(obs) - 1
+        ways = (
+            p(obs)[1],
+            p.predict_values(obs),
+            p.evaluate_actions(obs, actions)[0],
+            p.evaluate_sequences(obs, at, actions)[0][:, None],
+        )
+        for values in ways:
+            torch.testing.assert_close(values, expected, **CLOSE)
+
+
+# Memory and compilation
+
+
+def test_flags_reach_every_backbone():
+    p = policy(gradient_checkpointing=True, compile=True, share_features_extractor=False)
+    for backbone in (p.backbone, p.value_backbone):
+        assert backbone.gradient_checkpointing
+        assert backbone._compiled_call_impl is not None
+    assert policy().backbone._compiled_call_impl is None
+
+
+def test_a_cached_policy_notices_another_precision():
+    p = policy(mask=False)
+    torch.nn.init.normal_(p.value_head.linear.weight)
+    obs = torch.tensor(random_rows(np.random.default_rng(0), 5))
+    with torch.no_grad():
+        exact = p.predict_values(obs)
+        with torch.autocast("cpu", torch.bfloat16):
+            rounded = p.predict_values(obs)
+            _, values, log_prob = p(obs)
+        assert values.dtype == log_prob.dtype == torch.float32
+        assert not torch.equal(exact, rounded)
+        torch.testing.assert_close(rounded, exact, atol=0.1, rtol=0.1)
+        torch.testing.assert_close(p.predict_values(obs), exact, **CLOSE)
+
+
+# Inside the algorithms
+
+
+ALGORITHMS = [
+    (PPO, GPTPolicy, {"n_steps": 8, "batch_size": 16, "n_epochs": 2}),
+    (
+        PPO,
+        GPTPolicy,
+        {"n_steps": 8, "batch_size": 16, "rollout_buffer_class": EpisodeRolloutBuffer},
+    ),
+    (A2C, GPTPolicy, {}),
+    (MaskablePPO, MaskableGPTPolicy, {"n_steps": 8, "batch_size": 16, "n_epochs": 2}),
+    (
+        MaskablePPO,
+        MaskableGPTPolicy,
+        {"n_steps": 8, "batch_size": 16, "policy_kwargs": {"share_features_extractor": False}},
+    ),
+    (
+        PPO,
+        GPTPolicy,
+        {"n_steps": 8, "batch_size": 16, "policy_kwargs": {"share_features_extractor": False}},
+    ),
+    (A2C, GPTPolicy, {"policy_kwargs": {"share_features_extractor": False}}),
+    (
+        MaskablePPO,
+        MaskableGPTPolicy,
+        {
+            "n_steps": 8,
+            "batch_size": 16,
+            "rollout_buffer_class": MaskableEpisodeRolloutBuffer,
+        },
+    ),
+]
+NAMES = [
+    "ppo",
+    "ppo-episodes",
+    "a2c",
+    "maskable-ppo",
+    "maskable-ppo-separate",
+    "ppo-separate",
+    "a2c-separate",
+    "maskable-ppo-episodes",
+]
+
+
+@pytest.mark.parametrize(("algorithm", "policy_class", "options"), ALGORITHMS, ids=NAMES)
+def test_learns_evaluates_saves_and_loads(algorithm, policy_class, options, tmp_path):
+    options = {**options, "policy_kwargs": {**SMALL, **options.get("policy_kwargs", {})}}
+    model = algorithm(policy_class, make_vec_env(Echo, 4, seed=0), seed=0, **options)
+    model.learn(64)
+    evaluate_policy(model, make_vec_env(Echo, 2, seed=1), n_eval_episodes=4)
+    model.learn(64, reset_num_timesteps=False)
+    model.save(tmp_path / "model")
+    loaded = algorithm.load(tmp_path / "model")
+    obs = np.stack([Echo().reset(seed=i)[0] for i in range(6)])
+    for deterministic in (True, False):
+        torch.manual_seed(0)
+        expected = model.predict(obs, deterministic=deterministic)[0]
+        torch.manual_seed(0)
+        assert expected.tolist() == loaded.predict(obs, deterministic=deterministic)[0].tolist()
+    single = loaded.predict(obs[0], deterministic=True)[0]
+    assert single.shape == ()
+    loaded.set_env(make_vec_env(Echo, 4, seed=0))
+    loaded.learn(32)
+
+
+def test_a_rollout_log_probability_is_what_the_update_computes():
+    model = PPO(GPTPolicy, make_vec_env(Echo, 4, seed=0), n_steps=16, policy_kwargs=SMALL, seed=0)
+    _, callback = model._setup_learn(64)
+    model.collect_rollouts(model.env, callback, model.rollout_buffer, 16)
+    for batch in model.rollout_buffer.get(32):
+        values, log_prob, _ = model.policy.evaluate_actions(
+            batch.observations, batch.actions.long().flatten()
+        )
+        torch.testing.assert_close(log_prob, batch.old_log_prob, **CLOSE)
+        torch.testing.assert_close(values.flatten(), batch.old_values, **CLOSE)
+
+
+def test_fast_and_slow_training_give_the_same_policy():
+    weights = []
+    for fast in (True, False):
+        model = PPO(
+            GPTPolicy,
+            make_vec_env(Echo, 4, seed=0),
+            n_steps=8,
+            batch_size=16,
+            n_epochs=2,
+            policy_kwargs={**SMALL, "group": fast, "cache": fast},
+            seed=0,
+        )
+        model.learn(96)
+        weights.append(model.policy.parameters_to_vector())
+    np.testing.assert_allclose(*weights, atol=1e-4)
+
+
+def test_a_policy_alone_can_be_saved_and_loaded(tmp_path):
+    p = policy(tie=False)
+    p.save(tmp_path / "policy.pt")
+    loaded = GPTPolicy.load(tmp_path / "policy.pt")
+    obs = random_rows(np.random.default_rng(0), 5)
+    assert loaded.predict(obs, deterministic=True)[0].tolist() == (
+        p.predict(obs, deterministic=True)[0].tolist()
+    )
+    assert loaded.config == p.config
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 60))
+def test_minibatches_are_whole_pieces_of_episodes(seed, batch_size):
+    rng = np.random.default_rng(seed)
+    starts = rng.random((13, 5)) < 0.3
+    batches = list(episode_batches(starts, batch_size, rng))
+    assert sorted(np.concatenate(batches).tolist()) == list(range(65))
+    place = {int(i): n for n, batch in enumerate(batches) for i in batch}
+    for env in range(5):
+        for t in range(1, 13):
+            if not starts[t, env]:
+                assert place[env * 13 + t] == place[env * 13 + t - 1]
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("observations", "actions", "message"),
+    [
+        (spaces.Box(0, 1, (4,)), spaces.Discrete(2), "expected observations Box"),
+        (spaces.Discrete(3), spaces.Discrete(2), "use the token view of the task"),
+        (box(4), spaces.Discrete(V + 1), rf"expected actions Discrete\({V}\)"),
+    ],
+)
+def test_spaces_that_are_no_tokens_are_explained(observations, actions, message):
+    with pytest.raises(ValueError, match=message):
+        GPTPolicy(observations, actions, lambda _: 1e-3)
+
+
+def test_sde_is_refused():
+    with pytest.raises(ValueError, match="use_sde=True is for continuous actions"):
+        policy(use_sde=True)

@@ -1,0 +1,201 @@
+"""Rewards put together: names, settings, weights, bounds, caches, and their errors."""
+
+import pickle
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pytest
+
+from dialgym.cache import LRU
+from dialgym.registry import reward_rows
+from dialgym.rewards import Reply, Reward, make_reward, make_rewards
+
+REPLIES = [Reply("one two three"), Reply("one"), Reply("one two three", ("before",))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Letters(Reward):
+    """How many letters `letter` the reply has; keeps count of what it was asked."""
+
+    name = "letters"
+    bounds = (0.0, 100.0)
+    letter: str = "e"
+
+    @cached_property
+    def asked(self) -> list[list[Reply]]:
+        return []
+
+    def score(self, replies):
+        self.asked.append(list(replies))
+        return np.array([reply.text.count(self.letter) for reply in replies], float)
+
+
+class Constant(Reward):
+    name = "constant"
+
+    def __init__(self, value=float("nan"), examples=None):
+        self.value, self.examples = value, examples
+
+    def score(self, replies):
+        return np.array([self.value if reply.text == "bad" else 1.0 for reply in replies])
+
+
+class Flat(Reward):
+    name = "flat"
+
+    def score(self, replies):
+        return np.ones((len(replies), 1))
+
+
+HERE = f"{__name__}:"
+
+
+def test_scores_are_weighted_and_named():
+    composite = make_rewards({"length": {"weight": 2, "target": 3, "margin": 2}, "distinct1": -1})
+    scores = composite.score(REPLIES)
+    assert list(scores) == ["length", "distinct1"]
+    assert scores["length"].tolist() == [2.0, 0.0, 2.0]
+    assert scores["distinct1"].tolist() == [-1.0, -1.0, -1.0]
+    assert all(column.dtype == np.float64 for column in scores.values())
+    assert composite.bounds == (-1.0, 2.0)
+
+
+def test_no_replies_give_empty_columns():
+    assert make_rewards({"length": 1}).score([])["length"].shape == (0,)
+
+
+def test_a_reward_may_be_an_object_a_class_or_a_row_under_another_name():
+    letters = Letters(letter="o")
+    spec = {
+        "mine": letters,
+        HERE + "Letters": {"weight": 0.5, "letter": "t"},
+        "again": {"reward": HERE + "Letters", "weight": -1},
+        "third": {"reward": letters, "weight": 3},
+        "short": {"reward": "length", "target": 1},
+    }
+    scores = make_rewards(spec).score(REPLIES[:1])
+    assert {name: column.item() for name, column in scores.items()} == {
+        "mine": 2.0, HERE + "Letters": 1.0, "again": -3.0, "third": 6.0, "short": 0.6,
+    }  # fmt: skip
+
+
+def test_unbounded_rewards_and_weights_of_nothing_have_bounds():
+    class Unbounded(Letters):
+        bounds = (-np.inf, np.inf)
+
+    assert make_rewards({"a": {"reward": Unbounded(), "weight": 0}}).bounds == (0, 0)
+    assert make_rewards({"a": {"reward": Unbounded(), "weight": -2}}).bounds == (-np.inf, np.inf)
+
+
+def test_each_reward_is_asked_once_for_what_it_has_not_scored():
+    letters = Letters()
+    composite = make_rewards({"letters": letters})
+    first = composite.score([*REPLIES, REPLIES[0]])["letters"]
+    assert letters.asked == [REPLIES]
+    again = composite.score([Reply("new"), *REPLIES])["letters"]
+    assert letters.asked == [REPLIES, [Reply("new")]]
+    assert first.tolist() == [3, 1, 3, 3]
+    assert again.tolist() == [1, 3, 1, 3]
+
+
+def test_labels_tell_replies_apart_even_where_they_cannot_be_hashed():
+    letters = Letters()
+    composite = make_rewards({"letters": letters})
+    places = [Reply("x", labels={"act": a}) for a in ("inform", "question", ["a"], ["b"], ["a"])]
+    composite.score(places)
+    assert [len(asked) for asked in letters.asked] == [4]
+
+
+def test_the_cache_is_bounded_and_forgets_the_oldest():
+    cache: LRU[int] = LRU(3)
+    calls = []
+
+    def compute(places):
+        calls.append(places)
+        return [place * 10 for place in places]
+
+    assert cache.get_many("abca", compute) == [0, 10, 20, 0]
+    assert cache.get_many("ad", compute) == [0, 10]
+    assert cache.get_many("acd", compute) == [0, 20, 10]
+    assert cache.get_many("b", compute) == [0]
+    assert calls == [[0, 1, 2], [1], [0]]
+    assert len(cache) == 3
+    assert cache.get_many("stuvw", compute) == [0, 10, 20, 30, 40]
+    assert len(cache) == 3
+
+
+def test_a_used_composite_is_pickled_without_what_it_holds():
+    letters = Letters()
+    composite = make_rewards({"letters": {"reward": letters, "weight": 2}})
+    before = composite.score(REPLIES)["letters"]
+    copy = pickle.loads(pickle.dumps(composite))
+    assert "asked" not in vars(copy.parts[0].reward)
+    assert len(copy.parts[0].cache) == 0
+    assert copy.score(REPLIES)["letters"].tolist() == before.tolist()
+
+
+def test_examples_go_to_those_that_learn():
+    def examples():
+        raise AssertionError("asked too early")
+
+    composite = make_rewards({HERE + "Constant": {"value": 2.0}, HERE + "Letters": 1}, examples)
+    assert composite.parts[0].reward.examples is examples
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({}, "rewards must be a mapping such as"),
+        (["length"], "rewards must be a mapping such as"),
+        ({"lenght": 1}, r"unknown reward 'lenght'\. Did you mean 'length'\?"),
+        ({"length": {"tarlet": 3}},
+         r"unknown setting 'tarlet' in reward 'length'\. Did you mean 'target'\?"),
+        ({"length": {"wieght": 3}}, r"Did you mean 'weight'\?"),
+        ({HERE + "Constant": {"examples": 3}}, "unknown setting 'examples'"),
+        ({"length": "1"}, "weight of reward 'length' must be a finite number; got '1'"),
+        ({"length": True}, "must be a finite number; got True"),
+        ({"length": float("inf")}, "must be a finite number; got inf"),
+        ({"length": {"low": 9, "high": 3}}, "expects 0 <= low <= high"),
+        ({"distinct1": {"n": 0}}, "n of reward 'distinct' must be a whole number from 1; got 0"),
+        ({"sacrebleu": {"order": 0}}, "order of reward 'sacrebleu' must be a whole number from 1"),
+        ({"meteor": {"alpha": "1"}}, "alpha of reward 'meteor' must be a number; got '1'"),
+        ({"meteor": {"wordnet": 1}}, "wordnet of reward 'meteor' must be true or false; got 1"),
+        ({"length": {"target": "long"}}, "must be a number or null; got 'long'"),
+        ({"learned": {"model": "x", "turns": 1.5}}, "must be a whole number or null; got 1.5"),
+        ({"learned": {"model": "x", "clip": [1]}}, r"must be two numbers; got \[1\]"),
+        ({"no.such.module:Thing": 1}, "could not be loaded"),
+        ({"dialgym.rewards.shape:Thing": 1}, "could not be loaded"),
+        ({"dialgym.rewards.base:Cost": 1}, "must be a subclass of dialgym.rewards.Reward"),
+        ({"a": {"reward": Letters(), "letter": "x"}}, "is an object, which has its settings"),
+    ],
+)  # fmt: skip
+def test_bad_specifications_are_one_clear_error(spec, message):
+    with pytest.raises(ValueError, match=message):
+        make_rewards(spec)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_a_score_that_is_no_number_names_reward_and_reply(value):
+    composite = make_rewards({"odd": {"reward": HERE + "Constant", "value": value}})
+    with pytest.raises(ValueError, match=f"reward 'odd' gave {value} for the reply 'bad'"):
+        composite.score([Reply("fine"), Reply("bad")])
+    assert composite.score([Reply("fine")])["odd"].tolist() == [1.0]
+
+
+def test_scores_of_a_wrong_shape_are_refused():
+    with pytest.raises(ValueError, match=r"shape \(2,\); got shape \(2, 1\)"):
+        make_rewards({HERE + "Flat": 1}).score(REPLIES[:2])
+
+
+def test_every_row_can_be_loaded_and_says_what_it_is():
+    for name, row in reward_rows().items():
+        assert row.description.endswith("."), name
+        module, _, cls = row.reward.partition(":")
+        found = getattr(__import__(module, fromlist=[cls]), cls)
+        assert issubclass(found, Reward), name
+        assert found.__doc__, name
+
+
+def test_a_single_reward_can_be_made():
+    assert make_reward("distinct2").n == 2

@@ -1,0 +1,222 @@
+"""Training by configuration: what is read, what is refused, what is left behind."""
+
+import csv
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+import dialgym
+from agents import BC, GRPO, GPTPolicy, SequencePPO, SingleStepRL, train
+from agents.training.config import ALGORITHMS, ONLINE, constructor_arguments, read_config
+from agents.training.train import build, torch_threads
+from tests.support.commands import fail, succeed
+
+ID = "dialgym/Wordle-20-v0"
+SHORT = {
+    "n_steps": 36,
+    "batch_size": 288,
+    "n_epochs": 1,
+    "policy_kwargs": {"n_layer": 1, "n_embd": 16},
+}
+ARGUMENTS = {"total_timesteps": 600, "n_envs": 8, "overrides": SHORT, "progress_bar": False}
+
+
+def small(config):
+    smaller = {"n_layer": 1, "n_head": 1, "n_embd": 16}
+    return {**config, "policy_kwargs": {**config["policy_kwargs"], **smaller}}
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_built_in_hyperparameters_are_known_for_every_algorithm(algo):
+    config = read_config(algo, ID)
+    assert {"n_timesteps", "policy"} <= config.keys()
+    assert ("n_envs" in config) == (algo in ONLINE)
+    model = build(algo, small(config), dialgym.sb3_vec_env(ID, 16))
+    assert f"agents.{type(model.policy).__name__}" == config["policy"]
+    assert read_config(algo, "dialgym/Wordle-v0").keys() <= config.keys()
+
+
+def test_overrides_are_merged_and_names_resolved(tmp_path):
+    file = tmp_path / "mine.yml"
+    file.write_text(
+        "default: {policy: agents.GPTPolicy, policy_kwargs: {preset: nano}, gamma: 0.9}\n"
+        f"{ID}: {{gamma: 1, learning_rate: lin_0.01, n_envs: 3}}\n"
+    )
+    config = read_config("ppo", ID, {"policy_kwargs": {"n_layer": 3}}, file)
+    assert config["gamma"] == 1
+    assert config["policy_kwargs"] == {"preset": "nano", "n_layer": 3}
+    arguments = constructor_arguments(config)
+    assert arguments["policy"] is GPTPolicy
+    assert arguments["learning_rate"](0.5) == 0.005
+    assert "n_envs" not in arguments
+
+
+def test_bad_hyperparameters_are_explained(tmp_path):
+    with pytest.raises(ValueError, match="Did you mean 'n_epochs'"):
+        read_config("ppo", ID, {"n_epoch": 3})
+    with pytest.raises(ValueError, match=r"unknown algorithm 'pp0'. Did you mean 'ppo'"):
+        read_config("pp0", ID)
+    for key in ("n_steps", "gamma", "n_timesteps", "reference_kl"):
+        with pytest.raises(ValueError, match=f"{key} of ppo on .*: expected a number, got 'abc'"):
+            read_config("ppo", ID, {key: "abc"})
+    assert constructor_arguments({"learning_rate": "1e-4"})["learning_rate"] == 1e-4
+    with pytest.raises(ValueError, match=r"learning_rate: expected a number or 'lin_<number>'"):
+        constructor_arguments({"learning_rate": "cos_1"})
+    with pytest.raises(ValueError, match=r"policy: expected a dotted name .* got 'agents.GPT'"):
+        constructor_arguments({"policy": "agents.GPT"})
+    with pytest.raises(ValueError, match=r"unknown key 'preset:mini' in policy_kwargs .*'preset'"):
+        read_config("ppo", ID, {"policy_kwargs": {"preset:mini": None}})
+    pretrained = read_config("ppo", ID, {"policy_kwargs": {"pretrained": "gpt2"}})
+    assert pretrained["policy_kwargs"] == {"pretrained": "gpt2"}  # without our own sizes
+    empty = tmp_path / "empty.yml"
+    empty.write_text("other: {}\n")
+    with pytest.raises(ValueError, match="expected a row 'dialgym/Wordle-20-v0' or 'default'"):
+        read_config("ppo", ID, path=empty)
+    with pytest.raises(ValueError, match="unknown environment id"):
+        train("ppo", "dialgym/Wordl-v0")
+
+
+@pytest.mark.parametrize(
+    ("algo", "algorithm", "more"), [("ppo", SequencePPO, {}), ("grpo", GRPO, {"group_size": 4})]
+)
+def test_training_leaves_a_model_a_curve_and_logs(algo, algorithm, more, tmp_path):
+    arguments = {**ARGUMENTS, "overrides": {**SHORT, **more}}
+    model = train(algo, "Wordle-20-v0", log_dir=tmp_path, eval_freq=300, save_freq=300, **arguments)
+    assert isinstance(model, algorithm)
+    assert model.num_timesteps >= 600
+    with (tmp_path / "learning_curve.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["timesteps", "seconds", "episodes", "mean_return", "success"]
+    if algo == "ppo":  # whose rollouts are of one length
+        assert [int(row["timesteps"]) for row in rows] == [288, 576, 864]
+    assert all(-6 <= float(row["mean_return"]) <= 0 for row in rows)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"model.zip", "config.yml", "checkpoints", "tensorboard"} <= names
+    assert {"best_model.zip", "evaluations.npz", "samples"} <= names
+    assert not [name for name in names if ".tmp" in name]
+    assert list((tmp_path / "tensorboard").iterdir())
+    obs = dialgym.sb3_vec_env(ID, 5, seed=1).reset()
+    again = algorithm.load(tmp_path / "model.zip").predict(obs, deterministic=True)[0]
+    assert again.tolist() == model.predict(obs, deterministic=True)[0].tolist()
+
+
+def test_a_seed_gives_one_curve_and_workers_change_nothing(tmp_path):
+    weights = [
+        train(
+            log_dir=tmp_path / str(run), seed=seed, workers=workers, **ARGUMENTS
+        ).policy.parameters_to_vector()
+        for run, (seed, workers) in enumerate([(3, 0), (3, 0), (3, 2), (4, 0)])
+    ]
+    np.testing.assert_array_equal(weights[0], weights[1])
+    np.testing.assert_allclose(weights[0], weights[2], atol=1e-6)
+    assert not np.allclose(weights[0], weights[3])
+
+
+def test_a_run_logs_returns_and_success(tmp_path, monkeypatch):
+    seen = set()
+    monkeypatch.setattr(
+        "stable_baselines3.common.logger.TensorBoardOutputFormat.write",
+        lambda self, values, excluded, step=0: seen.update(values),
+    )
+    train(log_dir=tmp_path, **ARGUMENTS)
+    assert {"rollout/ep_rew_mean", "rollout/success_rate", "train/loss"} <= seen
+
+
+def test_the_command_line_hands_over_evaluation_and_logging(monkeypatch, tmp_path):
+    taken = []
+    agents = SimpleNamespace(train=lambda *args, **kwargs: taken.append(kwargs))
+    monkeypatch.setattr("dialgym.cli.train.require_agents", lambda: agents)
+    options = ["--eval-freq", "300", "--eval-episodes", "8", "--samples", "0"]
+    succeed("train", "ppo", ID, *options, "--save-freq", "600", "--wandb")
+    succeed("train", "ppo", ID)
+    names = ("eval_freq", "eval_episodes", "samples", "save_freq", "wandb")
+    assert [[kwargs[name] for name in names] for kwargs in taken] == [
+        [300, 8, 0, 600, True],
+        [0, 200, None, 0, False],
+    ]
+
+
+def test_samples_without_evaluation_are_one_clear_error():
+    message = "samples: expected 0 without evaluations"
+    assert message in fail("train", "ppo", ID, "--samples", "2")
+
+
+def test_threads_are_put_back():
+    before = torch.get_num_threads()
+    with torch_threads(before + 1):
+        assert torch.get_num_threads() == before + 1
+    assert torch.get_num_threads() == before
+
+
+def test_training_begins_with_the_weights_of_a_saved_model(tmp_path):
+    games = dialgym.collect(ID, "random", 8, seed=0)
+    kwargs = SHORT["policy_kwargs"]
+    cloned = BC("GPTPolicy", dialgym.sb3_vec_env(ID, 1), games, policy_kwargs=kwargs, seed=5)
+    cloned.save(tmp_path / "cloned.zip")
+    still = {**SHORT, "learning_rate": 0.0}
+    start = {"init_from": tmp_path / "cloned.zip", "log_dir": tmp_path / "run"}
+    model = train(**{**ARGUMENTS, "overrides": still}, **start)
+    for a, b in zip(model.policy.parameters(), cloned.policy.parameters(), strict=True):
+        assert torch.equal(a, b)
+    wide = {**SHORT, "policy_kwargs": {"n_layer": 1, "n_embd": 32}}
+    with pytest.raises(ValueError, match=r"expected backbone.wte.weight of shape \(32, 32\), got"):
+        train(**{**ARGUMENTS, "overrides": wide}, **start)
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("games")
+    dialgym.collect(ID, "random-mixture", 40, path=folder, env_kwargs={"tokenizer": "word"})
+    return folder
+
+
+OFFLINE_ARGUMENTS = {"total_timesteps": 8, "progress_bar": False}
+TINY = {"batch_size": 8, "log_interval": 4, "policy_kwargs": {"n_layer": 1, "n_embd": 16}}
+
+
+@pytest.mark.parametrize(
+    ("algo", "algorithm", "more"),
+    [("bc", BC, {"top": 0.5}), ("single-step", SingleStepRL, {"returns": "monte-carlo"})],
+)
+def test_stored_dialogues_train_in_the_env_that_they_were_held_in(
+    algo, algorithm, more, games, tmp_path
+):
+    arguments = {**OFFLINE_ARGUMENTS, "overrides": {**TINY, **more}, "eval_freq": 4, "samples": 1}
+    model = train(algo, "Wordle-20-v0", log_dir=tmp_path, data=games, eval_episodes=4, **arguments)
+    assert isinstance(model, algorithm)
+    assert model.num_timesteps == 8
+    assert len(model.data) == (20 if "top" in more else 40)
+    worded = dialgym.sb3_vec_env(ID, 2, tokenizer="word")
+    assert model.observation_space == worded.observation_space
+    with (tmp_path / "learning_curve.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["timesteps"] for row in rows] == ["4", "8"]
+    assert all(float(row["loss"]) > 0 for row in rows)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"model.zip", "config.yml", "tensorboard", "best_model.zip", "samples"} <= names
+    obs = worded.reset()
+    again = algorithm.load(tmp_path / "model.zip").predict(obs, deterministic=True)[0]
+    assert again.tolist() == model.predict(obs, deterministic=True)[0].tolist()
+
+
+def test_several_sets_of_dialogues_are_read_as_one(games, tmp_path):
+    both = [games, dialgym.load_dataset(games).top(0.25)]
+    model = train("bc", ID, log_dir=tmp_path, data=both, overrides=TINY, **OFFLINE_ARGUMENTS)
+    assert len(model.data) == 50
+
+
+def test_dialogues_where_none_or_others_are_wanted_are_one_clear_error(games, tmp_path):
+    assert "data: ilql learns from stored dialogues, got none" in fail("train", "ilql", ID)
+    assert "data: ppo learns by playing" in fail("train", "ppo", ID, "--data", str(games))
+    other = fail("train", "bc", "Wordle-200-v0", "-d", str(games))
+    assert "expected dialogues of dialgym/Wordle-200-v0, got some of dialgym/Wordle-20" in other
+    played = fail("train", "bc", ID, "-d", str(games), "--workers", "2")
+    assert "workers: bc does not play" in played
+    assert "unknown hyperparameter 'n_envs' in overrides of bc" in fail(
+        "train", "bc", ID, "-d", str(games), "--n-envs", "2"
+    )
+    assert "unknown hyperparameter 'topp'" in fail(
+        "train", "bc", ID, "-d", str(games), "-p", "topp=0.3"
+    )
