@@ -5,14 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.language.acts import Act, Item, print_act
+from dialgym.domains.ontology import DONTCARE, NAME, NONE, TYPE, Ontology
+from dialgym.language.acts import NULL, Act, Item, print_act
+from dialgym.simulators.agenda import UserState
 from dialgym.tasks.acts import PartyActs, RandomActs
 from dialgym.tasks.base import USER
 from dialgym.tasks.slot_filling.acts import SummaryActs
 from dialgym.tasks.slot_filling.languages import Language
-from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, NONE, TYPE, Ontology
 from dialgym.tasks.slot_filling.policies import Agenda, HandcraftedSystem
-from dialgym.tasks.slot_filling.types import NULL, Mind, SlotFillingState
+from dialgym.tasks.slot_filling.types import SlotFillingState
 
 Generator = np.random.Generator
 HEARD = ("hello", "bye", "request", "confirm", "select", "inform", "reqmore", "repeat", "null")
@@ -125,40 +126,40 @@ class UserActs(PartyActs):
 
     def act(self, state: SlotFillingState, action: int) -> Act:
         """The act that an action becomes by the goal, whatever the simulated user would say."""
-        mind, name = state.mind, self.names[action]
+        user, name = state.mind, self.names[action]
         if name == "inform_dontcare":
             return Act("inform", (Item("", DONTCARE),))
         if name == "inform_all":
-            known = [Item(item.slot, item.value) for item in mind.constraints if not item.negated]
+            known = [Item(item.slot, item.value) for item in user.constraints if not item.negated]
             return Act("inform", (Item(TYPE, self.ontology.type), *known))
         if name == "request_all":
-            return Act("request", tuple([Item(slot) for slot in self._missing(mind)]))
+            return Act("request", tuple([Item(slot) for slot in self._missing(user)]))
         if name in PLAIN:
             return Act(name)
         kind, slot = name.split("_", 1)
-        value = None if kind == "request" else self._wanted(mind, slot)
+        value = None if kind == "request" else self._wanted(user, slot)
         return Act(kind, (Item(slot, value),))
 
-    def _wanted(self, mind: Mind, slot: str) -> str:
-        return self.ontology.type if slot == TYPE else mind.wanted(slot) or DONTCARE
+    def _wanted(self, user: UserState, slot: str) -> str:
+        return self.ontology.type if slot == TYPE else user.wanted(slot) or DONTCARE
 
-    def _missing(self, mind: Mind) -> list[str]:
-        return [slot for slot in mind.open_requests() if slot != NAME]
+    def _missing(self, user: UserState) -> list[str]:
+        return [slot for slot in user.open_requests() if slot != NAME]
 
     def mask(self, state: SlotFillingState) -> np.ndarray:
         """(A,) bool: what means something now; everything where the task has no masks."""
         if not self.masks:
             return np.ones(len(self.names), bool)
-        mind, last = state.mind, state.system_act
-        about = {slot for slot in self.told if mind.wanted(slot) or last.mentions(slot)} | {TYPE}
-        cares = {slot for slot in self.told if mind.wanted(slot) not in (None, DONTCARE)} | {TYPE}
-        missing = self._missing(mind)
+        user, last = state.mind, state.system_act
+        about = {slot for slot in self.told if user.wanted(slot) or last.mentions(slot)} | {TYPE}
+        cares = {slot for slot in self.told if user.wanted(slot) not in (None, DONTCARE)} | {TYPE}
+        missing = self._missing(user)
         return np.array([
             *(slot in about for slot in self.told),
             *(slot in cares for slot in self.told),
             *(slot in about and slot != TYPE for slot in self.told),
             *(slot in missing for slot in self.requests),
-            *self._others(state, len(mind.constraints) > 1, len(missing) > 1),
+            *self._others(state, len(user.constraints) > 1, len(missing) > 1),
         ])  # fmt: skip
 
     def _others(self, state: SlotFillingState, several: bool, missing: bool) -> tuple[bool, ...]:
@@ -172,22 +173,22 @@ class UserActs(PartyActs):
         return (several, asked, missing, *plain)
 
     def observe(self, state: SlotFillingState) -> np.ndarray:
-        mind, last = state.mind, state.system_act
+        user, last = state.mind, state.system_act
         kind = last.type if last.type in HEARD else NULL.type
         seen = [float(kind == other) for other in HEARD]
         for slot in self.asked:
-            wanted, given = mind.wanted(slot), [v for v in last.values(slot) if v is not None]
+            wanted, given = user.wanted(slot), [v for v in last.values(slot) if v is not None]
             right = wanted in given
             seen += (
                 wanted is not None, wanted == DONTCARE, slot in state.told,
                 last.mentions(slot) and not given, right, bool(given) and not right,
             )  # fmt: skip
         for slot in self.requests:
-            wants = slot in mind.requests
-            seen += wants, wants and mind.requests[slot] is None, last.value(slot) is not None
+            wants = slot in user.requests
+            seen += wants, wants and user.requests[slot] is None, last.value(slot) is not None
         name = last.value(NAME) if last.type == "inform" else None
         seen += (
-            name not in (None, NONE), name == NONE, bool(name) and name in mind.unwanted(NAME),
-            mind.requests.get(NAME) is not None, state.turns / self.turns,
+            name not in (None, NONE), name == NONE, bool(name) and name in user.unwanted(NAME),
+            user.requests.get(NAME) is not None, state.turns / self.turns,
         )  # fmt: skip
         return np.array(seen, np.float32)
