@@ -12,6 +12,7 @@ from dialgym.errors import unknown
 from dialgym.language import AnyText, Constraint, Utterance
 from dialgym.rewards import Components
 from dialgym.simulators import Speaker
+from dialgym.tasks.acts import PartyActs
 
 Parties = tuple[str, str]
 SYSTEM, USER = "system", "user"
@@ -201,6 +202,8 @@ class Task(ABC):
     for_people: ClassVar[Mapping[str, Any]] = {}
     """Settings of the task that suit a person who plays it, unless told otherwise."""
     facts: Facts
+    acts: Mapping[str, PartyActs] = {}
+    """By party, the dialogue acts that it chooses from; a party without any has no act view."""
     played: Mapping[str, Any] = {}
     """Settings as they came out where the surroundings decide: the files that a name means."""
     stand_in: str | None = None

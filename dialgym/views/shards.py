@@ -95,7 +95,7 @@ class ShardedTokenVectorEnv(gym.vector.VectorEnv):
 
     def step_async(self, actions: Any) -> None:
         """Set the workers going."""
-        actions = check_actions(actions, self.num_envs, self._vocab_size, self.task.name)
+        actions = check_actions(actions, self.action_space, self.task.name)
         self.arrays.actions[:] = actions
         for worker in self._workers:
             worker.send("step")
