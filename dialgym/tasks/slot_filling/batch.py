@@ -214,7 +214,7 @@ class SlotFillingBatch:
         self.task = task
         self.states = [None] * size  # type: ignore[list-item]
         self._seen = [0] * size  # utterances that the system has been told of
-        self._beliefs = np.zeros((size, task.belief_size()), np.float32)
+        self._beliefs = np.zeros((size, task.domain.ontology.belief_size), np.float32)
         self._stale = np.ones(size, bool)
 
     def reset(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> BatchOutcome:
@@ -275,8 +275,8 @@ class SlotFillingBatch:
         """The dialogue of a row."""
         return self.states[row]
 
-    def beliefs(self) -> np.ndarray:
-        """(N, belief_size) float32, a copy: `SlotFilling.belief` of each row."""
+    def observations(self) -> np.ndarray:
+        """(N, belief_size) float32, a copy: the belief of the system of each row."""
         rows = np.flatnonzero(self._stale)
         if len(rows):
             self._beliefs[rows] = vectors(self.task.summariser, *self._of(rows))
@@ -284,8 +284,8 @@ class SlotFillingBatch:
         return self._beliefs.copy()
 
     def act_masks(self) -> np.ndarray:
-        """(N, 3n+7) bool: `SlotFilling.act_mask` of each row."""
-        return masks(self.task.acts, *self._of(np.arange(len(self.states))))
+        """(N, 3n+7) bool: `SummaryActs.mask` of each row."""
+        return masks(self.task.summary_acts, *self._of(np.arange(len(self.states))))
 
     def _of(self, rows: np.ndarray) -> tuple[list[Belief], list[Summary]]:
         states = [self.states[row] for row in rows.tolist()]
