@@ -32,6 +32,8 @@ VIEWS = {
         "dialgym.views.act_vector_env:ActVectorEnv",
     ),
 }
+OF_VIEWS = ("learner", "simulator")
+"""Settings of a row that are arguments of its views; all others are the task's."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,11 @@ class Entry:
     id: str
     row: Row
     view: str
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Settings of the task and arguments of the view, by row and view."""
+        return {**self.row.settings, **self.row.view_settings.get(self.view, {})}
 
     @property
     def stand_in(self) -> str | None:
@@ -200,7 +207,8 @@ def split_kwargs(entry: Entry, view: Any, kwargs: Mapping[str, Any]) -> dict[str
     """
     names = [name for name in signature(view).parameters if name not in ("task", "num_envs")]
     settings = {key: value for key, value in kwargs.items() if key not in names}
-    own = {key: value for key, value in kwargs.items() if key in names}
+    given = {name: entry.settings[name] for name in OF_VIEWS if name in entry.settings}
+    own = {key: value for key, value in {**given, **kwargs}.items() if key in names}
     return {"task": make_task(entry, settings, names), **own}
 
 
@@ -211,8 +219,8 @@ def make_task(entry: Entry, settings: Mapping[str, Any], also_known: Any = ()) -
     for name in settings:
         if name not in known:
             raise unknown("argument", name, [*also_known, *known], entry.id)
-    own = entry.row.view_settings.get(entry.view, {})
-    merged = {**entry.row.settings, **own, **settings}
+    of_row = {key: value for key, value in entry.settings.items() if key not in OF_VIEWS}
+    merged = {**of_row, **settings}
     try:
         return _shared_task(task, task.surroundings(merged), tuple(sorted(merged.items())))
     except TypeError:  # a setting that cannot be hashed, such as a list of words

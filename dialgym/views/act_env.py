@@ -7,8 +7,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 
-from dialgym.simulators import Speaker
 from dialgym.tasks import Task
+from dialgym.views.dialogue import SimulatorLike
 from dialgym.views.single import DialogueEnv
 
 
@@ -48,7 +48,7 @@ class ActEnv(DialogueEnv):
     Args:
         task: the rules; it must meet `ActTask`.
         learner: the party that the actions are those of, which must be the system.
-        simulator: who plays the user: a name or a `Speaker`; None for the task's default.
+        simulator: who plays the user; see `find_speaker`. None for the task's default.
         action_masks: put ``action_mask``, (A,) bool, into each info.
         render_mode: ``ansi``, ``human`` or ``rgb_array``.
 
@@ -60,7 +60,7 @@ class ActEnv(DialogueEnv):
         self,
         task: Task,
         learner: str = "system",
-        simulator: str | Speaker | None = None,
+        simulator: SimulatorLike = None,
         action_masks: bool = False,
         render_mode: str | None = None,
     ) -> None:

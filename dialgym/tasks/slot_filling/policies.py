@@ -1,16 +1,16 @@
 """Who can play slot filling by rules: the simulated user, and scripted systems."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialgym.simulators import EachReplies
 from dialgym.tasks.base import SYSTEM
 from dialgym.tasks.slot_filling.handcrafted import Handcrafted
 from dialgym.tasks.slot_filling.types import SlotFillingState
 
 if TYPE_CHECKING:
-    from dialgym.tasks.slot_filling.batch import SlotFillingBatch
     from dialgym.tasks.slot_filling.task import SlotFilling
 
 Generator = np.random.Generator
@@ -23,25 +23,7 @@ class Agenda:
         return state.ahead[0]
 
 
-class _System:
-    """Replies to many one by one: what gains by being done at once is the belief."""
-
-    def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
-        raise NotImplementedError
-
-    def reply_many(
-        self,
-        task: "SlotFilling",
-        batch: "SlotFillingBatch",
-        rows: np.ndarray,
-        rngs: Sequence[Generator],
-    ) -> np.ndarray:
-        """See `dialgym.tasks.base.BatchSpeaker`."""
-        replies = [self.reply(task, batch.state(row), rngs[row]) for row in rows.tolist()]
-        return np.array(replies, np.str_)
-
-
-class HandcraftedSystem(_System):
+class HandcraftedSystem(EachReplies):
     """PyDial's handcrafted policy; see `Handcrafted`. It heeds no masks."""
 
     def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
@@ -56,7 +38,7 @@ class HandcraftedSystem(_System):
         return task.acts.number[name]
 
 
-class RandomSystem(_System):
+class RandomSystem(EachReplies):
     """Any summary act that the masks allow."""
 
     def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:

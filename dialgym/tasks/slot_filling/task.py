@@ -11,6 +11,7 @@ import numpy as np
 from dialgym.errors import one_of
 from dialgym.language import AnyText, Constraint, Lexicon, Utterance
 from dialgym.language.acts import Act, Hypotheses, Item, print_act
+from dialgym.simulators import Speaker
 from dialgym.tasks.base import SYSTEM, USER, DialogueBatch, Facts, Outcome, Task
 from dialgym.tasks.slot_filling import extent, policies
 from dialgym.tasks.slot_filling.acts import SummaryActs
@@ -292,13 +293,12 @@ class SlotFilling(Task):
     def _phrases(self, mask: np.ndarray) -> Lexicon:
         return Lexicon(self.acts.phrases[i] for i in np.flatnonzero(mask).tolist())
 
-    def batch(self, size: int, learner: str, simulator: str) -> DialogueBatch | None:
+    def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
         """Many dialogues with the simulated user; None for other ones."""
         from dialgym.tasks.slot_filling.batch import SlotFillingBatch
 
-        if (learner, simulator) != (SYSTEM, "agenda"):
-            return None
-        return SlotFillingBatch(self, size)
+        simulated = learner == SYSTEM and type(simulator) is policies.Agenda
+        return SlotFillingBatch(self, size) if simulated else None
 
     def words(self) -> Sequence[str]:
         return self.language.vocabulary
