@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from dialgym.domains.domain import BUILT_IN, load_domain, pydial_folder
+from dialgym.domains.goals import Goal, GoalGenerator
 from dialgym.errors import one_of
 from dialgym.language import AnyText, Constraint, Lexicon, Utterance
-from dialgym.language.acts import Act, Hypotheses, Item, print_act
+from dialgym.language.acts import NULL, Act, Hypotheses, Item, print_act
 from dialgym.simulators import Speaker
+from dialgym.simulators.agenda import USERS, AgendaUser, Behaviour, listen
+from dialgym.simulators.error_channel import FIDELITIES, STATISTICS, ListChannel, SingleChannel
 from dialgym.tasks.base import SYSTEM, USER, DialogueBatch, Facts, Outcome, Task
-from dialgym.tasks.slot_filling import extent, policies
+from dialgym.tasks.slot_filling import policies
 from dialgym.tasks.slot_filling.acts import SummaryActs
-from dialgym.tasks.slot_filling.behaviour import USERS, Behaviour
-from dialgym.tasks.slot_filling.domains import BUILT_IN, load_domain, pydial_folder
 from dialgym.tasks.slot_filling.evaluation import (
     CLOSING,
     COMPONENTS,
@@ -25,17 +27,11 @@ from dialgym.tasks.slot_filling.evaluation import (
     bonus,
     succeeded,
 )
-from dialgym.tasks.slot_filling.goals import Goal, GoalGenerator
-from dialgym.tasks.slot_filling.languages import LANGUAGES, read_notation
-from dialgym.tasks.slot_filling.noise import FIDELITIES, STATISTICS, ListChannel, SingleChannel
-from dialgym.tasks.slot_filling.options import fixed_goal, fixed_patience
-from dialgym.tasks.slot_filling.settings import setting
+from dialgym.tasks.slot_filling.languages import HYPOTHESES, LANGUAGES, USER_ACTS, read_notation
+from dialgym.tasks.slot_filling.settings import fixed_goal, fixed_patience, setting
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.tracker import FocusTracker
-from dialgym.tasks.slot_filling.types import NULL, Belief, SlotFillingState, Summary
-from dialgym.tasks.slot_filling.user import AgendaUser
-from dialgym.tasks.slot_filling.venues import listen
-from dialgym.tasks.slot_filling.words import USER_ACTS
+from dialgym.tasks.slot_filling.types import Belief, SlotFillingState, Summary
 
 GREETING = Act("hello")
 BYE = "bye"
@@ -126,7 +122,7 @@ class SlotFilling(Task):
         one_of("user", self.user, USERS, self.name)
         self.simulated = AgendaUser(ontology, Behaviour(dict(USERS[self.user])))
         self.goals = GoalGenerator(database)
-        hypotheses = 1 if self.noise == "single" else extent.HYPOTHESES
+        hypotheses = 1 if self.noise == "single" else HYPOTHESES
         self.language = LANGUAGES[language](self.domain, hypotheses)
         self.tokenizer = self.language.tokenizer  # type: ignore[misc]
         self.facts = self._facts()

@@ -1,0 +1,192 @@
+"""The rows of a domain, and which of them meet constraints: bit sets, one a slot and value."""
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from dialgym.domains.ontology import DONTCARE, NAME, Ontology
+from dialgym.errors import unknown
+
+MISSING = "not available"
+"""A cell whose value is not known; it meets no constraint."""
+
+
+class Database:
+    """The rows of a domain, in the table's order. Immutable and shared.
+
+    A set of rows is an int whose bit ``r`` says whether row ``r`` is in it, so that constraints
+    are joined by ``&``, rows left out by ``& ~`` and rows counted by ``bit_count()``.
+
+    Attributes:
+        rows: slot -> value, for every column.
+        ontology: of the domain.
+        everything: the set of all rows.
+    """
+
+    rows: tuple[Mapping[str, str], ...]
+
+    def __init__(self, rows: Iterable[Mapping[str, str]], ontology: Ontology) -> None:
+        self.rows = tuple(MappingProxyType(dict(row)) for row in rows)
+        self.ontology = ontology
+        self.everything = (1 << len(self.rows)) - 1
+        self._sets = _value_sets(self.rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Database, ([dict(row) for row in self.rows], self.ontology)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def bits(self, slot: str, value: str) -> int:
+        """The set of rows that have `value`, or of all for ``dontcare``.
+
+        Raises:
+            ValueError: the database has no such slot.
+        """
+        if value == DONTCARE:
+            return self.everything
+        if slot not in self._sets:
+            raise unknown("slot", slot, self._sets, "the database")
+        return self._sets[slot].get(value, 0)
+
+    def match_bits(self, constraints: Mapping[str, str]) -> int:
+        """The set of rows that meet all `constraints`."""
+        found = self.everything
+        for slot, value in constraints.items():
+            found &= self.bits(slot, value)
+        return found
+
+    def matches(self, constraints: Mapping[str, str]) -> np.ndarray:
+        """(k,) int64, ascending: the rows that meet all `constraints`; ``dontcare`` is none."""
+        return np.array(indices(self.match_bits(constraints)), np.int64)
+
+    def discriminable(self, found: int, dontcare: Iterable[str] = ()) -> bool:
+        """Whether a question could tell apart two rows of the set `found`.
+
+        That is, whether they differ on an informable slot that is not in `dontcare`; `name` and
+        ``price`` do not count.
+        """
+        if found & (found - 1) == 0:
+            return False
+        row = self.rows[first(found)]
+        asked = (s for s in self.telling if s not in dontcare)
+        return any(found & ~self._sets[slot][row[slot]] for slot in asked)
+
+    @cached_property
+    def telling(self) -> tuple[str, ...]:
+        """The informable slots that rows can be told apart by: all but `name` and ``price``."""
+        return tuple(s for s in self.ontology.informable if s not in (NAME, "price"))
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """(rows, slots) int64: the index of each informable value in the ontology, or -1."""
+        index = self.ontology.index
+        cells = [[place.get(row[s], -1) for s, place in index.items()] for row in self.rows]
+        return np.array(cells, np.int64).reshape(len(self.rows), len(index))
+
+    def entropy(self, slot: str) -> float:
+        """The entropy, in nats, of a column's values over the rows."""
+        sizes = np.array([found.bit_count() for found in self._sets[slot].values()])
+        p = sizes / len(self.rows)
+        return float(-(p * np.log(p)).sum())
+
+
+def indices(found: int) -> list[int]:
+    """The members of a set of rows, ascending."""
+    members = []
+    while found:
+        low = found & -found
+        members.append(low.bit_length() - 1)
+        found ^= low
+    return members
+
+
+def first(found: int) -> int:
+    """The first row of a set that is not empty."""
+    return (found & -found).bit_length() - 1
+
+
+def _value_sets(rows: Sequence[Mapping[str, str]]) -> dict[str, dict[str, int]]:
+    sets: dict[str, dict[str, int]] = {slot: {} for slot in (rows[0] if rows else ())}
+    for place, row in enumerate(rows):
+        for slot, value in row.items():
+            sets[slot][value] = sets[slot].get(value, 0) | 1 << place
+    return sets
+
+
+def read_database(path: str | PathLike[str], ontology: Ontology) -> Database:
+    """The database of an SQLite file in PyDial's form: one table, named after the domain.
+
+    A cell that differs from a value of the ontology only in case is taken for that value, and an
+    empty one for ``not available``.
+
+    Raises:
+        ValueError: the file cannot be read as SQLite, has no such table, the table has no rows,
+            or lacks the column of a slot.
+    """
+    path = Path(path)
+    columns, cells = _read_table(path, ontology.domain)
+    lacking = [slot for slot in _wanted(ontology) if slot not in columns]
+    if lacking:
+        raise _bad(path, f"a column for each slot of {ontology.domain}", f"none for {lacking[0]!r}")
+    if not cells:
+        raise _bad(path, f"rows in the table {ontology.domain!r}", "an empty table")
+    spelling = {slot: _spellings(values) for slot, values in ontology.informable.items()}
+    return Database((_row(columns, row, spelling) for row in cells), ontology)
+
+
+def _spellings(values: Iterable[str]) -> dict[str, str]:
+    """What stands for each value: itself before what differs from another only in case."""
+    return {**{value.lower(): value for value in values}, **{value: value for value in values}}
+
+
+def _wanted(ontology: Ontology) -> list[str]:
+    return list(dict.fromkeys([*ontology.informable, *ontology.requestable]))
+
+
+def _row(
+    columns: Sequence[str], cells: Sequence[Any], spelling: Mapping[str, Mapping[str, str]]
+) -> dict[str, str]:
+    texts = [MISSING if cell is None or cell == "" else str(cell) for cell in cells]
+    return {c: _spelt(t, spelling.get(c, {})) for c, t in zip(columns, texts)}
+
+
+def _spelt(text: str, known: Mapping[str, str]) -> str:
+    return known.get(text) or known.get(text.lower(), text)
+
+
+def _read_table(path: Path, name: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The columns and rows of a table; the file is opened read-only."""
+    if not path.is_file():
+        raise _bad(path, "an SQLite file", "no file")
+    uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            return _read_rows(connection, path, name)
+    except sqlite3.DatabaseError as error:
+        raise _bad(path, "an SQLite file", str(error)) from error
+
+
+def _read_rows(
+    connection: sqlite3.Connection, path: Path, name: str
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    tables = [row[0] for row in connection.execute(_TABLES)]
+    if name not in tables:
+        raise _bad(path, f"a table {name!r}", ", ".join(map(repr, tables)) or "no table")
+    quoted = name.replace('"', '""')
+    cursor = connection.execute(f'SELECT * FROM "{quoted}"')
+    return [column[0] for column in cursor.description], cursor.fetchall()
+
+
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
+
+
+def _bad(path: Path, expected: str, got: str) -> ValueError:
+    return ValueError(f"database {str(path)!r}: expected {expected}; got {got}.")

@@ -1,0 +1,160 @@
+"""The protocol of a language, how long its texts can be, and the notation of acts as a language."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from dialgym.domains.domain import Domain
+from dialgym.domains.ontology import DONTCARE
+from dialgym.language import AnyText, Constraint
+from dialgym.language.acts import Act, Hypotheses, parse_act, print_act, print_hypotheses
+from dialgym.tasks.base import SYSTEM, USER
+
+Generator = np.random.Generator
+
+
+class Language(Protocol):
+    """Puts acts into text, and text into acts."""
+
+    @property
+    def tokenizer(self) -> str:
+        """What token views read it with."""
+        ...
+
+    @property
+    def summaries(self) -> bool:
+        """Whether scripted systems say which summary act they choose, not what it becomes."""
+        ...
+
+    @property
+    def charset(self) -> str:
+        """The characters of its texts."""
+        ...
+
+    @property
+    def longest(self) -> Mapping[str, int]:
+        """Characters of the longest meaningful text of each party."""
+        ...
+
+    @property
+    def words(self) -> Mapping[str, Mapping[str, int]] | None:
+        """Most words of a text, by hearer and speaker; None where words are not counted."""
+        ...
+
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        """All its words, where there is an end to them."""
+        ...
+
+    @property
+    def grammar(self) -> Constraint:
+        """What the user can mean to say."""
+        ...
+
+    def say(self, act: Act, party: str, rng: Generator) -> str:
+        """The text of an act."""
+        ...
+
+    def understand(self, text: str, party: str) -> Act | None:
+        """The act of a text that `party` has said; None if it is none."""
+        ...
+
+    def hear(self, text: str, hypotheses: Hypotheses, rng: Generator) -> str:
+        """What the system hears of a text: what it may have been, and how likely."""
+        ...
+
+    def note(self, wants: Act, asks: Act) -> str:
+        """The user's own note of its goal."""
+        ...
+
+
+class Notation:
+    """Acts as they are written down: ``inform(food="thai") 0.83 | null() 0.17``."""
+
+    tokenizer = "char"
+    summaries = False
+    grammar = AnyText()
+
+    def __init__(self, domain: Domain, hypotheses: int) -> None:
+        said = hypotheses * (longest_user_act(domain) + len(" 0.00 | "))
+        self.charset = charset_of(domain)
+        self.longest = {SYSTEM: longest_act(domain), USER: said}
+        self.words = None
+        self.vocabulary: Sequence[str] = ()
+
+    def say(self, act: Act, party: str, rng: Generator) -> str:
+        return print_act(act)
+
+    def understand(self, text: str, party: str) -> Act | None:
+        return read_notation(text)
+
+    def hear(self, text: str, hypotheses: Hypotheses, rng: Generator) -> str:
+        return print_hypotheses(hypotheses)
+
+    def note(self, wants: Act, asks: Act) -> str:
+        return f"{print_act(wants)} {print_act(asks)}"
+
+
+def read_notation(text: str) -> Act | None:
+    """The act that a text is the notation of; None if it is none."""
+    try:
+        return parse_act(text)
+    except ValueError:
+        return None
+
+
+SYNTAX = '()=!," |.0123456789_-'
+WORDS = (
+    "inform request confirm select hello bye affirm negate deny reqalts reqmore repeat null "
+    "thankyou ack restart silence name type none "
+)
+MOST_VALUES, MOST_NAMES = 12, 32
+"""Items with values, and names left out, that one act may have."""
+HYPOTHESES = 6
+
+
+def charset_of(domain: Domain) -> str:
+    """The characters of everything that is said in a domain."""
+    return "".join(sorted({*SYNTAX, *WORDS, *"".join(_texts(domain)), "\\"}))
+
+
+def longest_act(domain: Domain) -> int:
+    """Characters of the longest act that the system can mean to say."""
+    rows = domain.database.rows
+    cells = [f'{slot}="{_quoted(value)}",' for row in rows for slot, value in row.items()]
+    name = max(len(_quoted(row["name"])) for row in rows) + len('name!="",')
+    told = sum(sorted(_longest(cells).values())[-MOST_VALUES:])
+    return len("inform()") + told + MOST_NAMES * name
+
+
+def longest_user_act(domain: Domain) -> int:
+    """Characters of the longest act that the user can mean to say."""
+    ontology = domain.ontology
+    items = [f'{s}="{_quoted(v)}",' for s, vs in ontology.informable.items() for v in vs]
+    items.append(f'type="{ontology.type}",')
+    longest = max(map(len, items))
+    return len("thankyou()") + MOST_VALUES * longest + sum(len(s) + 1 for s in ontology.requestable)
+
+
+def _longest(cells: Iterable[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for cell in cells:
+        slot = cell.partition("=")[0]
+        found[slot] = max(found.get(slot, 0), len(cell))
+    return found
+
+
+def _quoted(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _texts(domain: Domain) -> Iterable[str]:
+    yield domain.ontology.type
+    yield DONTCARE
+    yield from domain.ontology.requestable
+    for slot, values in domain.ontology.informable.items():
+        yield slot
+        yield from values
+    for row in domain.database.rows:
+        yield from row.values()
