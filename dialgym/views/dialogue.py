@@ -7,11 +7,11 @@ import numpy as np
 
 from dialgym.errors import one_of, with_settings
 from dialgym.language import render_transcript
-from dialgym.registry import load
 from dialgym.rewards import Components
 from dialgym.simulators import Speaker
-from dialgym.tasks import Task
+from dialgym.tasks import ActPolicy, ActSpeaker, Task
 from dialgym.tasks.exchange import Exchange, add
+from dialgym.tasks.lookup import find_object
 
 
 class Dialogue:
@@ -103,7 +103,7 @@ class Nobody:
         )
 
 
-SimulatorLike = str | Mapping[str, Any] | Speaker | None
+SimulatorLike = str | Mapping[str, Any] | Speaker | ActPolicy | None
 """What `simulator=` takes; see `find_speaker`."""
 
 
@@ -117,6 +117,8 @@ def find_speaker(task: Task, learner: str, simulator: SimulatorLike) -> Speaker:
             who is named, ``{"name": "retrieval", "nearest": 3}``; an object; or None for the
             task's default.
 
+    An object that chooses acts, an `ActPolicy`, says what they become.
+
     Raises:
         ValueError: the learner is no party, or there is no such simulator or setting of it.
     """
@@ -128,6 +130,8 @@ def find_speaker(task: Task, learner: str, simulator: SimulatorLike) -> Speaker:
         return _named(task, other, simulator, {})
     if isinstance(simulator, Speaker):
         return simulator
+    if isinstance(simulator, ActPolicy) and other in task.acts:
+        return ActSpeaker(simulator)
     raise ValueError(
         f"simulator of {task.name}: expected a registered name, a mapping of a name and settings, "
         f"or an object with reply(task, state, rng) -> str; got {simulator!r}."
@@ -140,10 +144,7 @@ def _named(task: Task, party: str, name: str | None, settings: dict[str, Any]) -
         return Nobody()
     if ":" not in name:
         return task.speaker_named(party, name, **settings)
-    try:
-        make = load(name)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"simulator of {task.name}: cannot load {name!r}: {error}.") from error
+    make = find_object(name, "simulator")
     speaker: Speaker = with_settings(make, f"simulator {name!r} of {task.name}", settings)
     return speaker
 

@@ -60,7 +60,7 @@ class TokenVectorEnv(DialogueVectorEnv):
             ValueError: the actions are not N whole numbers from 0 to V-1.
         """
         self._require_reset()
-        tokens = check_actions(actions, self.num_envs, self._vocab_size, self.task.name)
+        tokens = check_actions(actions, self.action_space, self.task.name)
         active = self._begin_late()
         ended = self._write(active, tokens[active])
         ids, lengths = self._rows.utterances(ended)

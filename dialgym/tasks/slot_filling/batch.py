@@ -208,7 +208,7 @@ class SlotFillingBatch:
         self.task = task
         self._states: list[SlotFillingState] = [None] * size  # type: ignore[list-item]
         self._seen = [0] * size  # utterances that the system has been told of
-        self._beliefs = np.zeros((size, task.belief_size()), np.float32)
+        self._beliefs = np.zeros((size, task.domain.ontology.belief_size), np.float32)
         self._stale = np.ones(size, bool)
 
     def reset(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> BatchOutcome:
@@ -273,8 +273,8 @@ class SlotFillingBatch:
         """The dialogues of some rows."""
         return [self._states[row] for row in rows.tolist()]
 
-    def beliefs(self) -> np.ndarray:
-        """(N, belief_size) float32, a copy: `SlotFilling.belief` of each row."""
+    def observations(self) -> np.ndarray:
+        """(N, belief_size) float32, a copy: the belief of the system of each row."""
         rows = np.flatnonzero(self._stale)
         if len(rows):
             self._beliefs[rows] = vectors(self.task.summariser, *self._of(rows))
@@ -282,8 +282,8 @@ class SlotFillingBatch:
         return self._beliefs.copy()
 
     def act_masks(self) -> np.ndarray:
-        """(N, 3n+7) bool: `SlotFilling.act_mask` of each row."""
-        return masks(self.task.acts, *self._of(np.arange(len(self._states))))
+        """(N, 3n+7) bool: `SummaryActs.mask` of each row."""
+        return masks(self.task.summary_acts, *self._of(np.arange(len(self._states))))
 
     def _of(self, rows: np.ndarray) -> tuple[list[Belief], list[Summary]]:
         states = self.states(rows)

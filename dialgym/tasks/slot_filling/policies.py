@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from dialgym.domains.ontology import DONTCARE
 from dialgym.language.acts import Act, Item
 from dialgym.simulators import EachReplies
-from dialgym.tasks.base import SYSTEM
+from dialgym.tasks.acts import ActSpeaker, RandomActs
+from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling.acts import ENOUGH, Offers
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.types import Belief, SlotFillingState, Summary
@@ -112,6 +114,10 @@ class Agenda:
     def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
         return state.ahead[0]
 
+    def act(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> int:
+        """The index of the user's summary act that says the same."""
+        return task.acts[USER].planned(state)
+
 
 class HandcraftedSystem(EachReplies):
     """PyDial's handcrafted policy; see `Handcrafted`. It heeds no masks."""
@@ -119,31 +125,30 @@ class HandcraftedSystem(EachReplies):
     def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
         name, act = Handcrafted(task.summariser).choose(state.belief, state.summary, rng)
         if task.language.summaries:
-            return task.acts.phrases[task.acts.number[name]]
+            return task.summary_acts.phrases[task.summary_acts.number[name]]
         return task.language.say(act, SYSTEM, rng)
 
-    def choose(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> int:
+    def act(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> int:
         """The index of the summary act that comes nearest to what it would say."""
         name, _ = Handcrafted(task.summariser).choose(state.belief, state.summary, rng)
-        return task.acts.number[name]
+        return task.summary_acts.number[name]
 
 
 class RandomSystem(EachReplies):
     """Any summary act that the masks allow."""
 
     def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
-        chosen = self.choose(task, state, rng)
+        acts = task.acts[SYSTEM]
+        chosen = RandomActs().act(task, state, rng)
         if task.language.summaries:
-            return task.acts.phrases[chosen]
-        act = task.summary_act(state, chosen, rng)
-        return task.language.say(act, SYSTEM, rng)
-
-    def choose(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> int:
-        """The index of a summary act."""
-        return int(rng.choice(np.flatnonzero(task.act_mask(state))))
+            return task.summary_acts.phrases[chosen]
+        return task.language.say(acts.act(state, chosen, rng), SYSTEM, rng)
 
 
-USERS: Mapping[str, Callable[..., Any]] = {"agenda": Agenda}
+USERS: Mapping[str, Callable[..., Any]] = {
+    "agenda": Agenda,
+    "random": partial(ActSpeaker, RandomActs()),
+}
 POLICIES: Mapping[str, Callable[..., Any]] = {
     "handcrafted": HandcraftedSystem,
     "random": RandomSystem,

@@ -92,6 +92,7 @@ class SlotFillingState:
     turns: int = 0  # of the system, its greeting aside
     replies: int = 0  # of the user
     user_speaks: bool = True
+    told: frozenset[str] = frozenset()  # slots of which the user has told a value
     goal: tuple[Utterance, ...] = ()  # the user's own note of what it wants
     heard_by_system: list[Utterance] = field(default_factory=list)
     heard_by_user: list[Utterance] = field(default_factory=list)
@@ -108,6 +109,7 @@ class SlotFillingState:
             self.turns,
             self.replies,
             self.user_speaks,
+            self.told,
             self.goal,
             self.heard_by_system.copy(),
             self.heard_by_user.copy(),

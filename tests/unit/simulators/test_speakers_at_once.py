@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import dialgym
-from dialgym.registry import Entry, Row, split_kwargs
+from dialgym.registry import Entry
+from dialgym.rows import Row
 from dialgym.simulators import Asynchronous, BatchSpeaker, Concurrent
 from dialgym.tasks.daily_dialog import DailyDialog
 from dialgym.tasks.daily_dialog.policies import Person, Retrieval
@@ -21,6 +22,7 @@ from dialgym.tasks.wordle.batch import WordleBatch
 from dialgym.tasks.wordle.policies import Random, RandomMixture, StartWords
 from dialgym.views.dialogue import find_speaker
 from dialgym.views.looped import LoopedBatch, make_batch
+from dialgym.views.making import split_kwargs
 from dialgym.views.utterance_env import UtteranceEnv
 from dialgym.views.utterance_vector_env import UtteranceVectorEnv
 
@@ -107,8 +109,8 @@ def test_settings_alone_are_those_of_the_default():
          r"Did you mean 'nearest'\? Known: nearest\."),
         ({"name": "retrival"}, "Did you mean 'retrieval'"),
         ({"name": "script", "nearest": 3}, "unknown setting 'nearest'.*Known: none"),
-        ({"name": "no_such_module:User"}, "cannot load 'no_such_module:User'"),
-        ({"name": "dialgym.tasks.wordle:User"}, "cannot load 'dialgym.tasks.wordle:User'"),
+        ({"name": "no_such_module:User"}, "no module 'no_such_module' here"),
+        ({"name": "dialgym.tasks.wordle:User"}, "module 'dialgym.tasks.wordle' has no 'User'"),
         ({"name": "dialgym.simulators:Concurrent"}, "needs the setting 'speaker'"),
         (3, "a mapping of a name and settings"),
     ],
@@ -136,8 +138,9 @@ def test_settings_reach_evaluation_and_collection(tmp_path):
 
 
 def test_a_row_of_the_registry_can_name_a_simulator():
-    settings = {"words": 20, "learner": "user", "simulator": {"name": "optimal", "guesses": "all"}}
-    entry = Entry("x", Row("x", "dialgym.tasks.wordle:Wordle", "", settings=settings), "utterance")
+    kwargs = {"learner": "user", "simulator": {"name": "optimal", "guesses": "all"}}
+    row = Row("x", "dialgym.tasks.wordle:Wordle", "", settings={"words": 20}, env_kwargs=kwargs)
+    entry = Entry("x", row, "utterance")
     found = split_kwargs(entry, UtteranceEnv, {})
     assert (len(found["task"].answers), found["learner"]) == (20, "user")
     assert UtteranceEnv(**found).dialogue.other.guesses == "all"

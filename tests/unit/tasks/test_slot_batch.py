@@ -64,7 +64,7 @@ def test_the_act_view_is_the_same_in_arrays_and_in_a_loop(settings, mode):
         assert same(masks, plain.action_masks())
         legal = [int(rng.choice(np.flatnonzero(mask))) for mask in masks]
         states = map(arrayed.dialogues.state, range(7))
-        actions = [policy.choose(task, s, rng) for s in states] if step % 4 else legal
+        actions = [policy.act(task, s, rng) for s in states] if step % 4 else legal
         first, second = arrayed.step(np.array(actions)), plain.step(np.array(actions))
         assert same(first, second), step
         ended += first[2].sum()
@@ -190,8 +190,8 @@ def test_summaries_of_any_beliefs_are_the_same(domain, seed):
     assert batch.summarise_many(task.summariser, beliefs) == singly
     found = batch.vectors(task.summariser, beliefs, singly)
     assert same(found, np.stack([task.summariser.vector(*p) for p in zip(beliefs, singly)]))
-    found = batch.masks(task.acts, beliefs, singly)
-    assert same(found, np.stack([task.acts.mask(*p) for p in zip(beliefs, singly)]))
+    found = batch.masks(task.summary_acts, beliefs, singly)
+    assert same(found, np.stack([task.summary_acts.mask(*p) for p in zip(beliefs, singly)]))
 
 
 @pytest.mark.parametrize("policy", ["handcrafted", "random"])
