@@ -7,12 +7,10 @@ import numpy as np
 
 from dialgym.benchmark.result import Episodes, Result
 from dialgym.benchmark.rollout import Played, play_many, play_predictor, play_scripted
-from dialgym.registry import Entry, entry_of
-from dialgym.simulators import Speaker
-from dialgym.tasks.base import BatchSpeaker
+from dialgym.registry import Entry, Environment, entry_of
+from dialgym.simulators import BatchSpeaker, Speaker
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.episodes import Job, Report, make_dialogue, make_numeric_batch, named_speaker
-from dialgym.views.looped import own_batch
 from dialgym.views.policies import Policy, open_policy, policy_name
 
 NEUTRAL = {"tokenizer", "action_masks"}
@@ -21,7 +19,7 @@ NEUTRAL = {"tokenizer", "action_masks"}
 
 def evaluate(
     policy: Policy,
-    ids: str | Sequence[str],
+    ids: Environment | Sequence[Environment],
     episodes: int = 100,
     seeds: Sequence[int] = (0, 1, 2),
     env_kwargs: Mapping[str, Any] | None = None,
@@ -39,7 +37,7 @@ def evaluate(
         policy: a registered name (``random``, ``optimal`` ...), an object with
             ``reply(task, state, rng) -> str``, an object with Stable-Baselines3's ``predict`` for
             observations of a token or act view, or the path to a checkpoint.
-        ids: one id or several.
+        ids: one id or several; a task, its class or ``module:Class`` stands for one.
         episodes: for each seed.
         seeds: whole numbers from 0, distinct.
         env_kwargs: settings for all ids, as for ``gym.make(id, ...)``. Scores are then None,
@@ -56,7 +54,8 @@ def evaluate(
         ImportError: a checkpoint is given and the package `agents` cannot be imported.
     """
     kwargs = dict(env_kwargs or {})
-    places = {entry.id: entry for entry in map(entry_of, [ids] if isinstance(ids, str) else ids)}
+    wanted = ids if isinstance(ids, (list, tuple)) else [ids]
+    places = {entry.id: entry for entry in map(entry_of, wanted)}
     _check(places, episodes, seeds)
     dialogues = [make_dialogue(entry, kwargs) for entry in places.values()]
     opened = open_policy(policy, dialogues)
@@ -66,9 +65,7 @@ def evaluate(
     for entry, dialogue in zip(places.values(), dialogues):
         if isinstance(opened, (str, Speaker)):
             speaker = named_speaker(opened, dialogue)
-            played = _play_speaker(
-                speaker, dialogue, kwargs.get("simulator"), jobs, num_envs, report
-            )
+            played = _play_speaker(speaker, dialogue, jobs, num_envs, report)
         else:
             env = make_numeric_batch(entry, min(num_envs, len(jobs)), kwargs)
             played = play_predictor(opened, env, jobs, report, deterministic)
@@ -83,7 +80,6 @@ def evaluate(
 def _play_speaker(
     policy: Speaker,
     dialogue: Dialogue,
-    simulator: Any,
     jobs: Sequence[Job],
     num_envs: int,
     report: Report,
@@ -91,7 +87,7 @@ def _play_speaker(
     """Many dialogues at once where policy and task can; the episodes are the same."""
     task, size = dialogue.task, min(num_envs, len(jobs))
     if isinstance(policy, BatchSpeaker):
-        batch = own_batch(task, size, dialogue.learner, simulator)
+        batch = task.batch(size, dialogue.learner, dialogue.other)
         if batch is not None:
             return play_many(policy, task, batch, jobs, size, report)
     return play_scripted(policy, dialogue, jobs, report)

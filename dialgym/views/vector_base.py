@@ -17,9 +17,8 @@ from gymnasium.vector import AutoresetMode
 
 from dialgym.errors import one_of
 from dialgym.language import render_transcript
-from dialgym.simulators import Speaker
 from dialgym.tasks import BatchOutcome, Task
-from dialgym.views.dialogue import check_floor, check_room
+from dialgym.views.dialogue import SimulatorLike, check_floor, check_room
 from dialgym.views.looped import make_batch
 from dialgym.views.played import Played
 
@@ -27,19 +26,28 @@ Info = dict[str, Any]
 MODES = {mode.value: mode for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP)}
 
 
-def check_actions(actions: Any, num_envs: int, count: int, name: str) -> np.ndarray:
-    """The actions as an array (N,) of integers.
+def check_actions(actions: Any, space: gym.Space, name: str) -> np.ndarray:
+    """The actions of a batch as an array: (N,) integer, or (N, A) int8 of 0 and 1.
+
+    Args:
+        actions: of all N dialogues.
+        space: of a batch of N `Discrete` or `MultiBinary` actions.
+        name: of the task.
 
     Raises:
-        ValueError: they are not N whole numbers from 0 to `count` - 1.
+        ValueError: the actions are not of the space.
     """
     chosen = np.asarray(actions)
-    right = chosen.shape == (num_envs,) and chosen.dtype.kind in "iu"
-    if right and chosen.min() >= 0 and chosen.max() < count:
-        return chosen
+    multiple = isinstance(space, gym.spaces.Box)  # Gymnasium's batch of MultiBinary
+    most = 1 if multiple else int(space.nvec[0]) - 1  # type: ignore[attr-defined]
+    right = chosen.shape == space.shape and chosen.dtype.kind in ("biuf" if multiple else "iu")
+    if right and chosen.min() >= 0 and chosen.max() <= most:
+        whole = chosen.astype(np.int8) if multiple else chosen
+        if whole is chosen or (whole == chosen).all():
+            return whole
     got = f"values from {chosen.min()} to {chosen.max()}" if right else ""
     raise ValueError(
-        f"actions of {name}: expected ({num_envs},) whole numbers from 0 to {count - 1}; "
+        f"actions of {name}: expected {space.shape} whole numbers from 0 to {most}; "
         f"got {got or f'{chosen.dtype} {chosen.shape}'}. Choose from action_space."
     )
 
@@ -54,7 +62,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         task: Task,
         num_envs: int,
         learner: str,
-        simulator: str | Speaker | None,
+        simulator: SimulatorLike,
         autoreset_mode: str | AutoresetMode,
     ) -> None:
         if not isinstance(num_envs, int) or num_envs < 1:
