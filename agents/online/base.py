@@ -17,7 +17,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, Schedule
-from stable_baselines3.common.utils import FloatSchedule
+from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
@@ -186,7 +186,9 @@ class SequenceAlgorithm(Chats, SequenceUpdate, SafeFiles, OnPolicyAlgorithm):
             other = load(self.reference_model, device=self.device).policy
             who = f"reference_model {self.reference_model!r}"
             check_same_tokens(self.observation_space, other.observation_space, who)
-            self.reference_made_by = type(other), other._get_constructor_parameters()
+            arguments = other._get_constructor_parameters()
+            arguments["lr_schedule"] = ConstantSchedule(0.0)  # the policy's own is no data
+            self.reference_made_by = type(other), arguments
         else:
             kind, arguments = self.reference_made_by
             other = kind(**arguments).to(self.device)

@@ -121,9 +121,7 @@ def read_model(
     _resolve_names(cls, attributes, Unpacker({}, trust, archive.name))
     if env is not None:
         env = _fitting(cls, env, attributes, force_reset)
-    model = cls(
-        policy=attributes["policy_class"], env=env, device=device, _init_setup_model=False
-    )
+    model = cls(policy=attributes["policy_class"], env=env, device=device, _init_setup_model=False)
     model.__dict__.update(attributes)
     model._setup_model()
     model.set_parameters(_parameters(archive, settings), exact_match=True, device=device)
@@ -202,7 +200,7 @@ def _variables(model: BaseAlgorithm) -> list[str]:
 def _policy_name(model: BaseAlgorithm) -> str:
     """An alias of the algorithm, a name of the table, or `module:Class`."""
     cls = model.policy_class
-    aliases = {**{name: None for name in POLICIES}, **type(model).policy_aliases}
+    aliases = {**dict.fromkeys(POLICIES), **type(model).policy_aliases}
     home = home_of(cls)
     for name, other in aliases.items():
         if other is cls or POLICIES.get(name) == home:
@@ -258,12 +256,22 @@ def _resolve_names(cls: Any, attributes: dict[str, Any], unpacker: Unpacker) -> 
         aliases = getattr(cls, "policy_aliases", {})
         home = POLICIES.get(policy, policy)
         attributes["policy_class"] = aliases.get(policy) or unpacker.find(home)
-    kwargs = dict(attributes.get("policy_kwargs") or {})
-    head = kwargs.get("value_head")
-    if isinstance(head, str):  # which the policy would import
-        module, _, name = head.rpartition(":" if ":" in head else ".")
-        kwargs["value_head"] = unpacker.find(f"{module}:{name}")
-    attributes["policy_kwargs"] = kwargs
+    for name, value in attributes.items():
+        attributes[name] = _heads_resolved(value, unpacker)
+
+
+def _heads_resolved(value: Any, unpacker: Unpacker) -> Any:
+    """`value` with a class in place of each `value_head` by name, which a policy would import."""
+    if isinstance(value, dict):
+        head = value.get("value_head")
+        parts = {name: _heads_resolved(part, unpacker) for name, part in value.items()}
+        if isinstance(head, str):
+            module, _, name = head.rpartition(":" if ":" in head else ".")
+            parts["value_head"] = unpacker.find(f"{module}:{name}")
+        return parts
+    if type(value) in (list, tuple):
+        return type(value)(_heads_resolved(part, unpacker) for part in value)
+    return value
 
 
 def _fitting(cls: Any, env: GymEnv, attributes: dict[str, Any], force_reset: bool) -> Any:

@@ -182,7 +182,8 @@ def _part_of_a_library(name: str) -> Any:
     found = getattr(sys.modules.get(module), attribute, None)
     if module.partition(".")[0] not in LIBRARIES or not isinstance(found, type):
         return None
-    return found if issubclass(found, PART_OF_A_MODEL) else None
+    is_part = issubclass(found, PART_OF_A_MODEL) or module.startswith("agents.buffers.")
+    return found if is_part else None
 
 
 # Objects: their attributes
@@ -190,7 +191,7 @@ def _part_of_a_library(name: str) -> Any:
 
 def _pack_object(packer: Packer, value: Any, place: str) -> Json:
     name = home_of(type(value))
-    if name not in _storable and "<locals>" in name or type(value).__module__ == "builtins":
+    if (name not in _storable and "<locals>" in name) or type(value).__module__ == "builtins":
         raise TypeError(
             f"{place.lstrip('.')}: a file cannot hold {type(value).__name__} objects; name the "
             "attribute in the algorithm's _excluded_save_params, or use a class of a module"
