@@ -208,7 +208,7 @@ class SlotFillingBatch:
         self.task = task
         self._states: list[SlotFillingState] = [None] * size  # type: ignore[list-item]
         self._seen = [0] * size  # utterances that the system has been told of
-        self._beliefs = np.zeros((size, task.domain.ontology.belief_size), np.float32)
+        self._beliefs = np.zeros((size, task.tracker.layout.vector_size), np.float32)
         self._stale = np.ones(size, bool)
 
     def reset(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> BatchOutcome:
