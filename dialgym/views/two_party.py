@@ -5,6 +5,7 @@ action at text and act level; then whoever the rules name is next. This AEC envi
 canonical one; the parallel one is derived, with the listener's action ignored.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,21 +18,23 @@ from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 
 from dialgym.errors import one_of
 from dialgym.language import Utterance
-from dialgym.registry import entry_of, split_kwargs
+from dialgym.registry import Environment, entry_of
 from dialgym.tasks import Outcome, PartyActs, Task
 from dialgym.views.act_env import act_spaces, acts_of, check_act
 from dialgym.views.dialogue import check_room
 from dialgym.views.layout import TokenLayout, tokenizer_of
+from dialgym.views.making import split_kwargs
 from dialgym.views.render import RENDER_MODES, render
 from dialgym.views.token_env import OVERFLOWS
 from dialgym.views.transcripts import TextTranscript, TokenTranscript
 
 
-def aec_env(id: str, **kwargs: Any) -> "TwoPartyEnv":
+def aec_env(id: Environment, **kwargs: Any) -> "TwoPartyEnv":
     """The PettingZoo AEC environment of an id, at the level of its view.
 
     Args:
-        id: any id; ``...-utterance-v0`` gives the utterance level, ``...-act-v0`` that of acts.
+        id: any id, or a task; ``...-utterance-v0`` gives the utterance level, ``...-act-v0`` that
+            of acts.
         kwargs: settings of the task, and arguments of the view (`render_mode`; at token and act
             level also `action_masks`, `masked_observations`; at token level `tokenizer`, `window`,
             `overflow`).
@@ -42,11 +45,11 @@ def aec_env(id: str, **kwargs: Any) -> "TwoPartyEnv":
     entry = entry_of(id)
     view: Any = VIEWS[entry.view]
     env = view(**split_kwargs(entry, view, kwargs))
-    env.metadata = {**env.metadata, "name": entry.id.replace("/", "_")}
+    env.metadata = {**env.metadata, "name": re.sub(r"[/:]", "_", entry.id)}
     return env
 
 
-def parallel_env(id: str, **kwargs: Any) -> ParallelEnv:
+def parallel_env(id: Environment, **kwargs: Any) -> ParallelEnv:
     """The same as a PettingZoo parallel environment; what the listener does has no effect."""
     return turn_based_aec_to_parallel(aec_env(id, **kwargs))
 
