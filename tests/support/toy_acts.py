@@ -19,6 +19,7 @@ from dialgym.tasks import ActSpeaker, Facts, Outcome, PartyActs, RandomActs, Tas
 THINGS = 4
 TURNS = 5
 COST = 0.1
+PARTIES = ("system", "user")
 
 
 @dataclass
@@ -118,13 +119,13 @@ class Wishes(Task):
     acts = {"system": Asking(), "user": Telling()}
     facts = Facts(
         turn_limit=TURNS,
-        longest=dict.fromkeys(("system", "user"), len("want") + 2 * THINGS),
-        heard=dict.fromkeys(("system", "user"), {"system": TURNS, "user": TURNS + 1}),
-        returns=dict.fromkeys(("system", "user"), (-COST * TURNS - 1e-6, float(THINGS))),
+        longest={party: len("want") + 2 * THINGS for party in PARTIES},
+        heard={party: {"system": TURNS, "user": TURNS + 1} for party in PARTIES},
+        returns={party: (-COST * TURNS - 1e-6, float(THINGS)) for party in PARTIES},
         charset="aknstw 0123",
         hidden={"system": ("wanted",)},
         may_end=("user",),
-        components=dict.fromkeys(("system", "user"), ("told", "turn")),
+        components={party: ("told", "turn") for party in PARTIES},
     )
 
     def initial(
