@@ -125,7 +125,7 @@ class Wishes(Task):
         charset="aknstw 0123",
         hidden={"system": ("wanted",)},
         may_end=("user",),
-        components={party: ("told", "turn") for party in PARTIES},
+        components=dict.fromkeys(PARTIES, ("told", "turn")),
     )
 
     def initial(
