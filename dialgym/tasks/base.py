@@ -4,11 +4,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import Parameter, signature
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from dialgym.errors import unknown
+from dialgym.errors import unknown, with_settings
 from dialgym.language import AnyText, Constraint, Utterance
 from dialgym.rewards import Components
 from dialgym.simulators import Speaker
@@ -160,22 +160,12 @@ class DialogueBatch(Protocol):
         """What the learner of a row may say next."""
         ...
 
-    def turn(self, rows: np.ndarray) -> np.ndarray:
-        """(k,) utterances of the learner so far."""
+    def states(self, rows: np.ndarray) -> Sequence[Any]:
+        """The dialogues of the rows (k,), to be read; each may be made when it is asked for."""
         ...
 
-
-@runtime_checkable
-class BatchSpeaker(Protocol):
-    """A speaker of the learner's side that can say many utterances at once."""
-
-    def reply_many(
-        self, task: Any, batch: Any, rows: np.ndarray, rngs: Sequence[np.random.Generator]
-    ) -> np.ndarray:
-        """What the learners of the `rows` of a task's own batch say, (k,) of dtype ``<U``.
-
-        `rngs` is the list of all rows' generators; the draws are those that ``reply`` would make.
-        """
+    def turn(self, rows: np.ndarray) -> np.ndarray:
+        """(k,) utterances of the learner so far."""
         ...
 
 
@@ -250,20 +240,23 @@ class Task(ABC):
         """What `party` may say in this state: the source of every action mask."""
         return self.static_constraint(party) or AnyText()
 
-    def batch(self, size: int, learner: str, simulator: str) -> DialogueBatch | None:
-        """A vectorised form of `size` dialogues, or None where there is none."""
+    def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
+        """A vectorised form of `size` dialogues, or None where there is none.
+
+        `simulator` plays the other party; a form that is made for one knows it by its class.
+        """
         return None
 
     def speaker_named(self, party: str, name: str, **settings: Any) -> Speaker:
-        """A new speaker for `party`, by its registered name.
+        """A new speaker for `party`, by its registered name and with settings of its own.
 
         Raises:
-            ValueError: the party has no speaker of that name.
+            ValueError: the party has no speaker of that name, or the speaker no such setting.
         """
         named = self.speakers.get(party, {})
         if name not in named:
             raise unknown(f"speaker for the {party}", name, named, self.name)
-        return named[name](**settings)
+        return with_settings(named[name], f"speaker {name!r} of {self.name}", settings)
 
     def picture(self, state: Any) -> np.ndarray | None:
         """The dialogue as an (H, W, 3) uint8 image, or None to draw its transcript."""
