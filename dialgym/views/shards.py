@@ -173,7 +173,7 @@ def layout_of(num_envs: int, seen: gym.Space, said: gym.Space) -> Layout:
     """
     parts = seen.items() if isinstance(seen, gym.spaces.Dict) else [("", seen)]
     named = [(f"/{key}" if key else "", box) for key, box in parts]
-    fields = {
+    fields: dict[str, tuple[Any, Any]] = {
         "reward": (np.float64, ()),
         "action": (said.dtype, said.shape),
         "terminated": (np.bool_, ()),
