@@ -273,6 +273,11 @@ class SlotFillingBatch:
         """The dialogues of some rows."""
         return [self._states[row] for row in rows.tolist()]
 
+    def restore(self, row: int, state: SlotFillingState, turn: int) -> None:
+        """Let a row go on from a state."""
+        self._states[row], self._seen[row] = state, len(state.heard_by_system)
+        self._stale[row] = True
+
     def observations(self) -> np.ndarray:
         """(N, belief_size) float32, a copy: the belief of the system of each row."""
         rows = np.flatnonzero(self._stale)

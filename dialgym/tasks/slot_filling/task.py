@@ -203,6 +203,15 @@ class SlotFilling(Task):
             return state.heard_by_system
         return [*state.goal, *state.heard_by_user]
 
+    def situation(self, state: SlotFillingState, party: str) -> Any:
+        """For the system what it believes, and what it has heard of the user last."""
+        if party == USER:
+            return super().situation(state, party)
+        belief, heard = state.belief, state.heard_by_system
+        vector = self.summariser.vector(belief, state.summary).astype(np.float64)
+        last = next((line.text for line in reversed(heard) if line.speaker == USER), "")
+        return np.round(vector, 6), belief.venue, sorted(belief.venues), last
+
     def speak(self, state: SlotFillingState, text: str, rng: np.random.Generator) -> Outcome:
         if not state.user_speaks:
             return self._system_says(state, text, rng)
