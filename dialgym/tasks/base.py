@@ -1,8 +1,10 @@
 """What a task is: rules as functions of an explicit state."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from inspect import Parameter, signature
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -16,6 +18,15 @@ from dialgym.tasks.acts import PartyActs
 
 Parties = tuple[str, str]
 SYSTEM, USER = "system", "user"
+
+
+class Features(NamedTuple):
+    """Form of the array that a party is given beside its transcript: the features of an image."""
+
+    shape: tuple[int, ...]
+    low: float = 0.0
+    high: float = 1.0
+    dtype: str = "float32"
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,7 @@ class Facts:
             longer ones are cut. None to make as much room as for characters.
         components: for each party, the names of the parts that its rewards are made of; a party
             that is not named has none.
+        features: for each party that is given them, the form of `Task.features`.
     """
 
     turn_limit: int
@@ -48,6 +60,7 @@ class Facts:
     words: Mapping[str, Mapping[str, int]] | None = None
     pieces: Mapping[str, int] | None = None
     components: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    features: Mapping[str, Features] = field(default_factory=dict)
 
     def limit(self, speaker: str) -> int:
         """Most tokens of one utterance, and most characters that are looked at.
@@ -168,6 +181,10 @@ class DialogueBatch(Protocol):
         """(k,) utterances of the learner so far."""
         ...
 
+    def restore(self, row: int, state: Any, turn: int) -> None:
+        """Let a row go on from a state of the task, in which the learner has heard everything."""
+        ...
+
 
 class Task(ABC):
     """The rules of a dialogue between two parties. Immutable and shared by all dialogues.
@@ -240,6 +257,26 @@ class Task(ABC):
         """What `party` may say in this state: the source of every action mask."""
         return self.static_constraint(party) or AnyText()
 
+    def features(self, state: Any, party: str) -> np.ndarray | None:
+        """What `party` is given beside its transcript, a new array in the form of `Facts.features`.
+
+        It changes only by an utterance. None for a party that is given nothing.
+        """
+        return None
+
+    def situation(self, state: Any, party: str) -> Any:
+        """What `party` knows, alike in dialogues that are alike to it: the source of `anchor`.
+
+        Of strings, numbers, arrays, sets, sequences and mappings with names as keys; by default
+        what is in its transcript. A task in which the order does not matter gives a set.
+        """
+        return self.transcript(state, party)
+
+    def anchor(self, state: Any, party: str) -> str:
+        """16 hexadecimal digits that name the situation of `party`, in any process and run."""
+        text = json.dumps([party, self.situation(state, party)], sort_keys=True, default=_plain)
+        return blake2b(text.encode(), digest_size=8).hexdigest()
+
     def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
         """A vectorised form of `size` dialogues, or None where there is none.
 
@@ -276,6 +313,15 @@ class Task(ABC):
             if name not in self.options:
                 raise unknown("option", name, self.options, f"reset of {self.name}")
         return options or {}
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no form for: arrays and numbers of NumPy, and sets in an order of their own."""
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"situation: expected strings, numbers, arrays, sets ...; got {value!r}.")
 
 
 def _by_name(cls: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:

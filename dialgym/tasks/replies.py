@@ -120,6 +120,11 @@ class ReplyBatch:
     def turn(self, rows: np.ndarray) -> np.ndarray:
         return self._turns[rows]
 
+    def restore(self, row: int, state: Any, turn: int) -> None:
+        """Let a row go on from a state."""
+        self._states[row], self._turns[row] = state, turn
+        self._seen[row] = len(self.task.transcript(state, SYSTEM))
+
 
 def middle(composite: Composite) -> float:
     """Halfway between the bounds of a composite: what a success is measured by."""

@@ -84,8 +84,14 @@ class Dialogue:
     def fork(self) -> "Dialogue":
         """The same dialogue at the same point, to go on in another way."""
         other = Dialogue(self.task, self.learner, self.other)
-        other.state, other.turn, other._seen = self.state.copy(), self.turn, self._seen
+        other.restore(self.state.copy(), self.turn)
         return other
+
+    def restore(self, state: Any, turn: int) -> None:
+        """Go on from a state of the task, in which the learner has heard everything."""
+        self.state, self.turn = state, turn
+        self._seen = len(self.task.transcript(state, self.learner))
+        self._clear()
 
     def transcript(self) -> str:
         """What the learner has seen, as text."""

@@ -55,6 +55,10 @@ class LoopedBatch:
         """The dialogues of some rows."""
         return [self.dialogues[row].state for row in rows.tolist()]
 
+    def restore(self, row: int, state: Any, turn: int) -> None:
+        """Let a row go on from a state."""
+        self.dialogues[row].restore(state, turn)
+
     def turn(self, rows: np.ndarray) -> np.ndarray:
         return np.array([self.dialogues[i].turn for i in rows.tolist()], np.int64)
 

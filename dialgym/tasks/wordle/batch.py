@@ -122,6 +122,14 @@ class WordleBatch:
         """The games of the rows."""
         return Games(self, rows)
 
+    def restore(self, row: int, state: WordleState, turn: int) -> None:
+        """Let a row go on from a game."""
+        self.secret[row], self.turns[row] = state.secret, state.turns
+        self.rejected[row], self._filtered[row] = state.rejected, 0
+        self.guesses[row, :turn], self.patterns[row, :turn] = state.guesses, state.patterns
+        if self._possible is not None:
+            self._possible[row] = True
+
     def over(self, turns: int, rejected: int, patterns: Sequence[int]) -> bool:
         """Whether a game of so many turns and rejected guesses has ended."""
         full = self.task.turns in (turns, rejected)

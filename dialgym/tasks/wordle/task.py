@@ -131,6 +131,10 @@ class Wordle(Task):
     def transcript(self, state: WordleState, party: str) -> Sequence[Utterance]:
         return state.lines if party == SYSTEM else state.opening + state.lines
 
+    def situation(self, state: WordleState, party: str) -> Any:
+        """The guesses with their colours, in whatever order; for the host its choice too."""
+        return set(zip(state.guesses, state.patterns)), state.opening if party == USER else None
+
     def speak(self, state: WordleState, text: str, rng: np.random.Generator) -> Outcome:
         if not state.settled:
             return self._choose(state, text)
