@@ -109,6 +109,16 @@ class TokenVectorEnv(DialogueVectorEnv):
             self._walker = _Walker(self._rows, self._compile, self._space.automaton)
         return self._walker.masks(self._all)
 
+    def get_state(self) -> bytes:
+        """As of the parent. The masks' automata are no part of it: they are walked anew."""
+        self._walker = None
+        return super().get_state()
+
+    def set_state(self, state: bytes) -> None:
+        """As of the parent."""
+        super().set_state(state)
+        self._walker = None
+
     def _compile(self, row: int) -> TokenAutomaton:
         return compile_constraint(self.dialogues.constraint(row), self.tokenizer)
 
