@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium as gym
 import yaml
 
-from dialgym.errors import did_you_mean, unknown
+from dialgym.errors import did_you_mean, unexpected, unknown
 
 NAMESPACE = "dialgym"
 VIEWS = {
@@ -56,6 +56,10 @@ class Row:
     def references(self, stand_in: str | None) -> Mapping[str, Any]:
         """The reference scores of what is played, which may be a task's `stand_in`."""
         return self.builtin_scores if stand_in else self.scores
+
+    def expert(self, stand_in: str | None) -> float | None:
+        """The expert's mean return at the row's settings, if there is one."""
+        return self.references(stand_in).get("expert")
 
 
 @dataclass(frozen=True)
@@ -161,6 +165,7 @@ def register_all() -> None:
             vector_entry_point="dialgym.registry:make_batched_view",
             disable_env_checker=True,  # the tests run the checker on every id
             order_enforce=False,  # the views say it themselves
+            reward_threshold=None if entry.row.builtin_scores else entry.row.expert(None),
             kwargs={"env_id": entry.id},
         )
     for env_id in read_registry().get("removed") or {}:
@@ -177,10 +182,19 @@ def make_view(env_id: str, **kwargs: Any) -> gym.Env:
 def make_batched_view(
     env_id: str, num_envs: int = 1, workers: int = 0, **kwargs: Any
 ) -> gym.vector.VectorEnv:
-    """The batched env of an id, `num_envs` dialogues in this process, or over `workers` others."""
+    """The batched env of an id, `num_envs` dialogues in this process, or over `workers` others.
+
+    Raises:
+        ValueError: a render mode, or workers for a view that has none; an unknown id or argument.
+    """
     entry = entry_of(env_id)
     view = load(VIEWS[entry.view][2])
-    kwargs.pop("max_episode_steps", None)  # gym.make_vec passes it on; the task has its own limit
+    render_mode = kwargs.pop("render_mode", None)  # wrappers of Gymnasium ask for it by name
+    if render_mode is not None:
+        raise ValueError(
+            f"render_mode of {entry.id}: expected None, as a batch of dialogues draws no pictures; "
+            f"got {render_mode!r}. Use vectorization_mode='sync', or a single env."
+        )
     if workers:
         if entry.view != "token":
             raise ValueError(
@@ -210,7 +224,7 @@ def make_task(entry: Entry, settings: Mapping[str, Any], also_known: Any = ()) -
     known = list(signature(task).parameters)
     for name in settings:
         if name not in known:
-            raise unknown("argument", name, [*also_known, *known], entry.id)
+            raise unexpected(name, [*also_known, *known], entry.id)
     own = entry.row.view_settings.get(entry.view, {})
     merged = {**entry.row.settings, **own, **settings}
     try:

@@ -38,7 +38,7 @@ class ActTask(Protocol):
         ...
 
 
-class ActEnv(DialogueEnv):
+class ActEnv(DialogueEnv, gym.Env):
     """A dialogue in which the system chooses a summary act a step.
 
     Action: `Discrete(A)`, the acts of `act_names`. A masked act can be chosen nonetheless.
@@ -49,8 +49,9 @@ class ActEnv(DialogueEnv):
         task: the rules; it must meet `ActTask`.
         learner: the party that the actions are those of, which must be the system.
         simulator: who plays the user: a name or a `Speaker`; None for the task's default.
-        action_masks: put ``action_mask``, (A,) bool, into each info.
+        action_masks: put ``action_mask``, (A,) int8, into each info.
         render_mode: ``ansi``, ``human`` or ``rgb_array``.
+        text_info: whether the info has texts; without them it is numbers alone.
 
     Raises:
         ValueError: the task has no summary acts, or not for the learner.
@@ -63,8 +64,9 @@ class ActEnv(DialogueEnv):
         simulator: str | Speaker | None = None,
         action_masks: bool = False,
         render_mode: str | None = None,
+        text_info: bool = True,
     ) -> None:
-        super().__init__(task, learner, simulator, render_mode)
+        super().__init__(task, learner, simulator, render_mode, text_info)
         self._acts = check_act_task(task, learner)
         self.observation_space, self.action_space = act_spaces(self._acts)
         self._mask_in_info = action_masks
@@ -79,7 +81,7 @@ class ActEnv(DialogueEnv):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin a dialogue; `options` fixes hidden parts of it (see the task)."""
         self._start(seed, options)
-        return self._observe(), self._with_mask({})
+        return self._observe(), self._with_mask(self._info.blank())
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Choose a summary act.
@@ -107,7 +109,7 @@ class ActEnv(DialogueEnv):
 
     def _with_mask(self, info: dict[str, Any]) -> dict[str, Any]:
         if self._mask_in_info:
-            info["action_mask"] = self.action_masks()
+            info["action_mask"] = self.action_masks().astype(np.int8)
         return info
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any, Protocol, runtime_checkable
 
+import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
@@ -10,7 +11,7 @@ from dialgym.tasks import BatchOutcome, DialogueBatch, Task
 from dialgym.views.act_env import act_spaces, check_act_task
 from dialgym.views.dialogue import find_speaker
 from dialgym.views.looped import LoopedBatch
-from dialgym.views.vector_base import DialogueVectorEnv, Info, check_actions
+from dialgym.views.vector_base import DialogueVectorEnv, Info, Step, check_actions
 
 
 @runtime_checkable
@@ -40,13 +41,15 @@ class LoopedActs(LoopedBatch):
         return np.stack([self.task.act_mask(d.state) for d in self.dialogues])  # type: ignore[attr-defined]
 
 
-class ActVectorEnv(DialogueVectorEnv):
+class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
     """N dialogues; actions (N,) int64, observations (N, B) float32. Row by row `ActEnv`.
 
     Args:
-        task, learner, simulator, action_masks: as in `ActEnv`.
+        task, learner, simulator, action_masks, text_info: as in `ActEnv`.
         num_envs: N.
-        autoreset_mode: ``"NextStep"`` (Gymnasium's default) or ``"SameStep"``, or the enum.
+        autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
+            the enum.
+        max_episode_steps: a dialogue is truncated after so many steps, as by `TimeLimit`.
     """
 
     def __init__(
@@ -57,8 +60,12 @@ class ActVectorEnv(DialogueVectorEnv):
         simulator: str | Speaker | None = None,
         action_masks: bool = False,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        text_info: bool = True,
+        max_episode_steps: int | None = None,
     ) -> None:
-        super().__init__(task, num_envs, learner, simulator, autoreset_mode)
+        super().__init__(
+            task, num_envs, learner, simulator, autoreset_mode, text_info, max_episode_steps
+        )
         self._acts = check_act_task(task, learner)
         self._batch_spaces(*act_spaces(self._acts))
         found = self.dialogues
@@ -69,7 +76,7 @@ class ActVectorEnv(DialogueVectorEnv):
         other = find_speaker(self.task, self.learner, simulator)
         return LoopedActs(self.task, self.num_envs, self.learner, other)
 
-    def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Info]:
+    def step(self, actions: Any) -> Step:
         """Choose a summary act in each dialogue.
 
         Raises:
@@ -81,9 +88,7 @@ class ActVectorEnv(DialogueVectorEnv):
         chosen = check_actions(actions, self.num_envs, count, self.task.name).tolist()
         active = self._begin_late()
         texts = [self._text(row, chosen[row]) for row in active.tolist()]
-        reward, terminated, truncated, info = self._exchange(active, np.array(texts, np.str_))
-        observation, info = self._autoreset(terminated | truncated, info)
-        return observation, reward, terminated, truncated, info
+        return self._after(active, *self._exchange(active, np.array(texts, np.str_)))
 
     def _text(self, row: int, action: int) -> str:
         return self._acts.act_text(self.dialogues.state(row), action, self._rngs[row])
@@ -95,7 +100,7 @@ class ActVectorEnv(DialogueVectorEnv):
 
     def _more_info(self, info: Info) -> Info:
         if self._mask_in_info:
-            info["action_mask"] = self.action_masks()
+            info["action_mask"] = self.action_masks().astype(np.int8)
             info["_action_mask"] = np.ones(self.num_envs, bool)
         return info
 
