@@ -37,8 +37,8 @@ nightly: $(INSTALLED)  ## run all tests
 	$(PYTEST) $(ARGS)
 
 bench: $(INSTALLED)  ## measure the speed of the environments, of the optimal policy and of training
-	$(BIN)/python -m dialgym.benchmark.speed $(ARGS)
-	$(BIN)/python -m agents.speed
+	$(BIN)/python -m benchmarks.environments $(ARGS)
+	$(BIN)/python -m benchmarks.training
 
 docs: $(INSTALLED)  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -9,23 +9,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agents.chat import ChatAgent
+    from agents.buffers.episodes import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
+    from agents.chat.agent import ChatAgent
     from agents.offline.bc import BC
     from agents.offline.chai import CHAI, CHAIPolicy
     from agents.offline.cql import CQL
     from agents.offline.decision_transformer import DecisionTransformer, ReturnGPTPolicy
     from agents.offline.ilql import ILQL, SingleStepRL
-    from agents.offline.policies import ValueGPTPolicy
     from agents.offline.psi import PsiLearning
-    from agents.offline.speakers import BeamSpeaker, RankedSpeaker
-    from agents.offline.speech import UtteranceGPTPolicy
     from agents.offline.utterance_ilql import UtteranceILQL
-    from agents.online.buffers import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
     from agents.online.grpo import GRPO
-    from agents.online.maskable import MaskableGPTPolicy
     from agents.online.nlpo import NLPO
-    from agents.online.policies import GPTPolicy
     from agents.online.ppo import SequencePPO
+    from agents.policies.gpt import GPTPolicy, MaskableGPTPolicy
+    from agents.policies.speakers import BeamSpeaker, RankedSpeaker
+    from agents.policies.utterance import UtteranceGPTPolicy
+    from agents.policies.value import ValueGPTPolicy
     from agents.reward_model.training import train_reward_model
     from agents.saved import load, start_from
     from agents.training.train import train
@@ -63,16 +62,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ChatAgent": "agents.chat",
-    "BeamSpeaker": "agents.offline.speakers",
-    "RankedSpeaker": "agents.offline.speakers",
+    "ChatAgent": "agents.chat.agent",
+    "BeamSpeaker": "agents.policies.speakers",
+    "RankedSpeaker": "agents.policies.speakers",
     "DecisionTransformer": "agents.offline.decision_transformer",
     "ReturnGPTPolicy": "agents.offline.decision_transformer",
     "CHAI": "agents.offline.chai",
     "CHAIPolicy": "agents.offline.chai",
-    "UtteranceGPTPolicy": "agents.offline.speech",
+    "UtteranceGPTPolicy": "agents.policies.utterance",
     "UtteranceILQL": "agents.offline.utterance_ilql",
-    "ValueGPTPolicy": "agents.offline.policies",
+    "ValueGPTPolicy": "agents.policies.value",
     "PsiLearning": "agents.offline.psi",
     "CQL": "agents.offline.cql",
     "SingleStepRL": "agents.offline.ilql",
@@ -80,10 +79,10 @@ _HOMES = {
     "BC": "agents.offline.bc",
     "GRPO": "agents.online.grpo",
     "NLPO": "agents.online.nlpo",
-    "EpisodeRolloutBuffer": "agents.online.buffers",
-    "GPTPolicy": "agents.online.policies",
-    "MaskableEpisodeRolloutBuffer": "agents.online.buffers",
-    "MaskableGPTPolicy": "agents.online.maskable",
+    "EpisodeRolloutBuffer": "agents.buffers.episodes",
+    "GPTPolicy": "agents.policies.gpt",
+    "MaskableEpisodeRolloutBuffer": "agents.buffers.episodes",
+    "MaskableGPTPolicy": "agents.policies.gpt",
     "SequencePPO": "agents.online.ppo",
     "load": "agents.saved",
     "start_from": "agents.saved",

@@ -9,7 +9,7 @@ import torch
 
 import dialgym
 from agents import BC, ChatAgent
-from agents.common.sampling import generator_of
+from agents.decoding.sampling import generator_of
 
 torch.set_num_threads(1)  # the fastest on batches as small as these
 ID = "dialgym/DailyDialog-Conversation-v0"

@@ -18,12 +18,12 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
 from torch import Tensor
 
-from agents.common.gradients import Gradients, Loss
-from agents.common.ranks import Ranks
-from agents.common.sequences import Sequences
-from agents.common.talk import Chats
-from agents.offline.data import Sampler, decisions_of, token_data
-from agents.online.policies import GPTActorCritic, GPTPolicy
+from agents.buffers.sequences import Sequences
+from agents.buffers.stored import Sampler, decisions_of, token_data
+from agents.decoding.replies import Chats
+from agents.distributed.processes import Ranks
+from agents.policies.gpt import GPTActorCritic, GPTPolicy
+from agents.updater import Gradients, Loss
 from dialgym.datasets import TokenBatch
 
 

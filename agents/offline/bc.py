@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from torch import Tensor
 
-from agents.common.gradients import Loss
-from agents.common.sequences import Part, Sequences
+from agents.buffers.sequences import Part, Sequences
 from agents.offline.base import OfflineAlgorithm
+from agents.updater import Loss
 from dialgym.datasets import TokenBatch
 from dialgym.language.tokenizers import PAD, TAGS
 

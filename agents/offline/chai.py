@@ -9,19 +9,19 @@ import torch
 from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
-from agents.common.gradients import Loss
-from agents.common.prefixes import lengths_of
-from agents.common.sequences import Part, Sequences
-from agents.offline.generation import (
+from agents.buffers.sequences import Part, Sequences
+from agents.buffers.stored_utterances import spread
+from agents.decoding.generation import (
     Prompts,
     Utterances,
     room_of,
     sample_utterances,
 )
+from agents.models.prefixes import lengths_of
 from agents.offline.losses import bellman_target, following
-from agents.offline.speech import UtteranceGPTPolicy
 from agents.offline.utterance_ilql import UtteranceAlgorithm
-from agents.offline.utterances import spread
+from agents.policies.utterance import UtteranceGPTPolicy
+from agents.updater import Loss
 
 
 class CHAIPolicy(UtteranceGPTPolicy):

@@ -12,11 +12,11 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor
 
-from agents.common.gradients import Loss
-from agents.common.sequences import Part, Sequences
+from agents.buffers.sequences import Part, Sequences
 from agents.models.returns import ReturnEmbedding, add_to_embeddings
 from agents.offline.bc import BC
-from agents.online.policies import GPTPolicy
+from agents.policies.gpt import GPTPolicy
+from agents.updater import Loss
 from dialgym.datasets import TokenBatch, TokenData
 
 

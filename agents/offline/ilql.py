@@ -8,11 +8,11 @@ import torch
 from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
-from agents.common.gradients import Loss
-from agents.common.sequences import Part, Sequences
+from agents.buffers.sequences import Part, Sequences
 from agents.offline.losses import bellman_target, conservative, expectile, following
 from agents.offline.values import ValueAlgorithm
-from agents.online.policies import chosen, token_log_probs
+from agents.policies.gpt import chosen, token_log_probs
+from agents.updater import Loss
 from dialgym.errors import one_of
 
 

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from agents.common.masking import FORBIDDEN
+from agents.models.masking import FORBIDDEN
 
 
 def expectile(difference: Tensor, tau: float) -> Tensor:

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agents.common.masking import FORBIDDEN
-from agents.common.sequences import Part, Sequences
+from agents.buffers.sequences import Part, Sequences
+from agents.buffers.stored import token_data
+from agents.models.masking import FORBIDDEN
 from agents.offline.base import OfflineAlgorithm
-from agents.offline.data import token_data
-from agents.offline.policies import ValueGPTPolicy
+from agents.policies.value import ValueGPTPolicy
 from dialgym.datasets import Dataset, TokenBatch, TokenData
 from dialgym.errors import one_of
 from dialgym.language.tokenizers import END

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
-from agents.common.gradients import Loss
-from agents.common.sequences import Part, Sequences
+from agents.buffers.sequences import Part, Sequences
+from agents.buffers.stored_utterances import spread, utterances_of
 from agents.offline.losses import bellman_target, expectile, following
-from agents.offline.speech import UtteranceGPTPolicy
-from agents.offline.utterances import spread, utterances_of
 from agents.offline.values import ValueAlgorithm
-from agents.online.policies import chosen, token_log_probs
+from agents.policies.gpt import chosen, token_log_probs
+from agents.policies.utterance import UtteranceGPTPolicy
+from agents.updater import Loss
 
 
 class UtteranceAlgorithm(ValueAlgorithm):

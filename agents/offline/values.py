@@ -10,7 +10,7 @@ import numpy as np
 from stable_baselines3.common.policies import BasePolicy
 
 from agents.offline.base import OfflineAlgorithm
-from agents.offline.policies import ValueGPTPolicy
+from agents.policies.value import ValueGPTPolicy
 
 
 class ValueAlgorithm(OfflineAlgorithm):

@@ -21,16 +21,16 @@ from stable_baselines3.common.utils import FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from agents.common.faults import check_rewards
-from agents.common.masking import packed_bits
-from agents.common.prefixes import left_aligned, lengths_of
-from agents.common.ranks import Ranks
-from agents.common.sequences import SequenceBuffer, Sequences
-from agents.common.talk import Chats
+from agents.buffers.sequences import SequenceBuffer, Sequences
+from agents.decoding.replies import Chats
+from agents.distributed.processes import Ranks
+from agents.faults import check_rewards
 from agents.models.build import check_same_tokens
-from agents.online.policies import GPTActorCritic, GPTPolicy
+from agents.models.masking import packed_bits
+from agents.models.prefixes import left_aligned, lengths_of
 from agents.online.reference import KLControl, Reference
 from agents.online.update import SequenceUpdate
+from agents.policies.gpt import GPTActorCritic, GPTPolicy
 from dialgym.registry import load
 
 FIXED: Mapping[str, float] = {"gamma": 1.0, "gae_lambda": 1.0, "vf_coef": 0.0}

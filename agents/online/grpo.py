@@ -12,7 +12,7 @@ from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from agents.common.sequences import SequenceBuffer
+from agents.buffers.sequences import SequenceBuffer
 from agents.online.base import SequenceAlgorithm
 from agents.online.losses import k3
 from dialgym.errors import one_of

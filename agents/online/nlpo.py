@@ -13,13 +13,13 @@ from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor, nn
 
-from agents.common.distributions import nucleus
-from agents.common.masking import FORBIDDEN
-from agents.common.prefixes import left_aligned, lengths_of
-from agents.common.rollout_cache import RolloutCaches
-from agents.common.sequences import SequenceBuffer
-from agents.common.shards import weights_of
+from agents.buffers.sequences import SequenceBuffer
+from agents.decoding.distributions import nucleus
+from agents.distributed.fsdp import weights_of
 from agents.models.cache import weights_version
+from agents.models.masking import FORBIDDEN
+from agents.models.prefixes import left_aligned, lengths_of
+from agents.models.rollout_cache import RolloutCaches
 from agents.online.ppo import SequencePPO
 from dialgym.errors import finite_number
 from dialgym.language.tokenizers import END

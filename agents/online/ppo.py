@@ -13,8 +13,8 @@ from stable_baselines3.common.utils import FloatSchedule, explained_variance
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from agents.common.prefixes import PAD, lengths_of
-from agents.common.sequences import SequenceBuffer
+from agents.buffers.sequences import SequenceBuffer
+from agents.models.prefixes import PAD, lengths_of
 from agents.online.advantages import gae, turn_ends, turn_level
 from agents.online.base import SequenceAlgorithm
 from agents.online.losses import value_loss

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from agents.models.heads import PolicyHead
 from agents.models.lora import without_adapters
-from agents.online.policies import chosen, token_log_probs
+from agents.policies.gpt import chosen, token_log_probs
 from dialgym.errors import finite_number
 
 

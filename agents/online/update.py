@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agents.common.gradients import Gradients
-from agents.common.masking import unpacked_bits
-from agents.common.sequences import Part, Sequences, minibatches
-from agents.common.shards import Shards, Shares
-from agents.common.zero import Zero
+from agents.buffers.sequences import Part, Sequences, minibatches
+from agents.distributed.deepspeed import Zero
+from agents.distributed.fsdp import Shards, Shares
+from agents.models.masking import unpacked_bits
 from agents.online.losses import clipped_surrogate, k3
+from agents.updater import Gradients
 
 
 class SequenceUpdate(Gradients):

@@ -15,7 +15,7 @@ from stable_baselines3.common.logger import Logger, configure
 from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
-from agents.common.ranks import Ranks
+from agents.distributed.processes import Ranks
 from agents.offline.base import OfflineAlgorithm
 from agents.online.base import SequenceAlgorithm
 from agents.saved import start_from

@@ -49,7 +49,7 @@ def chat(
         max_tokens=max_tokens,
         deterministic=deterministic,
     )
-    from agents.common.sampling import generator_of
+    from agents.decoding.sampling import generator_of
 
     generator = generator_of(seed)
     session = Session(lambda text, history: agent.chat(text, history, seed=generator))

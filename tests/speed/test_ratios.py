@@ -6,10 +6,10 @@ something an order slower falls through them, noise does not.
 
 import pytest
 
-from dialgym.benchmark.dialogues import batched_dialogues
-from dialgym.benchmark.replies import batched_replies
-from dialgym.benchmark.timing import rate
-from dialgym.benchmark.workloads import (
+from benchmarks.environments.dialogues import batched_dialogues
+from benchmarks.environments.replies import batched_replies
+from benchmarks.environments.timing import rate
+from benchmarks.environments.workloads import (
     batched_tokens,
     batched_turns,
     cartpole,

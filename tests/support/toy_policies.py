@@ -5,8 +5,8 @@ import torch
 from gymnasium import spaces
 
 from agents import GPTPolicy
-from agents.common.prefixes import lengths_of
 from agents.models.gpt import GPT, GPTConfig
+from agents.models.prefixes import lengths_of
 from tests.support.toy_tokens import V, box
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-4}

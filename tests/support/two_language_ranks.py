@@ -8,8 +8,8 @@ import torch
 
 import dialgym
 from agents import GRPO, NLPO, SequencePPO
-from agents.common.ranks import Ranks
-from agents.common.sequences import Sequences
+from agents.buffers.sequences import Sequences
+from agents.distributed.processes import Ranks
 
 SMALL = {"n_layer": 1, "n_head": 2, "n_embd": 16}
 REWARDS = {"meteor": 0.5, "distinct1": 0.3, "length": 0.2}

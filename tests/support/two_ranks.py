@@ -7,7 +7,7 @@ import torch
 
 import dialgym
 from agents import SequencePPO
-from agents.common.ranks import Ranks
+from agents.distributed.processes import Ranks
 
 SMALL = {"n_layer": 1, "n_head": 1, "n_embd": 16}
 

@@ -9,9 +9,9 @@ import torch
 import agents
 import dialgym
 from agents import NLPO, SequencePPO
-from agents.common.ranks import Ranks
-from agents.common.shards import Shards
-from agents.common.zero import Zero
+from agents.distributed.deepspeed import Zero
+from agents.distributed.fsdp import Shards
+from agents.distributed.processes import Ranks
 from dialgym.cli import main as cli
 
 SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dialgym
+from benchmarks.environments.timing import Figure, cost, machine, rate
+from benchmarks.environments.workloads import batched_tokens, games, single_turns
 from dialgym.benchmark.statistics import Resampled, _statistics, bootstrap, interval, iqm
-from dialgym.benchmark.timing import Figure, cost, machine, rate
-from dialgym.benchmark.workloads import batched_tokens, games, single_turns
 
 # Statistics
 
@@ -89,7 +89,7 @@ def test_optimal_finds_every_word():
 
 @pytest.mark.slow
 def test_speed_prints_and_writes_its_figures(tmp_path, capsys):
-    from dialgym.benchmark.speed import main
+    from benchmarks.environments.__main__ import main
 
     words = Path(dialgym.__file__).parent / "tasks" / "wordle" / "words" / "answers.txt"
     main(answers=words, repeats=1, seconds=0.01, json=tmp_path / "speed.json")

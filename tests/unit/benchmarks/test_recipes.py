@@ -11,11 +11,11 @@ import yaml
 import agents
 import dialgym
 from agents import BC, ILQL
-from agents.recipes import adversarial, language, mixed, ppo
-from agents.recipes.plots import plot
-from agents.recipes.replies import METRICS, SEED, replies
-from agents.recipes.runs import EVALUATION, Run, Score, perform
-from agents.recipes.tables import Line, lines, markdown, t_interval
+from benchmarks.recipes import adversarial, language, mixed, ppo
+from benchmarks.recipes.plots import plot
+from benchmarks.recipes.replies import METRICS, SEED, replies
+from benchmarks.recipes.runs import EVALUATION, Run, Score, perform
+from benchmarks.recipes.tables import Line, lines, markdown, t_interval
 from dialgym.rewards.metrics import Metrics
 from dialgym.tasks.daily_dialog.corpus import ActExamples
 

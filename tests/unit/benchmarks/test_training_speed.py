@@ -7,9 +7,9 @@ import torch
 pytest.importorskip("stable_baselines3")
 from agents import GPTPolicy
 from agents.models.gpt import GPT, GPTConfig
-from agents.speed import alternate, bare, tiny
-from agents.speed.learner import Learner, Reading
-from agents.speed.workload import LENGTH_BONUS, REPLY, Reply, reply_env, unigram_f1
+from benchmarks.training import alternate, bare, tiny
+from benchmarks.training.learner import Learner, Reading
+from benchmarks.training.workload import LENGTH_BONUS, REPLY, Reply, reply_env, unigram_f1
 from dialgym.testing import check_batch, check_task, check_views
 
 

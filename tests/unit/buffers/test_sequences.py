@@ -6,9 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.common.masking import TokenMasker
-from agents.common.prefixes import lengths_of
-from agents.common.sequences import SequenceBuffer, minibatches
+from agents.buffers.sequences import SequenceBuffer, minibatches
+from agents.models.masking import TokenMasker
+from agents.models.prefixes import lengths_of
 from tests.support.toy_tokens import SYSTEM, box
 
 L, N, T, V = 16, 4, 20, 9

@@ -21,10 +21,10 @@ from agents import (
     SequencePPO,
     UtteranceILQL,
 )
-from agents.common.causal import CausalTalker, messages
-from agents.common.masking import FORBIDDEN
-from agents.common.sampling import Sampling, generator_of
-from agents.common.talk import PolicyTalker, Turn, newest
+from agents.chat.language_model import CausalTalker, messages
+from agents.decoding.replies import PolicyTalker, Turn, newest
+from agents.decoding.sampling import Sampling, generator_of
+from agents.models.masking import FORBIDDEN
 from dialgym.language import AnyText, Utterance
 from dialgym.language.tokenizers import END, FIRST_TEXT, TAGS
 from dialgym.simulators import Speaker

@@ -11,9 +11,9 @@ from torch import nn
 
 import dialgym
 from agents import ILQL
-from agents.common.masking import FORBIDDEN
-from agents.common.sampling import cut_off
-from agents.offline.policies import Decoding
+from agents.decoding.sampling import cut_off
+from agents.models.masking import FORBIDDEN
+from agents.policies.value import Decoding
 
 ID = "dialgym/Wordle-20-v0"
 SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}

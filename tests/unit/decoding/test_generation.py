@@ -5,9 +5,9 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from agents.offline import generation
-from agents.offline.generation import beam_search, draw, read_prompts, sample_utterances
-from agents.offline.policies import ValueGPTPolicy
+from agents.decoding import generation
+from agents.decoding.generation import beam_search, draw, read_prompts, sample_utterances
+from agents.policies.value import ValueGPTPolicy
 from dialgym.language.constraints import AnyText, Lexicon
 from dialgym.language.tokenizers import END, FIRST_TEXT
 from dialgym.views.spaces import TokenBox

@@ -11,7 +11,7 @@ import torch
 
 import agents
 import dialgym
-from agents.common.ranks import Ranks
+from agents.distributed.processes import Ranks
 from agents.training.checkpoint import FILE
 from tests.support.commands import succeed
 from tests.support.torchrun import SUPPORT, TORCHRUN, two_processes

@@ -7,7 +7,7 @@ from stable_baselines3.common.env_util import make_vec_env
 
 import dialgym
 from agents import BC, SequencePPO
-from agents.common.launched import Launched
+from agents.distributed.launched import Launched
 from tests.support.torchrun import CONFIGS, SUPPORT, two_processes
 from tests.support.toy_tokens import Echo
 
@@ -129,7 +129,7 @@ def test_what_cannot_be_shared_is_refused(monkeypatch):
     model = SequencePPO("GPTPolicy", env, autocast="fp16")
     with pytest.raises(ValueError, match="autocast: fp16 cannot be had with sharded weights"):
         model._check_sharding()
-    monkeypatch.setattr("agents.common.ranks.Ranks.sharded", True)
+    monkeypatch.setattr("agents.distributed.processes.Ranks.sharded", True)
     games = dialgym.collect("Wordle-20-v0", "random", 4, seed=0)
     with pytest.raises(ValueError, match="BC: what learns from stored dialogues cannot share"):
         BC("GPTPolicy", dialgym.sb3_vec_env("Wordle-20-v0", 1), games)

@@ -8,9 +8,9 @@ import pytest
 from stable_baselines3.common.env_util import make_vec_env
 
 from agents import SequencePPO
-from agents.common.launched import Launched
-from agents.common.ranks import Ranks
-from agents.common.zero_config import ZeroConfig, checked
+from agents.distributed.deepspeed_config import ZeroConfig, checked
+from agents.distributed.launched import Launched
+from agents.distributed.processes import Ranks
 from tests.support.torchrun import CONFIGS, SUPPORT, two_processes
 from tests.support.toy_tokens import Echo
 

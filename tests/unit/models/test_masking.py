@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from agents.common.masking import TokenMasker
-from agents.common.prefixes import lengths_of
+from agents.models.masking import TokenMasker
+from agents.models.prefixes import lengths_of
 from dialgym.language.tokenizers import END, FIRST_TEXT
 from tests.support.toy_policies import CLOSE, WINDOW, policy
 from tests.support.toy_tokens import SYSTEM, USER, V, box

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from agents.common.prefixes import lengths_of
-from agents.common.rollout_cache import RolloutCache, RolloutCaches
 from agents.models.cache import weights_version
+from agents.models.prefixes import lengths_of
+from agents.models.rollout_cache import RolloutCache, RolloutCaches
 from tests.support.toy_policies import CLOSE, WINDOW, plain, policy, random_rows, tiny
 from tests.support.toy_tokens import V
 

@@ -41,7 +41,14 @@ def learner(head, **more):
     return SequencePPO("GPTPolicy", env, n_steps=10, policy_kwargs=kwargs, seed=0)
 
 
-@pytest.mark.parametrize("name", ["test_value_heads:Scaled", "test_value_heads.Scaled", Scaled])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tests.unit.models.test_value_heads:Scaled",
+        "tests.unit.models.test_value_heads.Scaled",
+        Scaled,
+    ],
+)
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_head_by_name_gives_the_values_learns_and_is_saved(name, shared, tmp_path):
     model = learner(name, value_head_kwargs={"by": 3.0}, share_features_extractor=shared)
@@ -67,7 +74,7 @@ def test_our_other_head_may_be_named():
 
 def test_offline_learners_take_it_too():
     env = make_vec_env(Echo, 1)
-    kwargs = {**SMALL, "value_head": "test_value_heads:Scaled"}
+    kwargs = {**SMALL, "value_head": "tests.unit.models.test_value_heads:Scaled"}
     model = ILQL(ValueGPTPolicy, env, policy_kwargs=kwargs, seed=0)
     assert type(model.policy.value_head).__name__ == "Scaled"
 
@@ -77,8 +84,11 @@ def test_offline_learners_take_it_too():
     [
         ("nowhere:Head", "value_head: expected a dotted name such as agents.models.heads.MLPHead"),
         ("Scaled", "value_head: expected a dotted name .* got 'Scaled'"),
-        ("test_value_heads:Wide", "got Wide with values of shape .2, 3, 2"),
-        ("test_value_heads:learner", "takes hidden states .* got AttributeError|got TypeError"),
+        ("tests.unit.models.test_value_heads:Wide", "got Wide with values of shape .2, 3, 2"),
+        (
+            "tests.unit.models.test_value_heads:learner",
+            "takes hidden states .* got AttributeError|got TypeError",
+        ),
         ("agents.models.heads.MLPHead", r"got TypeError: .*missing 1 required .* 'outputs'"),
     ],
 )
@@ -88,7 +98,10 @@ def test_a_head_that_cannot_be_is_one_clear_error(name, message):
 
 
 def test_its_name_stands_in_a_file_of_hyperparameters():
-    given = {"policy_kwargs": {"value_head": "test_value_heads:Scaled"}}
-    assert read_config("ppo", ID, given)["policy_kwargs"]["value_head"] == "test_value_heads:Scaled"
+    given = {"policy_kwargs": {"value_head": "tests.unit.models.test_value_heads:Scaled"}}
+    assert (
+        read_config("ppo", ID, given)["policy_kwargs"]["value_head"]
+        == "tests.unit.models.test_value_heads:Scaled"
+    )
     with pytest.raises(ValueError, match="Did you mean 'value_head'"):
         read_config("ppo", ID, {"policy_kwargs": {"value_heads": "x"}})

@@ -12,7 +12,7 @@ from stable_baselines3.common.logger import Logger
 import agents
 import dialgym
 from agents import BC
-from agents.offline.data import Sampler, decisions_of
+from agents.buffers.stored import Sampler, decisions_of
 from dialgym.language.tokenizers import TAGS
 
 ID = "dialgym/Wordle-20-v0"

@@ -10,8 +10,8 @@ from stable_baselines3.common.evaluation import evaluate_policy
 import agents
 import dialgym
 from agents import BC, CHAI
+from agents.decoding.generation import read_prompts, sample_utterances
 from agents.offline.chai import prompts_within
-from agents.offline.generation import read_prompts, sample_utterances
 from dialgym.language.tokenizers import FIRST_TEXT, TAGS
 from tests.support.toy_dialogues import dialogues, echo, randomised
 

@@ -12,7 +12,7 @@ from torch import nn
 import agents
 import dialgym
 from agents import BC, CQL, ILQL, PsiLearning, SingleStepRL
-from agents.offline.data import decisions_of
+from agents.buffers.stored import decisions_of
 from agents.offline.losses import conservative, expectile
 from dialgym.language.tokenizers import TAGS
 
@@ -314,7 +314,7 @@ def test_cloning_alone_is_the_same_in_all_of_them(games):
 
 
 def test_speed_is_measured_beside_cloning(monkeypatch):
-    from agents.speed import offline
+    from benchmarks.training import offline
 
     small = {"GAMES": 40, "BATCH": 8, "SIZES": SMALL, "DIALOGUES": 1, "ENV": ID}
     for name, value in small.items():

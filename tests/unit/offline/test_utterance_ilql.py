@@ -9,9 +9,9 @@ from stable_baselines3.common.logger import Logger
 import agents
 import dialgym
 from agents import UtteranceILQL
-from agents.offline.generation import read_prompts, sample_utterances
-from agents.offline.speech import Plans, numbers
-from agents.offline.utterances import utterances_of
+from agents.buffers.stored_utterances import utterances_of
+from agents.decoding.generation import read_prompts, sample_utterances
+from agents.policies.utterance import Plans, numbers
 from dialgym.language.tokenizers import END, FIRST_TEXT, TAGS
 from tests.support.toy_dialogues import dialogues, echo, randomised
 from tests.support.toy_tokens import SYSTEM, USER, V

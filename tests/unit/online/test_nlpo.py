@@ -10,8 +10,8 @@ from stable_baselines3.common.env_util import make_vec_env
 import agents
 import dialgym
 from agents import NLPO, SequencePPO, train
-from agents.common.distributions import nucleus
-from agents.common.masking import packed_bits, unpacked_bits
+from agents.decoding.distributions import nucleus
+from agents.models.masking import packed_bits, unpacked_bits
 from dialgym.language.tokenizers import END
 from tests.support.toy_tokens import Echo, V
 from tests.unit.online.test_sequence_ppo import SMALL, STEPS, collected, gradient, limited

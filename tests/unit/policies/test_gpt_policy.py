@@ -12,8 +12,8 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 
 from agents import EpisodeRolloutBuffer, GPTPolicy, MaskableEpisodeRolloutBuffer, MaskableGPTPolicy
-from agents.common.prefixes import lengths_of
-from agents.online.buffers import episode_batches
+from agents.buffers.episodes import episode_batches
+from agents.models.prefixes import lengths_of
 from tests.support.toy_policies import CLOSE, SMALL, WINDOW, plain, policy, random_rows
 from tests.support.toy_tokens import Echo, V, box
 

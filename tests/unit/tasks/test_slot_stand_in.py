@@ -143,7 +143,7 @@ def test_stored_dialogues_name_the_built_in_domain(data, monkeypatch):
 
 def test_tables_of_recipes_mark_it_too(data, monkeypatch):
     pytest.importorskip("scipy")
-    from agents.recipes.tables import Line, markdown
+    from benchmarks.recipes.tables import Line, markdown
 
     row = entry_of(ENV).row
     returns = np.full((2, 3), row.builtin_scores["expert"])

@@ -126,7 +126,7 @@ def test_measures_come_from_a_file_of_hyperparameters(tmp_path):
     file.write_text(
         "default: {n_timesteps: 104, n_envs: 8, policy: agents.GPTPolicy, n_steps: 13,\n"
         "  policy_kwargs: {n_layer: 1, n_embd: 16},\n"
-        "  metrics: {'test_metrics:Recorder': {name: mine/count}}}\n"
+        "  metrics: {'tests.unit.training.test_metrics:Recorder': {name: mine/count}}}\n"
     )
     train("ppo", ID, config=file, log_dir=tmp_path / "run", progress_bar=False)
     assert len(logged(tmp_path / "run")["mine/count"]) == 1
@@ -136,12 +136,21 @@ def test_measures_come_from_a_file_of_hyperparameters(tmp_path):
     ("chosen", "message"),
     [
         (
-            ["test_metrics:Nothing"],
+            ["tests.unit.training.test_metrics:Nothing"],
             "metrics: expected a dotted name such as my_package.metrics:Pol",
         ),
-        (["test_metrics:Stateless"], "expected 'test_metrics:Stateless' to be callable"),
-        ({"test_metrics:Recorder": {"nam": 1}}, "'test_metrics:Recorder' cannot be made: .*'nam'"),
-        ("test_metrics:Recorder", r"expected a list such as \['test_metrics:Recorder'\]"),
+        (
+            ["tests.unit.training.test_metrics:Stateless"],
+            "expected 'tests.unit.training.test_metrics:Stateless' to be callable",
+        ),
+        (
+            {"tests.unit.training.test_metrics:Recorder": {"nam": 1}},
+            "'tests.unit.training.test_metrics:Recorder' cannot be made: .*'nam'",
+        ),
+        (
+            "tests.unit.training.test_metrics:Recorder",
+            r"expected a list such as \['tests.unit.training.test_metrics:Recorder'\]",
+        ),
     ],
 )
 def test_measures_that_cannot_be_are_one_clear_error(chosen, message, tmp_path):

@@ -1,0 +1,1 @@
+"""Rollouts and stored dialogues, as the sequences that updates read."""

@@ -1,0 +1,199 @@
+"""A rollout as whole sequences: each dialogue's tokens are kept, and read, once.
+
+An observation of the token view begins with the one before it. So the last observation of a
+dialogue holds all the earlier ones, and one forward over it gives the hidden state before each
+decision. Where an observation does not continue the one before (a reset, a sliding window), a new
+sequence begins: right for any env, cheap for ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from agents.models.masking import TokenMasker
+from agents.models.prefixes import buckets
+
+PADDING_RATIO = 0.8
+"""In one forward no sequence is shorter than this share of the longest, unless there are few."""
+
+
+class SequenceBuffer:
+    """Collects a rollout step by step; `sequences` then gives it as `Sequences`.
+
+    Made by Stable-Baselines3 as any rollout buffer is; only the algorithms of this package fill
+    it. All arrays by step have shape (n_steps, n_envs).
+    """
+
+    def __init__(self, buffer_size: int, observation_space: Any, *_: Any, **__: Any) -> None:
+        self.buffer_size = buffer_size
+        self.window: int = observation_space.shape[0]
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._steps: dict[str, list[np.ndarray]] = {}
+        self._closed: list[np.ndarray] = []  # token rows of finished sequences
+        self._open: np.ndarray | None = None  # (n_envs, L) tokens of the ones that go on
+        self._number = np.zeros(0, np.int64)  # (n_envs,) of the open sequences
+
+    def __len__(self) -> int:
+        return len(self._steps.get("lengths", ()))
+
+    def add(self, tokens: np.ndarray, lengths: np.ndarray, starts: np.ndarray, **step: Any) -> None:
+        """One step of all dialogues.
+
+        Args:
+            tokens: (n_envs, L) int observations, left-aligned.
+            lengths: (n_envs,) int, their tokens.
+            starts: (n_envs,) bool, whether an episode begins with this observation.
+            step: further arrays (n_envs, ...) to keep, by name.
+        """
+        if self._open is None:
+            self._open = np.zeros(tokens.shape, np.int32)
+            self._number = np.zeros(len(tokens), np.int64)
+            fresh = np.ones(len(tokens), bool)
+        else:
+            known = np.arange(self.window) < self._steps["lengths"][-1][:, None]
+            fresh = starts | ((tokens != self._open) & known).any(1)
+            self._close(fresh)
+        self._number[fresh] = len(self._closed) + np.arange(fresh.sum())
+        self._closed += [np.empty(0)] * int(fresh.sum())
+        self._open[:] = tokens
+        for name, value in {"lengths": lengths, "sequence": self._number.copy(), **step}.items():
+            self._steps.setdefault(name, []).append(np.asarray(value))
+
+    def _close(self, rows: np.ndarray) -> None:
+        assert self._open is not None
+        ends = self._steps["lengths"][-1]
+        for row in np.flatnonzero(rows).tolist():
+            self._closed[self._number[row]] = self._open[row, : ends[row]].copy()
+
+    def steps(self, name: str) -> np.ndarray:
+        """What was added under `name`, stacked: (n_steps, n_envs, ...)."""
+        return np.stack(self._steps[name])
+
+    def sequences(self, keep: np.ndarray, device: torch.device, **columns: np.ndarray) -> Sequences:
+        """The rollout in order of its sequences.
+
+        Args:
+            keep: (n_steps, n_envs) bool, the decisions that count.
+            device: where the tokens and the columns are to be.
+            columns: arrays (n_steps, n_envs, ...) that belong to the decisions.
+        """
+        self._close(np.ones(len(self._number), bool))
+        sequence, place = self.steps("sequence")[keep], self.steps("lengths")[keep] - 1
+        order = np.lexsort((place, sequence))
+        used, sequence = np.unique(sequence[order], return_inverse=True)
+        first = np.searchsorted(sequence, np.arange(len(used) + 1))
+        lengths = place[order][first[1:] - 1] + 1
+        tokens = np.zeros((len(used), int(lengths.max(initial=1))), np.int64)
+        for row, number, length in zip(tokens, used.tolist(), lengths.tolist(), strict=True):
+            row[:length] = self._closed[number][:length]
+        return Sequences(
+            tokens=torch.from_numpy(tokens).to(device),
+            lengths=lengths,
+            first=first,
+            places=place[order],
+            steps=np.flatnonzero(keep)[order],
+            columns={k: torch.from_numpy(v[keep][order]).to(device) for k, v in columns.items()},
+        )
+
+
+class Part(NamedTuple):
+    """What one forward reads, and the decisions within it."""
+
+    tokens: Tensor  # (s, t) int64
+    at: Tensor  # (n,) flat places of the hidden states before the decisions
+    rows: Tensor  # (n,) numbers of the decisions, into the columns
+
+
+@dataclass
+class Sequences:
+    """Sequences of tokens, and the decisions taken within them, sequence by sequence."""
+
+    tokens: Tensor  # (S, T) int64, PAD at the right
+    lengths: np.ndarray  # (S,) tokens up to the last decision
+    first: np.ndarray  # (S + 1,) decisions of sequence i are first[i] ... first[i + 1] - 1
+    places: np.ndarray  # (N,) of the token that stands before each decision
+    steps: np.ndarray  # (N,) where in the flat (n_steps * n_envs) of the rollout each was taken
+    columns: dict[str, Tensor]  # (N, ...) each
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Decisions in each sequence (S,)."""
+        return np.diff(self.first)
+
+    def add(self, name: str, values: np.ndarray) -> None:
+        """A further column, from an array (n_steps, n_envs)."""
+        column = np.ascontiguousarray(values).reshape(-1)[self.steps]
+        self.columns[name] = torch.from_numpy(column).to(self.tokens.device)
+
+    def add_states(self, masker: TokenMasker) -> None:
+        """The column `states`: of the masker's automaton, before each decision."""
+        owner = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        at = torch.from_numpy(np.stack([owner, self.places])).to(self.tokens.device)
+        self.columns["states"] = masker.states_along(self.tokens)[at[0], at[1]]
+
+    def parts(self, chosen: np.ndarray, most_tokens: int) -> Iterator[Part]:
+        """Forwards over the sequences `chosen`: of similar length, none larger than asked for.
+
+        Args:
+            chosen: (s,) numbers of sequences.
+            most_tokens: of one forward, padding included; a single sequence may be longer.
+        """
+        if not len(chosen):
+            return
+        lengths = self.lengths[chosen]
+        for bucket in buckets(lengths, PADDING_RATIO, smallest=most_tokens // 2):
+            longest = int(lengths[bucket[0]])
+            for piece in np.split(
+                bucket, range(0, len(bucket), max(most_tokens // longest, 1))[1:]
+            ):
+                yield self._part(chosen[piece], longest)
+
+    def shortest(self) -> Part:
+        """The forward over the sequence that costs least."""
+        row = int(self.lengths.argmin())
+        return self._part(np.array([row]), int(self.lengths[row]))
+
+    def _part(self, rows: np.ndarray, longest: int) -> Part:
+        sizes = self.sizes[rows]
+        starts = np.repeat(self.first[rows] - (sizes.cumsum() - sizes), sizes)
+        decisions = starts + np.arange(sizes.sum())
+        at = np.repeat(longest * np.arange(len(rows)), sizes) + self.places[decisions]
+        device = self.tokens.device
+        index = torch.from_numpy(rows).to(device)
+        return Part(
+            self.tokens[index, :longest],
+            torch.from_numpy(at).to(device),
+            torch.from_numpy(decisions).to(device),
+        )
+
+    def decisions(self, chosen: np.ndarray) -> Tensor:
+        """Numbers of all decisions in the sequences `chosen`."""
+        ranges = [np.arange(self.first[i], self.first[i + 1]) for i in chosen]
+        flat = np.concatenate(ranges) if ranges else np.zeros(0, np.int64)
+        return torch.from_numpy(flat).to(self.tokens.device)
+
+
+def minibatches(sizes: np.ndarray, count: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Shuffle sequences and deal them into `count` minibatches of about as many decisions.
+
+    Args:
+        sizes: (S,) decisions in each sequence.
+        count: minibatches; one may be empty where a sequence is larger than a minibatch.
+        rng: shuffles.
+    """
+    order = rng.permutation(len(sizes))
+    before = sizes[order].cumsum() - sizes[order]
+    batch = before * count // max(int(sizes.sum()), 1)
+    return np.split(order, np.searchsorted(batch, np.arange(1, count)))

@@ -1,0 +1,1 @@
+"""Agents and language models to talk to, at the terminal and in code."""

@@ -1,0 +1,120 @@
+"""Anything that talks, as one object: a saved agent, or a language model by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agents.chat.language_model import CausalTalker
+from agents.decoding.replies import PolicyTalker, Talker, Turn, chat
+from agents.decoding.sampling import Sampling, Seed, generator_of
+from dialgym.errors import unknown
+from dialgym.views.policies import CHECKPOINT, find_checkpoint
+
+CONFIGS = ("config.json", "adapter_config.json")
+"""What a folder of `transformers` or `peft` has."""
+
+
+class ChatAgent:
+    """Replies to what was said; an agent to talk to, or to let talk in any party's place.
+
+    It meets `dialgym.simulators.Speaker`: `gym.make(id, simulator=agent)` lets it play the other
+    party, `dialgym.evaluate(agent, id)` the learner.
+
+    Args:
+        talker: who speaks; `load` makes one.
+        sampling: how it speaks where a call does not say otherwise: the fields of
+            `agents.decoding.sampling.Sampling`.
+
+    Raises:
+        ValueError: a number that cannot be.
+    """
+
+    def __init__(self, talker: Talker, **sampling: Any) -> None:
+        self.talker = talker
+        self.sampling = sampling
+        self._sampling({})
+
+    @classmethod
+    def load(cls, model: Any, device: str = "auto", **sampling: Any) -> ChatAgent:
+        """The agent of a saved model, a model at hand, or a language model.
+
+        Args:
+            model: the zip file of a learner or the folder of its run; a learner with a GPT policy;
+                or the hub name or folder of a causal language model of `transformers`.
+            device: as everywhere in PyTorch.
+            sampling: as of `ChatAgent`.
+
+        Raises:
+            FileNotFoundError: there is nothing at that path.
+            ValueError: what is there cannot talk.
+        """
+        if not isinstance(model, str | Path):
+            return cls(PolicyTalker(model), **sampling)
+        return cls(_talker(model, device), **sampling)
+
+    def chat(
+        self, text: str | None, history: Sequence[str] = (), seed: Seed = None, **sampling: Any
+    ) -> str:
+        """What the agent replies to `text`.
+
+        Args:
+            text: what it is told; None lets it go first, or go on.
+            history: the utterances before, oldest first, the parties in turn; the last one is the
+                agent's. Whole oldest utterances are left out where the window has no room.
+            seed: of this reply; a `torch.Generator` (on the CPU) goes on from where it is, and None
+                begins anywhere. PyTorch's own generator is left alone.
+            sampling: temperature, top_k, top_p, max_tokens, deterministic; see `ChatAgent`.
+
+        Raises:
+            ValueError: a number that cannot be, a history of other things, or a text so long that
+                the window has no room for a reply.
+        """
+        return chat(self.talker, text, history, seed, self._sampling(sampling))
+
+    def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
+        """The utterance of the party whose turn it is, whichever it learned to be.
+
+        It sees that party's transcript, and is drawn with numbers that follow from `rng`.
+        """
+        party = task.speaker(state)
+        turns = [Turn(line.speaker == party, line.text) for line in task.transcript(state, party)]
+        generator = generator_of(int(rng.integers(2**63)))
+        return self.talker.answer(turns, self._sampling({}), generator)
+
+    def _sampling(self, changes: dict[str, Any]) -> Sampling:
+        known = Sampling.__dataclass_fields__
+        for name in {**self.sampling, **changes}:
+            if name not in known:
+                raise unknown("setting", name, known, "sampling")
+        return Sampling(**{**self.sampling, **changes})
+
+
+def _talker(model: str | Path, device: str) -> Talker:
+    from stable_baselines3.common.utils import get_device
+
+    from agents.saved import load
+
+    file = find_checkpoint(model)
+    if file is not None:
+        return PolicyTalker(load(file, device))
+    path = Path(model)
+    if path.is_dir() and not any((path / name).is_file() for name in CONFIGS):
+        raise FileNotFoundError(
+            f"chat: no model in {str(model)!r}: expected a run with {CHECKPOINT}, or a language "
+            f"model with {CONFIGS[0]} and its tokenizer. Check the path."
+        )
+    if not path.exists() and _is_path(str(model)):
+        raise FileNotFoundError(
+            f"chat: nothing at {str(model)!r}: expected a saved agent, a run's folder, or the hub "
+            "name or folder of a language model. Check the path."
+        )
+    return CausalTalker.load(str(model), get_device(device))
+
+
+def _is_path(name: str) -> bool:
+    """Whether a name cannot be one of the hub, which has one slash at most and no file's ending."""
+    return name.startswith((".", "/", "~")) or name.count("/") > 1 or name.endswith(".zip")

@@ -1,0 +1,157 @@
+"""A causal language model of `transformers` that replies in a chat."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from agents.decoding.replies import Turn, newest
+from agents.decoding.sampling import Sampling
+from dialgym.optional import require
+
+NAMES = {True: "system", False: "user"}
+"""Who speaks, where the tokenizer has no chat template."""
+MOST = 256  # tokens of a reply, or half of a shorter window
+OTHER_HEADS = ("SequenceClassification", "TokenClassification", "QuestionAnswering", "MaskedLM")
+
+
+class CausalTalker:
+    """A language model that goes on with a chat, written by its tokenizer's chat template.
+
+    Without a template it goes on with lines ``user: ...`` and ``system: ...``, up to the next line.
+    A reply costs one reading of the chat, and a step for each token. Special tokens are not said.
+
+    Args:
+        model: a causal language model of `transformers`.
+        tokenizer: its own.
+
+    Raises:
+        ValueError: the tokenizer has tokens that the model does not know.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any) -> None:
+        rows = model.get_input_embeddings().num_embeddings
+        if len(tokenizer) > rows:
+            raise ValueError(
+                f"chat: expected the model's own tokenizer, got one with {len(tokenizer)} tokens "
+                f"for a model that knows {rows}; save the two together"
+            )
+        self.model, self.tokenizer = model.eval(), tokenizer
+        self.window = window_of(model.config, tokenizer)
+        ends = model.generation_config.eos_token_id
+        self.ends = {tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])}
+        self.spare = "logits_to_keep" in inspect.signature(model.forward).parameters
+
+    @classmethod
+    def load(cls, source: str, device: torch.device | str = "cpu") -> CausalTalker:
+        """The model and tokenizer of a hub name or local folder.
+
+        Raises:
+            ValueError: there is none, or it is no causal language model.
+            ImportError: `transformers` is not installed.
+        """
+        transformers = require("transformers", "agents", f"language model {source!r}")
+        try:
+            config = transformers.AutoConfig.from_pretrained(source)
+            check_architecture(source, config)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(source)
+            model = transformers.AutoModelForCausalLM.from_pretrained(source)
+        except (OSError, ValueError) as error:
+            raise ValueError(
+                f"chat: no model at {source!r}: expected a saved agent, or the hub name or folder "
+                f"of a causal language model with its tokenizer. Check the name, the path and the "
+                f"network. ({error})"
+            ) from error
+        return cls(model.to(device), tokenizer)
+
+    @torch.no_grad()
+    def answer(self, turns: Sequence[Turn], sampling: Sampling, generator: torch.Generator) -> str:
+        """See `agents.decoding.replies.Talker`.
+
+        Raises:
+            ValueError: the last utterance alone leaves no room for a reply.
+        """
+        most = min(sampling.max_tokens or MOST, max(self.window // 2, 1))
+        ids = self._prompt(list(turns), self.window - most)
+        said, cache = list[int](), None
+        extra = {"logits_to_keep": 1} if self.spare else {}
+        while len(said) < most:
+            out = self.model(self._tensor(ids), past_key_values=cache, use_cache=True, **extra)
+            cache = out.past_key_values
+            logits = out.logits[0, -1, : len(self.tokenizer)].float()  # some models have more rows
+            token = sampling.next_token(logits, generator)
+            if token in self.ends:
+                break
+            said.append(token)
+            ids = [token]
+            if self._is_over(said):
+                break
+        return self._text(said)
+
+    def _prompt(self, turns: list[Turn], room: int) -> list[int]:
+        """The tokens of the newest turns that `room` holds."""
+        for first in range(len(turns)):
+            ids = self._written(turns[first:])
+            if len(ids) <= room:
+                return ids
+        return list(newest([self._written(turns[-1:])], room)[0])
+
+    def _written(self, turns: Sequence[Turn]) -> list[int]:
+        if self.tokenizer.chat_template is None:
+            lines = [f"{NAMES[turn.own]}: {turn.text}\n" for turn in turns]
+            ids: list[int] = self.tokenizer("".join([*lines, f"{NAMES[True]}:"])).input_ids
+            return ids
+        text = self.tokenizer.apply_chat_template(
+            messages(turns), add_generation_prompt=True, tokenize=False
+        )
+        written: list[int] = self.tokenizer(text, add_special_tokens=False).input_ids
+        return written
+
+    def _is_over(self, said: list[int]) -> bool:
+        return self.tokenizer.chat_template is None and "\n" in self._raw(said).lstrip()
+
+    def _text(self, said: list[int]) -> str:
+        text = self._raw(said).strip()
+        return text if self.tokenizer.chat_template else text.partition("\n")[0].rstrip()
+
+    def _raw(self, said: list[int]) -> str:
+        text: str = self.tokenizer.decode(said, skip_special_tokens=True)
+        return text
+
+    def _tensor(self, ids: list[int]) -> Tensor:
+        return torch.tensor([ids], device=self.model.device)
+
+
+def messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
+    """For a chat template, in which the user begins and roles alternate.
+
+    Utterances of one party in a row become one message; what the model said before anyone else is
+    an answer to an empty one.
+    """
+    result: list[dict[str, str]] = [{"role": "user", "content": ""}]
+    for turn in turns:
+        role = "assistant" if turn.own else "user"
+        if result[-1]["role"] != role:
+            result.append({"role": role, "content": turn.text})
+        else:
+            result[-1]["content"] = f"{result[-1]['content']}\n{turn.text}".strip()
+    return result
+
+
+def window_of(config: Any, tokenizer: Any) -> int:
+    """Tokens that the model reads, or its tokenizer makes."""
+    for name in ("max_position_embeddings", "n_positions", "max_sequence_length"):
+        if isinstance(found := getattr(config, name, None), int):
+            return found
+    return int(tokenizer.model_max_length)
+
+
+def check_architecture(source: str, config: Any) -> None:
+    """Raises ValueError for a folder whose weights have another head than a language model's."""
+    for name in config.architectures or []:
+        if name.endswith(OTHER_HEADS):
+            raise ValueError(f"{source!r} holds a {name}, which says nothing")

@@ -1,1 +1,0 @@
-"""What learning while talking and learning from logs share."""

@@ -1,0 +1,1 @@
+"""From logits to tokens and utterances: sampling, batched generation, beam search, ranking."""

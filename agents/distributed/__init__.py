@@ -1,0 +1,1 @@
+"""Several processes that train one model: data parallel, FSDP, DeepSpeed; `accelerate` does it."""

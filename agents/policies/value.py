@@ -1,0 +1,182 @@
+"""A GPT that also knows what its tokens are worth, and speaks by both."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from stable_baselines3.common.distributions import Distribution
+from stable_baselines3.common.type_aliases import Schedule
+from torch import Tensor, nn
+
+from agents.decoding.sampling import cut_off
+from agents.models.heads import MLPHead
+from agents.models.masking import FORBIDDEN
+from agents.policies.gpt import MASK_TYPES, GPTPolicy
+from dialgym.errors import unknown
+
+
+@dataclass
+class Decoding:
+    """How tokens are chosen: softmax(log pi / temperature + beta A), perhaps cut off.
+
+    A = min target Q - V (Snell et al. 2022, section 4.3). Set `model.policy.decoding` to change it.
+
+    Attributes:
+        beta: weight of the advantage; 0 speaks as the cloned policy.
+        temperature: of the cloned policy.
+        advantage_clip: advantages are cut off above it; None leaves them.
+        policy_weight: of the cloned policy; 0 speaks by advantages alone.
+        top_k: only so many of the likeliest tokens; equals of the last one stay too.
+        top_p: only the likeliest tokens that together have at least that probability.
+        policy_top_k, policy_top_p: the same of the cloned policy alone, before advantages count:
+            what it would hardly say is not said, whatever Q thinks of it.
+
+    Raises:
+        ValueError: a number that cannot be.
+    """
+
+    beta: float = 0.0
+    temperature: float = 1.0
+    advantage_clip: float | None = None
+    policy_weight: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    policy_top_k: int | None = None
+    policy_top_p: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.temperature > 0:
+            raise ValueError(f"decoding: temperature must be above 0, got {self.temperature}")
+        for name in ("top_k", "policy_top_k"):
+            k = getattr(self, name)
+            if k is not None and k < 1:
+                raise ValueError(f"decoding: {name} must be at least 1 or None, got {k}")
+        for name in ("top_p", "policy_top_p"):
+            p = getattr(self, name)
+            if p is not None and not 0 < p <= 1:
+                raise ValueError(f"decoding: {name} must be above 0 and at most 1, got {p}")
+
+    def clip(self, advantages: Tensor) -> Tensor:
+        """Advantages of any shape, cut off above `advantage_clip`."""
+        if self.advantage_clip is None:
+            return advantages
+        return advantages.clamp(max=self.advantage_clip)
+
+    def logits(self, policy: Tensor, advantages: Tensor | None) -> Tensor:
+        """Logits (B, V) to speak by; forbidden tokens stay at a large negative number.
+
+        Args:
+            policy: (B, V) logits of the cloned policy, those of forbidden tokens at `FORBIDDEN`.
+            advantages: (B, V), clipped already; None where beta is 0.
+        """
+        forbidden = policy <= FORBIDDEN / 2
+        warm = (policy / self.temperature).masked_fill(forbidden, FORBIDDEN)
+        cut = cut_off(warm, self.policy_top_k, self.policy_top_p)
+        logits = self.policy_weight * policy.log_softmax(-1) / self.temperature
+        if advantages is not None:
+            logits = logits + self.beta * advantages
+        logits = logits.masked_fill(cut <= FORBIDDEN / 2, FORBIDDEN)
+        return cut_off(logits, self.top_k, self.top_p)
+
+
+class ValueGPTPolicy(GPTPolicy):
+    """`GPTPolicy` with two Q heads (V values each), their slow copies, and a head for V(s).
+
+    By default they read one trunk with the policy head, so that a gradient step costs little more
+    than cloning; with `share_features_extractor=False` they have a trunk of their own, and the
+    targets a slow copy of it.
+
+    Args:
+        decoding: arguments of `Decoding`.
+        args, kwargs: as of `GPTPolicy`.
+    """
+
+    decoding_class: ClassVar[type[Decoding]] = Decoding
+
+    def __init__(self, *args: Any, decoding: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        known = self.decoding_class.__dataclass_fields__
+        for name in decoding or {}:
+            if name not in known:
+                raise unknown("setting", name, known, "decoding")
+        self.decoding = self.decoding_class(**(decoding or {}))
+        super().__init__(*args, **kwargs)
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        super()._build(lr_schedule)
+        width = self.backbone.width
+        if self.config["value_head"] is None:
+            self.value_head = MLPHead(width, 1)
+        self.q_heads = nn.ModuleList(MLPHead(width, self._q_outputs) for _ in range(2))
+        self.target_q_heads = deepcopy(self.q_heads).requires_grad_(False)
+        self.target_backbone = None
+        if self.value_backbone is not None:
+            self.target_backbone = deepcopy(self.value_backbone).requires_grad_(False)
+        self.optimizer = self.optimizer_class(
+            [p for p in self.parameters() if p.requires_grad],
+            lr=lr_schedule(1),  # type: ignore[call-arg]
+            **self.optimizer_kwargs,
+        )
+
+    @property
+    def _q_outputs(self) -> int:
+        """Q values of one hidden state: one for each token that may follow."""
+        return int(self.action_space.n)  # type: ignore[attr-defined]
+
+    # What learning asks for
+
+    def hidden_states(self, tokens: Tensor, at: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Hidden states (n, d) at the flat places `at` (n,), for policy, values and targets."""
+        hidden = self.backbone(tokens, at)
+        if self.value_backbone is None:
+            return hidden, hidden, hidden.detach()
+        assert self.target_backbone is not None
+        with torch.no_grad():
+            slow = self.target_backbone(tokens, at)
+        return hidden, self.value_backbone(tokens, at), slow
+
+    def q_values(self, hidden: Tensor) -> Tensor:
+        """(2, n, V): Q of every token, from both heads, of hidden states (n, d)."""
+        return torch.stack([head(hidden) for head in self.q_heads])
+
+    @torch.no_grad()
+    def target_q(self, hidden: Tensor) -> Tensor:
+        """(n, V): the lesser of both target Qs of every token."""
+        return torch.stack([head(hidden) for head in self.target_q_heads]).amin(0)
+
+    @torch.no_grad()
+    def update_targets(self, rate: float) -> None:
+        """Move the targets by `rate` of the way to what they copy (Polyak averaging)."""
+        pairs = [(self.target_q_heads, self.q_heads)]
+        if self.target_backbone is not None:
+            pairs.append((self.target_backbone, self.value_backbone))  # type: ignore[arg-type]
+        for slow, fast in pairs:
+            for target, source in zip(slow.parameters(), fast.parameters(), strict=True):
+                target.lerp_(source, rate)
+
+    # Speaking
+
+    def _distribution(
+        self, tokens: Tensor, hidden: Tensor, masks: MASK_TYPES | None
+    ) -> Distribution:
+        logits, advantages = self._logits(tokens, hidden, masks), None
+        if self.decoding.beta:
+            advantages = self._advantages(self._value_hidden(tokens, hidden))
+        spoken = self.decoding.logits(logits, advantages)
+        return self.action_dist.proba_distribution(action_logits=spoken)
+
+    def _advantages(self, hidden: Tensor) -> Tensor:
+        """(B, V): min Q - V, of hidden states (B, d) that values are read off."""
+        return self.decoding.clip(self.least_q(hidden) - self.value_head(hidden))
+
+    def least_q(self, hidden: Tensor) -> Tensor:
+        """(B, V): the lesser Q of each token, as speech reads it off `hidden` (B, d).
+
+        It is that of the targets. Where values have a trunk of their own, the targets' would need
+        one more pass for nearly the same numbers, and Q itself is read.
+        """
+        if self.target_backbone is None:
+            return self.target_q(hidden)
+        return self.q_values(hidden).amin(0)

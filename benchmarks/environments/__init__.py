@@ -1,0 +1,1 @@
+"""How fast environments, scripted policies and rewards are: `python -m benchmarks.environments`."""

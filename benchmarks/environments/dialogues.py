@@ -1,0 +1,57 @@
+"""Whole dialogues of slot filling, to measure their speed: the act view, the handcrafted policy."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from benchmarks.environments.workloads import Work
+from dialgym.registry import entry_of
+from dialgym.tasks.slot_filling.policies import Agenda, HandcraftedSystem
+
+ROWS = 64
+STEPS = 32  # of a batch, or dialogues of a single env, in one go
+
+
+def dialogue_label(name: str) -> str:
+    """What a figure calls the environment of a row of the registry."""
+    entry = entry_of(f"{name}-act-v0")
+    return f"{name} ({entry.stand_in})" if entry.stand_in else name
+
+
+def single_dialogues(name: str) -> Work:
+    """Dialogues of one env."""
+    env: Any = gym.make(f"dialgym/{name}-act-v0")
+    own, policy, rng = env.unwrapped, HandcraftedSystem(), np.random.default_rng(0)
+    env.reset(seed=0)
+
+    def play() -> int:
+        for _ in range(STEPS):
+            over = False
+            env.reset()
+            while not over:
+                _, _, over, _, _ = env.step(policy.choose(own.task, own.dialogue.state, rng))
+        return STEPS
+
+    return play
+
+
+def batched_dialogues(name: str, arrays: bool = True) -> Work:
+    """Dialogues of a batch; without `arrays` each row is updated by itself."""
+    simulator = "agenda" if arrays else Agenda()
+    env: Any = gym.make_vec(
+        f"dialgym/{name}-act-v0", ROWS, autoreset_mode="SameStep", simulator=simulator
+    )
+    policy, rng = HandcraftedSystem(), np.random.default_rng(0)
+    env.reset(seed=0)
+
+    def play() -> int:
+        ended = 0
+        for _ in range(STEPS):
+            states = map(env.dialogues.state, range(ROWS))
+            actions = [policy.choose(env.task, state, rng) for state in states]
+            _, _, terminated, truncated, _ = env.step(np.array(actions))
+            ended += int((terminated | truncated).sum())
+        return ended
+
+    return play

@@ -1,0 +1,1 @@
+"""How fast the learners are, each beside a reference: `python -m benchmarks.training`."""

@@ -1,0 +1,101 @@
+"""The learner that is timed, and the parts of its iteration one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
+
+from agents.models.gpt import GPT
+from agents.online.ppo import SequencePPO
+from agents.policies.gpt import GPTPolicy
+
+LEARNER: Any = SequencePPO
+
+
+class Reading(VecEnvWrapper):
+    """Counts the tokens of the dialogues that pass, each up to the last action in it."""
+
+    def __init__(self, venv: VecEnv) -> None:
+        super().__init__(venv)
+        self._lengths = np.zeros(self.num_envs, np.int64)  # of the observations acted on next
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget what has been counted."""
+        self._whole = 0
+        self._open = np.zeros(self.num_envs, np.int64)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens since the last restart."""
+        return self._whole + int(self._open.sum())
+
+    def reset(self) -> Any:
+        """As the env's."""
+        observation: Any = self.venv.reset()
+        self._lengths = np.count_nonzero(observation, axis=1)
+        return observation
+
+    def step_wait(self) -> Any:
+        """As the env's."""
+        step: Any = self.venv.step_wait()
+        observation, reward, done, info = step
+        self._whole += int(self._lengths[done].sum())
+        self._open = np.where(done, 0, self._lengths)
+        self._lengths = np.count_nonzero(observation, axis=1)
+        return observation, reward, done, info
+
+
+class Learner:
+    """PPO with a "mini" GPT (4 layers of 256), ready for its first rollout.
+
+    Args:
+        env: whose tokens are said and heard.
+        n_steps: of a rollout, in each dialogue.
+        batch_size: transitions of a minibatch.
+        n_epochs: of an update.
+    """
+
+    def __init__(self, env: VecEnv, n_steps: int, batch_size: int, n_epochs: int) -> None:
+        self._reading = Reading(env)
+        self.ppo: Any = LEARNER(
+            GPTPolicy,
+            self._reading,
+            n_steps=n_steps,
+            batch_size=batch_size,
+            n_epochs=n_epochs,
+            gamma=1.0,
+            policy_kwargs={"preset": "mini"},
+            seed=0,
+            device="cpu",
+        )
+        self.steps = env.num_envs * n_steps
+        _, self._callback = self.ppo._setup_learn(total_timesteps=self.steps)
+
+    @property
+    def model(self) -> GPT:
+        """The GPT."""
+        return self.ppo.policy.backbone
+
+    def rollout(self) -> None:
+        """All that SB3's `collect_rollouts` does, on weights not seen before."""
+        ppo = self.ppo
+        self._reading.restart()
+        ppo.policy.set_training_mode(True)  # as an update leaves it: nothing cached holds
+        ppo.collect_rollouts(ppo.env, self._callback, ppo.rollout_buffer, ppo.n_steps)
+
+    def update(self) -> None:
+        """All that SB3's `train` does, on the rollout at hand."""
+        self.ppo.train()
+
+    def iterate(self) -> None:
+        """A rollout and its update."""
+        self.rollout()
+        self.update()
+
+    @property
+    def tokens(self) -> int:
+        """What an epoch on the rollout at hand needs to read: each dialogue once."""
+        return self._reading.tokens
