@@ -52,7 +52,8 @@ class Dialogue:
             outcome = task.speak(state, text, rng)
             _, terminated, truncated, _, success = outcome
             reward += outcome.rewards[self.learner]
-            components = add(components, outcome.parts(self.learner))
+            more = outcome.parts(self.learner)
+            components = add(components, more) if more else components
         lines = task.transcript(state, self.learner)
         heard, self._seen = lines[self._seen :], len(lines)
         return Exchange(reward, terminated, truncated, heard, components, success)

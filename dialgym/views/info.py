@@ -56,15 +56,12 @@ class InfoForm:
 
     def blank(self) -> Info:
         """The info of a step with which no utterance ended."""
-        info = self._blank.copy()
-        info["reward_components"] = self._zeros.copy()
-        return info
+        return {**self._blank, "reward_components": self._zeros.copy()}
 
     def of_turn(self, utterance: str, turn: int, exchange: Exchange) -> Info:
         """The info of a step with which an utterance ended."""
-        info = self.blank()
-        info["turn"] = turn
-        info["reward_components"].update(exchange.components)
+        parts = {**self._zeros, **exchange.components}
+        info = {**self._blank, "turn": turn, "reward_components": parts}
         if self.text:
             info["utterance"] = utterance
             info["reply"] = exchange.heard[-1].text if exchange.heard else ""
@@ -118,9 +115,7 @@ class BatchInfoForm:
 
     def blank(self) -> Info:
         """The info of a step with which no utterance ended in any row."""
-        info = self._blank.copy()
-        info["reward_components"] = self._zeros.copy()
-        return info
+        return {**self._blank, "reward_components": self._zeros.copy()}
 
     def of_turns(
         self, rows: np.ndarray, texts: np.ndarray, turns: np.ndarray, outcome: BatchOutcome
@@ -139,7 +134,7 @@ class BatchInfoForm:
             parts[f"_{name}"] = self._everywhere
         return info
 
-    def end(self, info: Info, rows: np.ndarray, success: np.ndarray, texts: list[str]) -> None:
+    def end(self, info: Info, rows: np.ndarray, success: np.ndarray, texts: np.ndarray) -> None:
         """Note in the info of a step that the dialogues of `rows` are over with it."""
         info["is_success"] = self._scatter("is_success", rows, success)
         if self.text:

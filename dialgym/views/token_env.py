@@ -84,17 +84,21 @@ class TokenEnv(DialogueEnv, gym.Env):
         """
         if self._closed_because:
             raise self._refuse()
-        text = self._tokens.say(action)
+        tokens = self._tokens
+        text = tokens.say(action)
         if text is None:
-            return self._tokens.observe(), 0.0, False, False, self._with_mask(self._info.blank())
+            info = self._info.blank()
+            if self._mask_in_info:
+                info["action_mask"] = self.action_masks().view(np.int8)
+            return tokens.tokens.copy(), 0.0, False, False, info
         exchange, info = self._say(text)
         terminated, truncated = exchange.terminated, exchange.truncated
-        fits = self._tokens.hear(exchange.heard)
-        if not (terminated or truncated) and not (fits and self._tokens.open()):
+        fits = tokens.hear(exchange.heard)
+        if not (terminated or truncated) and not (fits and tokens.open()):
             truncated = True
             self._finish(info, exchange.success)
         info = self._with_mask(info)
-        return self._tokens.observe(), exchange.reward, terminated, truncated, info
+        return tokens.observe(), exchange.reward, terminated, truncated, info
 
     def action_masks(self) -> np.ndarray:
         """(V,) bool: the tokens that the task's constraint allows next."""

@@ -171,8 +171,8 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         return reward, terminated, truncated, info
 
     def _note_end(self, info: Info, rows: np.ndarray, success: np.ndarray) -> None:
-        lines = [self.dialogues.transcript(row) for row in rows.tolist()]
-        self._info.end(info, rows, success, [render_transcript(seen) for seen in lines])
+        texts = [render_transcript(self.dialogues.transcript(row)) for row in rows.tolist()]
+        self._info.end(info, rows, success, np.array(texts, object))
 
     def _after(
         self,
