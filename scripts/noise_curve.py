@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import dialgym
 from dialgym.benchmark.plots import FAINT
+from dialgym.domains.domain import load_domain
 from dialgym.files import write_atomically, write_text
 from dialgym.optional import require
-from dialgym.tasks.slot_filling.domains import load_domain
 
 ENV = "dialgym/SlotFilling-act-v0"
 DOMAINS = ("CamRestaurants", "SFRestaurants", "Laptops11")

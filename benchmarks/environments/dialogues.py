@@ -30,7 +30,7 @@ def single_dialogues(name: str) -> Work:
             over = False
             env.reset()
             while not over:
-                _, _, over, _, _ = env.step(policy.choose(own.task, own.dialogue.state, rng))
+                _, _, over, _, _ = env.step(policy.act(own.task, own.dialogue.state, rng))
         return STEPS
 
     return play
@@ -49,7 +49,7 @@ def batched_dialogues(name: str, arrays: bool = True) -> Work:
         ended = 0
         for _ in range(STEPS):
             states = map(env.dialogues.state, range(ROWS))
-            actions = [policy.choose(env.task, state, rng) for state in states]
+            actions = [policy.act(env.task, state, rng) for state in states]
             _, _, terminated, truncated, _ = env.step(np.array(actions))
             ended += int((terminated | truncated).sum())
         return ended

@@ -23,8 +23,7 @@ def check_domain(
 
     The exit code is 1 where something is wrong with it.
     """
-    from dialgym.tasks.slot_filling.check import find_faults, sizes
-    from dialgym.tasks.slot_filling.domains import load_domain
+    from dialgym.domains.domain import find_faults, load_domain, sizes
 
     try:
         domain = load_domain(target)

@@ -47,6 +47,8 @@ class Act(NamedTuple):
         return self.items == other.items or set(self.items) == set(other.items)
 
 
+NULL = Act("null")
+"""What was not understood."""
 Hypotheses = Sequence[tuple[Act, float]]
 """What an act may have been, each with its probability; they sum to 1."""
 

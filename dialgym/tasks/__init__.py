@@ -1,5 +1,6 @@
 """Dialogue tasks: the rules of each, written once. One folder a task."""
 
+from dialgym.tasks.acts import Action, ActPolicy, ActSpeaker, PartyActs, RandomActs
 from dialgym.tasks.base import (
     BatchOutcome,
     DialogueBatch,
@@ -10,4 +11,17 @@ from dialgym.tasks.base import (
     Task,
 )
 
-__all__ = ["BatchOutcome", "DialogueBatch", "Facts", "Outcome", "Parties", "State", "Task"]
+__all__ = [
+    "ActPolicy",
+    "ActSpeaker",
+    "Action",
+    "BatchOutcome",
+    "DialogueBatch",
+    "Facts",
+    "Outcome",
+    "Parties",
+    "PartyActs",
+    "RandomActs",
+    "State",
+    "Task",
+]

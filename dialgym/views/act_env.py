@@ -1,60 +1,36 @@
-"""The act view: a summary act an action, what the system believes the observation."""
+"""The act view: a dialogue act an action, what the learner knows or believes the observation."""
 
 from operator import index
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 
 from dialgym.simulators import Speaker
-from dialgym.tasks import Task
+from dialgym.tasks import Action, PartyActs, Task
 from dialgym.views.single import DialogueEnv
 
 
-@runtime_checkable
-class ActTask(Protocol):
-    """What a task has beside its rules to be seen as beliefs and summary acts."""
-
-    @property
-    def act_names(self) -> tuple[str, ...]:
-        """The names of the A summary acts."""
-        ...
-
-    def belief(self, state: Any) -> np.ndarray:
-        """(B,) float32, each from 0 to 1: what the system believes."""
-        ...
-
-    def belief_size(self) -> int:
-        """B."""
-        ...
-
-    def act_mask(self, state: Any) -> np.ndarray:
-        """(A,) bool: the summary acts that can be chosen; never empty."""
-        ...
-
-    def act_text(self, state: Any, index: int, rng: np.random.Generator) -> str:
-        """What the system says by choosing a summary act."""
-        ...
-
-
 class ActEnv(DialogueEnv, gym.Env):
-    """A dialogue in which the system chooses a summary act a step.
+    """A dialogue in which the learner chooses a dialogue act a step, or several at once.
 
-    Action: `Discrete(A)`, the acts of `act_names`. A masked act can be chosen nonetheless.
-    Observation: `Box(0, 1, (B,), float32)`, what the system believes.
-    Reward and info as in `TokenEnv`, at every step; ``utterance`` is what the act became.
+    Action: `Discrete(A)`, one of the acts of `act_names`; `MultiBinary(A)` where a task's party
+    chooses several at once. A masked act can be chosen nonetheless.
+    Observation: `Box(low, high, (B,), float32)`, what the learner knows or believes.
+    Reward and info as in `TokenEnv`, at every step; ``utterance`` is what the action became.
 
     Args:
-        task: the rules; it must meet `ActTask`.
-        learner: the party that the actions are those of, which must be the system.
-        simulator: who plays the user: a name or a `Speaker`; None for the task's default.
+        task: the rules; it must have `Task.acts` of the learner.
+        learner: the party that the actions are those of.
+        simulator: who plays the other party: a name, a `Speaker` or an `ActPolicy`; None for the
+            task's default.
         action_masks: put ``action_mask``, (A,) int8, into each info.
         render_mode: ``ansi``, ``human`` or ``rgb_array``.
         text_info: whether the info has texts; without them it is numbers alone.
 
     Raises:
-        ValueError: the task has no summary acts, or not for the learner.
+        ValueError: the task has no acts, or none of the learner's.
     """
 
     def __init__(
@@ -67,14 +43,14 @@ class ActEnv(DialogueEnv, gym.Env):
         text_info: bool = True,
     ) -> None:
         super().__init__(task, learner, simulator, render_mode, text_info)
-        self._acts = check_act_task(task, learner)
-        self.observation_space, self.action_space = act_spaces(self._acts)
+        self.acts = acts_of(task, learner)
+        self.observation_space, self.action_space = act_spaces(self.acts)
         self._mask_in_info = action_masks
 
     @property
     def act_names(self) -> tuple[str, ...]:
-        """The names of the actions."""
-        return self._acts.act_names
+        """The names of the acts."""
+        return tuple(self.acts.names)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -84,28 +60,28 @@ class ActEnv(DialogueEnv, gym.Env):
         return self._observe(), self._with_mask(self._info.blank())
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Choose a summary act.
+        """Choose an act, or several.
 
         Raises:
             ResetNeeded: there is no dialogue under way.
-            ValueError: the action is not a whole number from 0 to A-1.
+            ValueError: the action is not one of the action space.
         """
         if self._closed_because:
             raise self._refuse()
-        chosen = check_act(action, self._acts, self.task.name)
-        text = self._acts.act_text(self.dialogue.state, chosen, self.np_random)
+        chosen = check_act(action, self.acts, self.task.name)
+        text = self.acts.text(self.dialogue.state, chosen, self.np_random)
         exchange, info = self._say(text)
         over = exchange.terminated, exchange.truncated
         return self._observe(), exchange.reward, *over, self._with_mask(info)
 
     def action_masks(self) -> np.ndarray:
-        """(A,) bool: the summary acts that can be chosen."""
+        """(A,) bool: the acts that can be chosen, or the entries of a vector that can be 1."""
         if self.dialogue.state is None:
             raise ResetNeeded(f"{self.task.name}: action_masks() was called before reset().")
-        return self._acts.act_mask(self.dialogue.state)
+        return self.acts.mask(self.dialogue.state)
 
     def _observe(self) -> np.ndarray:
-        return self._acts.belief(self.dialogue.state)
+        return self.acts.observe(self.dialogue.state)
 
     def _with_mask(self, info: dict[str, Any]) -> dict[str, Any]:
         if self._mask_in_info:
@@ -113,44 +89,60 @@ class ActEnv(DialogueEnv, gym.Env):
         return info
 
 
-def check_act_task(task: Task, learner: str) -> ActTask:
-    """The task, if it has summary acts for the learner.
+def acts_of(task: Task, party: str) -> PartyActs:
+    """The acts of a party.
 
     Raises:
-        ValueError: it has none.
+        ValueError: the task has none of it.
     """
-    if not isinstance(task, ActTask):
+    if party in task.acts:
+        return task.acts[party]
+    if not task.acts:
         raise ValueError(
-            f"act view: expected a task with summary acts (see ActTask); got {task.name}, which "
+            f"act view: expected a task with dialogue acts (see Task.acts); got {task.name}, which "
             "has none. Use its token or utterance view."
         )
-    if learner != task.parties[0]:
-        raise ValueError(
-            f"act view of {task.name}: its summary acts are those of the {task.parties[0]}; got "
-            f"learner={learner!r}. Use the utterance view."
-        )
-    return task
+    raise ValueError(
+        f"act view of {task.name}: its acts are those of the {' and '.join(task.acts)}; got "
+        f"learner={party!r}. Use the utterance view."
+    )
 
 
-def act_spaces(task: ActTask) -> tuple[gym.spaces.Box, gym.spaces.Discrete]:
+def act_spaces(
+    acts: PartyActs,
+) -> tuple[gym.spaces.Box, gym.spaces.Discrete | gym.spaces.MultiBinary]:
     """Observation and action space."""
-    beliefs = gym.spaces.Box(0.0, 1.0, (task.belief_size(),), np.float32)
-    return beliefs, gym.spaces.Discrete(len(task.act_names))
+    seen = gym.spaces.Box(acts.low, acts.high, (acts.size,), np.float32)
+    count = len(acts.names)
+    return seen, gym.spaces.MultiBinary(count) if acts.multiple else gym.spaces.Discrete(count)
 
 
-def check_act(action: Any, task: ActTask, name: str) -> int:
-    """The index of an act.
+def check_act(action: Any, acts: PartyActs, name: str) -> Action:
+    """The index of an act, or (A,) int8 of 0 and 1.
 
     Raises:
-        ValueError: it is not a whole number from 0 to A-1.
+        ValueError: the action is neither, whichever the acts ask for.
     """
+    if acts.multiple:
+        return _check_vector(action, len(acts.names), name)
     try:
         chosen = index(action)
     except TypeError:
         chosen = -1
-    if not 0 <= chosen < len(task.act_names):
+    if not 0 <= chosen < len(acts.names):
         raise ValueError(
-            f"action of {name}: expected a whole number from 0 to {len(task.act_names) - 1}, one "
-            f"of its summary acts; got {action!r}."
+            f"action of {name}: expected a whole number from 0 to {len(acts.names) - 1}, one of "
+            f"its acts; got {action!r}."
         )
     return chosen
+
+
+def _check_vector(action: Any, count: int, name: str) -> np.ndarray:
+    vector = np.asarray(action)
+    right = vector.shape == (count,) and vector.dtype.kind in "biuf"
+    if right and ((vector == 0) | (vector == 1)).all():
+        return vector.astype(np.int8)
+    raise ValueError(
+        f"action of {name}: expected ({count},) of 0 and 1, one entry for each of its acts; "
+        f"got {action!r}."
+    )

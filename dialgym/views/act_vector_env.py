@@ -1,4 +1,4 @@
-"""The batched act view: many dialogues in one process, one summary act each a step."""
+"""The batched act view: many dialogues in one process, one action each a step."""
 
 from typing import Any, Protocol, runtime_checkable
 
@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode
 
 from dialgym.simulators import Speaker
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
-from dialgym.views.act_env import act_spaces, check_act_task
+from dialgym.views.act_env import act_spaces, acts_of
 from dialgym.views.dialogue import find_speaker
 from dialgym.views.looped import LoopedBatch
 from dialgym.views.vector_base import DialogueVectorEnv, Info, Step, check_actions
@@ -16,33 +16,37 @@ from dialgym.views.vector_base import DialogueVectorEnv, Info, Step, check_actio
 
 @runtime_checkable
 class ActBatch(DialogueBatch, Protocol):
-    """What a task's vectorised form has beside its dialogues for this view; see `ActTask`."""
+    """What a task's vectorised form has beside its dialogues for this view; see `PartyActs`."""
 
     def state(self, row: int) -> Any:
         """The dialogue of a row."""
         ...
 
-    def beliefs(self) -> np.ndarray:
-        """(N, B) float32, a copy: what the system of each row believes."""
+    def observations(self) -> np.ndarray:
+        """(N, B) float32, a copy: what the learner of each row knows or believes."""
         ...
 
     def act_masks(self) -> np.ndarray:
-        """(N, A) bool: the summary acts that can be chosen."""
+        """(N, A) bool: the acts that can be chosen."""
         ...
 
 
 class LoopedActs(LoopedBatch):
     """An `ActBatch` row by row."""
 
-    def beliefs(self) -> np.ndarray:
-        return np.stack([self.task.belief(d.state) for d in self.dialogues])  # type: ignore[attr-defined]
+    def observations(self) -> np.ndarray:
+        observe = self.task.acts[self.learner].observe
+        return np.stack([observe(dialogue.state) for dialogue in self.dialogues])
 
     def act_masks(self) -> np.ndarray:
-        return np.stack([self.task.act_mask(d.state) for d in self.dialogues])  # type: ignore[attr-defined]
+        mask = self.task.acts[self.learner].mask
+        return np.stack([mask(dialogue.state) for dialogue in self.dialogues])
 
 
 class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
-    """N dialogues; actions (N,) int64, observations (N, B) float32. Row by row `ActEnv`.
+    """N dialogues; observations (N, B) float32. Row by row `ActEnv`.
+
+    Actions: (N,) whole numbers; (N, A) of 0 and 1 where several acts are chosen at once.
 
     Args:
         task, learner, simulator, action_masks, text_info: as in `ActEnv`.
@@ -66,8 +70,8 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         super().__init__(
             task, num_envs, learner, simulator, autoreset_mode, text_info, max_episode_steps
         )
-        self._acts = check_act_task(task, learner)
-        self._batch_spaces(*act_spaces(self._acts))
+        self.acts = acts_of(task, learner)
+        self._batch_spaces(*act_spaces(self.acts))
         found = self.dialogues
         self.dialogues: ActBatch = found if isinstance(found, ActBatch) else self._loop(simulator)
         self._mask_in_info = action_masks
@@ -76,25 +80,30 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         other = find_speaker(self.task, self.learner, simulator)
         return LoopedActs(self.task, self.num_envs, self.learner, other)
 
+    @property
+    def act_names(self) -> tuple[str, ...]:
+        """The names of the acts."""
+        return tuple(self.acts.names)
+
     def step(self, actions: Any) -> Step:
-        """Choose a summary act in each dialogue.
+        """Choose an act, or several, in each dialogue.
 
         Raises:
             ResetNeeded: before the first reset.
-            ValueError: the actions are not N whole numbers from 0 to A-1.
+            ValueError: the actions are not those of the action space.
         """
         self._require_reset()
-        count = len(self._acts.act_names)
-        chosen = check_actions(actions, self.num_envs, count, self.task.name).tolist()
+        chosen = check_actions(actions, self.action_space, self.task.name)
         active = self._begin_late()
-        texts = [self._text(row, chosen[row]) for row in active.tolist()]
+        rows = chosen if self.acts.multiple else chosen.tolist()
+        texts = [self._text(row, rows[row]) for row in active.tolist()]
         return self._after(active, *self._exchange(active, np.array(texts, np.str_)))
 
-    def _text(self, row: int, action: int) -> str:
-        return self._acts.act_text(self.dialogues.state(row), action, self._rngs[row])
+    def _text(self, row: int, action: Any) -> str:
+        return self.acts.text(self.dialogues.state(row), action, self._rngs[row])
 
     def action_masks(self) -> np.ndarray:
-        """(N, A) bool: the summary acts that can be chosen."""
+        """(N, A) bool: the acts that can be chosen, or the entries of a vector that can be 1."""
         self._require_reset()
         return self.dialogues.act_masks()
 
@@ -114,7 +123,7 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         return np.ones(len(rows), bool)
 
     def _observe(self) -> np.ndarray:
-        return self.dialogues.beliefs()
+        return self.dialogues.observations()
 
     def _observe_row(self, row: int) -> np.ndarray:
-        return self._acts.belief(self.dialogues.state(row))
+        return self.acts.observe(self.dialogues.state(row))

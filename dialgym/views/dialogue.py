@@ -9,7 +9,7 @@ from dialgym.errors import one_of
 from dialgym.language import render_transcript
 from dialgym.rewards import Components
 from dialgym.simulators import Speaker
-from dialgym.tasks import Task
+from dialgym.tasks import ActPolicy, ActSpeaker, Task
 from dialgym.tasks.exchange import Exchange, add
 
 
@@ -83,6 +83,8 @@ class Nobody:
 def find_speaker(task: Task, learner: str, simulator: str | Speaker | None) -> Speaker:
     """Who plays the other party: an object, a registered name, or the task's default.
 
+    An object that chooses acts, an `ActPolicy`, says what they become.
+
     Raises:
         ValueError: the learner is no party, or there is no such simulator.
     """
@@ -92,6 +94,8 @@ def find_speaker(task: Task, learner: str, simulator: str | Speaker | None) -> S
         return task.speaker_named(other, name)
     if isinstance(name, Speaker):
         return name
+    if isinstance(name, ActPolicy) and other in task.acts:
+        return ActSpeaker(name)
     raise ValueError(
         f"simulator of {task.name}: expected a registered name or an object with "
         f"reply(task, state, rng) -> str; got {simulator!r}."

@@ -9,7 +9,7 @@ utterance has ended, and which.
 | ``utterance`` | str | what the learner said, as the rules got it |
 | ``reply`` | str | the last that the learner heard then |
 | ``turn`` | int | its number, from 1 |
-| ``reward_components`` | dict of float | the parts of the reward, by the names of `Facts.components` |
+| ``reward_components`` | dict of float | the parts of the reward, by `Facts.components` |
 | ``is_success`` | bool | whether it solved the task; False while the dialogue goes on |
 | ``transcript`` | str | all that the learner has seen, once the dialogue is over |
 

@@ -35,7 +35,7 @@ class ShardedTokenVectorEnv(Played, gym.vector.VectorEnv):
 
     Args:
         make: what each worker calls: the env id and keyword arguments of
-            `dialgym.registry.make_batched_view`.
+            `dialgym.views.making.make_batched_view`.
         num_envs: N, at least one for each worker.
         workers: number of processes.
 
@@ -49,7 +49,7 @@ class ShardedTokenVectorEnv(Played, gym.vector.VectorEnv):
             raise ValueError(
                 f"workers must be a whole number from 1 to num_envs ({num_envs}); got {workers!r}."
             )
-        from dialgym.registry import make_batched_view
+        from dialgym.views.making import make_batched_view
 
         template: Any = make_batched_view(num_envs=1, **make)  # spaces, and errors of arguments
         self.num_envs = num_envs
@@ -103,7 +103,7 @@ class ShardedTokenVectorEnv(Played, gym.vector.VectorEnv):
 
     def step_async(self, actions: Any) -> None:
         """Set the workers going."""
-        actions = check_actions(actions, self.num_envs, self._vocab_size, self.task.name)
+        actions = check_actions(actions, self.action_space, self.task.name)
         self.arrays.actions[:] = actions
         for worker in self._workers:
             worker.send("step")
@@ -314,7 +314,7 @@ def join_infos(infos: list[Info], slices: list[slice], num_envs: int) -> Info:
             joined[name] = join_infos([part or {} for part in parts], slices, num_envs)
             continue
         dtype = present[0].dtype
-        empty: Any = "" if dtype == object else 0
+        empty: Any = "" if dtype.kind == "O" else 0
         joined[name] = np.full((num_envs, *present[0].shape[1:]), empty, dtype)
         for rows, part in zip(slices, parts):
             if part is not None:

@@ -68,7 +68,7 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
             ValueError: the actions are not N whole numbers from 0 to V-1.
         """
         self._require_reset()
-        tokens = check_actions(actions, self.num_envs, self._vocab_size, self.task.name)
+        tokens = check_actions(actions, self.action_space, self.task.name)
         active = self._begin_late()
         ended = self._write(active, tokens[active])
         ids, lengths = self._rows.utterances(ended)
@@ -109,11 +109,13 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         return self._rows.tokens[row, : self.layout.window].copy()
 
     def action_masks(self) -> np.ndarray:
-        """(N, V) bool: the tokens that each row's constraint allows next."""
+        """(N, V) bool: the tokens that each row's constraint allows next, all after its end."""
         self._require_reset()
         if self._walker is None:
             self._walker = _Walker(self._rows, self._compile, self._space.automaton)
-        return self._walker.masks(self._all)
+        masks = self._walker.masks(self._all)
+        masks[self._ended] = True
+        return masks
 
     def _compile(self, row: int) -> TokenAutomaton:
         return compile_constraint(self.dialogues.constraint(row), self.tokenizer)

@@ -10,7 +10,7 @@ from dialgym.simulators import Speaker
 from dialgym.tasks import BatchOutcome, Task
 from dialgym.views.layout import clean
 from dialgym.views.spaces import utterance_spaces
-from dialgym.views.vector_base import DialogueVectorEnv, Info, Step
+from dialgym.views.vector_base import DialogueVectorEnv, Step
 
 
 class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):

@@ -28,19 +28,28 @@ Step = tuple[Any, np.ndarray, np.ndarray, np.ndarray, Info]
 MODES = {mode.value: mode for mode in AutoresetMode}
 
 
-def check_actions(actions: Any, num_envs: int, count: int, name: str) -> np.ndarray:
-    """The actions as an array (N,) of integers.
+def check_actions(actions: Any, space: gym.Space, name: str) -> np.ndarray:
+    """The actions of a batch as an array: (N,) integer, or (N, A) int8 of 0 and 1.
+
+    Args:
+        actions: of all N dialogues.
+        space: of a batch of N `Discrete` or `MultiBinary` actions.
+        name: of the task.
 
     Raises:
-        ValueError: they are not N whole numbers from 0 to `count` - 1.
+        ValueError: the actions are not of the space.
     """
     chosen = np.asarray(actions)
-    right = chosen.shape == (num_envs,) and chosen.dtype.kind in "iu"
-    if right and chosen.min() >= 0 and chosen.max() < count:
-        return chosen
+    multiple = isinstance(space, gym.spaces.Box)  # Gymnasium's batch of MultiBinary
+    most = 1 if multiple else int(space.nvec[0]) - 1  # type: ignore[attr-defined]
+    right = chosen.shape == space.shape and chosen.dtype.kind in ("biuf" if multiple else "iu")
+    if right and chosen.min() >= 0 and chosen.max() <= most:
+        whole = chosen.astype(np.int8) if multiple else chosen
+        if whole is chosen or (whole == chosen).all():
+            return whole
     got = f"values from {chosen.min()} to {chosen.max()}" if right else ""
     raise ValueError(
-        f"actions of {name}: expected ({num_envs},) whole numbers from 0 to {count - 1}; "
+        f"actions of {name}: expected {space.shape} whole numbers from 0 to {most}; "
         f"got {got or f'{chosen.dtype} {chosen.shape}'}. Choose from action_space."
     )
 
@@ -74,7 +83,8 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         self.dialogues = make_batch(task, num_envs, learner, simulator)
         self._rngs: list[np.random.Generator] = []
         self._all = np.arange(num_envs)
-        self._over = np.zeros(num_envs, bool)
+        self._over = np.zeros(num_envs, bool)  # rows that begin anew before they act
+        self._ended = np.zeros(num_envs, bool)  # rows whose dialogue is over by its rules
         self._info = BatchInfoForm(task, learner, num_envs, text_info)
         self._step_limit = check_step_limit(max_episode_steps, task.name)
         self._steps = np.zeros(num_envs, np.int64)
@@ -125,7 +135,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
                 self._rngs[row] = np_random(seeds[row])[0]
 
     def _begin(self, rows: np.ndarray, options: dict[str, Any]) -> None:
-        self._over[rows] = False
+        self._over[rows] = self._ended[rows] = False
         self._steps[rows] = 0
         self._clear(rows)
         outcome = self.dialogues.reset(rows, self._rngs, options)
@@ -165,7 +175,8 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         terminated[rows] = outcome.terminated
         truncated[rows] = outcome.truncated | ~(fits | over)
         info = self._info.of_turns(rows, texts, self.dialogues.turn(rows), outcome)
-        ended = (terminated | truncated)[rows]
+        self._ended = terminated | truncated
+        ended = self._ended[rows]
         if ended.any():
             self._note_end(info, rows[ended], outcome.success[ended])
         return reward, terminated, truncated, info
@@ -196,6 +207,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
             return self._observe(), self._more_info(info)
         if not over.any():
             return self._observe(), self._more_info(info)
+        info = self._more_info(info)
         rows = np.flatnonzero(over)
         final = np.full(self.num_envs, None, object)
         for row in rows.tolist():

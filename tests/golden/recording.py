@@ -76,11 +76,11 @@ def record_acts(env, env_id: str) -> str:
 def play_acts(env, name: str, seed: int) -> list[str]:
     """One dialogue of a scripted policy."""
     env.reset(seed=seed)
-    speaker, rng = env.task.speaker_named("system", name), np.random.default_rng([seed, 1])
+    policy, rng = env.acts.policy_named(name), np.random.default_rng([seed, 1])
     lines, over = [f"  {env.dialogue.state.heard_by_system[-1].text}"], False
     while not over:
         lines += believed(env)
-        chosen = speaker.choose(env.task, env.dialogue.state, rng)
+        chosen = policy.act(env.task, env.dialogue.state, rng)
         _, reward, over, _, info = env.step(chosen)
         said = f"{env.act_names[chosen]} {info['utterance']} -> {info['reply']}"
         lines.append(f"  {said} | reward {reward:g} turn {info['turn']}")

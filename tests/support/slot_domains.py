@@ -6,8 +6,8 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from dialgym.tasks.slot_filling.database import MISSING, Database
-from dialgym.tasks.slot_filling.ontology import Ontology
+from dialgym.domains.database import MISSING, Database
+from dialgym.domains.ontology import Ontology
 
 VALUES = {
     "food": ("thai", "greek", "cafe"),

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from dialgym.domains.goals import Goal
+from dialgym.domains.ontology import METHODS
 from dialgym.language.acts import Item, parse_act, print_act
-from dialgym.tasks.slot_filling.behaviour import STANDARD, Behaviour
-from dialgym.tasks.slot_filling.goals import Goal
-from dialgym.tasks.slot_filling.ontology import METHODS
+from dialgym.simulators.agenda.state import STANDARD, Behaviour
+from dialgym.simulators.agenda.user import AgendaUser
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.tracker import FocusTracker
-from dialgym.tasks.slot_filling.user import AgendaUser
 from tests.support.slot_domains import database_of
 
 DATABASE = database_of(
@@ -31,7 +31,7 @@ class Talk:
         goal = Goal(dict(constraints), ("name", *requests))
         self.me = self.user.begin(goal, self.rng)
         self.me.patience = self.me.full_patience = patience
-        self.me.chances = {**NEVER, **chances}
+        self.me.probabilities = {**NEVER, **chances}
 
     def reply(self, *texts):
         """What the user says to the last of some acts of the system."""

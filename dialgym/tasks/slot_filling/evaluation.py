@@ -1,9 +1,9 @@
 """When a dialogue was a success, and what it costs."""
 
+from dialgym.domains.database import Database
+from dialgym.domains.ontology import DONTCARE, NAME
 from dialgym.rewards import Components, Cost
-from dialgym.tasks.slot_filling.database import Database
-from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME
-from dialgym.tasks.slot_filling.types import Mind
+from dialgym.simulators.agenda.state import UserState
 
 TURN = Cost("turn")
 CLOSING = Cost("closing")
@@ -13,7 +13,7 @@ COMPONENTS = (TURN.name, CLOSING.name, "success")
 """What the reward of either party is made of."""
 
 
-def succeeded(mind: Mind, database: Database) -> bool:
+def succeeded(mind: UserState, database: Database) -> bool:
     """Whether all requests are answered, and the row named meets the goal as it is at the end."""
     name = mind.requests.get(NAME)
     if name is None or mind.open_requests() or name in mind.unwanted(NAME):

@@ -1,19 +1,111 @@
-"""Who can play slot filling by rules: the simulated user, and scripted systems."""
+"""Scripted speakers: the simulated user, PyDial's handcrafted system, and a random one."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialgym.tasks.base import SYSTEM
-from dialgym.tasks.slot_filling.handcrafted import Handcrafted
-from dialgym.tasks.slot_filling.types import SlotFillingState
+from dialgym.domains.ontology import DONTCARE
+from dialgym.language.acts import Act, Item
+from dialgym.tasks.acts import ActSpeaker, RandomActs
+from dialgym.tasks.base import SYSTEM, USER
+from dialgym.tasks.slot_filling.acts import ENOUGH, Offers
+from dialgym.tasks.slot_filling.summary import Summariser
+from dialgym.tasks.slot_filling.types import Belief, SlotFillingState, Summary
 
 if TYPE_CHECKING:
     from dialgym.tasks.slot_filling.batch import SlotFillingBatch
     from dialgym.tasks.slot_filling.task import SlotFilling
 
+
 Generator = np.random.Generator
+SURE, POSSIBLE, APART = 0.8, 0.3, 0.2
+"""Belief from which a value is not asked for, is looked at; difference that tells two apart."""
+MOST = 10
+"""Accepted slots that are looked at."""
+
+
+@dataclass(frozen=True)
+class Handcrafted:
+    """Grounds what is doubtful, asks until a row stands out, and offers it.
+
+    Attributes:
+        summariser: the domain.
+    """
+
+    summariser: Summariser
+
+    @property
+    def offers(self) -> Offers:
+        return Offers(self.summariser.database)
+
+    def choose(self, belief: Belief, summary: Summary, rng: Generator) -> tuple[str, Act]:
+        """The name of a summary act, and the act."""
+        return (
+            self._answer(belief, summary, rng)
+            or self._ground(summary)
+            or self._offer(belief, summary, rng)
+            or self._ask(summary)
+            or ("reqmore", Act("reqmore"))
+        )
+
+    def _answer(self, belief: Belief, summary: Summary, rng: Generator) -> tuple[str, Act] | None:
+        """What the user's own act calls for."""
+        accepted = summary.accepted
+        if summary.method == "byconstraints" and len(accepted) >= ENOUGH:
+            found = self.summariser.found(accepted)
+            return "inform", self.offers.another(found, accepted, (), rng)
+        if summary.method == "byalternatives":
+            found = self.summariser.found(accepted)
+            act = self.offers.another(found, accepted, belief.venues, rng)
+            return "inform_alternatives", act
+        if summary.method == "byname":
+            return self._details(belief, summary, rng)
+        if summary.method == "finished":
+            return "bye", Act("bye")
+        if summary.discourse in ("thankyou", "ack") and belief.venue:
+            return "reqmore", Act("reqmore")
+        return None
+
+    def _details(self, belief: Belief, summary: Summary, rng: Generator) -> tuple[str, Act] | None:
+        known = summary.name not in (None, DONTCARE) and summary.name_p >= SURE
+        name = str(summary.name) if known else belief.venue
+        act = self.offers.details(name, summary.requested, rng) if name else None
+        return None if act is None else ("inform_byname", act)
+
+    def _ground(self, summary: Summary) -> tuple[str, Act] | None:
+        """Confirm a value that is likely; let the user select where two are as likely."""
+        for slot, (value, p, second, second_p) in summary.best.items():
+            if not POSSIBLE < p < SURE:
+                continue
+            if p - second_p < APART:
+                return f"select_{slot}", Act("select", (Item(slot, value), Item(slot, second)))
+            return f"confirm_{slot}", Act("confirm", (Item(slot, value),))
+        return None
+
+    def _offer(self, belief: Belief, summary: Summary, rng: Generator) -> tuple[str, Act] | None:
+        """An offer, or what is asked about it, if asking on would not help."""
+        count = min(len(summary.accepted), MOST - 1)
+        ranked = self.summariser.best_supported(summary, count + 1)
+        found = self.summariser.found(ranked)
+        if (
+            found.bit_count() > 1
+            and self.summariser.discriminable(found, ranked)
+            and count < len(summary.best)
+        ):
+            return None
+        if summary.requested and belief.offered:
+            return self._details(belief, summary, rng)
+        accepted = summary.accepted[:count]
+        return "inform", self.offers.another(self.summariser.found(accepted), accepted, (), rng)
+
+    def _ask(self, summary: Summary) -> tuple[str, Act] | None:
+        for slot, best in summary.best.items():
+            if best.p < SURE:
+                return f"request_{slot}", Act("request", (Item(slot),))
+        return None
 
 
 class Agenda:
@@ -21,6 +113,10 @@ class Agenda:
 
     def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
         return state.ahead[0]
+
+    def act(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> int:
+        """The index of the user's summary act that says the same."""
+        return task.acts[USER].planned(state)
 
 
 class _System:
@@ -47,31 +143,30 @@ class HandcraftedSystem(_System):
     def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
         name, act = Handcrafted(task.summariser).choose(state.belief, state.summary, rng)
         if task.language.summaries:
-            return task.acts.phrases[task.acts.number[name]]
+            return task.summary_acts.phrases[task.summary_acts.number[name]]
         return task.language.say(act, SYSTEM, rng)
 
-    def choose(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> int:
+    def act(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> int:
         """The index of the summary act that comes nearest to what it would say."""
         name, _ = Handcrafted(task.summariser).choose(state.belief, state.summary, rng)
-        return task.acts.number[name]
+        return task.summary_acts.number[name]
 
 
 class RandomSystem(_System):
     """Any summary act that the masks allow."""
 
     def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
-        chosen = self.choose(task, state, rng)
+        acts = task.acts[SYSTEM]
+        chosen = RandomActs().act(task, state, rng)
         if task.language.summaries:
-            return task.acts.phrases[chosen]
-        act = task.summary_act(state, chosen, rng)
-        return task.language.say(act, SYSTEM, rng)
-
-    def choose(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> int:
-        """The index of a summary act."""
-        return int(rng.choice(np.flatnonzero(task.act_mask(state))))
+            return task.summary_acts.phrases[chosen]
+        return task.language.say(acts.act(state, chosen, rng), SYSTEM, rng)
 
 
-USERS: Mapping[str, Callable[..., Any]] = {"agenda": Agenda}
+USERS: Mapping[str, Callable[..., Any]] = {
+    "agenda": Agenda,
+    "random": partial(ActSpeaker, RandomActs()),
+}
 POLICIES: Mapping[str, Callable[..., Any]] = {
     "handcrafted": HandcraftedSystem,
     "random": RandomSystem,

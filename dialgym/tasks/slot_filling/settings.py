@@ -1,10 +1,14 @@
-"""The six settings of the benchmark: noise, masks and user."""
+"""The six settings of the benchmark (noise, masks, user), and the options of reset."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from numbers import Integral
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from dialgym.errors import one_of
+from dialgym.domains.goals import Goal
+from dialgym.domains.ontology import DONTCARE, NAME, Ontology
+from dialgym.errors import one_of, unknown
+from dialgym.simulators.agenda.state import UserState
 
 
 class Setting(NamedTuple):
@@ -43,3 +47,66 @@ def setting(env: int) -> Setting:
     """
     one_of("env", env, SETTINGS, "slot filling")
     return SETTINGS[env]
+
+
+def fixed_goal(ontology: Ontology, options: Mapping[str, Any], drawn: Goal) -> Goal:
+    """The goal of the options, and what they leave open from the one drawn.
+
+    Raises:
+        ValueError: a slot or value is not the ontology's, or an option is of another type.
+    """
+    constraints, requests = options.get("constraints"), options.get("requests")
+    if constraints is None:
+        constraints = drawn.constraints
+    else:
+        for slot, value in _mapping(constraints).items():
+            _check_constraint(ontology, slot, value)
+    if requests is None:
+        return Goal(dict(constraints), drawn.requests)
+    for slot in _sequence(requests):
+        if slot not in ontology.requestable:
+            raise unknown("slot", slot, ontology.requestable, "option 'requests'")
+    return Goal(dict(constraints), tuple(dict.fromkeys((NAME, *requests))))
+
+
+def _mapping(constraints: Any) -> Mapping[str, Any]:
+    if isinstance(constraints, Mapping):
+        return constraints
+    raise ValueError(
+        "option 'constraints' of SlotFilling: expected a mapping of slots to values, such as "
+        f"{{'area': 'north'}}; got {constraints!r}."
+    )
+
+
+def _sequence(requests: Any) -> Sequence[Any]:
+    if isinstance(requests, Sequence) and not isinstance(requests, str):
+        return requests
+    raise ValueError(
+        "option 'requests' of SlotFilling: expected a sequence of slots, such as ['phone']; "
+        f"got {requests!r}."
+    )
+
+
+def _check_constraint(ontology: Ontology, slot: str, value: Any) -> None:
+    if slot not in ontology.system_requestable:
+        raise unknown("slot", slot, ontology.system_requestable, "option 'constraints'")
+    known = (*ontology.informable[slot], DONTCARE)
+    if value not in known:
+        raise unknown("value", value, known, f"option 'constraints', slot {slot!r}")
+
+
+def fixed_patience(mind: UserState, options: Mapping[str, Any]) -> UserState:
+    """A mind with the patience of the options.
+
+    Raises:
+        ValueError: it is not a whole number from 1.
+    """
+    patience = options.get("patience")
+    if patience is None:
+        return mind
+    if not isinstance(patience, Integral) or isinstance(patience, bool) or patience < 1:
+        raise ValueError(
+            f"option 'patience' of SlotFilling: expected a whole number from 1; got {patience!r}."
+        )
+    mind.patience = mind.full_patience = int(patience)
+    return mind

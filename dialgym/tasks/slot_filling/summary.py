@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.tasks.slot_filling.database import Database
-from dialgym.tasks.slot_filling.ontology import (
+from dialgym.domains.database import Database
+from dialgym.domains.ontology import (
     DONTCARE,
     INFORM_COUNTS,
     METHODS,

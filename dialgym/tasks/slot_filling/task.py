@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from dialgym.domains.domain import BUILT_IN, load_domain, pydial_folder
+from dialgym.domains.goals import Goal, GoalGenerator
 from dialgym.errors import one_of
 from dialgym.language import AnyText, Constraint, Lexicon, Utterance
-from dialgym.language.acts import Act, Hypotheses, Item, print_act
+from dialgym.language.acts import NULL, Act, Hypotheses, Item
+from dialgym.simulators.agenda import USERS, AgendaUser, Behaviour, listen
+from dialgym.simulators.error_channel import FIDELITIES, STATISTICS, ListChannel, SingleChannel
 from dialgym.tasks.base import SYSTEM, USER, DialogueBatch, Facts, Outcome, Task
-from dialgym.tasks.slot_filling import extent, policies
+from dialgym.tasks.slot_filling import policies
 from dialgym.tasks.slot_filling.acts import SummaryActs
-from dialgym.tasks.slot_filling.behaviour import USERS, Behaviour
-from dialgym.tasks.slot_filling.domains import BUILT_IN, load_domain, pydial_folder
 from dialgym.tasks.slot_filling.evaluation import (
     CLOSING,
     COMPONENTS,
@@ -24,17 +26,12 @@ from dialgym.tasks.slot_filling.evaluation import (
     bonus,
     succeeded,
 )
-from dialgym.tasks.slot_filling.goals import Goal, GoalGenerator
-from dialgym.tasks.slot_filling.languages import LANGUAGES, read_notation
-from dialgym.tasks.slot_filling.noise import FIDELITIES, STATISTICS, ListChannel, SingleChannel
-from dialgym.tasks.slot_filling.options import fixed_goal, fixed_patience
-from dialgym.tasks.slot_filling.settings import setting
+from dialgym.tasks.slot_filling.languages import HYPOTHESES, LANGUAGES, USER_ACTS, read_notation
+from dialgym.tasks.slot_filling.party_acts import SystemActs, UserActs
+from dialgym.tasks.slot_filling.settings import fixed_goal, fixed_patience, setting
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.tracker import FocusTracker
-from dialgym.tasks.slot_filling.types import NULL, Belief, SlotFillingState, Summary
-from dialgym.tasks.slot_filling.user import AgendaUser
-from dialgym.tasks.slot_filling.venues import listen
-from dialgym.tasks.slot_filling.words import USER_ACTS
+from dialgym.tasks.slot_filling.types import Belief, SlotFillingState, Summary
 
 GREETING = Act("hello")
 BYE = "bye"
@@ -69,7 +66,7 @@ class SlotFilling(Task):
         env: the setting of the benchmark, 1 to 6, for what follows and is None.
         error_rate: how often the best hypothesis is wrong, 0 to 1.
         noise: ``"set1"`` or ``"set3"``, lists of hypotheses; ``"single"``, only one.
-        masks: whether rules restrict the summary acts.
+        masks: whether rules restrict the summary acts of either party.
         user: how the simulated user behaves: ``"standard"`` or ``"unfriendly"``.
         fidelity: ``"correct"``, or ``"pydial"`` with those faults of the original that change
             results, to compare with its figures.
@@ -120,14 +117,18 @@ class SlotFilling(Task):
         self.tracker = FocusTracker(ontology, fidelity)
         self.summariser = Summariser(self.tracker.layout, database, fidelity == "pydial")
         self.masks = chosen.masks if masks is None else masks
-        self.acts = SummaryActs(self.summariser, self.masks)
+        self.summary_acts = SummaryActs(self.summariser, self.masks)
         self.user = chosen.user if user is None else user
         one_of("user", self.user, USERS, self.name)
         self.simulated = AgendaUser(ontology, Behaviour(dict(USERS[self.user])))
         self.goals = GoalGenerator(database)
-        hypotheses = 1 if self.noise == "single" else extent.HYPOTHESES
+        hypotheses = 1 if self.noise == "single" else HYPOTHESES
         self.language = LANGUAGES[language](self.domain, hypotheses)
         self.tokenizer = self.language.tokenizer  # type: ignore[misc]
+        self.acts: Mapping[str, Any] = {
+            SYSTEM: SystemActs(self.summary_acts),
+            USER: UserActs(ontology, self.language, self.masks, turns),
+        }
         self.facts = self._facts()
 
     @classmethod
@@ -229,9 +230,9 @@ class SlotFilling(Task):
         self, state: SlotFillingState, text: str, rng: np.random.Generator
     ) -> tuple[Act, str]:
         """The act that the system's text is or becomes, and what the user hears of it."""
-        chosen = self.acts.by_phrase.get(text)
+        chosen = self.summary_acts.by_phrase.get(text)
         if chosen is not None:
-            act = self.summary_act(state, chosen, rng)
+            act = self.acts[SYSTEM].act(state, chosen, rng)
         else:
             own = self.language.understand(text, SYSTEM)
             act = own or read_notation(text) or NULL
@@ -252,6 +253,7 @@ class SlotFilling(Task):
         state.user_speaks = False
         act = self.language.understand(text, USER) or read_notation(text) or NULL
         act = act if act.type in USER_ACTS else NULL
+        state.told |= {item.slot for item in act.items if item.value is not None}
         state.simulated = text == state.ahead[0]
         self._take_in(state, state.simulated)
         state.replies += 1
@@ -284,13 +286,13 @@ class SlotFilling(Task):
             return self.language.grammar
         if not self.language.summaries:
             return AnyText()
-        return None if self.masks else self._phrases(self.acts.unrestricted)
+        return None if self.masks else self._phrases(self.summary_acts.unrestricted)
 
     def constraint(self, state: SlotFillingState, party: str) -> Constraint:
-        return self.static_constraint(party) or self._phrases(self.act_mask(state))
+        return self.static_constraint(party) or self._phrases(self.acts[SYSTEM].mask(state))
 
     def _phrases(self, mask: np.ndarray) -> Lexicon:
-        return Lexicon(self.acts.phrases[i] for i in np.flatnonzero(mask).tolist())
+        return Lexicon(self.summary_acts.phrases[i] for i in np.flatnonzero(mask).tolist())
 
     def batch(self, size: int, learner: str, simulator: str) -> DialogueBatch | None:
         """Many dialogues with the simulated user; None for other ones."""
@@ -302,32 +304,6 @@ class SlotFilling(Task):
 
     def words(self) -> Sequence[str]:
         return self.language.vocabulary
-
-    @property
-    def act_names(self) -> tuple[str, ...]:
-        """The names of the summary acts."""
-        return self.acts.names
-
-    def belief(self, state: SlotFillingState) -> np.ndarray:
-        """(belief_size,) float32: what the system believes; see `Summariser.vector`."""
-        return self.summariser.vector(state.belief, state.summary)
-
-    def belief_size(self) -> int:
-        """Length of the belief vector."""
-        return self.domain.ontology.belief_size
-
-    def act_mask(self, state: SlotFillingState) -> np.ndarray:
-        """(3n+7,) bool: the summary acts that can be chosen."""
-        return self.acts.mask(state.belief, state.summary)
-
-    def act_text(self, state: SlotFillingState, index: int, rng: np.random.Generator) -> str:
-        """What the system says by choosing a summary act."""
-        return print_act(self.summary_act(state, index, rng))
-
-    def summary_act(self, state: SlotFillingState, index: int, rng: np.random.Generator) -> Act:
-        """The act that a summary act becomes."""
-        name = self.acts.names[index]
-        return self.acts.act(name, state.belief, state.summary, state.system_act, rng)
 
 
 def _outcome(

@@ -10,10 +10,10 @@ from functools import cached_property
 
 import numpy as np
 
+from dialgym.domains.ontology import DONTCARE, METHODS, NAME, NONE, Ontology
 from dialgym.errors import one_of
 from dialgym.language.acts import Act, Hypotheses
-from dialgym.tasks.slot_filling.noise import FIDELITIES
-from dialgym.tasks.slot_filling.ontology import DONTCARE, METHODS, NAME, NONE, Ontology
+from dialgym.simulators.error_channel import FIDELITIES
 from dialgym.tasks.slot_filling.types import Belief
 from dialgym.tasks.slot_filling.understanding import (
     BY_DISCOURSE,

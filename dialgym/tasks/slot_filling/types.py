@@ -7,69 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dialgym.language import Utterance
-from dialgym.language.acts import Act, Item
-
-NULL = Act("null")
-
-
-@dataclass(slots=True)
-class Mind:
-    """What the simulated user has in mind."""
-
-    constraints: list[Item]  # what the row must be like; on `name` there may be several
-    requests: dict[str, str | None]  # slot -> what the system has told of it
-    agenda: list[Act]  # a stack; the last is said next
-    chances: Mapping[str, float]  # of each choice, see `behaviour`; never changed
-    full_patience: int
-    patience: int
-    used: dict[str, frozenset[str]] = field(default_factory=dict)  # values it has asked for
-    heard: Act | None = None  # what the system said last
-    said: Act | None = None  # what the user said last
-    repeatable: Act = NULL  # what it says again when it has not understood
-    relaxing: bool = False  # there is nothing as it wants it
-    offered: bool = False  # a row has been offered before
-    told_none: bool = False  # the system knew what it wanted, and had nothing
-
-    def copy(self) -> "Mind":
-        """An independent copy."""
-        return Mind(
-            self.constraints.copy(),
-            self.requests.copy(),
-            self.agenda.copy(),
-            self.chances,
-            self.full_patience,
-            self.patience,
-            self.used.copy(),
-            self.heard,
-            self.said,
-            self.repeatable,
-            self.relaxing,
-            self.offered,
-            self.told_none,
-        )
-
-    def wanted(self, slot: str) -> str | None:
-        """The value that a slot must have, if any."""
-        for item in self.constraints:
-            if item.slot == slot and not item.negated:
-                return item.value
-        return None
-
-    def unwanted(self, slot: str) -> list[str | None]:
-        """The values that a slot must not have."""
-        return [item.value for item in self.constraints if item.slot == slot and item.negated]
-
-    def constrains(self, slot: str) -> bool:
-        """Whether anything is asked of a slot."""
-        return any(item.slot == slot for item in self.constraints)
-
-    def open_requests(self) -> list[str]:
-        """The slots that the system has not told yet."""
-        return [slot for slot, value in self.requests.items() if value is None]
-
-    def forget_answers(self) -> None:
-        """Begin the requests anew, because another row is talked about."""
-        self.requests = dict.fromkeys(self.requests)
+from dialgym.language.acts import Act
+from dialgym.simulators.agenda import UserState
 
 
 @dataclass(slots=True)
@@ -144,8 +83,8 @@ class Summary(NamedTuple):
 class SlotFillingState:
     """A dialogue."""
 
-    mind: Mind
-    ahead: tuple[str, Mind]  # what the simulated user would say next, and its mind after that
+    mind: UserState
+    ahead: tuple[str, UserState]  # what the simulated user would say next, and its mind after that
     belief: Belief
     summary: Summary  # of the belief; never changed
     system_act: Act  # what the system said last
@@ -153,6 +92,7 @@ class SlotFillingState:
     turns: int = 0  # of the system, its greeting aside
     replies: int = 0  # of the user
     user_speaks: bool = True
+    told: frozenset[str] = frozenset()  # slots of which the user has told a value
     goal: tuple[Utterance, ...] = ()  # the user's own note of what it wants
     heard_by_system: list[Utterance] = field(default_factory=list)
     heard_by_user: list[Utterance] = field(default_factory=list)
@@ -169,6 +109,7 @@ class SlotFillingState:
             self.turns,
             self.replies,
             self.user_speaks,
+            self.told,
             self.goal,
             self.heard_by_system.copy(),
             self.heard_by_user.copy(),

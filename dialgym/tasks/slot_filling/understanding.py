@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from dialgym.language.acts import Act, Item
-from dialgym.tasks.slot_filling.ontology import (
+from dialgym.domains.ontology import (
     DISCOURSE_ACTS,
     DONTCARE,
     METHODS,
@@ -12,6 +11,7 @@ from dialgym.tasks.slot_filling.ontology import (
     NONE,
     Ontology,
 )
+from dialgym.language.acts import Act, Item
 
 BY_METHOD: Mapping[str, int] = {name: i for i, name in enumerate(METHODS)}
 DISCOURSE = (*DISCOURSE_ACTS, "bye")

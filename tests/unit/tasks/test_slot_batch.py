@@ -7,7 +7,7 @@ from gymnasium.utils.seeding import np_random
 
 import dialgym
 from dialgym.simulators import Speaker
-from dialgym.tasks.slot_filling import SlotFilling, arrays
+from dialgym.tasks.slot_filling import SlotFilling, batch
 from dialgym.tasks.slot_filling.batch import SlotFillingBatch
 from dialgym.tasks.slot_filling.policies import Agenda, HandcraftedSystem, RandomSystem
 from dialgym.views.act_vector_env import ActVectorEnv, LoopedActs
@@ -60,7 +60,7 @@ def test_the_act_view_is_the_same_in_arrays_and_in_a_loop(settings, mode):
         assert same(masks, plain.action_masks())
         legal = [int(rng.choice(np.flatnonzero(mask))) for mask in masks]
         states = map(arrayed.dialogues.state, range(7))
-        actions = [policy.choose(task, s, rng) for s in states] if step % 4 else legal
+        actions = [policy.act(task, s, rng) for s in states] if step % 4 else legal
         first, second = arrayed.step(np.array(actions)), plain.step(np.array(actions))
         assert same(first, second), step
         ended += first[2].sum()
@@ -182,11 +182,11 @@ def test_summaries_of_any_beliefs_are_the_same(domain, seed):
         belief.requested = rng.integers(0, 3, len(belief.requested)) / 2
         belief.venue = str(rng.choice(["", "x"]))
     singly = [task.summariser.summarise(belief) for belief in beliefs]
-    assert arrays.summarise_many(task.summariser, beliefs) == singly
-    found = arrays.vectors(task.summariser, beliefs, singly)
+    assert batch.summarise_many(task.summariser, beliefs) == singly
+    found = batch.vectors(task.summariser, beliefs, singly)
     assert same(found, np.stack([task.summariser.vector(*p) for p in zip(beliefs, singly)]))
-    found = arrays.masks(task.acts, beliefs, singly)
-    assert same(found, np.stack([task.acts.mask(*p) for p in zip(beliefs, singly)]))
+    found = batch.masks(task.summary_acts, beliefs, singly)
+    assert same(found, np.stack([task.summary_acts.mask(*p) for p in zip(beliefs, singly)]))
 
 
 @pytest.mark.parametrize("policy", ["handcrafted", "random"])

@@ -2,8 +2,7 @@
 
 import pytest
 
-from dialgym.tasks.slot_filling.check import find_faults
-from dialgym.tasks.slot_filling.domains import load_domain
+from dialgym.domains.domain import find_faults, load_domain
 from tests.support.commands import run, succeed
 from tests.support.slot_domains import VALUES, row_of, rules_of, write_domain
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialgym.tasks.slot_filling.database import MISSING, first, indices
+from dialgym.domains.database import MISSING, first, indices
 from tests.support.slot_domains import constraints, database_of, databases
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import yaml
 
-from dialgym.tasks.slot_filling.database import MISSING
-from dialgym.tasks.slot_filling.domains import COUNTERPARTS, load_domain
-from dialgym.tasks.slot_filling.goals import GoalGenerator
+from dialgym.domains.database import MISSING
+from dialgym.domains.domain import COUNTERPARTS, load_domain
+from dialgym.domains.goals import GoalGenerator
 from tests.support.slot_domains import VALUES, row_of, rules_of, write_domain
 
 ROOT = Path(__file__).parents[3]

@@ -5,12 +5,12 @@ import re
 import numpy as np
 import pytest
 
+from dialgym.domains.domain import load_domain
+from dialgym.domains.ontology import NAME
 from dialgym.language.acts import parse_act
 from dialgym.tasks.slot_filling import SlotFilling
-from dialgym.tasks.slot_filling.domains import load_domain
-from dialgym.tasks.slot_filling.english import English
-from dialgym.tasks.slot_filling.handcrafted import Handcrafted
-from dialgym.tasks.slot_filling.ontology import NAME
+from dialgym.tasks.slot_filling.languages.english import English
+from dialgym.tasks.slot_filling.policies import Handcrafted
 from tests.support.commands import succeed
 from tests.support.slot_acts import BUILT_IN, REAL, system_acts, user_acts
 

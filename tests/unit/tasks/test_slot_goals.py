@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dialgym.tasks.slot_filling.goals import GoalGenerator
+from dialgym.domains.goals import GoalGenerator
 from tests.support.slot_domains import ASKED, VALUES, database_of, databases
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dialgym.domains.database import Database
 from dialgym.language.acts import print_act
-from dialgym.tasks.slot_filling.database import Database
-from dialgym.tasks.slot_filling.handcrafted import Handcrafted
+from dialgym.tasks.slot_filling.policies import Handcrafted
 from tests.support.slot_domains import database_of, five_slots
 from tests.support.slot_talk import Ear
 

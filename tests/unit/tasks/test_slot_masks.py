@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from dialgym.domains.database import MISSING
+from dialgym.domains.domain import load_domain
 from dialgym.language.acts import parse_act, print_act
 from dialgym.tasks.slot_filling.acts import SummaryActs
-from dialgym.tasks.slot_filling.database import MISSING
-from dialgym.tasks.slot_filling.domains import load_domain
 from tests.support.slot_domains import database_of, five_slots
 from tests.support.slot_talk import DATABASE, Ear
 

@@ -8,20 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialgym.language.acts import Act, parse_act
-from dialgym.tasks.slot_filling.confusions import (
+from dialgym.simulators.error_channel import (
     ACTS,
-    LevenshteinConfusions,
-    RandomConfusions,
-    levenshtein,
-    neighbours,
-)
-from dialgym.tasks.slot_filling.noise import (
     SET1,
     SET3,
     STATISTICS,
+    LevenshteinConfusions,
     ListChannel,
+    RandomConfusions,
     SingleChannel,
     Statistics,
+    levenshtein,
+    neighbours,
 )
 from tests.support.slot_domains import REQUESTABLE, VALUES
 from tests.support.slot_talk import DATABASE

@@ -6,10 +6,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from dialgym.domains.domain import builtin_domain
 from dialgym.language.acts import parse_act
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling import SlotFilling
-from dialgym.tasks.slot_filling.domains import builtin_domain
 from dialgym.tasks.slot_filling.evaluation import succeeded
 from dialgym.tasks.slot_filling.settings import SETTINGS
 from dialgym.testing import check_batch, check_task, check_views
@@ -63,7 +63,7 @@ def test_settings_are_those_of_the_benchmark(env, rate, noise, masks, user):
 
 def test_a_setting_can_be_overridden():
     task = SlotFilling("Restaurants", 3, error_rate=0.5, masks=False, user="unfriendly")
-    assert (task.channel.rate, task.acts.masks, task.user) == (0.5, False, "unfriendly")
+    assert (task.channel.rate, task.summary_acts.masks, task.user) == (0.5, False, "unfriendly")
     rate = np.float32(0.25)
     assert SlotFilling("Restaurants", 1, error_rate=rate, noise="set3").channel.rate == 0.25
 
@@ -335,5 +335,5 @@ def test_belief_and_acts_are_as_long_as_the_originals(domain, belief, acts, data
     for name in (domain, str(data / "pydial" / domain)):
         task = SlotFilling(name)
         state = task.initial(np.random.default_rng(0))
-        assert task.belief(state).shape == (belief,) == (task.belief_size(),)
-        assert len(task.act_names) == acts
+        assert task.acts["system"].observe(state).shape == (belief,) == (task.acts["system"].size,)
+        assert len(task.acts["system"].names) == acts

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dialgym.domains.goals import GoalGenerator
 from dialgym.language.acts import parse_act
-from dialgym.tasks.slot_filling.behaviour import STANDARD, UNFRIENDLY, Behaviour
-from dialgym.tasks.slot_filling.goals import GoalGenerator
-from dialgym.tasks.slot_filling.grounding import fits
-from dialgym.tasks.slot_filling.reactions import REACTIONS
-from dialgym.tasks.slot_filling.user import AgendaUser
+from dialgym.simulators.agenda.grounding import fits
+from dialgym.simulators.agenda.reactions import REACTIONS
+from dialgym.simulators.agenda.state import STANDARD, UNFRIENDLY, Behaviour
+from dialgym.simulators.agenda.user import AgendaUser
 from tests.support.slot_talk import DATABASE, NEVER, Talk
 
 OFFER = 'inform(name="venue 0",food="thai",area="north")'

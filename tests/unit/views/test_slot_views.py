@@ -89,8 +89,8 @@ def test_masks_are_the_phrases_of_the_act_views_masks(domain, env):
     view, rng = TokenEnv(task), np.random.default_rng(env)
     view.reset(seed=env)
     for _ in range(40):
-        allowed = task.act_mask(view.dialogue.state)
-        phrases = {p for p, free in zip(task.acts.phrases, allowed) if free}
+        allowed = task.acts["system"].mask(view.dialogue.state)
+        phrases = {p for p, free in zip(task.summary_acts.phrases, allowed) if free}
         assert sayable(view, phrases) == phrases
         text = str(rng.choice(sorted(phrases)))
         *_, terminated, truncated, _ = say(view, text)
@@ -126,7 +126,7 @@ def test_the_grammar_is_static_where_nothing_is_masked():
     free, masked = in_words(env=2), in_words(env=1)
     assert masked.static_constraint("system") is None
     grammar = free.static_constraint("system").words
-    assert set(grammar) == set(free.acts.phrases) - {"repeat", "restart"}
+    assert set(grammar) == set(free.summary_acts.phrases) - {"repeat", "restart"}
     assert len(grammar) == 14
     env = TokenEnv(free)
     assert env.observation_space.automaton is not None
@@ -144,8 +144,8 @@ def test_tokens_and_acts_are_the_same_dialogues(domain, env):
         while not over:
             chosen = int(rng.choice(np.flatnonzero(acts.action_masks())))
             belief, reward, over, _, info = acts.step(chosen)
-            _, got, ended, _, told = say(words, words.task.acts.phrases[chosen])
-            assert np.array_equal(belief, words.task.belief(words.dialogue.state))
+            _, got, ended, _, told = say(words, words.task.summary_acts.phrases[chosen])
+            assert np.array_equal(belief, words.task.acts["system"].observe(words.dialogue.state))
             assert (got, ended) == (reward, over)
             assert told["reward_components"] == info["reward_components"]
         assert told["is_success"] == info["is_success"]

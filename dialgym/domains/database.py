@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from dialgym.domains.ontology import DONTCARE, NAME, Ontology
 from dialgym.errors import unknown
-from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, Ontology
 
 MISSING = "not available"
 """A cell whose value is not known; it meets no constraint."""

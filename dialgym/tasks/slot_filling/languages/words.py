@@ -10,13 +10,13 @@ from functools import cached_property
 
 import numpy as np
 
+from dialgym.domains.database import MISSING
+from dialgym.domains.domain import Domain
+from dialgym.domains.ontology import DONTCARE, NAME, NONE, TYPE
 from dialgym.language import Grammar
 from dialgym.language.acts import Act, Hypotheses, Item
 from dialgym.tasks.base import SYSTEM, USER
-from dialgym.tasks.slot_filling import extent
-from dialgym.tasks.slot_filling.database import MISSING
-from dialgym.tasks.slot_filling.domains import Domain
-from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, NONE, TYPE
+from dialgym.tasks.slot_filling.languages.notation import MOST_NAMES, longest_act
 
 Generator = np.random.Generator
 TYPES = ("inform", "request", "confirm", "select", "affirm", "negate", "deny", "reqalts", "hello",
@@ -72,7 +72,7 @@ class Words:
 
     def _longest(self, domain: Domain) -> Mapping[str, int]:
         widest = 1 + max(map(len, self.vocabulary))
-        said = extent.longest_act(domain) + extent.NAMED
+        said = longest_act(domain) + MOST_NAMES
         return {SYSTEM: said, USER: widest * (self._most_words(domain)[USER][USER] + 1)}
 
     def _most_words(self, domain: Domain) -> Mapping[str, Mapping[str, int]]:

@@ -6,14 +6,19 @@ from functools import cached_property
 
 import numpy as np
 
+from dialgym.domains.domain import Domain
+from dialgym.domains.ontology import DONTCARE, NAME, NONE, TYPE
 from dialgym.language import AnyText
 from dialgym.language.acts import Act, Hypotheses, Item
 from dialgym.tasks.base import SYSTEM, USER
-from dialgym.tasks.slot_filling import extent
-from dialgym.tasks.slot_filling.domains import Domain
-from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, NONE, TYPE
-from dialgym.tasks.slot_filling.phrases import Phrases
-from dialgym.tasks.slot_filling.sentences import Understanding
+from dialgym.tasks.slot_filling.languages.notation import (
+    MOST_VALUES,
+    charset_of,
+    longest_act,
+    longest_user_act,
+)
+from dialgym.tasks.slot_filling.languages.phrases import Phrases
+from dialgym.tasks.slot_filling.languages.sentences import Understanding
 
 Generator = np.random.Generator
 Frames = Mapping[str, tuple[str, ...]]
@@ -74,14 +79,14 @@ class English:
     def __init__(self, domain: Domain, hypotheses: int) -> None:
         self.phrases = Phrases(domain)
         plain = string.ascii_letters + string.digits + string.punctuation + " "
-        self.charset = "".join(sorted({*plain, *extent.charset(domain)}))
+        self.charset = "".join(sorted({*plain, *charset_of(domain)}))
         self._domain = domain
         self.longest = self._longest(hypotheses)
 
     def _longest(self, hypotheses: int) -> Mapping[str, int]:
         domain, label = self._domain, max(len(self.phrases.label(s)) for s in self.phrases.slots)
-        told, said = extent.longest_act(domain), extent.longest_user_act(domain)
-        more = SENTENCE + extent.TOLD * (ITEM + label)
+        told, said = longest_act(domain), longest_user_act(domain)
+        more = SENTENCE + MOST_VALUES * (ITEM + label)
         return {SYSTEM: told + more, USER: hypotheses * (said + more)}
 
     @cached_property

@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from dialgym.domains.ontology import DONTCARE, NAME, NONE, TYPE, Ontology
 from dialgym.language.acts import Act, Item
-from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, NONE, TYPE, Ontology
-from dialgym.tasks.slot_filling.types import Mind
+from dialgym.simulators.agenda.state import UserState
 
 BYE, AFFIRM, NEGATE, REQALTS = Act("bye"), Act("affirm"), Act("negate"), Act("reqalts")
 T = TypeVar("T")
@@ -57,60 +57,62 @@ def fits(constraint: Item, said: Item) -> bool:
     return said.negated or not (same or said.value == DONTCARE)
 
 
-def accepts(me: Mind, act: Act, slots: Slots, rng: np.random.Generator, confirming: bool) -> bool:
+def accepts(
+    user: UserState, act: Act, slots: Slots, rng: np.random.Generator, confirming: bool
+) -> bool:
     """Whether the user has nothing to object; if it has, its answer is on the agenda.
 
     `confirming` acts are not answered by a question about what they leave out.
     """
     none = any(item.slot == NAME and item.value == NONE for item in act.items)
     telling = any(item.slot in slots.only_told for item in act.items)
-    unsaid = [] if none else _unsaid(me, act)
+    unsaid = [] if none else _unsaid(user, act)
     asking = False
     for item in act.items:
-        constrained = me.constrains(item.slot)
+        constrained = user.constrains(item.slot)
         if not constrained and item.slot in slots.only_user:
             continue
-        wrong = _conflicts(me, act, item, none, telling) if constrained else False
+        wrong = _conflicts(user, act, item, none, telling) if constrained else False
         if wrong is None:
             continue
         if wrong:
-            _object(me, item, unsaid, rng)
+            _object(user, item, unsaid, rng)
             return False
         if none:
-            me.told_none = True
+            user.told_none = True
         elif unsaid and not confirming and not asking:
-            asking = rng.random() < me.chances["confirm_unsaid"]
+            asking = rng.random() < user.probabilities["confirm_unsaid"]
     if asking:
-        me.agenda.append(_confirm(unsaid, rng))
-        me.requests.update({item.slot: item.value for item in act.items if not item.negated})
+        user.agenda.append(_confirm(unsaid, rng))
+        user.requests.update({item.slot: item.value for item in act.items if not item.negated})
     return not asking
 
 
-def _unsaid(me: Mind, act: Act) -> list[Item]:
+def _unsaid(user: UserState, act: Act) -> list[Item]:
     """The constraints that the act does not repeat."""
     return [
         item
-        for item in me.constraints
-        if item.value not in (DONTCARE, NONE) and not _repeated(me, act, item.slot)
+        for item in user.constraints
+        if item.value not in (DONTCARE, NONE) and not _repeated(user, act, item.slot)
     ]
 
 
-def _repeated(me: Mind, act: Act, slot: str) -> bool:
-    if Item(slot, me.wanted(slot)) in act.items:
+def _repeated(user: UserState, act: Act, slot: str) -> bool:
+    if Item(slot, user.wanted(slot)) in act.items:
         return True
-    unwanted = me.unwanted(slot)
+    unwanted = user.unwanted(slot)
     return bool(unwanted) and act.mentions(slot) and [act.value(slot)] != unwanted
 
 
-def _conflicts(me: Mind, act: Act, item: Item, none: bool, telling: bool) -> bool | None:
+def _conflicts(user: UserState, act: Act, item: Item, none: bool, telling: bool) -> bool | None:
     """Whether an item on a constrained slot is wrong; None where it is not looked at."""
-    slot, wanted = item.slot, me.wanted(item.slot)
+    slot, wanted = item.slot, user.wanted(item.slot)
     said = [other for other in act.items if other.slot == slot]
-    agrees = all(fits(constraint, other) for constraint in me.constraints for other in said)
+    agrees = all(fits(constraint, other) for constraint in user.constraints for other in said)
     wrong = False
-    if not agrees and me.unwanted(slot):
+    if not agrees and user.unwanted(slot):
         if none and slot == NAME:
-            me.constraints = [c for c in me.constraints if not (c.slot == NAME and c.negated)]
+            user.constraints = [c for c in user.constraints if not (c.slot == NAME and c.negated)]
         else:
             wrong = True
     if slot == NAME and not telling and not wrong:
@@ -120,16 +122,16 @@ def _conflicts(me: Mind, act: Act, item: Item, none: bool, telling: bool) -> boo
     return wrong
 
 
-def _object(me: Mind, item: Item, unsaid: list[Item], rng: np.random.Generator) -> None:
+def _object(user: UserState, item: Item, unsaid: list[Item], rng: np.random.Generator) -> None:
     """Hang up, the sooner the less patient; or correct the item; or ask about something else."""
-    if rng.random() < (1 - me.patience / me.full_patience) ** 2:
-        me.agenda = [BYE]
+    if rng.random() < (1 - user.patience / user.full_patience) ** 2:
+        user.agenda = [BYE]
         return
-    if unsaid and rng.random() < me.chances["overrule_correction"]:
-        me.agenda.append(_confirm(unsaid, rng))
+    if unsaid and rng.random() < user.probabilities["overrule_correction"]:
+        user.agenda.append(_confirm(unsaid, rng))
     else:
-        me.agenda.append(_correction(me, item, rng))
-    me.forget_answers()
+        user.agenda.append(_correction(user, item, rng))
+    user.forget_answers()
 
 
 def _confirm(unsaid: list[Item], rng: np.random.Generator) -> Act:
@@ -137,13 +139,13 @@ def _confirm(unsaid: list[Item], rng: np.random.Generator) -> Act:
     return Act("confirm", (Item(item.slot, item.value),))
 
 
-def _correction(me: Mind, item: Item, rng: np.random.Generator) -> Act:
-    if me.unwanted(item.slot):
+def _correction(user: UserState, item: Item, rng: np.random.Generator) -> Act:
+    if user.unwanted(item.slot):
         return REQALTS
-    right = Item(item.slot, me.wanted(item.slot) or DONTCARE)
-    draw = rng.random() - me.chances["correct_by_negate"]
+    right = Item(item.slot, user.wanted(item.slot) or DONTCARE)
+    draw = rng.random() - user.probabilities["correct_by_negate"]
     if draw < 0:
         return Act("negate", (right,))
-    if draw < me.chances["correct_by_deny"]:
+    if draw < user.probabilities["correct_by_deny"]:
         return Act("deny", (Item(item.slot, item.value), right))
     return Act("inform", (right,))

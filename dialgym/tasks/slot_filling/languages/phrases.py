@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from dialgym.domains.database import MISSING
+from dialgym.domains.domain import Domain
+from dialgym.domains.ontology import DONTCARE, NAME, NONE, TYPE, Ontology
 from dialgym.language.acts import Item
-from dialgym.tasks.slot_filling.database import MISSING
-from dialgym.tasks.slot_filling.domains import Domain
-from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, NONE, TYPE, Ontology
 
 LABELS: Mapping[str, tuple[str, ...]] = {
     "acceptscreditcards": ("credit cards",),

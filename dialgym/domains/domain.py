@@ -1,16 +1,19 @@
-"""A domain: its ontology and its database, built in or from files of PyDial's form."""
+"""A domain: its ontology and its database, built in or from files of PyDial's form; its faults."""
 
 import json
 import os
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 
-from dialgym.errors import unknown
-from dialgym.tasks.slot_filling.database import Database, read_database
-from dialgym.tasks.slot_filling.ontology import Ontology, parse_ontology, read_ontology
+from dialgym.domains.database import MISSING, Database, read_database
+from dialgym.domains.goals import GoalGenerator
+from dialgym.domains.ontology import NAME, Ontology, parse_ontology, read_ontology
+from dialgym.errors import did_you_mean, unknown
 
 RULES, ROWS = "-rules.json", "-dbase.db"
 COUNTERPARTS = {
@@ -118,8 +121,86 @@ def read_domain(path: str | PathLike[str]) -> Domain:
 @cache
 def builtin_domain(name: str) -> Domain:
     """A domain of invented names and rows, made by ``scripts/build_domains.py``."""
-    file = files("dialgym.tasks.slot_filling") / "builtin" / f"{name}.json"
+    file = files("dialgym.domains") / "builtin" / f"{name}.json"
     content = json.loads(file.read_text("utf-8"))
     ontology = parse_ontology(name, content)
     rows = (dict(zip(content["columns"], cells)) for cells in content["rows"])
     return Domain(ontology, Database(rows, ontology), BUILT_IN)
+
+
+def find_faults(domain: Domain, shared_names: bool = False) -> list[str]:
+    """One message for each thing that would mislead a dialogue; none where all is well.
+
+    That is: cells whose value the ontology does not list, names that several rows share (unless
+    `shared_names` are wanted), and a database without goals.
+    """
+    found = [*_unlisted(domain)]
+    if not shared_names:
+        found += _shared(domain)
+    try:
+        GoalGenerator(domain.database)
+    except ValueError as error:
+        found.append(str(error))
+    return found
+
+
+def sizes(domain: Domain) -> dict[str, str]:
+    """What there is in a domain, by a name for each figure."""
+    ontology, database = domain.ontology, domain.database
+    counts = {slot: len(values) for slot, values in ontology.informable.items()}
+    asked = ontology.system_requestable
+    return {
+        "domain": f"{ontology.domain} ({ontology.type})",
+        "source": domain.source,
+        "rows": str(len(database)),
+        "slots that the system asks for": ", ".join(f"{slot} {counts[slot]}" for slot in asked),
+        "other informable slots": ", ".join(
+            f"{s} {n}" for s, n in counts.items() if s not in asked
+        ),
+        "requestable slots": str(len(ontology.requestable)),
+        "belief vector": str(ontology.belief_size),
+        "summary acts": str(ontology.action_count),
+        "values that no row has": _listing(_unused(domain)),
+        f"cells {MISSING!r}": _listing(_missing(domain)),
+    }
+
+
+def _unlisted(domain: Domain) -> Iterator[str]:
+    for slot, known in domain.ontology.index.items():
+        rows = domain.database.rows
+        wrong = [r for r, row in enumerate(rows) if row[slot] not in known and row[slot] != MISSING]
+        if wrong:
+            value = rows[wrong[0]][slot]
+            yield (
+                f"database of {domain.ontology.domain}: expected values of {slot!r} that the "
+                f"ontology lists, or {MISSING!r}; got {value!r} in row {wrong[0] + 1} "
+                f"({len(wrong)} of {len(rows)} rows).{did_you_mean(value, known)} Mend the row, "
+                f"or list the value under 'informable'."
+            )
+
+
+def _shared(domain: Domain) -> Iterator[str]:
+    counts = Counter(row[NAME] for row in domain.database.rows)
+    shared = {name: count for name, count in counts.items() if count > 1}
+    if shared:
+        name, count = next(iter(shared.items()))
+        yield (
+            f"database of {domain.ontology.domain}: expected a {NAME!r} of its own for each row; "
+            f"got {name!r} in {count} rows (shared names: {len(shared)}). Users know a row by its "
+            "name: give each another, or accept them with --shared-names."
+        )
+
+
+def _unused(domain: Domain) -> dict[str, int]:
+    bits = domain.database.bits
+    slots = domain.ontology.informable.items()
+    return {slot: sum(not bits(slot, value) for value in values) for slot, values in slots}
+
+
+def _missing(domain: Domain) -> dict[str, int]:
+    bits = domain.database.bits
+    return {slot: bits(slot, MISSING).bit_count() for slot in domain.ontology.informable}
+
+
+def _listing(counts: dict[str, int]) -> str:
+    return ", ".join(f"{slot} {count}" for slot, count in counts.items() if count) or "none"

@@ -1,14 +1,22 @@
-"""What an act can be taken for: types, slots and values that sound alike, or any others."""
+"""The error channel: from what the user said to an n-best list of hypotheses with probabilities.
+
+Acts are confused with others that sound alike, or with any. The statistics of the lists are those
+of the second Dialog State Tracking Challenge as PyDial's benchmark uses them.
+"""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
+from numbers import Real
+from types import MappingProxyType
 
 import numpy as np
 
-from dialgym.language.acts import Act, Item
-from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, TYPE, Ontology
+from dialgym.domains.ontology import DONTCARE, NAME, TYPE, Ontology
+from dialgym.errors import one_of
+from dialgym.language.acts import NULL, Act, Hypotheses, Item
 
 Generator = np.random.Generator
 ACTS = ("hello", "thankyou", "ack", "bye", "inform", "request", "reqalts", "reqmore", "confirm",
@@ -177,3 +185,156 @@ def _next_row(
         swap = table[j - 1] + (letter[:, None] != letters[None, :, j - 1])
         row.append(np.minimum(np.minimum(table[j], row[j - 1]) + 1, swap).astype(np.int16))
     return row
+
+
+LOWEST, HIGHEST = 0.01, 0.99
+"""The range of a score."""
+FIDELITIES = ("correct", "pydial")
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """How lists of hypotheses look.
+
+    Attributes:
+        right_lengths, wrong_lengths: relative frequency of lists of 1, 2 ... hypotheses, of which
+            the first is right, or wrong.
+        truth: how often the truth is first, second ... in a list that is wrong; else it is absent.
+        right_means, right_variances: of the scores of a list that is right, by rank; the last is
+            that of anything else.
+        wrong_means, wrong_variances: of one that is wrong.
+    """
+
+    right_lengths: tuple[float, ...]
+    wrong_lengths: tuple[float, ...]
+    truth: tuple[float, ...]
+    right_means: tuple[float, ...]
+    right_variances: tuple[float, ...]
+    wrong_means: tuple[float, ...]
+    wrong_variances: tuple[float, ...]
+
+
+SET1 = Statistics(
+    right_lengths=(0.264, 0.215, 0.138, 0.099, 0.080),
+    wrong_lengths=(0.300, 0.068, 0.085, 0.072, 0.079),
+    truth=(0.0, 0.179, 0.063, 0.027, 0.017),
+    right_means=(0.871, 0.103, 0.045, 0.032, 0.027, 0.049),
+    right_variances=(0.029, 0.010, 0.002, 0.001, 0.0, 0.001),
+    wrong_means=(0.757, 0.179, 0.077, 0.048, 0.037, 0.065),
+    wrong_variances=(0.052, 0.014, 0.003, 0.001, 0.0, 0.002),
+)
+SET3 = Statistics(
+    right_lengths=(0.147, 0.430, 0.212, 0.147, 0.048),
+    wrong_lengths=(0.351, 0.388, 0.158, 0.071, 0.020),
+    truth=(0.0, 0.116, 0.027, 0.007, 0.002),
+    right_means=(0.905, 0.101, 0.017, 0.008, 0.005, 0.010),
+    right_variances=(0.016, 0.013, 0.002, 0.001, 0.0, 0.001),
+    wrong_means=(0.871, 0.164, 0.065, 0.043, 0.030, 0.054),
+    wrong_variances=(0.029, 0.020, 0.005, 0.002, 0.001, 0.003),
+)
+STATISTICS: Mapping[str, Statistics] = MappingProxyType({"set1": SET1, "set3": SET3})
+
+
+class SingleChannel:
+    """One hypothesis, surely: with probability `rate` any other act than what was said."""
+
+    def __init__(self, ontology: Ontology, rate: float) -> None:
+        self.rate = check_rate(rate)
+        self._confusions = RandomConfusions(ontology)
+
+    def hear(self, act: Act, rng: np.random.Generator) -> Hypotheses:
+        """What `act` may have been."""
+        if self.rate and rng.random() < self.rate:
+            return ((self._confusions.confuse(act, rng) or act, 1.0),)
+        return ((act, 1.0),)
+
+
+class ListChannel:
+    """Up to five hypotheses and ``null()``; with probability `rate` the first is wrong.
+
+    Args:
+        ontology: the domain's slots and values.
+        rate: how often the first hypothesis is wrong.
+        statistics: how the lists look.
+        fidelity: ``"pydial"`` for two faults of the original: the truth is never absent from a
+            wrong list that is long enough, and a list without it is scored as a right one.
+    """
+
+    def __init__(
+        self, ontology: Ontology, rate: float, statistics: Statistics, fidelity: str = "correct"
+    ) -> None:
+        one_of("fidelity", fidelity, FIDELITIES, "the error channel")
+        self.rate, self.faulty = check_rate(rate), fidelity == "pydial"
+        self._confusions = LevenshteinConfusions(ontology)
+        self._right_lengths = _cumulated(statistics.right_lengths)
+        self._wrong_lengths = _cumulated(statistics.wrong_lengths)
+        truth = _cumulated(statistics.truth) if self.faulty else list(accumulate(statistics.truth))
+        self._truth = truth
+        self._right = _scores(statistics.right_means, statistics.right_variances)
+        self._wrong = _scores(statistics.wrong_means, statistics.wrong_variances)
+
+    def hear(self, act: Act, rng: np.random.Generator) -> Hypotheses:
+        """What `act` may have been, the best first but for ``null()``, which takes the rest."""
+        wrong = rng.random() < self.rate
+        place = bisect_right(self._truth, rng.random()) if wrong else 0
+        length = 1 + _place(self._wrong_lengths if wrong else self._right_lengths, rng)
+        acts = self._fill(act, length, place, rng)
+        by_right = not wrong or (self.faulty and place >= length)
+        return self._score(acts, self._right if by_right else self._wrong, rng)
+
+    def _fill(self, act: Act, length: int, place: int, rng: np.random.Generator) -> list[Act]:
+        """`length` different acts, with `act` at `place` if that is in the list."""
+        acts: list[Act] = []
+        for rank in range(length):
+            other = act if rank == place else self._other(act, acts, rng)
+            if other is not None:
+                acts.append(other)
+        return acts or [act]
+
+    def _other(self, act: Act, known: list[Act], rng: np.random.Generator) -> Act | None:
+        """A confusion that is not in the list yet; None where there seems to be no more."""
+        for _ in range(100):
+            other = self._confusions.confuse(act, rng)
+            if other is not None and not any(other.same(one) for one in known):
+                return other
+        return None
+
+    def _score(
+        self, acts: list[Act], table: tuple[np.ndarray, np.ndarray], rng: np.random.Generator
+    ) -> Hypotheses:
+        drawn = rng.standard_normal(len(table[0])) * table[1] + table[0]
+        scores = [min(max(score, LOWEST), HIGHEST) for score in drawn.tolist()]
+        total, rest = sum(scores), sum(scores[len(acts) :])
+        heard = [(act, score / total) for act, score in zip(acts, scores)]
+        for rank, (act, score) in enumerate(heard):
+            if act == NULL:
+                heard[rank] = (act, score + rest / total)
+                return heard
+        return [*heard, (NULL, rest / total)]
+
+
+def check_rate(rate: float) -> float:
+    """The rate, if it is one.
+
+    Raises:
+        ValueError: it is no number from 0 to 1.
+    """
+    if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 <= rate <= 1:
+        raise ValueError(
+            f"error_rate of the error channel: expected a number from 0 to 1; got {rate!r}. "
+            "15 % is 0.15."
+        )
+    return float(rate)
+
+
+def _cumulated(weights: Sequence[float]) -> list[float]:
+    total = sum(weights)
+    return list(accumulate(weight / total for weight in weights))
+
+
+def _place(below: list[float], rng: np.random.Generator) -> int:
+    return min(bisect_right(below, rng.random()), len(below) - 1)
+
+
+def _scores(means: Sequence[float], variances: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+    return np.array(means), np.sqrt(np.array(variances))

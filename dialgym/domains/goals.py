@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dialgym.tasks.slot_filling.database import Database
-from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME
+from dialgym.domains.database import Database
+from dialgym.domains.ontology import DONTCARE, NAME
 
 
 class Goal(NamedTuple):

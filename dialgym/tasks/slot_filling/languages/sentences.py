@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from dialgym.domains.ontology import DONTCARE, NAME, NONE, TYPE
 from dialgym.language.acts import Act, Item
 from dialgym.tasks.base import USER
-from dialgym.tasks.slot_filling.ontology import DONTCARE, NAME, NONE, TYPE
-from dialgym.tasks.slot_filling.phrases import Phrases
+from dialgym.tasks.slot_filling.languages.phrases import Phrases
 
 ANY, LABEL, VALUE, ITEM = "any", "label", "value", "item"
 """Kinds of phrases beside the cues: of indifference, slots, values without a slot, and both."""

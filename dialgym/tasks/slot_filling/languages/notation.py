@@ -1,17 +1,15 @@
-"""What the parties speak: acts in their notation, words for tokens, or English."""
+"""The protocol of a language, how long its texts can be, and the notation of acts as a language."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
 
+from dialgym.domains.domain import Domain
+from dialgym.domains.ontology import DONTCARE
 from dialgym.language import AnyText, Constraint
 from dialgym.language.acts import Act, Hypotheses, parse_act, print_act, print_hypotheses
 from dialgym.tasks.base import SYSTEM, USER
-from dialgym.tasks.slot_filling import extent
-from dialgym.tasks.slot_filling.domains import Domain
-from dialgym.tasks.slot_filling.english import English
-from dialgym.tasks.slot_filling.words import Words
 
 Generator = np.random.Generator
 
@@ -79,9 +77,9 @@ class Notation:
     grammar = AnyText()
 
     def __init__(self, domain: Domain, hypotheses: int) -> None:
-        said = hypotheses * (extent.longest_user_act(domain) + len(" 0.00 | "))
-        self.charset = extent.charset(domain)
-        self.longest = {SYSTEM: extent.longest_act(domain), USER: said}
+        said = hypotheses * (longest_user_act(domain) + len(" 0.00 | "))
+        self.charset = charset_of(domain)
+        self.longest = {SYSTEM: longest_act(domain), USER: said}
         self.words = None
         self.vocabulary: Sequence[str] = ()
 
@@ -106,9 +104,57 @@ def read_notation(text: str) -> Act | None:
         return None
 
 
-LANGUAGES: Mapping[str, Callable[[Domain, int], Language]] = {
-    "acts": Notation,
-    "words": Words,
-    "english": English,
-}
-"""By name; each is made of a domain, and of the number of hypotheses that the system hears."""
+SYNTAX = '()=!," |.0123456789_-'
+WORDS = (
+    "inform request confirm select hello bye affirm negate deny reqalts reqmore repeat null "
+    "thankyou ack restart silence name type none "
+)
+MOST_VALUES, MOST_NAMES = 12, 32
+"""Items with values, and names left out, that one act may have."""
+HYPOTHESES = 6
+
+
+def charset_of(domain: Domain) -> str:
+    """The characters of everything that is said in a domain."""
+    return "".join(sorted({*SYNTAX, *WORDS, *"".join(_texts(domain)), "\\"}))
+
+
+def longest_act(domain: Domain) -> int:
+    """Characters of the longest act that the system can mean to say."""
+    rows = domain.database.rows
+    cells = [f'{slot}="{_quoted(value)}",' for row in rows for slot, value in row.items()]
+    name = max(len(_quoted(row["name"])) for row in rows) + len('name!="",')
+    told = sum(sorted(_longest(cells).values())[-MOST_VALUES:])
+    return len("inform()") + told + MOST_NAMES * name
+
+
+def longest_user_act(domain: Domain) -> int:
+    """Characters of the longest act that the user can mean to say."""
+    ontology = domain.ontology
+    items = [f'{s}="{_quoted(v)}",' for s, vs in ontology.informable.items() for v in vs]
+    items.append(f'type="{ontology.type}",')
+    longest = max(map(len, items))
+    return len("thankyou()") + MOST_VALUES * longest + sum(len(s) + 1 for s in ontology.requestable)
+
+
+def _longest(cells: Iterable[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for cell in cells:
+        slot = cell.partition("=")[0]
+        found[slot] = max(found.get(slot, 0), len(cell))
+    return found
+
+
+def _quoted(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _texts(domain: Domain) -> Iterable[str]:
+    yield domain.ontology.type
+    yield DONTCARE
+    yield from domain.ontology.requestable
+    for slot, values in domain.ontology.informable.items():
+        yield slot
+        yield from values
+    for row in domain.database.rows:
+        yield from row.values()

@@ -1,0 +1,7 @@
+"""A user with a goal and an agenda of what to say about it (Schatzmann et al. 2007)."""
+
+from dialgym.simulators.agenda.reactions import listen
+from dialgym.simulators.agenda.state import USERS, Behaviour, UserState
+from dialgym.simulators.agenda.user import AgendaUser
+
+__all__ = ["USERS", "AgendaUser", "Behaviour", "UserState", "listen"]

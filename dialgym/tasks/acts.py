@@ -1,0 +1,99 @@
+"""Dialogue acts as actions: what a party can choose from, what it observes, and who can choose."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+from dialgym.errors import unknown
+
+if TYPE_CHECKING:
+    from dialgym.tasks.base import Task
+
+Action = int | np.ndarray
+"""The index of an act; or (A,) int8 of 0 and 1, where several acts are chosen at once."""
+
+
+@runtime_checkable
+class ActPolicy(Protocol):
+    """Chooses acts by rules, for the party whose turn it is."""
+
+    def act(self, task: Any, state: Any, rng: np.random.Generator) -> Action:
+        """The action of `task.speaker(state)`. Must leave `state` as it was."""
+        ...
+
+
+class RandomActs:
+    """Any act that the mask allows, all equally likely; in a vector each with probability 1/2."""
+
+    def act(self, task: "Task", state: Any, rng: np.random.Generator) -> Action:
+        acts = task.acts[task.speaker(state)]
+        mask = acts.mask(state)
+        if acts.multiple:
+            return (mask & (rng.random(len(mask)) < 0.5)).astype(np.int8)
+        return int(rng.choice(np.flatnonzero(mask)))
+
+
+class PartyActs(ABC):
+    """The acts of one party of a task: everything that its act view is made of.
+
+    A task offers one for each party that has acts, as `Task.acts`. It is immutable and shared by
+    all dialogues, as the task is. A subclass has `names`, `size`, and the methods below.
+
+    Attributes:
+        names: of the A acts.
+        multiple: whether an action is a vector of acts that are chosen together,
+            `MultiBinary(A)`, rather than one of them, `Discrete(A)`.
+        size: B, the length of an observation.
+        low, high: bounds of an observation, each a number or (B,).
+        policies: who can choose the party's acts, by name.
+    """
+
+    names: Sequence[str]
+    size: int
+    multiple: bool = False
+    low: float | np.ndarray = 0.0
+    high: float | np.ndarray = 1.0
+    policies: ClassVar[Mapping[str, Callable[..., ActPolicy]]] = {"random": RandomActs}
+
+    @abstractmethod
+    def observe(self, state: Any) -> np.ndarray:
+        """(B,) float32, a new array: what the party knows or believes in this state."""
+
+    @abstractmethod
+    def text(self, state: Any, action: Any, rng: np.random.Generator) -> str:
+        """What the party says by an `Action`; each of the action space is legal."""
+
+    def mask(self, state: Any) -> np.ndarray:
+        """(A,) bool: the acts that can be chosen, or the entries of a vector that can be 1.
+
+        At least one where an action is one act; a vector can always be all 0.
+        """
+        return np.ones(len(self.names), bool)
+
+    def policy_named(self, name: str, **settings: Any) -> ActPolicy:
+        """A new policy of the party, by its registered name.
+
+        Raises:
+            ValueError: there is no policy of that name.
+        """
+        if name not in self.policies:
+            raise unknown("act policy", name, self.policies)
+        return self.policies[name](**settings)
+
+
+class ActSpeaker:
+    """Says what an act policy chooses, so that it can play its party in any view.
+
+    Args:
+        policy: of whichever party has the floor.
+    """
+
+    def __init__(self, policy: ActPolicy) -> None:
+        self.policy = policy
+
+    def reply(self, task: "Task", state: Any, rng: np.random.Generator) -> str:
+        """See `dialgym.simulators.Speaker`."""
+        action = self.policy.act(task, state, rng)
+        return task.acts[task.speaker(state)].text(state, action, rng)
