@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dialgym.language.text import UNKNOWN, Utterance
 from dialgym.language.tokenizers import (
     END,
     TAGS,
@@ -14,7 +15,6 @@ from dialgym.language.tokenizers import (
     WordTokenizer,
     make_tokenizer,
 )
-from dialgym.language.utterances import UNKNOWN, Utterance
 from dialgym.tasks import Facts, Task
 from dialgym.views.spaces import TokenBox
 

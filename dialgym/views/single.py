@@ -6,10 +6,9 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 
-from dialgym.simulators import Speaker
 from dialgym.tasks import Task
 from dialgym.tasks.exchange import Exchange
-from dialgym.views.dialogue import Dialogue, check_floor, find_speaker
+from dialgym.views.dialogue import Dialogue, SimulatorLike, check_floor, find_speaker
 from dialgym.views.info import Info, InfoForm
 from dialgym.views.played import Played
 from dialgym.views.render import RENDER_MODES, render
@@ -24,7 +23,7 @@ class DialogueEnv(Played, gym.Env):
         self,
         task: Task,
         learner: str,
-        simulator: str | Speaker | None,
+        simulator: SimulatorLike,
         render_mode: str | None,
         text_info: bool = True,
     ) -> None:

@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 
 from dialgym.language import Constraint, TokenAutomaton, Tokenizer, compile_constraint
-from dialgym.language.utterances import UNKNOWN
+from dialgym.language.text import UNKNOWN
 from dialgym.tasks import Task
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import gymnasium as gym
 
-from dialgym.simulators import Speaker
 from dialgym.tasks import Task
+from dialgym.views.dialogue import SimulatorLike
 from dialgym.views.single import DialogueEnv
 from dialgym.views.transcripts import TextTranscript
 
@@ -20,7 +20,7 @@ class UtteranceEnv(DialogueEnv, gym.Env):
     Args:
         task: the rules.
         learner: the party that the actions are those of.
-        simulator: who plays the other party: a name or a `Speaker`; None for the task's default.
+        simulator: who plays the other party; see `find_speaker`. None for the task's default.
         render_mode: ``ansi``, ``human`` or ``rgb_array``.
         text_info: whether the info has texts; without them it is numbers alone.
     """
@@ -29,7 +29,7 @@ class UtteranceEnv(DialogueEnv, gym.Env):
         self,
         task: Task,
         learner: str = "system",
-        simulator: str | Speaker | None = None,
+        simulator: SimulatorLike = None,
         render_mode: str | None = None,
         text_info: bool = True,
     ) -> None:

@@ -6,8 +6,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from dialgym.simulators import Speaker
 from dialgym.tasks import BatchOutcome, Task
+from dialgym.views.dialogue import SimulatorLike
 from dialgym.views.layout import clean
 from dialgym.views.spaces import utterance_spaces
 from dialgym.views.vector_base import DialogueVectorEnv, Step
@@ -29,7 +29,7 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         task: Task,
         num_envs: int = 1,
         learner: str = "system",
-        simulator: str | Speaker | None = None,
+        simulator: SimulatorLike = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         text_info: bool = True,
         max_episode_steps: int | None = None,

@@ -17,9 +17,8 @@ from gymnasium.vector import AutoresetMode
 
 from dialgym.errors import one_of
 from dialgym.language import render_transcript
-from dialgym.simulators import Speaker
 from dialgym.tasks import BatchOutcome, Task
-from dialgym.views.dialogue import check_floor, check_room
+from dialgym.views.dialogue import SimulatorLike, check_floor, check_room
 from dialgym.views.info import BatchInfoForm, Info, restricted
 from dialgym.views.looped import make_batch
 from dialgym.views.played import Played
@@ -64,7 +63,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         task: Task,
         num_envs: int,
         learner: str,
-        simulator: str | Speaker | None,
+        simulator: SimulatorLike,
         autoreset_mode: str | AutoresetMode,
         text_info: bool = True,
         max_episode_steps: int | None = None,
@@ -73,7 +72,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
             raise ValueError(
                 f"num_envs of {task.name} must be a whole number from 1; got {num_envs!r}."
             )
-        mode = getattr(autoreset_mode, "value", autoreset_mode)
+        mode: Any = getattr(autoreset_mode, "value", autoreset_mode)
         one_of("autoreset_mode", mode, MODES, task.name)
         self.autoreset_mode = MODES[mode]
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}

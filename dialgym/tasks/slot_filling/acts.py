@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from dialgym.domains.database import MISSING, Database, first, indices
-from dialgym.domains.ontology import DONTCARE, NAME, NONE
+from dialgym.domains.ontology import DONTCARE, NAME, NONE, Ontology
 from dialgym.language.acts import NULL, Act, Item
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.types import Accepted, Belief, Summary
@@ -22,6 +22,12 @@ ASKS = ("request", "confirm", "select")
 OTHERS = ("inform", "inform_byname", "inform_alternatives", "bye", "repeat", "reqmore", "restart")
 ENOUGH = 4
 """Accepted slots from which on a row may be offered although there is more to ask."""
+
+
+def act_names(ontology: Ontology) -> tuple[str, ...]:
+    """The names of the summary acts in order: three of each slot to be asked for, seven others."""
+    asks = [f"{ask}_{slot}" for slot in sorted(ontology.system_requestable) for ask in ASKS]
+    return (*asks, *OTHERS)
 
 
 class SummaryActs:
@@ -38,9 +44,8 @@ class SummaryActs:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Their names in order: three of each slot, then seven others."""
-        asks = [f"{ask}_{slot}" for slot in self.summariser.asked for ask in ASKS]
-        return (*asks, *OTHERS)
+        """Their names in order, see `act_names`."""
+        return act_names(self.summariser.ontology)
 
     @cached_property
     def number(self) -> dict[str, int]:

@@ -38,7 +38,7 @@ class SystemActs(PartyActs):
 
     def __init__(self, acts: SummaryActs) -> None:
         self.acts, self.names = acts, acts.names
-        self.size = acts.summariser.ontology.belief_size
+        self.size = acts.summariser.layout.vector_size
 
     def observe(self, state: SlotFillingState) -> np.ndarray:
         return self.acts.summariser.vector(state.belief, state.summary)

@@ -13,6 +13,7 @@ from dialgym.domains.goals import Goal, GoalGenerator
 from dialgym.errors import one_of
 from dialgym.language import AnyText, Constraint, Lexicon, Utterance
 from dialgym.language.acts import NULL, Act, Hypotheses, Item
+from dialgym.simulators import Speaker
 from dialgym.simulators.agenda import USERS, AgendaUser, Behaviour, listen
 from dialgym.simulators.error_channel import FIDELITIES, STATISTICS, ListChannel, SingleChannel
 from dialgym.tasks.base import SYSTEM, USER, DialogueBatch, Facts, Outcome, Task
@@ -202,6 +203,15 @@ class SlotFilling(Task):
             return state.heard_by_system
         return [*state.goal, *state.heard_by_user]
 
+    def situation(self, state: SlotFillingState, party: str) -> Any:
+        """For the system what it believes, and what it has heard of the user last."""
+        if party == USER:
+            return super().situation(state, party)
+        belief, heard = state.belief, state.heard_by_system
+        vector = self.summariser.vector(belief, state.summary).astype(np.float64)
+        last = next((line.text for line in reversed(heard) if line.speaker == USER), "")
+        return np.round(vector, 6), belief.venue, sorted(belief.venues), last
+
     def speak(self, state: SlotFillingState, text: str, rng: np.random.Generator) -> Outcome:
         if not state.user_speaks:
             return self._system_says(state, text, rng)
@@ -294,13 +304,12 @@ class SlotFilling(Task):
     def _phrases(self, mask: np.ndarray) -> Lexicon:
         return Lexicon(self.summary_acts.phrases[i] for i in np.flatnonzero(mask).tolist())
 
-    def batch(self, size: int, learner: str, simulator: str) -> DialogueBatch | None:
+    def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
         """Many dialogues with the simulated user; None for other ones."""
         from dialgym.tasks.slot_filling.batch import SlotFillingBatch
 
-        if (learner, simulator) != (SYSTEM, "agenda"):
-            return None
-        return SlotFillingBatch(self, size)
+        simulated = learner == SYSTEM and type(simulator) is policies.Agenda
+        return SlotFillingBatch(self, size) if simulated else None
 
     def words(self) -> Sequence[str]:
         return self.language.vocabulary

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dialgym.domains.ontology import DONTCARE, METHODS, NAME, NONE, Ontology
+from dialgym.domains.ontology import DONTCARE, NAME, NONE, Ontology
 from dialgym.errors import one_of
 from dialgym.language.acts import Act, Hypotheses
 from dialgym.simulators.error_channel import FIDELITIES
@@ -19,9 +19,13 @@ from dialgym.tasks.slot_filling.understanding import (
     BY_DISCOURSE,
     BY_METHOD,
     DISCOURSE,
+    METHODS,
     Reader,
     Reading,
 )
+
+INFORM_COUNTS = 5
+"""Counts of the best supported slots that the belief vector tells of, five numbers each."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,13 @@ class Layout:
     """
 
     ontology: Ontology
+
+    @cached_property
+    def vector_size(self) -> int:
+        """Length of the belief vector, see `Summariser.vector`."""
+        discourse = len(DISCOURSE) - 1  # all but the last
+        rest = len(METHODS) + discourse + len(self.request) + 2 + 5 * INFORM_COUNTS
+        return int(self.sizes.sum()) + rest
 
     @cached_property
     def slots(self) -> tuple[str, ...]:

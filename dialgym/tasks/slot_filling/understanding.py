@@ -3,18 +3,13 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from dialgym.domains.ontology import (
-    DISCOURSE_ACTS,
-    DONTCARE,
-    METHODS,
-    NAME,
-    NONE,
-    Ontology,
-)
+from dialgym.domains.ontology import DONTCARE, NAME, NONE, Ontology
 from dialgym.language.acts import Act, Item
 
+METHODS = (NONE, "byconstraints", "byname", "finished", "byalternatives", "restart")
+"""How a user looks for a row."""
 BY_METHOD: Mapping[str, int] = {name: i for i, name in enumerate(METHODS)}
-DISCOURSE = (*DISCOURSE_ACTS, "bye")
+DISCOURSE = ("ack", "hello", NONE, "repeat", "silence", "thankyou", "bye")
 """What else a user does; the belief vector leaves out the last."""
 BY_DISCOURSE: Mapping[str, int] = {name: i for i, name in enumerate(DISCOURSE)}
 YES, NO = "1", "0"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dialgym.language.acts import parse_act
 from tests.support.slot_domains import REQUESTABLE, VALUES
-from tests.support.slot_talk import DATABASE, Ear
+from tests.support.slot_talk import Ear
 
 OFFER = 'inform(name="venue 0",food="thai",phone="0000")'
 
@@ -242,7 +242,7 @@ def test_beliefs_are_distributions(turns, fidelity):
         assert ear.belief.methods.sum() == pytest.approx(1)
         assert ear.belief.discourse.sum() == pytest.approx(1)
         vector = ear.summariser.vector(ear.belief, ear.summary)
-        assert vector.shape == (DATABASE.ontology.belief_size,)
+        assert vector.shape == (ear.tracker.layout.vector_size,)
         assert ((vector >= 0) & (vector <= 1)).all()
 
 

@@ -106,7 +106,7 @@ sb3 = pytest.importorskip("stable_baselines3")
 
 
 def test_sb3_pool_equals_sb3s_own():
-    """The batched VecEnv against stock DummyVecEnv over single envs, infos of utterances included."""
+    """The batched VecEnv against stock DummyVecEnv over single envs, with infos of utterances."""
     ours = dialgym.sb3_vec_env("dialgym/Wordle-v0", 3, seed=4)
     stock = dialgym.make_sb3_pool("dialgym/Wordle-v0", 3, vec_env="dummy", seed=4)
     rng = np.random.default_rng(0)
