@@ -23,11 +23,12 @@ from agents.buffers.stored import Sampler, decisions_of, token_data
 from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
+from agents.storage.models import SafeFiles
 from agents.updater import Compute, Loss, Updater
 from dialgym.datasets import TokenBatch
 
 
-class OfflineAlgorithm(Chats, BaseAlgorithm):
+class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
     """Base of the offline algorithms; a subclass gives the loss of the decisions that it reads.
 
     Args:
