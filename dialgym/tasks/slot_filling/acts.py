@@ -74,7 +74,7 @@ class SummaryActs:
 
     def others(self, belief: Belief, summary: Summary) -> tuple[bool, ...]:
         """Which of `OTHERS` can be chosen."""
-        known = belief.venue != ""
+        known = belief.entity != ""
         return (
             summary.method == "byconstraints" and self._enough(summary),
             summary.method == "byname" and (known or summary.name is not None),
@@ -104,7 +104,7 @@ class SummaryActs:
             return self._by_name(belief, summary, rng)
         if name == "inform_alternatives":
             found = self.summariser.found(summary.accepted)
-            return self._offers.another(found, summary.accepted, belief.venues, rng)
+            return self._offers.another(found, summary.accepted, belief.entities, rng)
         if name in OTHERS:
             return {"repeat": last, "restart": NULL}.get(name, Act(name))
         ask, slot = name.split("_", 1)
@@ -122,12 +122,12 @@ class SummaryActs:
         found = self.summariser.found(accepted)
         if not found:
             return self._offers.nothing(accepted)
-        again = found & database.bits(NAME, belief.venue) if belief.venue else 0
+        again = found & database.bits(NAME, belief.entity) if belief.entity else 0
         return self._offers.offer(self._offers.pick(again or found, rng), accepted, rng)
 
     def _by_name(self, belief: Belief, summary: Summary, rng: Generator) -> Act:
         """What is asked about the row that the user names, or the one offered last, or any."""
-        name = summary.name or belief.venue or DONTCARE
+        name = summary.name or belief.entity or DONTCARE
         act = self._offers.details(name, summary.requested, rng)
         return act or Act("inform", (Item(NAME, NONE), Item(NAME, name)))
 

@@ -13,7 +13,7 @@ from dialgym.tasks.base import SYSTEM, BatchOutcome, Outcome
 from dialgym.tasks.exchange import Exchange, add, gather
 from dialgym.tasks.slot_filling.acts import SummaryActs
 from dialgym.tasks.slot_filling.summary import REQUESTED, Summariser
-from dialgym.tasks.slot_filling.tracker import FocusTracker, Layout, Told
+from dialgym.tasks.slot_filling.tracker import Evidence, FocusTracker, Layout
 from dialgym.tasks.slot_filling.types import Accepted, Belief, Best, SlotFillingState, Summary
 from dialgym.tasks.slot_filling.understanding import BY_METHOD
 
@@ -28,18 +28,18 @@ def update_many(
     tracker: FocusTracker, beliefs: Beliefs, systems: Sequence[Act], heard: Sequence[Hypotheses]
 ) -> None:
     """`FocusTracker.update` of each belief; changes `beliefs`."""
-    told = [tracker.listen(*each) for each in zip(beliefs, systems, heard)]
-    _shift(tracker.layout, beliefs, told)
+    evidence = [tracker.gather(*each) for each in zip(beliefs, systems, heard)]
+    _shift(tracker.layout, beliefs, evidence)
     before = np.array([belief.methods for belief in beliefs])  # (k, 6)
-    methods = _methods(before, np.array([each.methods for each in told]), tracker.faulty)
-    discourse = np.array([each.discourse for each in told])  # (k, 7)
+    methods = _methods(before, np.array([each.methods for each in evidence]), tracker.faulty)
+    discourse = np.array([each.discourse for each in evidence])  # (k, 7)
     for row, belief in enumerate(beliefs):
         belief.methods, belief.discourse = methods[row], discourse[row]
 
 
-def _shift(layout: Layout, beliefs: Beliefs, told: Sequence[Told]) -> None:
+def _shift(layout: Layout, beliefs: Beliefs, evidence: Sequence[Evidence]) -> None:
     """Take in the values that were told, where any were."""
-    moved = [(belief, each) for belief, each in zip(beliefs, told) if each.slots]
+    moved = [(belief, each) for belief, each in zip(beliefs, evidence) if each.slots]
     if not moved:
         return
     goals = np.array([belief.goals for belief, _ in moved])  # (m, G)
@@ -174,7 +174,9 @@ def _names(layout: Layout, top: _Top) -> list[tuple[str | None, float]]:
     return [(layout.values[i], p) if p >= none else (None, none) for i, p, none in places]
 
 
-def vectors(summariser: Summariser, beliefs: Beliefs, summaries: Sequence[Summary]) -> np.ndarray:
+def belief_vectors(
+    summariser: Summariser, beliefs: Beliefs, summaries: Sequence[Summary]
+) -> np.ndarray:
     """(k, belief_size) float32: `Summariser.vector` of each belief."""
     flags = [summariser.flags(*each) for each in zip(beliefs, summaries)]
     parts = (
@@ -187,7 +189,7 @@ def vectors(summariser: Summariser, beliefs: Beliefs, summaries: Sequence[Summar
     return np.concatenate(parts, axis=1, dtype=np.float32)
 
 
-def masks(acts: SummaryActs, beliefs: Beliefs, summaries: Sequence[Summary]) -> np.ndarray:
+def act_masks(acts: SummaryActs, beliefs: Beliefs, summaries: Sequence[Summary]) -> np.ndarray:
     """(k, 3n+7) bool: `SummaryActs.mask` of each belief."""
     if not acts.masks:
         return np.tile(acts.unrestricted, (len(beliefs), 1))
@@ -237,7 +239,7 @@ class SlotFillingBatch:
         """What the answers lead to, by row."""
         task, states = self.task, [self._states[row] for row in rows]
         pairs = zip(rows, states)
-        told = [task.user_says(state, state.ahead[0], rngs[row]) for row, state in pairs]
+        told = [task.user_says(state, state.planned[0], rngs[row]) for row, state in pairs]
         beliefs = [state.belief for state in states]
         acts, heard = [act for act, _ in told], [heard for _, heard in told]
         update_many(task.tracker, beliefs, [s.system_act for s in states], heard)
@@ -282,13 +284,13 @@ class SlotFillingBatch:
         """(N, belief_size) float32, a copy: the belief of the system of each row."""
         rows = np.flatnonzero(self._stale)
         if len(rows):
-            self._beliefs[rows] = vectors(self.task.summariser, *self._of(rows))
+            self._beliefs[rows] = belief_vectors(self.task.summariser, *self._of(rows))
             self._stale[rows] = False
         return self._beliefs.copy()
 
     def act_masks(self) -> np.ndarray:
         """(N, 3n+7) bool: `SummaryActs.mask` of each row."""
-        return masks(self.task.summary_acts, *self._of(np.arange(len(self._states))))
+        return act_masks(self.task.summary_acts, *self._of(np.arange(len(self._states))))
 
     def _of(self, rows: np.ndarray) -> tuple[list[Belief], list[Summary]]:
         states = self.states(rows)

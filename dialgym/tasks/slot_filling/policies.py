@@ -59,19 +59,19 @@ class Handcrafted:
             return "inform", self.offers.another(found, accepted, (), rng)
         if summary.method == "byalternatives":
             found = self.summariser.found(accepted)
-            act = self.offers.another(found, accepted, belief.venues, rng)
+            act = self.offers.another(found, accepted, belief.entities, rng)
             return "inform_alternatives", act
         if summary.method == "byname":
             return self._details(belief, summary, rng)
         if summary.method == "finished":
             return "bye", Act("bye")
-        if summary.discourse in ("thankyou", "ack") and belief.venue:
+        if summary.discourse in ("thankyou", "ack") and belief.entity:
             return "reqmore", Act("reqmore")
         return None
 
     def _details(self, belief: Belief, summary: Summary, rng: Generator) -> tuple[str, Act] | None:
         known = summary.name not in (None, DONTCARE) and summary.name_p >= SURE
-        name = str(summary.name) if known else belief.venue
+        name = str(summary.name) if known else belief.entity
         act = self.offers.details(name, summary.requested, rng) if name else None
         return None if act is None else ("inform_byname", act)
 
@@ -109,10 +109,10 @@ class Handcrafted:
 
 
 class Agenda:
-    """The simulated user. The rules have made up its mind already; see `SlotFilling.user`."""
+    """The simulated user; its next text is in the state, see `SlotFillingState.planned`."""
 
     def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
-        return state.ahead[0]
+        return state.planned[0]
 
     def act(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> int:
         """The index of the user's summary act that says the same."""

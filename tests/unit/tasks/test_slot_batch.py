@@ -100,17 +100,17 @@ def test_any_texts_and_any_rows_give_the_same_outcomes(settings):
 
 
 def same_belief(first, second):
-    names = ("goals", "methods", "discourse", "requested", "venue", "venues", "alternatives")
+    names = ("goals", "methods", "discourse", "requested", "entity", "entities", "alternatives")
     beliefs = first.belief, second.belief
     alike = all(same(*(getattr(b, name) for b in beliefs)) for name in names)
-    return alike and first.summary == second.summary and first.mind == second.mind
+    return alike and first.summary == second.summary and first.user_state == second.user_state
 
 
 def test_options_reach_the_dialogues():
     task = SlotFilling(env=1)
     batch, options = SlotFillingBatch(task, 2), {"constraints": {"area": "dontcare"}}
     batch.reset(np.array([1]), [np_random(seed)[0] for seed in range(2)], options)
-    assert [item[:2] for item in batch.state(1).mind.constraints] == [("area", "dontcare")]
+    assert [item[:2] for item in batch.state(1).user_state.constraints] == [("area", "dontcare")]
     assert batch.state(0) is None
 
 
@@ -185,12 +185,12 @@ def test_summaries_of_any_beliefs_are_the_same(domain, seed):
         belief.methods = rng.integers(0, 3, 6) / 3
         belief.discourse = rng.integers(0, 3, 7) / 3
         belief.requested = rng.integers(0, 3, len(belief.requested)) / 2
-        belief.venue = str(rng.choice(["", "x"]))
+        belief.entity = str(rng.choice(["", "x"]))
     singly = [task.summariser.summarise(belief) for belief in beliefs]
     assert batch.summarise_many(task.summariser, beliefs) == singly
-    found = batch.vectors(task.summariser, beliefs, singly)
+    found = batch.belief_vectors(task.summariser, beliefs, singly)
     assert same(found, np.stack([task.summariser.vector(*p) for p in zip(beliefs, singly)]))
-    found = batch.masks(task.summary_acts, beliefs, singly)
+    found = batch.act_masks(task.summary_acts, beliefs, singly)
     assert same(found, np.stack([task.summary_acts.mask(*p) for p in zip(beliefs, singly)]))
 
 
