@@ -20,8 +20,6 @@ from dialgym.tasks.wordle.words import Words, builtin, is_word, load_words
 
 STYLES = {"g": "bold black on green", "y": "bold black on yellow", "b": "white on bright_black"}
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
-QUIET = Outcome.of({SYSTEM: {}, USER: {}})
-SOLVED_IT = QUIET._replace(terminated=True, success=True)
 
 
 class Wordle(Task):
@@ -95,8 +93,9 @@ class Wordle(Task):
         self.feedback, self.secret_mode, self.host = feedback, secret, host
         self.hard_mode, self.invalid, self.mask, self.turns = hard_mode, invalid, constraint, turns
         self.cost = Cost("wrong guess")
-        gain = {self.cost.name: self.cost.amount}
-        self.wrong = Outcome.of({SYSTEM: self.cost.charge(), USER: gain})
+        self._wrong = Outcome.of(
+            {SYSTEM: self.cost.charge(), USER: {self.cost.name: self.cost.amount}}
+        )
         self.facts = self._facts()
 
     def _facts(self) -> Facts:
@@ -153,7 +152,7 @@ class Wordle(Task):
         state.secret = self.answer_index.get(word, state.secret)
         state.settled = True
         state.opening.append(Utterance(USER, word, private=True))
-        return QUIET
+        return _UNSETTLED
 
     def _answer(self, state: WordleState, guess: str) -> int:
         row = self._row(guess)
@@ -188,12 +187,12 @@ class Wordle(Task):
     def _judge(self, state: WordleState, pattern: int) -> Outcome:
         if pattern == SOLVED:
             state.over = True
-            return SOLVED_IT
+            return _SOLVED
         lost = state.turns == self.turns
         truncated = state.rejected == self.turns and not lost
         state.over = lost or truncated
-        success = False if state.over else None
-        return Outcome(self.wrong.rewards, lost, truncated, self.wrong.components, success)
+        rewards, _, _, components, _ = self._wrong
+        return Outcome(rewards, lost, truncated, components, False if state.over else None)
 
     def candidates(self, state: WordleState) -> np.ndarray:
         """Indices (n,) of the answers that agree with all colours so far; n >= 1."""
@@ -317,3 +316,7 @@ def _guesses(source: Words, answers: tuple[str, ...]) -> tuple[str, ...]:
     else:
         extra = load_words(source, "guesses")
     return tuple(sorted({*answers, *extra}))
+
+
+_UNSETTLED = Outcome.of({SYSTEM: {}, USER: {}})
+_SOLVED = Outcome.of({SYSTEM: {}, USER: {}}, terminated=True, success=True)
