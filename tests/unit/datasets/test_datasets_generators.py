@@ -190,7 +190,7 @@ def test_files_that_hold_no_posts(tmp_path: Path):
     with pytest.raises(ValueError, match="expected a file of rows at"):
         HumanGames(tmp_path / "nothing.csv")
     with pytest.raises(
-        ValueError, match="a.csv, line 2 has no column 'tweet_text'; it has wordle_id, tweet_id"
+        ValueError, match=r"a\.csv, line 2 has no column 'tweet_text'; it has wordle_id, tweet_id"
     ):
         HumanGames(write_csv(tmp_path / "a.csv", ["x"], column="words"))
     with pytest.raises(ValueError, match="no game of Wordle in the column 'tweet_text'"):
