@@ -23,9 +23,8 @@ from dialgym.simulators import Speaker
 from dialgym.tasks import Task
 
 FIXED = (Task, Speaker, gym.Space, EnvSpec, Tokenizer)
-OF_DIALOGUES = tuple(
-    f"dialgym.{room}." for room in ("tasks", "domains", "simulators", "language", "rewards", "views")
-)
+ROOMS = ("tasks", "domains", "simulators", "language", "rewards", "views")
+OF_DIALOGUES = tuple(f"dialgym.{room}." for room in ROOMS)
 CONTAINERS = (set, frozenset, list, dict, tuple, bytearray, complex, slice, range)
 CONTAINERS += (OrderedDict, defaultdict, deque)
 NUMPY = ("numpy", "numpy._core.multiarray", "numpy.random._pickle", "numpy.random.bit_generator")
@@ -98,6 +97,7 @@ class _Reader(pickle._Unpickler):  # type: ignore[name-defined, misc]
         known |= module.startswith("numpy.random.") and name in BIT_GENERATORS
         if isinstance(found, type):
             known |= found in CONTAINERS or f"{module}.".startswith(self.packages)
+            known |= issubclass(found, enum.Enum) and module.startswith("gymnasium.")
         if found is None or not known:
             raise pickle.UnpicklingError(f"{module}.{name} is no part of a dialogue")
         return found
