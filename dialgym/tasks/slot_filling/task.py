@@ -210,7 +210,7 @@ class SlotFilling(Task):
         belief, heard = state.belief, state.heard_by_system
         vector = self.summariser.vector(belief, state.summary).astype(np.float64)
         last = next((line.text for line in reversed(heard) if line.speaker == USER), "")
-        return np.round(vector, 6), belief.venue, sorted(belief.venues), last
+        return np.round(vector, 6), belief.entity, sorted(belief.entities), last
 
     def speak(self, state: SlotFillingState, text: str, rng: np.random.Generator) -> Outcome:
         if not state.user_speaks:

@@ -71,7 +71,7 @@ class Awaited:
         self.most = max(self.most, self.now)
         await asyncio.sleep(0.02)
         self.now -= 1
-        return state.ahead[0]
+        return state.planned[0]
 
 
 class Broken(Choosy):

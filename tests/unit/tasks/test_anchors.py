@@ -22,7 +22,7 @@ for task, texts in ((Wordle(), ["crane", "zz"]), (SlotFilling(), [None, "request
     if task.name == "Wordle":
         task.speak(state, task.answers[9], rng)
     for text in texts:
-        task.speak(state, text or state.ahead[0], rng)
+        task.speak(state, text or state.planned[0], rng)
     print(*[task.anchor(state, party) for party in task.parties])
 """
 
@@ -64,7 +64,7 @@ def ask(task, seed, *texts):
     goal = {"constraints": {"area": "north"}, "requests": ("phone",), "patience": 4}
     state = task.initial(rng, goal)
     for text in (None, *texts):
-        task.speak(state, state.ahead[0] if text is None else text, rng)
+        task.speak(state, state.planned[0] if text is None else text, rng)
     return state
 
 
