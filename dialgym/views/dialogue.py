@@ -1,4 +1,4 @@
-"""One dialogue from the learner's side: the rules, with the other party played by a speaker."""
+"""One dialogue from the learner's side: the rules, with a speaker as the other party."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -61,7 +61,7 @@ class Dialogue:
         """Let the party whose turn it is say `text`."""
         if self.task.speaker(self.state) == self.learner:
             self.turn += 1
-            self._seen += 1  # its own words are no news to the learner
+            self._seen += 1  # the learner knows its own words
         outcome = self.task.speak(self.state, text, rng)
         self._reward += outcome.rewards[self.learner]
         parts = outcome.parts(self.learner)
