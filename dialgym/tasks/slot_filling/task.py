@@ -228,14 +228,13 @@ class SlotFilling(Task):
         state.turns += 1
         self._record(state, SYSTEM, text, heard)
         self._note_alternative(state, act)
-        components = TURN.charge()
         if act.type == BYE:
-            return self._end(state, components)
+            return self._end(state, TURN.charge())
         self._plan_answer(state, rng)
         if state.turns < self.turns:
-            return _outcome(components)
+            return _TURN
         self._take_in(state, state.simulated)
-        return self._end(state, components)
+        return self._end(state, TURN.charge())
 
     def _understand(
         self, state: SlotFillingState, text: str, rng: np.random.Generator
@@ -279,7 +278,7 @@ class SlotFilling(Task):
             state.belief.alternatives = True
         if act.type == BYE and state.replies > 1:
             return self._end(state, CLOSING.charge())
-        return _outcome({})
+        return _QUIET
 
     def _take_in(self, state: SlotFillingState, simulated: bool) -> None:
         """The user's state after the system's act."""
@@ -321,6 +320,10 @@ def _outcome(
     components: dict[str, float], terminated: bool = False, success: bool | None = None
 ) -> Outcome:
     return Outcome.of({SYSTEM: components, USER: components}, terminated, False, success)
+
+
+_TURN = _outcome(TURN.charge())
+_QUIET = _outcome({})
 
 
 def _goal_acts(goal: Goal) -> tuple[Act, Act]:
