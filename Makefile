@@ -16,6 +16,8 @@ PYTHON_CHECK := 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 INSTALLED := $(VENV)/.installed
+NUMERIC := $(addprefix tests/unit/,models policies buffers decoding online offline distributed rewards \
+  reward_model) tests/learning
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
 
 .DEFAULT_GOAL := help
@@ -33,8 +35,10 @@ run: $(INSTALLED)  ## the main job: train a small GPT with PPO, then score it be
 test: $(INSTALLED)  ## run the tests, but for the slow ones
 	$(PYTEST) -m "not slow" $(ARGS)
 
-nightly: $(INSTALLED)  ## run all tests
+nightly: $(INSTALLED)  ## run all tests, the numeric ones once for each instruction set of the CPU
 	$(PYTEST) $(ARGS)
+	for level in $$($(BIN)/python -m tests.support.cpu); do echo "ATEN_CPU_CAPABILITY=$$level"; \
+	  ATEN_CPU_CAPABILITY=$$level $(PYTEST) $(NUMERIC) -m "not slow" || exit 1; done
 
 bench: $(INSTALLED)  ## measure the speed of the environments, of the optimal policy and of training
 	$(BIN)/python -m benchmarks.environments $(ARGS)
@@ -66,7 +70,7 @@ freeze:  ## resolve the newest admitted versions in a fresh environment and pin 
 
 clean:  ## remove what builds, tests and checks leave behind
 	rm -rf build dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
-	find dialgym agents tests examples scripts docs -name __pycache__ -type d -prune -exec rm -rf {} +
+	find dialgym agents benchmarks tests examples scripts docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean  ## clean, and remove the virtual environment and the runs
 	rm -rf $(VENV) .ci-venv .freeze-venv runs logs

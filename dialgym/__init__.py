@@ -7,11 +7,12 @@ called.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dialgym.registry import list_ids, register_all
+from dialgym.registry import list_ids, register, register_all
 
 if TYPE_CHECKING:
     from dialgym.benchmark import Result, evaluate
     from dialgym.datasets import Dataset, collect, load_dataset
+    from dialgym.views.making import make, make_vec
     from dialgym.views.sb3 import make_sb3_pool, sb3_vec_env
     from dialgym.views.two_party import aec_env, parallel_env
 
@@ -24,8 +25,11 @@ __all__ = [
     "evaluate",
     "list_ids",
     "load_dataset",
+    "make",
     "make_sb3_pool",
+    "make_vec",
     "parallel_env",
+    "register",
     "sb3_vec_env",
 ]
 
@@ -36,7 +40,9 @@ _LAZY = {
     "collect": "dialgym.datasets",
     "evaluate": "dialgym.benchmark",
     "load_dataset": "dialgym.datasets",
+    "make": "dialgym.views.making",
     "make_sb3_pool": "dialgym.views.sb3",
+    "make_vec": "dialgym.views.making",
     "parallel_env": "dialgym.views.two_party",
     "sb3_vec_env": "dialgym.views.sb3",
 }

@@ -1,61 +1,26 @@
-"""envs_registry.yaml to Gymnasium's registry, and from a row to a task and its views."""
+"""Ids: who has one, what may stand in the place of one, and from an id to a task and its views.
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+An id, a `Task` object, a subclass of `Task` and ``module:Class`` are interchangeable wherever one
+is asked for; `entry_of` takes them all.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from importlib import import_module
-from importlib.resources import files
-from inspect import signature
-from pathlib import Path
-from typing import Any
+from inspect import getdoc, isclass, signature
+from typing import Any, Self
 
 import gymnasium as gym
-import yaml
+from gymnasium.envs.registration import EnvSpec, parse_env_id
 
-from dialgym.errors import did_you_mean, unknown
+from dialgym.errors import did_you_mean, one_of, unknown
+from dialgym.rows import NAMESPACE, VIEWS, Row, environment_rows, load, read_registry, row_of
+from dialgym.tasks.base import Task
+from dialgym.tasks.lookup import find_task, import_for, is_found, require_task
 
-NAMESPACE = "dialgym"
-VIEWS = {
-    "token": (
-        "",
-        "dialgym.views.token_env:TokenEnv",
-        "dialgym.views.token_vector_env:TokenVectorEnv",
-    ),
-    "utterance": (
-        "-utterance",
-        "dialgym.views.utterance_env:UtteranceEnv",
-        "dialgym.views.utterance_vector_env:UtteranceVectorEnv",
-    ),
-    "act": (
-        "-act",
-        "dialgym.views.act_env:ActEnv",
-        "dialgym.views.act_vector_env:ActVectorEnv",
-    ),
-}
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of envs_registry.yaml."""
-
-    name: str
-    task: str
-    description: str
-    version: int = 0
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    views: tuple[str, ...] = ("token", "utterance")
-    view_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    tags: tuple[str, ...] = ()
-    scores: Mapping[str, Any] = field(default_factory=dict)
-    builtin_scores: Mapping[str, Any] = field(default_factory=dict)
-
-    def id(self, view: str = "token") -> str:
-        """The Gymnasium id of a view."""
-        return f"{NAMESPACE}/{self.name}{VIEWS[view][0]}-v{self.version}"
-
-    def references(self, stand_in: str | None) -> Mapping[str, Any]:
-        """The reference scores of what is played, which may be a task's `stand_in`."""
-        return self.builtin_scores if stand_in else self.scores
+MAKE_VIEW = "dialgym.views.making:make_view"
+MAKE_BATCHED_VIEW = "dialgym.views.making:make_batched_view"
 
 
 @dataclass(frozen=True)
@@ -77,65 +42,38 @@ class Entry:
         """The id, and in brackets what stands in for it."""
         return f"{self.id} ({self.stand_in})" if self.stand_in else self.id
 
+    def in_view(self, view: str) -> "Entry":
+        """The same row in another view, registered or not.
 
-@dataclass(frozen=True)
-class RewardRow:
-    """One row of `rewards:` in envs_registry.yaml: a class, and settings of it."""
+        Raises:
+            ValueError: there is no such view.
+        """
+        one_of("view", view, VIEWS, self.id)
+        return Entry(self.row.id(view), self.row, view)
 
-    name: str
-    reward: str
-    description: str
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-
-@cache
-def read_registry() -> Mapping[str, Any]:
-    """envs_registry.yaml: that inside the installed package, else that of the source tree."""
-    inside = files("dialgym") / "envs_registry.yaml"
-    path = inside if inside.is_file() else Path(__file__).parents[1] / "envs_registry.yaml"
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.load(path.read_text("utf-8"), Loader=loader)
+    def __deepcopy__(self, memo: Any) -> Self:
+        """Itself; see `Row`."""
+        return self
 
 
-@cache
-def reward_rows() -> Mapping[str, RewardRow]:
-    """The rewards of language by name, in the order of the registry."""
-    rows = read_registry().get("rewards") or {}
-    return {name: RewardRow(name, **values) for name, values in rows.items()}
+Environment = str | Task | type[Task] | Entry | EnvSpec
+"""What stands for an environment: an id, a task, ``module:Class``, an entry, a spec."""
+
+_added: dict[str, Entry] = {}
 
 
 @cache
+def _built_in() -> Mapping[str, Entry]:
+    return {entry.id: entry for row in environment_rows() for entry in _entries_of(row)}
+
+
+def _entries_of(row: Row) -> list[Entry]:
+    return [Entry(row.id(view), row, view) for view in row.views]
+
+
 def entries() -> Mapping[str, Entry]:
-    """All ids, in the order of the registry."""
-    return {entry.id: entry for entry in _read_entries()}
-
-
-def _read_entries() -> Iterator[Entry]:
-    for name, values in read_registry()["environments"].items():
-        columns: dict[str, Any] = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in values.items()
-        }
-        row = Row(name, **columns)
-        for view in row.views:
-            yield Entry(row.id(view), row, view)
-
-
-def entry_of(env_id: str) -> Entry:
-    """The entry of an id, with or without the leading ``dialgym/``.
-
-    Raises:
-        ValueError: there is no such id; the message names the nearest.
-    """
-    full = env_id if "/" in env_id else f"{NAMESPACE}/{env_id}"
-    full = full.removeprefix(f"{NAMESPACE}:")
-    known = entries()
-    if full in known:
-        return known[full]
-    removed = read_registry().get("removed") or {}
-    if full in removed:
-        raise ValueError(f"environment {full!r} was removed: {removed[full]}")
-    hint = did_you_mean(full, known)
-    raise ValueError(f"unknown environment id {env_id!r}.{hint} `dialgym list` shows all ids.")
+    """All ids: those of envs_registry.yaml in its order, then those of `register`."""
+    return {**_built_in(), **_added}
 
 
 def list_ids(tag: str | None = None) -> list[str]:
@@ -144,87 +82,289 @@ def list_ids(tag: str | None = None) -> list[str]:
     Raises:
         ValueError: no environment has the tag.
     """
+    known = entries().values()
     if tag is None:
-        return list(entries())
-    tags = {t for entry in entries().values() for t in (*entry.row.tags, entry.view)}
+        return [entry.id for entry in known]
+    tags = {t for entry in known for t in (*entry.row.tags, entry.view)}
     if tag not in tags:
         raise unknown("tag", tag, tags)
-    return [e.id for e in entries().values() if tag in (*e.row.tags, e.view)]
+    return [e.id for e in known if tag in (*e.row.tags, e.view)]
+
+
+def entry_of(target: Environment) -> Entry:
+    """The entry of an id, or of what is given in the place of one.
+
+    Args:
+        target: an id, with or without the leading ``dialgym/``, also one of ``gym.register`` with
+            a view of dialgym as its entry point; ``module:id`` for an id that the module
+            registers; a `Task`, its class, or ``module:Class``, for its token view
+            (``module:Class-utterance`` and ``module:Class-act`` for the others); an `EnvSpec`; an
+            `Entry`, which is returned.
+
+    Raises:
+        ValueError: there is no such id, module or class, or it is no task; the message names the
+            nearest.
+    """
+    if isinstance(target, Entry):
+        return target
+    if isinstance(target, str):
+        return _entry_named(target)
+    if isinstance(target, EnvSpec):
+        return _entry_of_spec(target)
+    if isinstance(target, Mapping):  # an entry in a spec that was written as JSON
+        return Entry(target["id"], row_of(target["row"]), target["view"])
+    return _entries_of(_row_of_task(target))[0]
+
+
+def _entry_named(name: str) -> Entry:
+    short = name.removeprefix(f"{NAMESPACE}:")
+    known = entries()
+    for full in (short, f"{NAMESPACE}/{short}"):
+        if full in known:
+            return known[full]
+    if ":" in short:
+        return _entry_in_module(short)
+    if short in gym.registry:
+        return _entry_of_spec(gym.registry[short])
+    raise _unknown_id(name, short if "/" in short else f"{NAMESPACE}/{short}")
+
+
+def _unknown_id(name: str, full: str) -> ValueError:
+    removed = read_registry().get("removed") or {}
+    if full in removed:
+        return ValueError(f"environment {full!r} was removed: {removed[full]}")
+    known = entries()
+    hint = did_you_mean(full, known) or did_you_mean(name, known)
+    return ValueError(f"unknown environment id {name!r}.{hint} `dialgym list` shows all ids.")
+
+
+def _entry_in_module(path: str) -> Entry:
+    """The entry of ``module:id`` or ``module:Class``, the latter with a view's suffix or not."""
+    module, _, name = path.partition(":")
+    if "/" in name or re.search(r"-v\d+$", name):
+        import_for(module, path)
+        return _entry_named(name)
+    suffixes = {suffix: view for view, (suffix, *_) in VIEWS.items()}
+    found = max((suffix for suffix in suffixes if name.endswith(suffix)), key=len)
+    path = path.removesuffix(found)
+    row = replace(_row_of_task(find_task(path)), name=path, task=path)
+    return Entry(row.id(suffixes[found]), row, suffixes[found])
+
+
+def _row_of_task(task: Any) -> Row:
+    """The row of a task, or of its class, that nobody has registered."""
+    require_task(task, "environment")
+    kind = task if isclass(task) else type(task)
+    path = f"{kind.__module__}:{kind.__qualname__}"
+    about = (getdoc(kind) or kind.__name__).splitlines()[0]
+    name = path.replace("<locals>.", "")  # Gymnasium allows no brackets in an id
+    if isclass(task):
+        return Row(name, path if is_found(kind) else task, about, None, namespace=None)
+    return Row(name, task, about, None, task.made_with or {}, namespace=None)
+
+
+def _entry_of_spec(spec: EnvSpec) -> Entry:
+    """The entry of what Gymnasium knows with one of our entry points.
+
+    Raises:
+        ValueError: it is of another entry point, or wraps or cuts what that makes.
+    """
+    kwargs, point = dict(spec.kwargs), path_of(spec.entry_point)
+    of_view = {path: view for view, (_, *paths) in VIEWS.items() for path in paths}
+    if point == MAKE_VIEW:
+        entry = entry_of(kwargs.pop("env_id"))
+        row, view = entry.row, entry.view
+    elif point in of_view and "task" in kwargs:
+        row, view = entry_of(kwargs.pop("task")).row, of_view[point]
+    else:
+        raise ValueError(
+            f"environment {spec.id!r}: expected an entry point of dialgym with a task; got "
+            f"{point}. Register the task with dialgym.register, or give it itself."
+        )
+    if spec.additional_wrappers:
+        raise ValueError(
+            f"environment {spec.id!r}: what plays many dialogues at once cannot apply its wrappers "
+            f"({', '.join(w.name for w in spec.additional_wrappers)}). Register it without them."
+        )
+    names = view_arguments(load(VIEWS[view][1]))
+    own = {name: value for name, value in kwargs.items() if name in names}
+    rest = {name: value for name, value in kwargs.items() if name not in names}
+    row = replace(row, settings={**row.settings, **rest}, env_kwargs={**row.env_kwargs, **own})
+    return Entry(spec.id, row, view)
+
+
+def path_of(entry_point: Any) -> str:
+    """An entry point as ``module:name``."""
+    if isinstance(entry_point, str):
+        return entry_point
+    module, name = (getattr(entry_point, n, "") for n in ("__module__", "__qualname__"))
+    return f"{module}:{name}" if name else repr(entry_point)
+
+
+def register(
+    id: str,
+    task: Any,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    views: Sequence[str] | None = None,
+    view_settings: Mapping[str, Mapping[str, Any]] | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
+    tags: Sequence[str] = (),
+    description: str | None = None,
+    scores: Mapping[str, Any] | None = None,
+) -> list[str]:
+    """Give a task of one's own an id for each view, in every tool and in Gymnasium.
+
+    It lasts as long as the process. Do it where the module of the task is imported, and
+    ``gym.make("my_module:Guess-v0")`` and ``dialgym evaluate my_module:Guess-v0`` find it anywhere,
+    worker processes too. What is registered once more is replaced.
+
+    Args:
+        id: of the token view: ``Guess-v0``, ``mylab/Guess-v0``; that of the utterance view is then
+            ``Guess-utterance-v0``, that of the act view ``Guess-act-v0``.
+        task: ``module:Class``, a subclass of `Task`, or a `Task`.
+        settings: arguments of the task, unless the caller of ``gym.make`` says otherwise.
+        views: of ``token``, ``utterance`` and ``act``; None for all that the task has, which makes
+            it once to see; else nothing is imported before the id is used.
+        view_settings: more arguments of the task, by view.
+        env_kwargs: arguments of the views: ``{"learner": "user"}``.
+        tags: for `list_ids`.
+        description: one sentence; None for the first line of the class's docstring, where the
+            class is at hand.
+        scores: reference returns (``{"random": -5.0, "expert": -1.0, "expert_policy": "optimal"}``)
+            for normalised scores.
+
+    Returns:
+        The ids.
+
+    Raises:
+        ValueError: the id is impossible or one of dialgym's own, or the task cannot be made.
+    """
+    namespace, name, version = parse_env_id(id)
+    columns = {
+        "name": name,
+        "task": task,
+        "description": description or "",
+        "version": version,
+        "settings": {**(settings or {})},
+        "views": tuple(views or VIEWS),
+        "view_settings": dict(view_settings or {}),
+        "env_kwargs": dict(env_kwargs or {}),
+        "tags": tuple(tags),
+        "scores": dict(scores or {}),
+        "namespace": namespace,
+    }
+    row = _completed(Row(**columns), look=views is None)
+    _check_ids(id, row)
+    for entry in _entries_of(row):
+        _added[entry.id] = entry
+        gym.registry.pop(entry.id, None)  # or Gymnasium warns of what is meant
+        gym.register(**spec_fields(entry, entry))
+    return [row.id(view) for view in row.views]
+
+
+def _completed(row: Row, look: bool) -> Row:
+    """A row with what only the task itself can tell, as far as it is at hand or asked for."""
+    if isinstance(row.task, str) and not look:
+        return replace(row, description=row.description or row.task)
+    base = entry_of(row.task).row
+    row = replace(row, task=base.task, settings={**base.settings, **row.settings})
+    if look:
+        task = make_task(Entry(row.name, row, "token"), {})
+        with_acts = bool(getattr(task, "acts", ())) or hasattr(task, "act_names")
+        row = replace(row, views=tuple(v for v in VIEWS if v != "act" or with_acts))
+    return replace(row, description=row.description or base.description)
+
+
+def _check_ids(id: str, row: Row) -> None:
+    for suffix, *_ in VIEWS.values():
+        if suffix and row.name.endswith(suffix):
+            raise ValueError(
+                f"register: expected the id of the token view, such as "
+                f"{row.name.removesuffix(suffix)}-v0; got {id!r}. Those of the others follow."
+            )
+    for view in row.views:
+        one_of("views", view, VIEWS, id)
+        taken = {row.id(view), f"{NAMESPACE}/{row.id(view)}"}.intersection(_built_in())
+        if taken:
+            raise ValueError(f"register: {taken.pop()!r} is dialgym's own. Choose another id.")
+
+
+def settings_beside(entry: Entry) -> dict[str, Any]:
+    """What its id leaves open of an entry: the settings of a task that nobody has registered."""
+    if entry.id in entries() or entry.id in gym.registry:
+        return {}
+    return {**entry.row.settings, **entry.row.env_kwargs}
+
+
+def check_portable(entry: Entry) -> None:
+    """Raise a ValueError where other processes could not import the task of an entry."""
+    task = entry.row.task
+    kind = task if isclass(task) else type(task)
+    path = task if isinstance(task, str) else f"{kind.__module__}:{kind.__qualname__}"
+    if path.startswith("__main__:") or "<locals>" in path:
+        raise ValueError(
+            f"workers: other processes cannot import {path}, the task of {entry.id!r}. Put its "
+            "class into a module of its own, at the top level, or use workers=0."
+        )
 
 
 def register_all() -> None:
-    """Make every id known to Gymnasium. Loads no task and no view."""
-    for entry in entries().values():
-        gym.register(
-            entry.id,
-            entry_point="dialgym.registry:make_view",
-            vector_entry_point="dialgym.registry:make_batched_view",
-            disable_env_checker=True,  # the tests run the checker on every id
-            order_enforce=False,  # the views say it themselves
-            kwargs={"env_id": entry.id},
-        )
+    """Make every id of envs_registry.yaml known to Gymnasium. Loads no task and no view."""
+    for entry in _built_in().values():
+        gym.register(**spec_fields(entry, entry.id))
     for env_id in read_registry().get("removed") or {}:
-        gym.register(env_id, "dialgym.registry:make_view", kwargs={"env_id": env_id})
+        gym.register(env_id, MAKE_VIEW, kwargs={"env_id": env_id})
 
 
-def make_view(env_id: str, **kwargs: Any) -> gym.Env:
-    """The single env of an id; `kwargs` are arguments of the view or settings of the task."""
-    entry = entry_of(env_id)
-    view = load(VIEWS[entry.view][1])
-    return view(**split_kwargs(entry, view, kwargs))
+def spec_fields(entry: Entry, env_id: str | Entry) -> dict[str, Any]:
+    """What Gymnasium is told of an entry; `env_id` is what finds it again.
 
-
-def make_batched_view(
-    env_id: str, num_envs: int = 1, workers: int = 0, **kwargs: Any
-) -> gym.vector.VectorEnv:
-    """The batched env of an id, `num_envs` dialogues in this process, or over `workers` others."""
-    entry = entry_of(env_id)
-    view = load(VIEWS[entry.view][2])
-    kwargs.pop("max_episode_steps", None)  # gym.make_vec passes it on; the task has its own limit
-    if workers:
-        if entry.view != "token":
-            raise ValueError(
-                f"workers: only token views can be sharded over processes; got {entry.id!r}. "
-                f"Use {entry.row.id('token')!r}, or workers=0."
-            )
-        sharded = load("dialgym.views.shards:ShardedTokenVectorEnv")
-        return sharded({"env_id": env_id, **kwargs}, num_envs, workers)
-    return view(num_envs=num_envs, **split_kwargs(entry, view, kwargs))
-
-
-def split_kwargs(entry: Entry, view: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The view's own arguments, and `task` made from all the others.
-
-    Raises:
-        ValueError: an argument is neither the view's nor the task's.
+    That is the entry itself where other processes may not know the id.
     """
-    names = [name for name in signature(view).parameters if name not in ("task", "num_envs")]
-    settings = {key: value for key, value in kwargs.items() if key not in names}
-    own = {key: value for key, value in kwargs.items() if key in names}
-    return {"task": make_task(entry, settings, names), **own}
+    return {
+        "id": entry.id,
+        "entry_point": MAKE_VIEW,
+        "vector_entry_point": MAKE_BATCHED_VIEW,
+        "disable_env_checker": True,  # the tests run the checker on every id
+        "order_enforce": False,  # the views say it themselves
+        "kwargs": {"env_id": env_id},
+    }
+
+
+def view_arguments(view: Any) -> list[str]:
+    """The names of the arguments of a view's class, but for the task and the number of envs."""
+    return [name for name in signature(view).parameters if name not in ("task", "num_envs")]
 
 
 def make_task(entry: Entry, settings: Mapping[str, Any], also_known: Any = ()) -> Any:
     """The task of an entry with the settings of row and view, overridden by `settings`."""
-    task = load(entry.row.task)
-    known = list(signature(task).parameters)
-    for name in settings:
+    row = entry.row
+    task: Any = find_task(row.task) if isinstance(row.task, str) else row.task
+    kind: Any = task if isclass(task) else type(task)
+    known = list(signature(kind).parameters)
+    merged = {**row.settings, **row.view_settings.get(entry.view, {}), **settings}
+    for name in merged:
         if name not in known:
             raise unknown("argument", name, [*also_known, *known], entry.id)
-    own = entry.row.view_settings.get(entry.view, {})
-    merged = {**entry.row.settings, **own, **settings}
+    if task is not kind:
+        return task if merged == (task.made_with or {}) else _changed(task, merged, entry.id)
     try:
-        return _shared_task(task, task.surroundings(merged), tuple(sorted(merged.items())))
+        return _shared_task(kind, kind.surroundings(merged), tuple(sorted(merged.items())))
     except TypeError:  # a setting that cannot be hashed, such as a list of words
-        return task(**merged)
+        return kind(**merged)
+
+
+def _changed(task: Any, settings: Mapping[str, Any], name: str) -> Any:
+    """A task like `task`, which was given as an object, with other settings."""
+    if task.made_with is None:
+        raise ValueError(
+            f"settings of {name}: a task that was made with arguments without a name cannot be "
+            f"made again with {dict(settings)!r}. Give a task that has the settings already."
+        )
+    return type(task)(**settings)
 
 
 @lru_cache(maxsize=32)
 def _shared_task(task: Any, surroundings: Any, settings: tuple[tuple[str, Any], ...]) -> Any:
     return task(**dict(settings))
-
-
-def load(path: str) -> Any:
-    """The object at ``module:name``."""
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name)

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from dialgym.files import write_text
-from dialgym.registry import RewardRow, load, reward_rows
 from dialgym.rewards import make_reward
+from dialgym.rows import RewardRow, load, reward_rows
 
 BEGIN, END = "<!-- rewards: made by scripts/make_reward_table.py -->", "<!-- end -->"
 NEEDED = {"learned": {"model": "PATH"}, "intent": {"model": "PATH"}}

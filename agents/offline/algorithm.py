@@ -10,7 +10,7 @@ the algorithm reads it; `agents.updater` accumulates gradients and moves the wei
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,16 +25,16 @@ from torch import Tensor
 from agents.buffers.sequences import Part, Sequences
 from agents.buffers.stored import DecisionBatch, Sampler, decisions_of, token_data
 from agents.decoding.replies import Chats
-from agents.distributed.processes import Ranks
+from agents.distributed.processes import Processes
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
-from agents.updater import Gradients
+from agents.updater import Compute, Updater
 from dialgym.datasets import TokenBatch
 
 Losses = tuple[Tensor, dict[str, Tensor]]
 """Losses (n,) of a batch, and metrics (n,): averaged over decisions, minimised and logged."""
 
 
-class OfflineAlgorithm(Chats, Gradients, BaseAlgorithm):
+class OfflineAlgorithm(Chats, BaseAlgorithm):
     """Base of the offline algorithms; a subclass gives the `loss` of the decisions in a batch.
 
     Args:
@@ -45,10 +45,7 @@ class OfflineAlgorithm(Chats, Gradients, BaseAlgorithm):
         batch_size: dialogues of a gradient step, over all processes.
         gamma: discount from one token that the learner says to the next.
         max_grad_norm: largest norm of a gradient.
-        autocast: "bf16" computes in bfloat16 where that is safe, "fp16" in float16 with a scaled
-            loss; None in float32.
-        micro_batch_tokens: most tokens of one forward, padding included; a step accumulates over
-            as many as it takes. None is 4,096 on a CPU and 65,536 on a GPU.
+        compute: precision and memory of a gradient step, as `Compute` or a mapping of its settings.
         log_interval: gradient steps from one line of the log to the next.
         stats_window_size, tensorboard_log, policy_kwargs, verbose, seed, device: as everywhere in
             Stable-Baselines3.
@@ -62,8 +59,6 @@ class OfflineAlgorithm(Chats, Gradients, BaseAlgorithm):
     policy: GPTActorCritic  # type: ignore[assignment]
     process_state: ClassVar[tuple[str, ...]] = ()
     """Attributes that each process has for itself, beyond what `save` keeps."""
-    metrics: ClassVar[tuple[str, ...]] = ("loss",)
-    """What `loss` gives for the log, the loss itself included."""
     find_decisions: ClassVar[Callable[..., Sequences]] = staticmethod(decisions_of)
     batch_class: ClassVar[Any] = DecisionBatch
     averaged_over: ClassVar[str] = "is_action"
@@ -78,8 +73,7 @@ class OfflineAlgorithm(Chats, Gradients, BaseAlgorithm):
         batch_size: int = 64,
         gamma: float = 1.0,
         max_grad_norm: float = 1.0,
-        autocast: str | None = None,
-        micro_batch_tokens: int | None = None,
+        compute: Compute | Mapping[str, Any] | None = None,
         log_interval: int = 100,
         stats_window_size: int = 100,
         tensorboard_log: str | None = None,
@@ -89,15 +83,14 @@ class OfflineAlgorithm(Chats, Gradients, BaseAlgorithm):
         device: torch.device | str = "auto",
         _init_setup_model: bool = True,
     ) -> None:
-        self._check_arguments(autocast, batch_size=batch_size, log_interval=log_interval)
+        self._check_positive(batch_size=batch_size, log_interval=log_interval)
         if not 0 <= gamma <= 1:
             raise ValueError(f"{type(self).__name__}: gamma must be from 0 to 1, got {gamma}")
         self.algorithm = type(self).__name__  # for whoever loads the file
         self.batch_size = batch_size
         self.gamma = gamma
         self.max_grad_norm = max_grad_norm
-        self.autocast = autocast
-        self.micro_batch_tokens = micro_batch_tokens
+        self.compute = Compute.of(compute)
         self.log_interval = log_interval
         self.dataset = dataset
         self._n_updates = 0
@@ -119,13 +112,12 @@ class OfflineAlgorithm(Chats, Gradients, BaseAlgorithm):
             self._setup_model()
 
     def _setup_model(self) -> None:
-        self.ranks = Ranks(self.device)
-        if self.ranks.sharded:
+        self.processes = Processes(self.device)
+        if self.processes.sharded:
             raise ValueError(
                 f"{self.algorithm}: what learns from stored dialogues cannot share weights "
                 "(accelerate, distributed_type: FSDP or DEEPSPEED); use MULTI_GPU, or one process"
             )
-        self._setup_scaler()
         self._setup_lr_schedule()
         self.set_random_seed(self.seed)
         self.policy = self.policy_class(  # type: ignore[assignment]
@@ -137,10 +129,19 @@ class OfflineAlgorithm(Chats, Gradients, BaseAlgorithm):
                 f"{type(self.policy).__name__}"
             )
         self.policy = self.policy.to(self.device)
+        self.updater = Updater(
+            self.policy, self.processes, self.compute, self.max_grad_norm, lambda: self._where
+        )
+        self.updater.load_state_dict(getattr(self, "updater_state", {"scaler": {}}))
         self.data = None
         if self.dataset is not None:
             self.data = token_data(self.dataset, self.observation_space)
             self.sampler = Sampler(len(self.data), self.batch_size, self.seed or 0)
+
+    def _check_positive(self, **counts: int) -> None:
+        for name, number in counts.items():
+            if number < 1:
+                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
 
     # Learning
 
@@ -179,13 +180,13 @@ class OfflineAlgorithm(Chats, Gradients, BaseAlgorithm):
                 "constructor, or to load(..., dataset=...)"
             )
         if log_interval is not None:
-            self._check_arguments(self.autocast, log_interval=log_interval)
+            self._check_positive(log_interval=log_interval)
             self.log_interval = log_interval
         name = tb_log_name or self.algorithm
         total_timesteps, callback = self._setup_learn(
             total_timesteps, callback, reset_num_timesteps, name, progress_bar
         )
-        self.ranks.agree(self.policy.parameters())
+        self.processes.agree(self.policy.parameters())
         callback.on_training_start(locals(), globals())
         while self.num_timesteps < total_timesteps:
             if self._n_updates % self.log_interval == 0:
@@ -211,25 +212,20 @@ class OfflineAlgorithm(Chats, Gradients, BaseAlgorithm):
         assert self.data is not None
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
-        share = rows[self.ranks.rank :: self.ranks.count]
+        share = rows[self.processes.rank :: self.processes.count]
         dialogues = self.data.batch(share, self.gamma, trim=True)
         sequences = self.read(dialogues)
-        found = self._gradient(
-            sequences,
-            np.arange(len(sequences.sizes)),
-            lambda part: self.loss(self.gather(sequences, part)),
-            self.metrics,
-            int(sequences.columns[self.averaged_over].sum()),
-        )
-        found |= self._step_optimizer()
+        count = int(sequences.columns[self.averaged_over].sum())
+        metrics = self.updater.backward(self.loss, self.batches(sequences), count)
+        metrics |= self.updater.step()
         self.policy.set_training_mode(False)
         self._n_updates += 1
-        for name, value in found.items():
+        for name, value in metrics.items():
             self.logger.record_mean(f"train/{name}", value)
-        return found
+        return metrics
 
     def loss(self, batch: Any) -> Losses:
-        """Losses (n,) of the decisions in a batch, and metrics (n,) of the names in `metrics`.
+        """Losses (n,) of the decisions in a batch, and metrics (n,) for the log.
 
         They are averaged over the places that `averaged_over` names; at the others they are 0,
         unless they make up for it by a weight.
@@ -246,7 +242,7 @@ class OfflineAlgorithm(Chats, Gradients, BaseAlgorithm):
     def batches(self, sequences: Sequences, most_tokens: int | None = None) -> Iterator[Any]:
         """All decisions in `sequences`, in batches of at most so many tokens."""
         everything = np.arange(len(sequences.sizes))
-        for part in sequences.parts(everything, most_tokens or self._forward_tokens):
+        for part in sequences.parts(everything, most_tokens or self.updater.most_tokens):
             yield self.gather(sequences, part)
 
     def read(self, dialogues: TokenBatch) -> Sequences:
@@ -275,8 +271,28 @@ class OfflineAlgorithm(Chats, Gradients, BaseAlgorithm):
 
     # Stable-Baselines3
 
+    @property
+    def _where(self) -> str:
+        """Learner and time, for errors."""
+        return f"{type(self).__name__} at timestep {self.num_timesteps}"
+
+    def save(
+        self,
+        path: Any,
+        exclude: Iterable[str] | None = None,
+        include: Iterable[str] | None = None,
+    ) -> None:
+        """As everywhere in Stable-Baselines3.
+
+        Raises FloatingPointError for weights that have overflowed, before anything is written.
+        """
+        self.updater.check_weights()
+        self.updater_state = self.updater.state_dict()
+        super().save(path, exclude, include)
+
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "dataset", "data", "sampler", "ranks"]
+        own = ["dataset", "data", "sampler", "processes", "updater"]
+        return [*super()._excluded_save_params(), *own]
 
     def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
         return ["policy", "policy.optimizer"], []

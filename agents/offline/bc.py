@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -27,17 +27,14 @@ class BC(OfflineAlgorithm):
         args, kwargs: as of `OfflineAlgorithm`.
     """
 
-    metrics: ClassVar[tuple[str, ...]] = ("loss", "entropy")
-
     def __init__(self, *args: Any, both_parties: bool = False, **kwargs: Any) -> None:
         self.both_parties = both_parties
         super().__init__(*args, **kwargs)
 
     def loss(self, batch: DecisionBatch) -> Losses:
-        with self._precision():
-            _, log_prob, entropy = self.policy.evaluate_sequences(
-                batch.observations, batch.at, batch.actions, batch.allowed
-            )
+        _, log_prob, entropy = self.policy.evaluate_sequences(
+            batch.observations, batch.at, batch.actions, batch.allowed
+        )
         return -log_prob * batch.is_action, {"entropy": entropy * batch.is_action}
 
     def read(self, dialogues: TokenBatch) -> Sequences:

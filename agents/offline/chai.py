@@ -108,7 +108,7 @@ class CHAI(UtteranceAlgorithm):
 
     def _seed_proposals(self) -> None:
         """Proposals follow from seed, process and gradient step, so that a resumed run is exact."""
-        self.rng = np.random.default_rng([self.seed or 0, self.ranks.rank, self._n_updates])
+        self.rng = np.random.default_rng([self.seed or 0, self.processes.rank, self._n_updates])
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "_language", "rng"]
@@ -117,10 +117,6 @@ class CHAI(UtteranceAlgorithm):
     def cloning(self) -> bool:
         """Whether the next gradient step is one of the language model."""
         return self._n_updates < self.clone_steps
-
-    @property
-    def metrics(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("loss",) if self.cloning else ("loss", "q_loss", "cql_loss", "q", "v")
 
     def gradient_step(self, rows: np.ndarray) -> dict[str, float]:
         """As of `ValueAlgorithm`; of the language model, or else of the Q heads alone."""
@@ -131,10 +127,9 @@ class CHAI(UtteranceAlgorithm):
 
     def loss(self, batch: UtteranceBatch) -> Losses:
         if self.cloning:
-            with self._precision():
-                hidden = self.policy.backbone(batch.observations, batch.at)
+            hidden = self.policy.backbone(batch.observations, batch.at)
             return self.clone_loss(batch, hidden), {}
-        with torch.no_grad(), self._precision():
+        with torch.no_grad():
             sums = running_sums(self.policy.backbone(batch.observations))
             sums = sums.flatten(0, 1)[batch.at]  # (n, d)
             proposed = self.propose(batch)

@@ -83,9 +83,9 @@ class ValueAlgorithm(OfflineAlgorithm):
 
     def gradient_step(self, rows: np.ndarray) -> dict[str, float]:
         """As of `OfflineAlgorithm`; the target networks follow."""
-        found = super().gradient_step(rows)
+        metrics = super().gradient_step(rows)
         self.policy.update_targets(self.tau)
-        return found
+        return metrics
 
 
 class Estimates(NamedTuple):
@@ -125,15 +125,6 @@ class ILQL(ValueAlgorithm):
     """
 
     decoding_defaults: ClassVar[dict[str, float]] = {"beta": 8.0}
-    metrics: ClassVar[tuple[str, ...]] = (
-        "loss",
-        "q_loss",
-        "v_loss",
-        "cql_loss",
-        "policy_loss",
-        "q",
-        "v",
-    )
 
     def __init__(
         self,
@@ -162,10 +153,9 @@ class ILQL(ValueAlgorithm):
         super().__init__(policy, env, dataset, **kwargs)
 
     def loss(self, batch: DecisionBatch) -> Losses:
-        with self._precision():
-            hidden, value_hidden, target_hidden = self.policy.hidden_states(
-                batch.observations, batch.at
-            )
+        hidden, value_hidden, target_hidden = self.policy.hidden_states(
+            batch.observations, batch.at
+        )
         estimates = Estimates(
             log_prob=chosen(self.policy.log_probs(hidden, batch.allowed), batch.actions),
             q=self.policy.q_values(value_hidden),

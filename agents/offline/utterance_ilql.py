@@ -49,7 +49,7 @@ class UtteranceAlgorithm(ValueAlgorithm):
         """
         sequences = super().read(dialogues)
         columns = sequences.columns
-        utterances, tokens = self.ranks.sums(
+        utterances, tokens = self.processes.sums(
             float(columns["ends"].sum()), float(columns["is_action"].sum())
         )
         ratio = utterances / max(tokens, 1)
@@ -94,8 +94,6 @@ class UtteranceILQL(UtteranceAlgorithm):
         ValueError: a number that cannot be, or as of `OfflineAlgorithm`.
     """
 
-    metrics: ClassVar[tuple[str, ...]] = ("loss", "q_loss", "v_loss", "policy_loss", "q", "v")
-
     def __init__(
         self,
         policy: str | type[BasePolicy],
@@ -112,10 +110,9 @@ class UtteranceILQL(UtteranceAlgorithm):
         super().__init__(policy, env, dataset, **kwargs)
 
     def loss(self, batch: UtteranceBatch) -> Losses:
-        with self._precision():
-            hidden, value_hidden, target_hidden = self.policy.hidden_states(
-                batch.observations, batch.at
-            )
+        hidden, value_hidden, target_hidden = self.policy.hidden_states(
+            batch.observations, batch.at
+        )
         begins, ends = batch.begins, batch.ends
         q = self.policy.q_values(value_hidden[ends])[..., 0]  # (2, m), after each utterance
         target_q = self.policy.target_q(target_hidden[ends])[:, 0]

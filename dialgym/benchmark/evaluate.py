@@ -7,7 +7,7 @@ import numpy as np
 
 from dialgym.benchmark.result import Episodes, Result
 from dialgym.benchmark.rollout import Played, play_many, play_predictor, play_scripted
-from dialgym.registry import Entry, entry_of
+from dialgym.registry import Entry, Environment, entry_of
 from dialgym.simulators import Speaker
 from dialgym.tasks.base import BatchSpeaker
 from dialgym.views.dialogue import Dialogue
@@ -21,7 +21,7 @@ NEUTRAL = {"tokenizer", "action_masks"}
 
 def evaluate(
     policy: Policy,
-    ids: str | Sequence[str],
+    ids: Environment | Sequence[Environment],
     episodes: int = 100,
     seeds: Sequence[int] = (0, 1, 2),
     env_kwargs: Mapping[str, Any] | None = None,
@@ -39,7 +39,7 @@ def evaluate(
         policy: a registered name (``random``, ``optimal`` ...), an object with
             ``reply(task, state, rng) -> str``, an object with Stable-Baselines3's ``predict`` for
             observations of a token or act view, or the path to a checkpoint.
-        ids: one id or several.
+        ids: one id or several; a task, its class or ``module:Class`` stands for one.
         episodes: for each seed.
         seeds: whole numbers from 0, distinct.
         env_kwargs: settings for all ids, as for ``gym.make(id, ...)``. Scores are then None,
@@ -56,7 +56,8 @@ def evaluate(
         ImportError: a checkpoint is given and the package `agents` cannot be imported.
     """
     kwargs = dict(env_kwargs or {})
-    places = {entry.id: entry for entry in map(entry_of, [ids] if isinstance(ids, str) else ids)}
+    wanted = ids if isinstance(ids, (list, tuple)) else [ids]
+    places = {entry.id: entry for entry in map(entry_of, wanted)}
     _check(places, episodes, seeds)
     dialogues = [make_dialogue(entry, kwargs) for entry in places.values()]
     opened = open_policy(policy, dialogues)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import gymnasium as gym
 import numpy as np
 
 from dialgym.benchmark.rollout import play_dialogue, play_token_env
@@ -11,6 +10,7 @@ from dialgym.registry import Entry
 from dialgym.simulators import Speaker
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.episodes import Job, make_dialogue, named_speaker
+from dialgym.views.making import make
 from dialgym.views.render import render
 
 
@@ -60,7 +60,7 @@ def play_game(
     if isinstance(policy, (str, Speaker)):
         dialogue = make_dialogue(entry, kwargs)
         return dialogue, *play_dialogue(named_speaker(policy, dialogue), dialogue, job, options)
-    env = gym.make(entry.id, **kwargs)
+    env = make(entry, **kwargs)
     own: Any = env.unwrapped
     gained, solved = play_token_env(policy, env, job, dict(options or {}))
     return own.dialogue, gained, solved

@@ -107,10 +107,10 @@ class Result:
         return f"{env_id} ({self.stand_ins[env_id]})" if env_id in self.stand_ins else env_id
 
     def __getitem__(self, env_id: str) -> Episodes:
-        full = env_id if "/" in env_id else f"{NAMESPACE}/{env_id}"
-        if full not in self.by_id:
-            raise unknown("id", env_id, self.by_id, f"the result of {self.policy}")
-        return self.by_id[full]
+        for full in (env_id, f"{NAMESPACE}/{env_id}"):
+            if full in self.by_id:
+                return self.by_id[full]
+        raise unknown("id", env_id, self.by_id, f"the result of {self.policy}")
 
     @cached_property
     def overall(self) -> Episodes:

@@ -12,7 +12,7 @@ from dialgym.benchmark.games import Game, as_text, play_games
 from dialgym.benchmark.report import markdown
 from dialgym.benchmark.result import Episodes, Result, read_json, write_json
 from dialgym.files import write_text
-from dialgym.registry import entry_of
+from dialgym.registry import Environment, entry_of
 from dialgym.views.episodes import MisfitError, Report, make_dialogue
 from dialgym.views.policies import Policy, open_policy
 
@@ -77,7 +77,7 @@ class Benchmark:
 
 def benchmark(
     policies: Mapping[str, Policy],
-    ids: Sequence[str],
+    ids: Sequence[Environment],
     episodes: int = 100,
     seeds: Sequence[int] = (0, 1, 2),
     env_kwargs: Mapping[str, Any] | None = None,
@@ -111,7 +111,7 @@ def benchmark(
         stand_ins: dict[str, str] = {}
         for entry in entries:
             try:
-                part = evaluate(policy, entry.id, episodes, seeds, kwargs, report=report)
+                part = evaluate(policy, entry, episodes, seeds, kwargs, report=report)
             except MisfitError as misfit:
                 notes.append(f"{name} is left out on {entry.id}: {misfit}")
                 continue

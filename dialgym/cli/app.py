@@ -1,5 +1,7 @@
 """The program: its commands, and what becomes of their errors."""
 
+import os
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -67,6 +69,8 @@ def options(
     ] = False,
 ) -> None:
     """Dialogue tasks as Gymnasium environments, and agents that learn to talk in them."""
+    if os.getcwd() not in sys.path:  # tasks of one's own are modules of the current folder
+        sys.path.insert(0, os.getcwd())
 
 
 app.command("list")(list_ids)

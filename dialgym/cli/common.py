@@ -18,7 +18,9 @@ Set = Annotated[
 ]
 Episodes = Annotated[int, typer.Option("--episodes", "-n", min=1, help="Episodes for each seed.")]
 Seeds = Annotated[str, typer.Option(metavar="N,N,...", help="Seeds of the episodes.")]
-EnvId = Annotated[str, typer.Argument(metavar="ID", help="An id; `dialgym list` shows them.")]
+EnvId = Annotated[
+    str, typer.Argument(metavar="ID", help="An id (`dialgym list`), or MODULE:CLASS.")
+]
 
 
 def complain(message: str) -> None:

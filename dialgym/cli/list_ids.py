@@ -41,7 +41,7 @@ def as_dict(entry: registry.Entry) -> dict[str, Any]:
         "view": entry.view,
         "description": row.description,
         "tags": list(row.tags),
-        "task": row.task,
+        "task": row.task if isinstance(row.task, str) else repr(row.task),
         "settings": dict(row.settings),
         "scores": dict(row.scores),
         "builtin_scores": dict(row.builtin_scores),

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from dialgym.cli.common import EnvId, Set, console, settings
-from dialgym.registry import entry_of, load
+from dialgym.registry import entry_of, make_task
 from dialgym.simulators import Speaker
 from dialgym.tasks import Task
 from dialgym.views.dialogue import Dialogue, other_party
@@ -40,7 +40,7 @@ def play(
     from dialgym.views.policies import open_policy
 
     entry = entry_of(id)
-    suited = load(entry.row.task).for_people if policy is None else {}
+    suited = make_task(entry, {}).for_people if policy is None else {}
     kwargs = {**suited, **settings(set_), "learner": as_, "simulator": against}
     dialogue = make_dialogue(entry, {**kwargs, "simulator": None})
     expert = entry.row.scores.get("expert_policy", EXPERT)
@@ -50,7 +50,7 @@ def play(
         player: Any = _person(dialogue.task, as_, expert if hints else None)
     else:
         player = open_policy(policy, [dialogue])
-        entry = entry_of(entry.row.id()) if hasattr(player, "predict") else entry
+        entry = entry.in_view("token") if hasattr(player, "predict") else entry
     fixed = settings(option, "--option")
     try:
         held, gained, solved = play_game(player, entry, (number, 0), kwargs, fixed)

@@ -11,11 +11,12 @@ from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.folder import Folder
 from dialgym.datasets.tables import arrow, read_tables
 from dialgym.datasets.workers import collect_in_workers
+from dialgym.registry import Environment, check_portable, entry_of, settings_beside
 from dialgym.views.episodes import Report
 
 
 def collect(
-    id: str,
+    id: Environment,
     policy: Source,
     episodes: int,
     seed: int = 0,
@@ -37,7 +38,7 @@ def collect(
     begins. The same arguments give the same dialogues, whatever `workers` and `path` are.
 
     Args:
-        id: an environment.
+        id: an environment: an id, a task, its class, or ``module:Class``.
         policy: a registered name, an object with ``reply(task, state, rng) -> str``, an object
             with Stable-Baselines3's ``predict``, or the path to a checkpoint; or a generator of
             the task, by name or object, whose episodes may be several dialogues.
@@ -61,12 +62,15 @@ def collect(
         FileNotFoundError: there is no such checkpoint.
         ImportError: pyarrow is not installed, or a checkpoint is given without `agents`.
     """
+    entry = entry_of(id)
+    if workers:
+        check_portable(entry)
     recipe = recipe_of(
-        id,
+        entry,
         policy,
         seed,
         name,
-        env_kwargs=dict(env_kwargs or {}),
+        env_kwargs={**settings_beside(entry), **(env_kwargs or {})},
         policy_kwargs=dict(policy_kwargs or {}),
         options=dict(options or {}),
         deterministic=deterministic,

@@ -14,7 +14,7 @@ from dialgym.datasets.play_many import SIZE, play_many
 from dialgym.datasets.schema import Origin, Recorder, check_json, played_settings
 from dialgym.datasets.vocabulary import fingerprint
 from dialgym.errors import unknown
-from dialgym.registry import entry_of
+from dialgym.registry import Entry
 from dialgym.simulators import Speaker
 from dialgym.tasks import DialogueBatch
 from dialgym.tasks.base import BatchSpeaker
@@ -31,7 +31,7 @@ Source = Policy | Tree | Scripts
 class Recipe:
     """What determines dialogues; the arguments are those of `collect`."""
 
-    env: str
+    env: Entry
     policy: Source
     seed: int
     name: str
@@ -52,7 +52,7 @@ class Recipe:
 
     def facts(self) -> dict[str, Any]:
         """All of it as plain values, to tell one recipe from another."""
-        facts = {**self.__dict__, "policy": self.name}
+        facts = {**self.__dict__, "env": self.env.id, "policy": self.name}
         facts["env_kwargs"] = dict(self.env_kwargs)
         facts["policy_kwargs"] = {k: _plain(v) for k, v in self.policy_kwargs.items()}
         if isinstance(self.policy, (str, PathLike)) and (file := find_checkpoint(self.policy)):
@@ -78,7 +78,7 @@ class Collector:
     """
 
     def __init__(self, recipe: Recipe) -> None:
-        self.recipe, self.entry = recipe, entry_of(recipe.env)
+        self.recipe, self.entry = recipe, recipe.env
         check_json(recipe.env_kwargs, f"env_kwargs of {self.entry.id}")
         check_json(recipe.options, f"options of {self.entry.id}")
         self.dialogue = make_dialogue(self.entry, recipe.env_kwargs)
@@ -180,7 +180,7 @@ class Collector:
         return Origin(self.entry.id, settings, dialogue.learner, recipe.name, ids)
 
 
-def recipe_of(env: str, policy: Source, seed: int, name: str | None, **more: Any) -> Recipe:
+def recipe_of(env: Entry, policy: Source, seed: int, name: str | None, **more: Any) -> Recipe:
     """A recipe with checked numbers.
 
     Raises:

@@ -55,6 +55,8 @@ class Folder:
             write_text(file, json.dumps(facts, indent=1))
             return
         before = json.loads(file.read_text("utf-8"))
+        if before.get("env") == facts["env"].partition("/")[2]:  # as it was given
+            before["env"] = facts["env"]
         changed = [k for k in facts if json.dumps(before.get(k)) != json.dumps(facts[k])]
         if changed:
             what = ", ".join(f"{k} {before.get(k)!r}, now {facts[k]!r}" for k in changed)

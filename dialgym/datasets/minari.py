@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
 from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.schema import Origin, Recorder
 from dialgym.language import Utterance, render_transcript
 from dialgym.optional import require
-from dialgym.registry import entry_of
+from dialgym.registry import MAKE_VIEW, Entry, entry_of, path_of
 from dialgym.views.episodes import make_dialogue
+from dialgym.views.making import spec_of
 from dialgym.views.spaces import utterance_spaces
 
 
@@ -42,7 +42,7 @@ def to_minari(dataset: Dataset, name: str, data_format: str = "hdf5", **metadata
     dialogue = make_dialogue(entry, settings)
     seen, said = utterance_spaces(dialogue.task, dialogue.learner)
     policies = sorted({*dataset["policy"].tolist()})
-    spec = _spec(entry.row.id("utterance"), settings)
+    spec = _spec(entry.in_view("utterance"), settings)
     return minari.create_dataset_from_buffers(
         name,
         [_buffer(row) for row in dataset],
@@ -63,14 +63,14 @@ def from_minari(name: str) -> Dataset:
     """
     stored = _minari().load_dataset(name)
     spec = stored.env_spec
-    if spec is None or not spec.id.startswith("dialgym/"):
+    if spec is None or path_of(spec.entry_point) != MAKE_VIEW:
         found = "no environment" if spec is None else spec.id
         raise ValueError(
             f"from_minari: expected a dataset of an utterance view of dialgym; {name!r} is of "
             f"{found}."
         )
     settings = {key: value for key, value in spec.kwargs.items() if key != "env_id"}
-    entry = entry_of(spec.id)
+    entry = entry_of(spec.kwargs["env_id"])
     dialogue = make_dialogue(entry, settings)
     policy = str(stored.storage.metadata.get("algorithm_name", name))
     recorder = Recorder(Origin(entry.row.id(), settings, dialogue.learner, policy))
@@ -139,8 +139,8 @@ def _buffer(row: Mapping[str, Any]) -> Any:
     )
 
 
-def _spec(env_id: str, settings: Mapping[str, Any]) -> Any:
-    spec = deepcopy(gym.spec(env_id))  # the registry's own must stay as it is
+def _spec(entry: Entry, settings: Mapping[str, Any]) -> Any:
+    spec = deepcopy(spec_of(entry))  # the registry's own must stay as it is
     spec.kwargs = {**spec.kwargs, **settings}
     return spec
 

@@ -6,13 +6,14 @@ import numpy as np
 
 from dialgym.datasets.vocabulary import fingerprint
 from dialgym.language.tokenizers import END, TAGS
-from dialgym.registry import VIEWS, entry_of, load, split_kwargs
+from dialgym.registry import VIEWS, Environment, entry_of, load
 from dialgym.views.layout import TokenLayout, tokenizer_of
+from dialgym.views.making import split_kwargs
 
 CHUNK = 2**15
 
 
-def layout_of(env_id: str, **kwargs: Any) -> TokenLayout:
+def layout_of(env_id: Environment, **kwargs: Any) -> TokenLayout:
     """The token layout of an environment, `kwargs` as for ``gym.make(env_id, ...)``.
 
     The utterance view of a task has the layout of its token view.

@@ -11,8 +11,8 @@ import numpy as np
 
 from dialgym.cache import LRU
 from dialgym.errors import finite_number, unknown
-from dialgym.registry import load, reward_rows
 from dialgym.rewards.base import Reply, Reward
+from dialgym.rows import load, reward_rows
 
 Examples = Callable[[], Sequence[tuple[Reply, str]]]
 """Labelled replies of the training split, asked for when a reward that learns from them scores."""

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import Parameter, signature
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -207,6 +208,14 @@ class Task(ABC):
     """Settings as they came out where the surroundings decide: the files that a name means."""
     stand_in: str | None = None
     """What is played in place of what the settings name, if that is not to be had: ``built-in``."""
+    made_with: Mapping[str, Any] | None = None
+    """The arguments that it was made with, by name; None where some had no name (``*args``)."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """A task that knows its arguments, so that it can be made again elsewhere."""
+        task = super().__new__(cls)
+        task.made_with = _by_name(cls, args, kwargs)
+        return task
 
     @classmethod
     def surroundings(cls, settings: Mapping[str, Any]) -> Hashable:
@@ -274,3 +283,18 @@ class Task(ABC):
             if name not in self.options:
                 raise unknown("option", name, self.options, f"reset of {self.name}")
         return options or {}
+
+
+def _by_name(cls: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Arguments by their names in the signature of a class; None where they have none."""
+    try:
+        bound = signature(cls).bind(*args, **kwargs)
+    except TypeError:  # the class itself will say what is wrong with them
+        return None
+    named: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        kind = bound.signature.parameters[name].kind
+        if kind in (Parameter.VAR_POSITIONAL, Parameter.POSITIONAL_ONLY):
+            return None
+        named |= value if kind is Parameter.VAR_KEYWORD else {name: value}
+    return named

@@ -11,9 +11,10 @@ from typing import Any, Protocol, runtime_checkable
 import gymnasium as gym
 import numpy as np
 
-from dialgym.registry import VIEWS, Entry, load, split_kwargs
+from dialgym.registry import VIEWS, Entry, load
 from dialgym.simulators import Speaker
 from dialgym.views.dialogue import Dialogue, find_speaker
+from dialgym.views.making import make_vec, split_kwargs
 
 Job = tuple[int, int]
 """Seed, and number of the episode."""
@@ -90,7 +91,7 @@ def make_numeric_batch(
             f"a policy with predict() plays {' and '.join(views)} views here; got {entry.id!r} "
             f"({entry.view} view). Use {entry.row.id('token')!r}."
         )
-    return gym.make_vec(entry.id, num_envs, autoreset_mode=autoreset_mode, **kwargs)
+    return make_vec(entry, num_envs, autoreset_mode=autoreset_mode, **kwargs)
 
 
 def actor(

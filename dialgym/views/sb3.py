@@ -2,14 +2,15 @@
 
 import multiprocessing
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
 from dialgym.errors import unknown
 from dialgym.optional import require
-from dialgym.registry import entry_of
+from dialgym.registry import Environment, entry_of
+from dialgym.views.making import make, make_vec
 
 require("stable_baselines3", "agents", "a Stable-Baselines3 VecEnv")
 
@@ -19,12 +20,12 @@ PRELOAD = ["stable_baselines3.common.vec_env.subproc_vec_env", "dialgym.views.to
 
 
 def sb3_vec_env(
-    id: str, n_envs: int, workers: int = 0, seed: int | None = None, **kwargs: Any
+    id: Environment, n_envs: int, workers: int = 0, seed: int | None = None, **kwargs: Any
 ) -> "DialogueVecEnv":
     """`n_envs` dialogues as a Stable-Baselines3 `VecEnv`.
 
     Args:
-        id: an id of a token or act view.
+        id: an id of a token or act view, or a task.
         n_envs: number of dialogues.
         workers: 0 for this process; k to shard those of a token view over k processes.
         seed: of the first reset; dialogue i takes seed + i.
@@ -40,7 +41,7 @@ def sb3_vec_env(
             "sb3_vec_env: expected an id of a token or act view, whose spaces Stable-Baselines3 "
             f"knows; got {entry.id!r} ({entry.view} view). Use {entry.row.id('token')!r}."
         )
-    env = gym.make_vec(entry.id, n_envs, autoreset_mode="SameStep", workers=workers, **kwargs)
+    env = make_vec(entry, n_envs, autoreset_mode="SameStep", workers=workers, **kwargs)
     pool = DialogueVecEnv(env)
     if seed is not None:
         pool.seed(seed)
@@ -159,14 +160,14 @@ def rows_of(info: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
     return rows
 
 
-def make_sb3_pool(id: str, n_envs: int, vec_env: str = "subproc", **kwargs: Any) -> VecEnv:
+def make_sb3_pool(id: Environment, n_envs: int, vec_env: str = "subproc", **kwargs: Any) -> VecEnv:
     """SB3's own `make_vec_env` over single envs, with a fork server that has SB3 preloaded.
 
     A pool of stock `SubprocVecEnv` workers then starts in seconds instead of importing torch
     once in each. The fork server can be prepared only before its first use in a process.
 
     Args:
-        id: any id of the token view.
+        id: any id of the token view, or a task.
         n_envs: number of envs.
         vec_env: ``"subproc"`` or ``"dummy"``.
         kwargs: as for `stable_baselines3.common.env_util.make_vec_env` (`seed`, `env_kwargs`...).
@@ -179,4 +180,5 @@ def make_sb3_pool(id: str, n_envs: int, vec_env: str = "subproc", **kwargs: Any)
         raise unknown("vec_env", vec_env, kinds, "make_sb3_pool")
     if vec_env == "subproc" and "forkserver" in multiprocessing.get_all_start_methods():
         multiprocessing.set_forkserver_preload(PRELOAD)
-    return make_vec_env(entry_of(id).id, n_envs, vec_env_cls=kinds[vec_env], **kwargs)
+    env = partial(make, entry_of(id), render_mode="rgb_array")  # as SB3 makes one of an id
+    return make_vec_env(env, n_envs, vec_env_cls=kinds[vec_env], **kwargs)

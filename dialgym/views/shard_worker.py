@@ -42,7 +42,7 @@ class _Shard:
     def __init__(
         self, make: dict[str, Any], rows: tuple[int, int], layout: tuple[str, int, int, int]
     ) -> None:
-        from dialgym.registry import make_batched_view
+        from dialgym.views.making import make_batched_view
 
         path, *shape = layout
         self.rows = slice(*rows)

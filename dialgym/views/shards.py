@@ -33,7 +33,7 @@ class ShardedTokenVectorEnv(gym.vector.VectorEnv):
 
     Args:
         make: what each worker calls: the env id and keyword arguments of
-            `dialgym.registry.make_batched_view`.
+            `dialgym.views.making.make_batched_view`.
         num_envs: N, at least one for each worker.
         workers: number of processes.
 
@@ -47,7 +47,7 @@ class ShardedTokenVectorEnv(gym.vector.VectorEnv):
             raise ValueError(
                 f"workers must be a whole number from 1 to num_envs ({num_envs}); got {workers!r}."
             )
-        from dialgym.registry import make_batched_view
+        from dialgym.views.making import make_batched_view
 
         template: Any = make_batched_view(num_envs=1, **make)  # spaces, and errors of arguments
         self.num_envs = num_envs

@@ -5,6 +5,7 @@ utterance at text level; then whoever the rules name is next. This AEC environme
 canonical one; the parallel one is derived, with the listener's action ignored.
 """
 
+import re
 from typing import Any
 
 import gymnasium as gym
@@ -15,20 +16,21 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 
 from dialgym.errors import one_of
-from dialgym.registry import entry_of, split_kwargs
+from dialgym.registry import Environment, entry_of
 from dialgym.tasks import Outcome, Task
 from dialgym.views.dialogue import check_room
 from dialgym.views.layout import TokenLayout, tokenizer_of
+from dialgym.views.making import split_kwargs
 from dialgym.views.render import RENDER_MODES, render
 from dialgym.views.token_env import OVERFLOWS
 from dialgym.views.transcripts import TextTranscript, TokenTranscript
 
 
-def aec_env(id: str, **kwargs: Any) -> "TwoPartyEnv":
+def aec_env(id: Environment, **kwargs: Any) -> "TwoPartyEnv":
     """The PettingZoo AEC environment of an id, at the level (token or utterance) of its view.
 
     Args:
-        id: any id; ``...-utterance-v0`` gives the utterance level.
+        id: any id, or a task; ``...-utterance-v0`` gives the utterance level.
         kwargs: settings of the task, and arguments of the view (`render_mode`; at token level
             also `tokenizer`, `window`, `overflow`, `action_masks`).
 
@@ -44,11 +46,11 @@ def aec_env(id: str, **kwargs: Any) -> "TwoPartyEnv":
         )
     view = views[entry.view]
     env = view(**split_kwargs(entry, view, kwargs))
-    env.metadata = {**env.metadata, "name": entry.id.replace("/", "_")}
+    env.metadata = {**env.metadata, "name": re.sub(r"[/:]", "_", entry.id)}
     return env
 
 
-def parallel_env(id: str, **kwargs: Any) -> ParallelEnv:
+def parallel_env(id: Environment, **kwargs: Any) -> ParallelEnv:
     """The same as a PettingZoo parallel environment; what the listener does has no effect."""
     return turn_based_aec_to_parallel(aec_env(id, **kwargs))
 

@@ -13,10 +13,11 @@ from pettingzoo.test import api_test, parallel_api_test, seed_test
 
 import dialgym
 from dialgym.registry import entries, entry_of
+from tests.conformance.ids import in_full, variants
 
-IDS = dialgym.list_ids()
-TOKEN_IDS = dialgym.list_ids("token")
-TEXT_IDS = TOKEN_IDS + dialgym.list_ids("utterance")
+IDS = in_full()
+TOKEN_IDS = in_full("token")
+TEXT_IDS = in_full("token", "utterance")
 
 
 @pytest.mark.parametrize("env_id", IDS)
@@ -114,6 +115,32 @@ def test_observations_are_append_only(env_id):
         previous = observation
 
 
+@pytest.mark.parametrize("env_id", variants())
+def test_variants_play_to_the_end_and_repeat_themselves(env_id):
+    """In brief what the other tests try in full on the first id of each kind."""
+    env, other = gym.make(env_id), gym.make(env_id)
+    assert env.spec.id == env_id
+    assert all(map(same, play(env, steps=40), play(other, steps=40)))
+    observation, _ = env.reset(seed=1)
+    rng, over = np.random.default_rng(1), False
+    while not over:
+        assert observation in env.observation_space
+        observation, reward, terminated, truncated, info = env.step(legal_action(env, rng))
+        over = terminated or truncated
+    assert np.isfinite(reward)
+    assert info["transcript"]
+    batch = gym.make_vec(env_id, num_envs=2)
+    batch.reset(seed=1)
+    assert len(batch.step(batch.action_space.sample())[0]) == 2
+
+
+def legal_action(env, rng):
+    """An action that the masks allow, where there are any."""
+    if not hasattr(env.unwrapped, "action_masks"):
+        return env.action_space.sample()
+    return rng.choice(np.flatnonzero(env.unwrapped.action_masks()))
+
+
 HIDDEN = {
     "Wordle": lambda state: state.secret,
     "SlotFilling": lambda state: state.goal[0].text,
@@ -179,7 +206,8 @@ def test_a_random_legal_player_says_only_words_where_words_are_asked(env_id):
 
 
 def test_the_registry_is_in_order():
-    assert len(IDS) == len(set(IDS))
+    ids = dialgym.list_ids()
+    assert len(ids) == len(set(ids))
     for entry in entries().values():
         assert entry.row.description.endswith("."), entry.id
         assert entry.row.tags, entry.id

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import dialgym
 from dialgym.language import WordTokenizer
 from dialgym.registry import entry_of, make_task
 from dialgym.tasks.wordle import Wordle
@@ -11,8 +10,8 @@ from dialgym.testing import check_batch, check_task, check_views
 from dialgym.views.looped import LoopedBatch, make_batch
 from dialgym.views.token_env import TokenEnv
 from dialgym.views.token_vector_env import TokenVectorEnv
+from tests.conformance.ids import in_full
 
-TOKEN_IDS = dialgym.list_ids("token")
 VARIANTS = [
     {},
     {"invalid": "reject"},
@@ -24,7 +23,7 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.parametrize("env_id", TOKEN_IDS)
+@pytest.mark.parametrize("env_id", in_full("token"))
 def test_registered_tasks(env_id):
     task = make_task(entry_of(env_id), {})
     episodes = 600 // task.facts.turn_limit

@@ -53,15 +53,10 @@ def dialogues(count: int, turns: int = 2, said: int = 1, seed: int = 0) -> Token
 
 
 def mean_losses(model, dialogues, most_tokens=None):
-    """Means of loss and metrics over stored dialogues, in batches; gradients are accumulated."""
-    sequences, means = model.read(dialogues), {}
-    count = float(sequences.columns[model.averaged_over].sum())
-    for batch in model.batches(sequences, most_tokens):
-        loss, metrics = model.loss(batch)
-        (loss.sum() / count).backward()
-        for name, values in {"loss": loss, **metrics}.items():
-            means[name] = means.get(name, 0.0) + float(values.detach().sum()) / count
-    return means
+    """Means of loss and metrics over stored dialogues; the gradient is that of all batches."""
+    sequences = model.read(dialogues)
+    count = int(sequences.columns[model.averaged_over].sum())
+    return model.updater.backward(model.loss, model.batches(sequences, most_tokens), count)
 
 
 def randomised(model):

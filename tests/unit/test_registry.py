@@ -107,5 +107,5 @@ def test_public_names_exist():
     pytest.importorskip("stable_baselines3")
     for name in dialgym.__all__:
         assert getattr(dialgym, name).__doc__
-    with pytest.raises(AttributeError, match="no attribute 'make'"):
-        dialgym.make  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'mak'"):
+        dialgym.mak  # noqa: B018

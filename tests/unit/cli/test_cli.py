@@ -117,7 +117,7 @@ def test_a_broken_task_is_told_so(module):
     [
         ("my_own_task:Smal", "module 'my_own_task' has no 'Smal'. Did you mean 'Small'?"),
         ("another_task:Small", "there is no module 'another_task' here"),
-        ("my_own_task:nothing", "expected a dialgym.tasks.Task at my_own_task:nothing; got 3"),
+        ("my_own_task:nothing", "my_own_task:nothing: expected an id, a dialgym.tasks.Task"),
         ("Wordle-20", "unknown environment id 'Wordle-20'"),
     ],
 )

@@ -130,7 +130,7 @@ def test_losses_and_gradients_are_those_of_a_slow_version(policy, games):
     wanted = {n: p.grad.clone() for n, p in model.policy.named_parameters() if p.grad is not None}
     model.policy.zero_grad()
     found = mean_losses(model, batch, most_tokens=100)
-    assert set(found) == set(model.metrics)
+    assert expected.keys() == found.keys()
     for name, value in expected.items():
         assert found[name] == pytest.approx(value.item(), rel=1e-4), name
     for name, weight in model.policy.named_parameters():
@@ -329,6 +329,6 @@ def test_it_learns_from_random_utterances_to_say_good_ones():
         seed=0,
         policy_kwargs=kwargs,
     )
-    model.learn(250)
+    model.learn(400)
     mean, _ = evaluate_policy(model, echo(rows=50), 100)
     assert mean > 1.6  # of 2; random letters earn 0.5

@@ -19,6 +19,7 @@ from agents.reward_model.run import Run, schedule
 from agents.reward_model.settings import Settings
 from dialgym.rewards import Reply
 from dialgym.rewards.compose import make_rewards
+from tests.support.close import assert_close
 from tests.support.commands import fail, succeed
 from tests.support.toy_rewards import FAST, preferences, scored, write_lines
 from tests.unit.models.test_pretrained import save_model
@@ -59,7 +60,7 @@ def test_the_reward_ranks_as_the_model_does(learned):
     with torch.no_grad():
         logits = model(**inputs.convert_to_tensors("pt")).logits
     assert logits.shape == (5, 1)
-    np.testing.assert_allclose(logits[:, 0], better[:5], atol=1e-5)
+    assert_close(logits[:, 0], better[:5])
 
 
 def test_the_folder_is_one_of_transformers(learned):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dialgym.cache import LRU
-from dialgym.registry import reward_rows
 from dialgym.rewards import Reply, Reward, make_reward, make_rewards
+from dialgym.rows import reward_rows
 
 REPLIES = [Reply("one two three"), Reply("one"), Reply("one two three", ("before",))]
 

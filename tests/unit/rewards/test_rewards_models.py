@@ -12,6 +12,7 @@ import pytest
 from dialgym.rewards import Reply, make_reward
 from dialgym.rewards.judges import Intent, Sentiment, Toxicity
 from dialgym.rewards.models import LearnedReward, pair_of
+from tests.support.close import assert_close
 from tests.support.tiny_judges import WINDOWS, WORDS, save, tokenizer
 
 torch = pytest.importorskip("torch")
@@ -89,7 +90,7 @@ def test_a_batch_is_what_one_at_a_time_gives(folders, kind, turns):
     reward = LearnedReward(model=folders[kind], turns=turns, batch_size=7)
     wanted = [by_hand(folders[kind], reply, turns)[0] for reply in asked]
     found = reward.score(asked)
-    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    assert_close(found, wanted)
     assert found.std() > 0.01
     assert reward.bounds == (-np.inf, np.inf)
     assert reward.score([]).shape == (0,)
@@ -130,7 +131,7 @@ def test_intent_reads_the_pair(folders):
     table = np.array([softmax(by_hand(folders["acts"], reply, 1)) for reply in asked])
     wanted = [row[ACTS.index(r.labels["act"])] for row, r in zip(table, asked)]
     found = Intent(model=folders["acts"], turns=1).score(asked)
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    assert_close(found, wanted)
     hits = [ACTS[row.argmax()] == r.labels["act"] for row, r in zip(table, asked)]
     named = Intent(model=folders["acts"], turns=1, measure="hit", labels=ACTS[::-1])
     assert Intent(model=folders["acts"], turns=1, measure="hit").score(asked).tolist() == hits
@@ -151,20 +152,20 @@ def test_sentiment_is_the_expected_value_of_the_reply_alone(folders):
     asked = replies(40, longest=6)
     table = np.array([softmax(by_hand(folders["mood"], reply, 0)) for reply in asked])
     found = Sentiment(model=folders["mood"]).score(asked)
-    np.testing.assert_allclose(found, table @ [-1, 0, 1], atol=1e-6)
+    assert_close(found, table @ [-1, 0, 1])
     values = {"negative": 0, "neutral": 0.5, "positive": 0.25}
     found = Sentiment(model=folders["mood"], values=values).score(asked)
-    np.testing.assert_allclose(found, table @ [0, 0.5, 0.25], atol=1e-6)
+    assert_close(found, table @ [0, 0.5, 0.25])
 
 
 def test_toxicity_adds_up_levels(folders):
     asked = replies(40, longest=6)
     table = np.array([softmax(by_hand(folders["levels"], reply, 0)) for reply in asked])
     toxicity = Toxicity(model=folders["levels"])
-    np.testing.assert_allclose(toxicity.probabilities(asked), table[:, [1, 2, 0]], atol=1e-6)
+    assert_close(toxicity.probabilities(asked), table[:, [1, 2, 0]])
     two = Toxicity(model=folders["levels"], levels={"2": 2, "0": 0, "1": 2})
     wanted = np.stack([table[:, 1], np.zeros(40), table[:, 0] + table[:, 2]], 1)
-    np.testing.assert_allclose(two.probabilities(asked), wanted, atol=1e-6)
+    assert_close(two.probabilities(asked), wanted)
     assert (toxicity.score(asked) == -toxicity.labels(asked)).all()
 
 
@@ -175,7 +176,7 @@ def test_toxicity_by_labels_that_hold_at_once(folders):
     found = Toxicity(model=folders["tags"], levels=levels).probabilities(asked)
     any_at_all = chances.max(1)
     wanted = np.stack([1 - any_at_all, any_at_all - chances[:, 1], chances[:, 1]], 1)
-    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    assert_close(found, wanted)
 
 
 def test_pickling_takes_no_model_along(folders):
@@ -187,7 +188,7 @@ def test_pickling_takes_no_model_along(folders):
     copy = pickle.loads(stored)
     assert "classifier" not in vars(copy)
     assert copy == reward
-    np.testing.assert_allclose(copy.score(asked), before, atol=1e-6)
+    assert_close(copy.score(asked), before)
 
 
 def test_making_a_reward_loads_nothing():

@@ -5,11 +5,11 @@ import pickle
 import random
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from dialgym.rewards import Reply
 from dialgym.rewards.models import Similarity
+from tests.support.close import assert_close
 from tests.support.reward_pairs import ODD, generated
 from tests.support.tiny_judges import save
 
@@ -67,7 +67,7 @@ def test_scores_are_the_cosines_of_the_library(tiny):
     replies = letters(PAIRS)
     assert len(replies) >= 200
     found = Similarity(model=tiny, batch_size=16).score(replies)
-    np.testing.assert_allclose(found, by_library(tiny, replies), atol=1e-5)  # float32
+    assert_close(found, by_library(tiny, replies))
     assert found.std() > 0.01
 
 
@@ -84,7 +84,7 @@ def test_a_trained_model_knows_what_is_near(real):
     fitting, odd = Similarity(model=real, to="context").score(replies[2:])
     assert fitting > odd
     sample = PAIRS[::4]
-    np.testing.assert_allclose(reward.score(sample), by_library(real, sample), atol=1e-5)
+    assert_close(reward.score(sample), by_library(real, sample))
 
 
 def test_the_nearest_reference_counts_and_context_may_be_missing(tiny):

@@ -10,7 +10,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 import dialgym
 from agents import train
 from agents.training.metrics import lengths, make_metrics, parts_of_the_reward
-from dialgym.registry import make_view
+from dialgym.views.making import make_view
 
 ID = "dialgym/Wordle-20-v0"
 TINY = {"n_layer": 1, "n_embd": 16}

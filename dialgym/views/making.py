@@ -1,0 +1,79 @@
+"""From an id, or what stands for one, to a single env or a batch of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
+
+from dialgym.registry import (
+    MAKE_VIEW,
+    VIEWS,
+    Entry,
+    Environment,
+    check_portable,
+    entry_of,
+    load,
+    make_task,
+    path_of,
+    spec_fields,
+    view_arguments,
+)
+
+
+def spec_of(target: Environment) -> EnvSpec:
+    """The spec that ``gym.make`` and ``gym.make_vec`` take, of an id or what stands for one."""
+    entry = entry_of(target)
+    found = gym.registry.get(entry.id)
+    if found is not None and path_of(found.entry_point) == MAKE_VIEW:
+        return found
+    return EnvSpec(**spec_fields(entry, entry))
+
+
+def make(id: Environment, **kwargs: Any) -> gym.Env:
+    """``gym.make``, which also takes a `Task`, its class, or ``module:Class``; see `entry_of`."""
+    return gym.make(spec_of(id), **kwargs)
+
+
+def make_vec(id: Environment, num_envs: int = 1, **kwargs: Any) -> gym.vector.VectorEnv:
+    """``gym.make_vec``, which also takes a `Task`, its class, or ``module:Class``."""
+    return gym.make_vec(spec_of(id), num_envs, **kwargs)
+
+
+def make_view(env_id: Environment, **kwargs: Any) -> gym.Env:
+    """The single env of an id; `kwargs` are arguments of the view or settings of the task."""
+    entry = entry_of(env_id)
+    view = load(VIEWS[entry.view][1])
+    return view(**split_kwargs(entry, view, kwargs))
+
+
+def make_batched_view(
+    env_id: Environment, num_envs: int = 1, workers: int = 0, **kwargs: Any
+) -> gym.vector.VectorEnv:
+    """The batched env of an id, `num_envs` dialogues in this process, or over `workers` others."""
+    entry = entry_of(env_id)
+    view = load(VIEWS[entry.view][2])
+    kwargs.pop("max_episode_steps", None)  # gym.make_vec passes it on; the task has its own limit
+    if workers:
+        if entry.view != "token":
+            raise ValueError(
+                f"workers: only token views can be sharded over processes; got {entry.id!r}. "
+                f"Use {entry.row.id('token')!r}, or workers=0."
+            )
+        check_portable(entry)
+        sharded = load("dialgym.views.shards:ShardedTokenVectorEnv")
+        return sharded({"env_id": entry, **kwargs}, num_envs, workers)
+    return view(num_envs=num_envs, **split_kwargs(entry, view, kwargs))
+
+
+def split_kwargs(entry: Entry, view: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The view's own arguments, and `task` made from all the others.
+
+    Raises:
+        ValueError: an argument is neither the view's nor the task's.
+    """
+    names = view_arguments(view)
+    settings = {key: value for key, value in kwargs.items() if key not in names}
+    given = {**entry.row.env_kwargs, **kwargs}
+    own = {key: value for key, value in given.items() if key in names}
+    return {"task": make_task(entry, settings, names), **own}
