@@ -27,6 +27,7 @@ from agents.buffers.stored import DecisionBatch, Sampler, decisions_of, token_da
 from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
+from agents.storage.models import SafeFiles
 from agents.updater import Compute, Updater
 from dialgym.datasets import TokenBatch
 
@@ -34,7 +35,7 @@ Losses = tuple[Tensor, dict[str, Tensor]]
 """Losses (n,) of a batch, and metrics (n,): averaged over decisions, minimised and logged."""
 
 
-class OfflineAlgorithm(Chats, BaseAlgorithm):
+class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
     """Base of the offline algorithms; a subclass gives the `loss` of the decisions in a batch.
 
     Args:

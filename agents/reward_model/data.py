@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dialgym.datasets import Dataset, load_dataset
+from dialgym.sources import read_rows
 
 Source = Dataset | str | PathLike[str]
 SCORES, PREFERENCES = "scores", "preferences"
@@ -80,10 +79,10 @@ def read_examples(data: Source | Sequence[Source]) -> Examples:
     """The examples of files, or of stored dialogues.
 
     Args:
-        data: JSONL or CSV with the columns context, reply, score, or context, chosen, rejected; the
-            context is a string, or (in JSONL) a list of utterances. Or a `Dataset` or the folder of
-            one: its learner's turns, each with the turns before and the reward that it earned. Or
-            several of these, of one kind.
+        data: JSONL, JSON, CSV or TSV with the columns context, reply, score, or context, chosen,
+            rejected; the context is a string, or (in JSON) a list of utterances. Or a `Dataset` or
+            the folder of one: its learner's turns, each with the turns before and the reward that
+            it earned. Or several of these, of one kind.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -126,7 +125,7 @@ def _read(source: Source) -> Iterator[tuple[str, Example]]:
             f"reward model: no data at {str(path)!r}: expected a JSONL or CSV file, or a folder of "
             "stored dialogues. Check the path."
         )
-    return _of_lines(path)
+    return (_example(row, str(place)) for place, row in read_rows(path))
 
 
 def _of_dialogues(dataset: Dataset, name: str) -> Iterator[tuple[str, Example]]:
@@ -138,36 +137,6 @@ def _of_dialogues(dataset: Dataset, name: str) -> Iterator[tuple[str, Example]]:
                 group = f"{row['env']} {row['settings']} {row['seed']}"  # branches of a game too
                 yield SCORES, Example("\n".join(seen), (turn["text"],), score, group)
             seen.append(turn["text"])
-
-
-def _of_lines(path: Path) -> Iterator[tuple[str, Example]]:
-    lines = _csv_lines(path) if path.suffix.lower() == ".csv" else _json_lines(path)
-    try:
-        for number, line in lines:
-            yield _example(line, f"{path}, line {number}")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: expected text in UTF-8 ({error})") from error
-
-
-def _csv_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file)
-        for line in reader:
-            yield reader.line_num, line
-
-
-def _json_lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    with path.open(encoding="utf-8") as file:
-        for number, text in enumerate(file, 1):
-            if not text.strip():
-                continue
-            try:
-                line = json.loads(text)
-            except ValueError as error:
-                raise ValueError(f"{path}, line {number}: expected JSON ({error})") from error
-            if not isinstance(line, dict):
-                raise ValueError(f"{path}, line {number}: expected a JSON object, got {line!r}")
-            yield number, line
 
 
 def _example(line: Mapping[str, Any], where: str) -> tuple[str, Example]:

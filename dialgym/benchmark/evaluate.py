@@ -8,11 +8,9 @@ import numpy as np
 from dialgym.benchmark.result import Episodes, Result
 from dialgym.benchmark.rollout import Played, play_many, play_predictor, play_scripted
 from dialgym.registry import Entry, Environment, entry_of
-from dialgym.simulators import Speaker
-from dialgym.tasks.base import BatchSpeaker
+from dialgym.simulators import BatchSpeaker, Speaker
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.episodes import Job, Report, make_dialogue, make_numeric_batch, named_speaker
-from dialgym.views.looped import own_batch
 from dialgym.views.policies import Policy, open_policy, policy_name
 
 NEUTRAL = {"tokenizer", "action_masks"}
@@ -67,9 +65,7 @@ def evaluate(
     for entry, dialogue in zip(places.values(), dialogues):
         if isinstance(opened, (str, Speaker)):
             speaker = named_speaker(opened, dialogue)
-            played = _play_speaker(
-                speaker, dialogue, kwargs.get("simulator"), jobs, num_envs, report
-            )
+            played = _play_speaker(speaker, dialogue, jobs, num_envs, report)
         else:
             env = make_numeric_batch(entry, min(num_envs, len(jobs)), kwargs)
             played = play_predictor(opened, env, jobs, report, deterministic)
@@ -84,7 +80,6 @@ def evaluate(
 def _play_speaker(
     policy: Speaker,
     dialogue: Dialogue,
-    simulator: Any,
     jobs: Sequence[Job],
     num_envs: int,
     report: Report,
@@ -92,7 +87,7 @@ def _play_speaker(
     """Many dialogues at once where policy and task can; the episodes are the same."""
     task, size = dialogue.task, min(num_envs, len(jobs))
     if isinstance(policy, BatchSpeaker):
-        batch = own_batch(task, size, dialogue.learner, simulator)
+        batch = task.batch(size, dialogue.learner, dialogue.other)
         if batch is not None:
             return play_many(policy, task, batch, jobs, size, report)
     return play_scripted(policy, dialogue, jobs, report)

@@ -7,9 +7,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils.seeding import np_random
 
-from dialgym.simulators import Speaker
+from dialgym.simulators import BatchSpeaker, Speaker, ask_all
 from dialgym.tasks import DialogueBatch, Task
-from dialgym.tasks.base import BatchSpeaker
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.episodes import (
     Job,
@@ -93,7 +92,10 @@ def play_many(
             played.lengths[start + rows] = batch.turn(rows)
             rows = rows[~over]
             if len(rows):
-                outcome = batch.say(rows, policy.reply_many(task, batch, rows, own), rngs)
+                chosen = rows.tolist()
+                rngs_now = [own[row] for row in chosen]
+                texts = ask_all(policy, task, batch.states(rows), rngs_now, chosen)
+                outcome = batch.say(rows, np.array(texts, np.str_), rngs)
         report(len(wave))
     return played
 

@@ -16,7 +16,7 @@ def train_reward_model(
             "--data",
             "-d",
             metavar="PATH",
-            help="JSONL or CSV of scores or preferences, or stored dialogues; may be repeated.",
+            help="Rows (JSONL, CSV ...) of scores or preferences, or stored dialogues; repeatable.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder of the model.")],

@@ -15,12 +15,10 @@ from dialgym.datasets.schema import Origin, Recorder, check_json, played_setting
 from dialgym.datasets.vocabulary import fingerprint
 from dialgym.errors import unknown
 from dialgym.registry import Entry
-from dialgym.simulators import Speaker
+from dialgym.simulators import BatchSpeaker, Speaker
 from dialgym.tasks import DialogueBatch
-from dialgym.tasks.base import BatchSpeaker
 from dialgym.tasks.generators import Scripts, Tree
 from dialgym.views.episodes import Job, Report, make_dialogue, make_numeric_batch
-from dialgym.views.looped import own_batch
 from dialgym.views.policies import Policy, find_checkpoint, open_policy, policy_name
 
 Source = Policy | Tree | Scripts
@@ -160,8 +158,8 @@ class Collector:
 
     def _vectorised(self) -> DialogueBatch | None:
         """The task's own vectorised form, where it has one for these settings."""
-        dialogue, simulator = self.dialogue, self.recipe.env_kwargs.get("simulator")
-        return own_batch(dialogue.task, SIZE, dialogue.learner, simulator)
+        dialogue = self.dialogue
+        return dialogue.task.batch(SIZE, dialogue.learner, dialogue.other)
 
     def _batch(self) -> Any:
         if self._env is None:

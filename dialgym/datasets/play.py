@@ -160,7 +160,7 @@ class _Wave:
         return self
 
     def _note(self, actions: np.ndarray, reward: np.ndarray, info: Mapping[str, Any]) -> None:
-        closed = info.get("_utterance", np.zeros(len(self.alive), bool))
+        closed = info["turn"] > 0
         tokens = np.where(np.asarray(actions) == PAD, UNK, actions).tolist()  # as it is shown
         for row in np.flatnonzero(self.alive).tolist():
             self.tokens[row][-1].append(tokens[row])

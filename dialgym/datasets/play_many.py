@@ -7,8 +7,8 @@ import numpy as np
 from gymnasium.utils.seeding import np_random
 
 from dialgym.datasets.schema import Recorder
+from dialgym.simulators import BatchSpeaker, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
-from dialgym.tasks.base import BatchSpeaker
 from dialgym.views.episodes import Job, Report, episode_seed, policy_rng
 
 SIZE = 512
@@ -69,7 +69,9 @@ class _Wave:
         rows = np.arange(len(self.jobs))
         rows = self._hear(rows, self.batch.reset(rows, self.rngs, self.options))
         while len(rows):
-            texts = policy.reply_many(self.task, self.batch, rows, own)
+            states, chosen = self.batch.states(rows), rows.tolist()
+            said = ask_all(policy, self.task, states, [own[row] for row in chosen], chosen)
+            texts = np.array(said, np.str_)
             outcome = self.batch.say(rows, texts, self.rngs)
             self._note(rows, np.full(len(rows), self.me), texts, outcome.reward, True)
             rows = self._hear(rows, outcome)

@@ -14,13 +14,15 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dialgym.errors import unknown
-from dialgym.language.utterances import UNKNOWN
+from dialgym.language.text import UNKNOWN
 from dialgym.optional import require
 
 PAD, END, UNK = 0, 1, 2
 TAGS = {"system": 3, "user": 4}
 SPECIALS = ("<pad>", "<end>", "<unk>", "<system>", "<user>")
 FIRST_TEXT = len(SPECIALS)
+PRINTABLE = [chr(i) for i in range(33, 127)]
+SPACE = "Ġ"  # what byte-level encodings write for a space
 
 Ids = np.ndarray
 """int32 token ids."""
@@ -189,8 +191,27 @@ class BPETokenizer(_Loops):
 
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = str(path or files("dialgym.language") / "everyday.json")
-        self._bpe = _load_bpe(self.path)
-        self._unknown = self._bpe.token_to_id("<unk>")
+        self._use(_load_bpe(self.path))
+
+    @classmethod
+    def from_json(cls, text: str) -> "BPETokenizer":
+        """The tokenizer whose `to_json` is `text`; its `path` is empty.
+
+        Raises:
+            ImportError: `tokenizers` is not installed.
+        """
+        made = cls.__new__(cls)
+        made.path = ""
+        made._use(require("tokenizers", "rewards", "a BPE tokenizer").Tokenizer.from_str(text))
+        return made
+
+    def _use(self, bpe: Any) -> None:
+        self._bpe = bpe
+        self._unknown = bpe.token_to_id("<unk>")
+
+    def to_json(self) -> str:
+        """What its ``tokenizer.json`` has."""
+        return str(self._bpe.to_str())
 
     @property
     def vocab_size(self) -> int:
@@ -222,6 +243,11 @@ class HFTokenizer(_Loops):
     def __init__(self, source: Any) -> None:
         self._hf = _load_hf(source) if isinstance(source, str) else source
         self._size = len(self._hf)
+
+    @property
+    def own(self) -> Any:
+        """The tokenizer of Hugging Face."""
+        return self._hf
 
     @property
     def vocab_size(self) -> int:
@@ -310,3 +336,27 @@ def _load_hf(name: str) -> Any:
             f"tokenizer 'hf:{name}' was not found: expected a hub name or a local folder with "
             f"a tokenizer. Check the name, the path and the network. ({error})"
         ) from error
+
+
+def train_bpe(texts: Iterable[str], size: int) -> Any:
+    """A byte-level BPE of `size` tokens, as an object of the `tokenizers` library.
+
+    Printable ASCII is always in it, all else is unknown. ``save(path)`` writes the file that
+    ``tokenizer="bpe:PATH"`` takes.
+
+    Raises:
+        ImportError: `tokenizers` is not installed.
+    """
+    tokenizers = require("tokenizers", "rewards", "training a BPE tokenizer")
+    bpe = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>"))
+    bpe.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=["<unk>"],
+        initial_alphabet=[SPACE, *PRINTABLE],
+        limit_alphabet=len(PRINTABLE) + 1,
+        show_progress=False,
+    )
+    bpe.train_from_iterator(texts, trainer)
+    return bpe

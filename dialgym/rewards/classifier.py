@@ -3,13 +3,11 @@
 Multinomial logistic regression over hashed n-grams: of the words of the reply, of its characters,
 and of the words of the last utterance before it. Each block is of length 1, then scaled."""
 
-import csv
 import hashlib
-import json
 import re
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import cached_property
@@ -25,10 +23,19 @@ from dialgym.files import write_atomically
 from dialgym.optional import require
 from dialgym.rewards.base import Reply
 from dialgym.rewards.words import ngrams
+from dialgym.sources import FORMATS, read_rows
 
 COLUMNS = 2**17
 """Columns that the n-grams of a block are hashed to."""
 _TOKEN = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
+VERSION = 1
+"""Of the features; a change of what the blocks read needs a new one."""
+TEXT_AND_LABEL = ("text", "label")
+DAVIDSON = ("tweet", "class")
+"""The columns of Davidson et al. (2017), Automated Hate Speech Detection."""
+DAVIDSON_LEVELS = {"0": "2", "1": "1", "2": "0"}
+Example = tuple[Reply, str]
+"""A reply and its label."""
 _EXTRA, _PURPOSE = "rewards", "a classifier trained on labelled replies"
 
 
@@ -161,17 +168,12 @@ def _fitted(features: Any, labels: Sequence[int], fit: Fit) -> tuple[np.ndarray,
     return model.coef_.T * sides, model.intercept_ * sides
 
 
-VERSION = 1
-"""Of the features; a change of what the blocks read needs a new one."""
-DEFAULT = Fit()
-Example = tuple[Reply, str]
-
-
-def trained_classifier(examples: Sequence[Example], fit: Fit = DEFAULT) -> TextClassifier:
+def trained_classifier(examples: Sequence[Example], fit: Fit | None = None) -> TextClassifier:
     """The classifier of these examples: from the cache, or trained and kept there.
 
     A file that cannot be read is made anew; a cache that cannot be written is not an error.
     """
+    fit = fit or Fit()
     path = cache_dir() / "classifiers" / f"{digest(examples, fit)}.npz"
     with suppress(OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error):
         return _read(path)
@@ -205,70 +207,43 @@ def _read(path: Path) -> TextClassifier:
         return TextClassifier(classes, kept["weights"], kept["biases"])
 
 
-TEXT_AND_LABEL = ("text", "label")
-DAVIDSON = ("tweet", "class")
-"""The columns of Davidson et al. (2017), Automated Hate Speech Detection."""
-DAVIDSON_LEVELS = {"0": "2", "1": "1", "2": "0"}
-FORMATS = (".csv", ".tsv", ".jsonl")
-
-
 def read_labelled(
     path: str,
     columns: Sequence[str] | None,
     levels: Mapping[str, Any] | None,
     classes: Sequence[str],
 ) -> list[Example]:
-    """The texts of a CSV, TSV or JSONL file with the classes that `levels` gives their labels.
+    """The texts of a file of rows with the classes that `levels` gives their labels.
 
     Raises:
         ValueError: the file, a column or a label is not what it should be.
     """
-    place = Path(path).expanduser()
-    if place.suffix not in FORMATS or not place.is_file():
+    file = Path(path).expanduser()
+    if not file.is_file():
         raise ValueError(
             f"expected a file of labelled texts, {', '.join(FORMATS)}; got {str(path)!r}, "
-            f"which {'is no file' if not place.is_file() else 'is none of these'}."
+            "which is no file."
         )
-    try:
-        rows = list(_rows(place))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(f"{path}: expected {place.suffix} in UTF-8 ({error}).") from error
+    rows = list(read_rows(file))
     if not rows:
         raise ValueError(f"{path}: expected labelled texts; got none.")
-    text, label = columns or (DAVIDSON if set(DAVIDSON) <= set(rows[0]) else TEXT_AND_LABEL)
+    names = set(rows[0][1])
+    text, label = columns or (DAVIDSON if set(DAVIDSON) <= names else TEXT_AND_LABEL)
     if levels is None:
         levels = DAVIDSON_LEVELS if (text, label) == DAVIDSON else {name: name for name in classes}
     named = {str(own): str(level) for own, level in levels.items()}
     for level in named.values():
         one_of("level", level, classes, path)
-    return [_example(row, text, label, named, path) for row in rows]
-
-
-def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        if path.suffix == ".jsonl":
-            yield from (_parsed(line, path, i) for i, line in enumerate(lines, 1) if line.strip())
-        else:
-            yield from csv.DictReader(lines, delimiter="\t" if path.suffix == ".tsv" else ",")
-
-
-def _parsed(line: str, path: Path, number: int) -> Mapping[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        row = None
-    if not isinstance(row, dict):
-        raise ValueError(f"{path}, line {number}: expected an object of JSON; got {line[:60]!r}.")
-    return row
+    return [_example(row, text, label, named, str(place)) for place, row in rows]
 
 
 def _example(
-    row: Mapping[str, Any], text: str, label: str, levels: Mapping[str, str], path: str
+    row: Mapping[str, Any], text: str, label: str, levels: Mapping[str, str], where: str
 ) -> Example:
     for column in (text, label):
         if row.get(column) is None:
-            raise unknown("column", column, row, path)
+            raise unknown("column", column, row, where)
     own = str(row[label])
     if own not in levels:
-        raise unknown("label", own, levels, path)
+        raise unknown("label", own, levels, where)
     return Reply(str(row[text])), levels[own]

@@ -103,7 +103,7 @@ class Toxicity(Judged):
     Attributes:
         values: the scores of levels 0, 1 and 2.
         measure: ``label`` scores the likeliest level, ``expected`` the mean over all of them.
-        data: a CSV or JSONL file of texts and labels to learn from.
+        data: a file of texts and labels to learn from: CSV, TSV, JSONL, JSON or Parquet.
         columns: its columns of text and label.
         levels: which level, 0 to 2, a label of the data or the model stands for; by default the
             labels are 0, 1 and 2 themselves. The columns `tweet` and `class` of Davidson et al.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dialgym.language import Utterance
-from dialgym.language.utterances import UNKNOWN
+from dialgym.language.text import UNKNOWN
 from dialgym.tasks import Outcome, Task
 from dialgym.testing.scripts import random_utterance, require
 
@@ -20,7 +20,8 @@ def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:
     Checked: transcripts are append-only and begin a turn with the speaker's own words; private
     utterances stay private; states copy and pickle; the same generator gives the same dialogue;
     turn limit, lengths, charset, number of utterances, returns and names of reward components keep
-    to `task.facts`; components add up to the reward; unknown options are refused.
+    to `task.facts`; components add up to the reward; features have the form that is declared;
+    anchors are the same in a copy; unknown options are refused.
 
     Raises:
         AssertionError: a promise is broken; the message says which, where, and what came.
@@ -42,6 +43,7 @@ class _Episode:
         self.returns = dict.fromkeys(task.parties, 0.0)
         self.turns: Counter[str] = Counter()
         for party, lines in self.seen.items():
+            self._check_features(party)
             for line in lines:
                 self._check_line(party, line)
 
@@ -66,6 +68,7 @@ class _Episode:
             self._check_components(party, outcome)
         for party in task.parties:
             self._check_transcript(party, speaker, text)
+            self._check_features(party)
         over = outcome.terminated or outcome.truncated
         self._require(
             not over or speaker in task.facts.may_end,
@@ -92,6 +95,34 @@ class _Episode:
             f"the components {parts} of {party} do not add up to its reward, "
             f"{outcome.rewards[party]}",
         )
+
+    def _check_features(self, party: str) -> None:
+        form, found = self.task.facts.features.get(party), self.task.features(self.state, party)
+        again = self.task.features(self.state, party)
+        self._require(
+            (form is None) == (found is None),
+            f"features of {party}: expected {form} by facts.features; got {found!r}",
+        )
+        if form is None or found is None or again is None:
+            return
+        right = found.shape == form.shape and found.dtype == form.dtype
+        self._require(
+            right and (form.low <= found).all() and (found <= form.high).all(),
+            f"features of {party}: expected {form}; got {found.dtype} {found.shape} from "
+            f"{found.min()} to {found.max()}",
+        )
+        self._require(
+            not np.shares_memory(found, again),
+            f"features of {party}: two calls gave one array; give a copy",
+        )
+
+    def _check_anchors(self) -> None:
+        copy = pickle.loads(pickle.dumps(self.state))
+        for party in self.task.parties:
+            first, other = (self.task.anchor(state, party) for state in (self.state, copy))
+            self._require(
+                first == other, f"the anchor of {party} is {first}, and {other} in a pickled copy"
+            )
 
     def _speak_twice(self, text: str) -> Outcome:
         """Speak, having first done the same on a pickled copy with the same generator."""
@@ -159,6 +190,7 @@ class _Episode:
         )
 
     def _check_end(self, outcome: Outcome) -> None:
+        self._check_anchors()
         facts, (system, _) = self.task.facts, self.task.parties
         self._require(
             self.turns[system] <= facts.turn_limit,

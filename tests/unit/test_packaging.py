@@ -86,7 +86,7 @@ def test_the_wheel_holds_the_registry(wheel: Path):
 @pytest.mark.parametrize(
     "pattern",
     [
-        "dialgym/tasks/slot_filling/builtin/*.json",
+        "dialgym/domains/builtin/*.json",
         "dialgym/tasks/wordle/words/*.txt",
         "dialgym/tasks/*/*.jsonl.gz",
         "dialgym/language/*.json",

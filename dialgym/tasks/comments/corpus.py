@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dialgym import sources
 from dialgym.language.text import plain
-from dialgym.tasks import sources
-from dialgym.tasks.sources import Place, Row
+from dialgym.sources import Place, Row
+from dialgym.tasks import corpora
 
 VERSION = 2
 """Of the form in which comments are kept in the cache."""
@@ -59,7 +60,7 @@ def load_corpus(data: Any, split: str) -> Corpus:
     Raises:
         ValueError: the data is not there, empty or broken, or has no such split.
     """
-    return sources.split_of(load_splits(data), split, data, "comments")
+    return corpora.split_of(load_splits(data), split, data, "comments")
 
 
 def load_splits(data: Any) -> Mapping[str, Corpus]:
@@ -70,24 +71,24 @@ def load_splits(data: Any) -> Mapping[str, Corpus]:
 
 @lru_cache(maxsize=4)
 def _load(place: Path | str, version: str) -> Mapping[str, Corpus]:
-    arrays = sources.kept(f"comments-{VERSION}", place, lambda: _to_arrays(place))
+    arrays = corpora.cached(f"comments-{VERSION}", place, lambda: _to_arrays(place))
     return dict(_from_arrays(arrays))
 
 
 def _to_arrays(place: Path | str) -> dict[str, np.ndarray]:
     arrays = {}
-    for split, found in sources.by_split(_read(place), str(place), "comments").items():
-        arrays[f"{split}/parents"] = sources.to_bytes(row.parent for row in found)
-        arrays[f"{split}/comments"] = sources.to_bytes(row.comment for row in found)
+    for split, found in corpora.by_split(_read(place), str(place), "comments").items():
+        arrays[f"{split}/parents"] = corpora.to_bytes(row.parent for row in found)
+        arrays[f"{split}/comments"] = corpora.to_bytes(row.comment for row in found)
         arrays[f"{split}/scores"] = np.array([row.score for row in found], np.float64)
         arrays[f"{split}/toxicity"] = np.array([row.toxicity for row in found], np.int8)
     return arrays
 
 
 def _from_arrays(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Corpus]]:
-    for split in sources.splits_of(arrays, "comments"):
-        parents = sources.from_bytes(arrays[f"{split}/parents"])
-        comments = sources.from_bytes(arrays[f"{split}/comments"])
+    for split in corpora.splits_of(arrays, "comments"):
+        parents = corpora.from_bytes(arrays[f"{split}/parents"])
+        comments = corpora.from_bytes(arrays[f"{split}/comments"])
         scores, toxicity = arrays[f"{split}/scores"], arrays[f"{split}/toxicity"]
         yield split, Corpus(parents, comments, scores, toxicity)
 

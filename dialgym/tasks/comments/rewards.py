@@ -12,7 +12,7 @@ from dialgym.rewards import Reply, Reward
 from dialgym.rewards.classifier import TextClassifier, trained_classifier
 from dialgym.rewards.judges import LEVELS, Toxicity
 from dialgym.tasks.comments.corpus import UNKNOWN_LABEL, load_corpus, load_splits
-from dialgym.tasks.sources import training_split
+from dialgym.tasks.corpora import training_split
 
 TRANSFORMS: Mapping[str, Callable[[Any], Any]] = {
     "raw": lambda scores: scores,

@@ -9,17 +9,9 @@ from typing import Any
 import numpy as np
 
 from dialgym.rewards import Reply
+from dialgym.sources import locate, stamp
+from dialgym.tasks.corpora import by_split, cached, from_bytes, split_of, splits_of, to_bytes
 from dialgym.tasks.daily_dialog.formats import ACTS, BUILTIN, EMOTIONS, Talk, read_talks
-from dialgym.tasks.sources import (
-    by_split,
-    from_bytes,
-    kept,
-    locate,
-    split_of,
-    splits_of,
-    stamp,
-    to_bytes,
-)
 
 VERSION = 2
 """Of the form in which dialogues are kept in the cache."""
@@ -109,7 +101,7 @@ def _load(place: Path | str, version: str) -> Mapping[str, Corpus]:
     def read() -> dict[str, np.ndarray]:
         return to_arrays(read_talks(place), str(place))
 
-    return dict(_from_arrays(kept(f"dialogues-{VERSION}", place, read)))
+    return dict(_from_arrays(cached(f"dialogues-{VERSION}", place, read)))
 
 
 def to_arrays(talks: Iterable[Talk], where: str) -> dict[str, np.ndarray]:

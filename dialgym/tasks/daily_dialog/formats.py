@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dialgym.language.text import plain
-from dialgym.tasks.sources import Part, Place, Row, all_rows, first, parts_of
+from dialgym.sources import Part, Place, Row, all_rows, first, parts_of
 
 ACTS = ("inform", "question", "directive", "commissive")
 """What the data's numbers 1-4 mean."""

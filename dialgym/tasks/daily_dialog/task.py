@@ -13,11 +13,11 @@ from dialgym.optional import check_installed
 from dialgym.rewards import Components, Reply, make_rewards
 from dialgym.rewards.judges import Intent
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
+from dialgym.tasks.corpora import training_split
 from dialgym.tasks.daily_dialog import policies
 from dialgym.tasks.daily_dialog.corpus import ActExamples, Corpus, load_corpus, load_splits
 from dialgym.tasks.daily_dialog.types import DailyDialogState
 from dialgym.tasks.replies import ReplyTask, middle, whole
-from dialgym.tasks.sources import training_split
 
 REWARDS = {
     "meteor": 1.0,

@@ -10,6 +10,7 @@ import numpy as np
 from dialgym.errors import one_of
 from dialgym.language import AnyText, Constraint, Letters, Lexicon, Utterance
 from dialgym.rewards import Cost
+from dialgym.simulators import Speaker
 from dialgym.tasks.base import SYSTEM, USER, DialogueBatch, Facts, Outcome, Task
 from dialgym.tasks.wordle import patterns, policies
 from dialgym.tasks.wordle.generators import GENERATORS
@@ -92,6 +93,9 @@ class Wordle(Task):
         self.feedback, self.secret_mode, self.host = feedback, secret, host
         self.hard_mode, self.invalid, self.mask, self.turns = hard_mode, invalid, constraint, turns
         self.cost = Cost("wrong guess")
+        self._wrong = Outcome.of(
+            {SYSTEM: self.cost.charge(), USER: {self.cost.name: self.cost.amount}}
+        )
         self.facts = self._facts()
 
     def _facts(self) -> Facts:
@@ -130,6 +134,10 @@ class Wordle(Task):
     def transcript(self, state: WordleState, party: str) -> Sequence[Utterance]:
         return state.lines if party == SYSTEM else state.opening + state.lines
 
+    def situation(self, state: WordleState, party: str) -> Any:
+        """The guesses with their colours, in whatever order; for the host its choice too."""
+        return set(zip(state.guesses, state.patterns)), state.opening if party == USER else None
+
     def speak(self, state: WordleState, text: str, rng: np.random.Generator) -> Outcome:
         if not state.settled:
             return self._choose(state, text)
@@ -144,7 +152,7 @@ class Wordle(Task):
         state.secret = self.answer_index.get(word, state.secret)
         state.settled = True
         state.opening.append(Utterance(USER, word, private=True))
-        return Outcome.of({SYSTEM: {}, USER: {}})
+        return _UNSETTLED
 
     def _answer(self, state: WordleState, guess: str) -> int:
         row = self._row(guess)
@@ -179,12 +187,12 @@ class Wordle(Task):
     def _judge(self, state: WordleState, pattern: int) -> Outcome:
         if pattern == SOLVED:
             state.over = True
-            return Outcome.of({SYSTEM: {}, USER: {}}, terminated=True, success=True)
+            return _SOLVED
         lost = state.turns == self.turns
         truncated = state.rejected == self.turns and not lost
         state.over = lost or truncated
-        components = {SYSTEM: self.cost.charge(), USER: {self.cost.name: self.cost.amount}}
-        return Outcome.of(components, lost, truncated, False if state.over else None)
+        rewards, _, _, components, _ = self._wrong
+        return Outcome(rewards, lost, truncated, components, False if state.over else None)
 
     def candidates(self, state: WordleState) -> np.ndarray:
         """Indices (n,) of the answers that agree with all colours so far; n >= 1."""
@@ -225,11 +233,11 @@ class Wordle(Task):
             return Lexicon(self.guesses[i] for i in np.flatnonzero(keeps))
         return self.static_constraint(party) or self.guess_lexicon
 
-    def batch(self, size: int, learner: str, simulator: str) -> DialogueBatch | None:
+    def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
         from dialgym.tasks.wordle.batch import WordleBatch
 
         plain = self.secret_mode == "fixed" and self.host == "honest" and not self.hard_mode
-        default = learner == SYSTEM and simulator == next(iter(policies.HOSTS))
+        default = learner == SYSTEM and type(simulator) is policies.Host
         return WordleBatch(self, size) if plain and default else None
 
     def picture(self, state: WordleState) -> np.ndarray:
@@ -308,3 +316,7 @@ def _guesses(source: Words, answers: tuple[str, ...]) -> tuple[str, ...]:
     else:
         extra = load_words(source, "guesses")
     return tuple(sorted({*answers, *extra}))
+
+
+_UNSETTLED = Outcome.of({SYSTEM: {}, USER: {}})
+_SOLVED = Outcome.of({SYSTEM: {}, USER: {}}, terminated=True, success=True)

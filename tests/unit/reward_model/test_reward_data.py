@@ -86,7 +86,7 @@ PAIR = {"context": "hi", "chosen": "yes", "rejected": "no"}
         ([GOOD, GOOD], "expected replies of different scores, got 2 of 1 alone"),
         ([PAIR, {**PAIR, "rejected": "yes"}], "line 2: chosen and rejected are the same, 'yes'"),
         ([GOOD, PAIR], "expected scores or preferences, got both in"),
-        ([[1]], r"line 1: expected a JSON object, got \[1\]"),
+        ([[1]], r"line 1: expected an object with names; got .\[1\]"),
     ],
 )
 def test_bad_data_is_one_clear_error(lines, message, tmp_path):

@@ -255,17 +255,17 @@ def test_files_of_labelled_texts_in_each_form(tmp_path):
     ("name", "content", "options", "message"),
     [
         ("none.csv", None, {}, "which is no file"),
-        ("a.txt", "text,label\n", {}, "which is none of these"),
+        ("a.txt", "text,label\n", {}, r"a.txt': expected files of rows \(.jsonl.*; got a.txt"),
         ("a.csv", "", {}, "expected labelled texts; got none"),
         ("a.csv", "txt,label\nx,1\n", {}, r"unknown column 'text' .* Did you mean 'txt'\?"),
         ("a.csv", "text,label\nx\n", {}, "unknown column 'label'"),
-        ("a.csv", "text,label\nx,3\n", {}, r"unknown label '3' in .*Known: 0, 1, 2"),
+        ("a.csv", "text,label\nx,3\n", {}, r"unknown label '3' in a.csv, line 2.*Known: 0, 1, 2"),
         ("a.csv", "text,label\nx,bad\n", {"levels": {"good": 0}}, r"unknown label 'bad'"),
         ("a.csv", "text,label\nx,bad\n", {"levels": {"bad": 5}}, r"level of .* must be one of"),
-        ("a.csv", b"\xff\xfe", {}, r"a.csv: expected .csv in UTF-8"),
-        ("a.tsv", "text\tlabel\n" + "x" * 200_000, {}, r"a.tsv: expected .tsv in UTF-8 .*limit"),
-        ("a.jsonl", "{text", {}, r"a.jsonl, line 1: expected an object of JSON"),
-        ("a.jsonl", "[1]", {}, r"a.jsonl, line 1: expected an object of JSON"),
+        ("a.csv", b"\xff\xfe", {}, r"a.csv: expected text in UTF-8"),
+        ("a.tsv", "text\tlabel\n" + "x" * 200_000, {}, r"a.tsv: expected TSV .*limit"),
+        ("a.jsonl", "{text", {}, r"a.jsonl, line 1: expected JSON"),
+        ("a.jsonl", "[1]", {}, r"a.jsonl, line 1: expected an object with names"),
     ],
 )  # fmt: skip
 def test_bad_files_are_one_clear_error(tmp_path, name, content, options, message):

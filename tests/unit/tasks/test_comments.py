@@ -221,9 +221,9 @@ def test_formats(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"parent": "a"}], "row 1: expected a comment as comment or selftext"),
-        ([{"comment": "a", "score": "many"}], "row 1: expected a number as score; got 'many'"),
-        ([{"comment": "a", "toxicity": 3}], "row 1: expected a toxicity of 0, 1 or 2; got 3"),
+        ([{"parent": "a"}], "line 1: expected a comment as comment or selftext"),
+        ([{"comment": "a", "score": "many"}], "line 1: expected a number as score; got 'many'"),
+        ([{"comment": "a", "toxicity": 3}], "line 1: expected a toxicity of 0, 1 or 2; got 3"),
         ([{"comment": "[deleted]"}], "has no comments. Give data that has at least one"),
     ],
 )

@@ -201,34 +201,34 @@ FAULTS = {
     "missing file": (lambda path: path / "no.zip", "there is no file or folder '.*no.zip'"),
     "missing folder": (lambda path: path / "no/where", "there is no file or folder"),
     "no JSON": (write("a.jsonl", GOOD + "{oops\n"), "a.jsonl, line 2: expected JSON"),
-    "not a row": (write("a.jsonl", GOOD + "[1]\n"), r"a.jsonl, row 2: expected an object .*\[1\]"),
+    "not a row": (write("a.jsonl", GOOD + "[1]\n"), r"a.jsonl, line 2: expected an object .*\[1\]"),
     "no utterances": (
         write("a.jsonl", GOOD + '{"words": 1}\n'),
-        "a.jsonl, row 2: expected utterances as dialog or dialogue or utterances or turns",
+        "a.jsonl, line 2: expected utterances as dialog or dialogue or utterances or turns",
     ),
     "no text": (
         write("a.jsonl", '{"turns": [1]}\n'),
-        "row 1: expected text as an utterance; got 1",
+        "line 1: expected text as an utterance; got 1",
     ),
     "too few acts": (
         write("a.jsonl", GOOD + '{"turns": ["a", "b"], "acts": [1]}\n'),
-        "a.jsonl, row 2: 2 utterances, but 1 of act",
+        "a.jsonl, line 2: 2 utterances, but 1 of act",
     ),
     "no such act": (
         write("a.jsonl", '{"turns": ["a"], "act": [5]}\n'),
-        "row 1: expected act from 0 to 4; got 5",
+        "line 1: expected act from 0 to 4; got 5",
     ),
     "acts that are no list": (
         write("a.jsonl", '{"turns": ["a", "b"], "act": 3}\n'),
-        "row 1: expected a list of labels as act; got 3",
+        "line 1: expected a list of labels as act; got 3",
     ),
     "acts that are none": (
         write("a.jsonl", '{"turns": ["a", "b"], "act": [1, [2]]}\n'),
-        r"row 1: expected act from 0 to 4; got \[2\]",
+        r"line 1: expected act from 0 to 4; got \[2\]",
     ),
     "a list that is no JSON": (
         write("a.csv", "dialog,act\n\"['Hi.' 'Hello.']\",[3 4]\n"),
-        r"a.csv, row 1: expected utterances as dialog .*; got \"\['Hi",
+        r"a.csv, line 2: expected utterances as dialog .*; got \"\['Hi",
     ),
     "no gzip": (write("a.jsonl.gz", "hello"), "a.jsonl.gz: expected a file of gzip, whole"),
     "half a gzip": (

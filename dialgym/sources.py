@@ -1,4 +1,9 @@
-"""Data from elsewhere: files, folders, zips within zips, and data sets of the Hugging Face hub."""
+"""Rows of data: JSONL, JSON, CSV, TSV, Parquet in files, folders and zips; data sets of the hub.
+
+Local files are read by the standard library (Parquet by pyarrow): built-in data needs no extra
+package, a row holds what it holds (there is no schema over all rows), and an error names the line.
+Data sets of the hub are read by Hugging Face's `datasets`, imported when one is named.
+"""
 
 import csv
 import gzip
@@ -9,32 +14,17 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 from zipfile import ZipFile, is_zipfile
 
-import numpy as np
-
-from dialgym.cache import cached_arrays
-from dialgym.errors import unknown
 from dialgym.optional import require
 
 Row = Mapping[str, Any]
-Corpus = TypeVar("Corpus")
-
-
-class InSplit(Protocol):
-    """What was read, and which split it is of."""
-
-    @property
-    def split(self) -> str: ...
-
-
-Written = TypeVar("Written", bound=InSplit)
 SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test"} | dict.fromkeys(
     ("validation", "valid", "val", "dev", "development"), "validation"
 )
 """What data calls its splits, and what they are called here."""
-FORMATS = (".jsonl", ".json", ".csv", ".parquet")
+FORMATS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 _HUB = re.compile(r"[\w-][\w.-]*(/[\w.-]+)?")
 
 
@@ -75,10 +65,11 @@ class Place(NamedTuple):
     """Where a row stands, for messages."""
 
     part: str
-    line: int  # from 1
+    number: int  # from 1
+    unit: str = "row"  # or "line", where the file has lines
 
     def __str__(self) -> str:
-        return f"{self.part}, row {self.line}"
+        return f"{self.part}, {self.unit} {self.number}"
 
 
 def parts_of(path: Path) -> list[Part]:
@@ -123,52 +114,83 @@ def _reader(archive: ZipFile, name: str) -> Callable[[], bytes]:
     return lambda: archive.read(name)
 
 
+def read_rows(path: Path) -> Iterator[tuple[Place, Row]]:
+    """The rows of a file, or of all files of rows in a folder or zip.
+
+    Raises:
+        ValueError: there is no file of rows, or one cannot be read; the message says which.
+    """
+    for part in _tables(parts_of(path), path, "files of rows"):
+        yield from rows_of(part)
+
+
+def _tables(parts: Sequence[Part], place: Path | str, expected: str) -> list[Part]:
+    """Those of the parts that are in one of `FORMATS`; a ValueError where none is."""
+    tables = [part for part in parts if part.suffix in FORMATS]
+    if not tables:
+        got = ", ".join(part.name for part in parts[:5]) or "nothing"
+        endings = ", ".join(FORMATS)
+        raise ValueError(f"data {str(place)!r}: expected {expected} ({endings}); got {got}.")
+    return tables
+
+
 def rows_of(part: Part) -> Iterator[tuple[Place, Row]]:
-    """The rows of a JSONL, JSON, CSV or Parquet file.
+    """The rows of one file, by the format that its ending names.
 
     Raises:
         ValueError: the file, or a row of it, cannot be read; the message says which.
     """
-    readers = {".jsonl": _jsonl, ".json": _json, ".csv": _csv, ".parquet": _parquet}
-    for line, row in enumerate(readers[part.suffix](part), 1):
-        place = Place(part.name, line)
+    readers = {".jsonl": _jsonl, ".json": _json, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet}
+    for place, row in readers[part.suffix](part):
         if not isinstance(row, Mapping):
             raise ValueError(f"{place}: expected an object with names; got {str(row)[:60]!r}.")
         yield place, row
 
 
-def _jsonl(part: Part) -> Iterator[Any]:
+def _jsonl(part: Part) -> Iterator[tuple[Place, Any]]:
     for number, line in part.lines():
+        place = Place(part.name, number, "line")
         try:
-            yield json.loads(line)
+            yield place, json.loads(line)
         except json.JSONDecodeError as error:
-            raise ValueError(f"{part.name}, line {number}: expected JSON ({error}).") from error
+            raise ValueError(f"{place}: expected JSON ({error}).") from error
 
 
-def _json(part: Part) -> Iterator[Any]:
+def _json(part: Part) -> Iterator[tuple[Place, Any]]:
     try:
         content = json.loads(part.text())
     except json.JSONDecodeError as error:
         raise ValueError(f"{part.name}: expected JSON ({error}).") from error
     if not isinstance(content, list):
         raise ValueError(f"{part.name}: expected a list of rows; got {type(content).__name__}.")
-    yield from content
+    return _numbered(part, content)
 
 
-def _csv(part: Part) -> Iterator[Any]:
+def _csv(part: Part) -> Iterator[tuple[Place, Any]]:
+    delimiter = "\t" if part.suffix == ".tsv" else ","
+    rows = csv.DictReader(io.StringIO(part.text(), newline=""), delimiter=delimiter)
     try:
-        yield from csv.DictReader(io.StringIO(part.text(), newline=""))
+        for row in rows:
+            yield Place(part.name, rows.line_num, "line"), row
     except csv.Error as error:
-        raise ValueError(f"{part.name}: expected CSV ({error}). JSONL takes any text.") from error
+        kind = part.suffix[1:].upper()
+        raise ValueError(
+            f"{part.name}: expected {kind} ({error}). JSONL takes any text."
+        ) from error
 
 
-def _parquet(part: Part) -> Iterator[Any]:
+def _parquet(part: Part) -> Iterator[tuple[Place, Any]]:
     pyarrow = require("pyarrow", "data", part.name)
     parquet = require("pyarrow.parquet", "data", part.name)
     try:
-        yield from parquet.read_table(io.BytesIO(part.read())).to_pylist()
+        rows = parquet.read_table(io.BytesIO(part.read())).to_pylist()
     except pyarrow.ArrowException as error:
         raise ValueError(f"{part.name}: expected a Parquet file ({error}).") from error
+    return _numbered(part, rows)
+
+
+def _numbered(part: Part, rows: Iterable[Any]) -> Iterator[tuple[Place, Any]]:
+    return ((Place(part.name, number), row) for number, row in enumerate(rows, 1))
 
 
 def all_rows(
@@ -185,12 +207,7 @@ def all_rows(
     if isinstance(place, str):
         yield from _hub_rows(place)
         return
-    tables = [part for part in parts if part.suffix in FORMATS]
-    if not tables:
-        got = ", ".join(part.name for part in parts[:5]) or "nothing"
-        endings = ", ".join(FORMATS)
-        raise ValueError(f"data {str(place)!r}: expected {expected} ({endings}); got {got}.")
-    for part in tables:
+    for part in _tables(parts, place, expected):
         for where, row in rows_of(part):
             own = row.get("split") or row.get("data_split") or part.split or "train"
             yield where, SPLITS.get(str(own), str(own)), row
@@ -252,69 +269,3 @@ def stamp(place: Path | str) -> str:
     files = sorted(place.rglob("*")) if place.is_dir() else [place]
     stats = [(str(file), (s := file.stat()).st_mtime_ns, s.st_size) for file in files]
     return sha256(repr((str(place), stats)).encode()).hexdigest()[:24]
-
-
-def kept(
-    name: str, place: Path | str, read: Callable[[], Mapping[str, np.ndarray]]
-) -> Mapping[str, np.ndarray]:
-    """What `read` makes of the data, kept in the cache for as long as the data is the same.
-
-    Data of the hub is not: its library has a cache of its own.
-    """
-    return read() if isinstance(place, str) else cached_arrays(f"{name}-{stamp(place)}", read)
-
-
-def to_bytes(lines: Iterable[str]) -> np.ndarray:
-    """Texts as bytes (n,) uint8; no text has a line break in it, see `plain`."""
-    return np.frombuffer("".join([f"{line}\n" for line in lines]).encode(), np.uint8)
-
-
-def from_bytes(content: np.ndarray) -> list[str]:
-    """The texts that `to_bytes` was given."""
-    return content.tobytes().decode().split("\n")[:-1]
-
-
-def split_of(splits: Mapping[str, Corpus], name: str, data: Any, what: str) -> Corpus:
-    """The split of that name; `data` None is the built-in data.
-
-    Raises:
-        ValueError: the data has none.
-    """
-    if name not in splits:
-        raise unknown("split", name, splits, f"the {what}" if data is None else str(data))
-    return splits[name]
-
-
-def by_split(found: Iterable[Written], where: str, what: str) -> dict[str, list[Written]]:
-    """What was read, by the `split` of each.
-
-    Raises:
-        ValueError: nothing was.
-    """
-    splits: dict[str, list[Written]] = {}
-    for one in found:
-        splits.setdefault(one.split, []).append(one)
-    if not splits:
-        raise ValueError(f"data {where!r} has no {what}. Give data that has at least one.")
-    return splits
-
-
-def training_split(splits: Mapping[str, Corpus], data: Any, learner: str) -> Corpus:
-    """The split that `learner` may learn from; never another.
-
-    Raises:
-        ValueError: the data has none.
-    """
-    if "train" in splits:
-        return splits["train"]
-    raise ValueError(
-        f"{learner} learns from the split 'train'; the data {str(data)!r} has {', '.join(splits)} "
-        "alone. Give data with that split too, or other rewards."
-    )
-
-
-def splits_of(arrays: Mapping[str, np.ndarray], column: str) -> list[str]:
-    """The splits whose arrays are called ``SPLIT/COLUMN``, the known ones first."""
-    found = [name.removesuffix(f"/{column}") for name in arrays if name.endswith(f"/{column}")]
-    order = ("train", "validation", "test", *found)
-    return sorted(found, key=order.index)
