@@ -1,4 +1,4 @@
-"""A few games to look at, each policy with the same hidden states."""
+"""Sample dialogues of each policy, all from the same hidden states."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""``dialgym benchmark``"""
+"""``dialgym benchmark``: scores policies on ids, as tables, plots and games."""
 
 from collections.abc import Sequence
 from pathlib import Path

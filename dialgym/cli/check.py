@@ -1,4 +1,4 @@
-"""``dialgym check``"""
+"""``dialgym check``: check a task and its views."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""``dialgym check-domain``"""
+"""``dialgym check-domain``: check the files of a slot-filling domain."""
 
 from typing import Annotated
 

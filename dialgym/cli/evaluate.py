@@ -1,4 +1,4 @@
-"""``dialgym evaluate``"""
+"""``dialgym evaluate``: score a policy."""
 
 from pathlib import Path
 from typing import Annotated

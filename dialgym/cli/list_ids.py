@@ -1,4 +1,4 @@
-"""``dialgym list``"""
+"""``dialgym list``: the registered ids."""
 
 import json as json_format
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Utterances to test with: some that the constraint allows, some at random."""
+"""Random utterances for the checks: some that the constraint allows, some arbitrary."""
 
 from functools import lru_cache
 

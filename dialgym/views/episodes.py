@@ -1,4 +1,4 @@
-"""Episodes: their seeds, and what lets any policy hold them.
+"""Episodes of an evaluation or collection: their seeds, and any policy as one that acts in them.
 
 Episode e of seed s is the dialogue that ``env.reset(seed=episode_seed(s, e))`` begins: every
 policy meets the same hidden states, and nothing depends on how many dialogues run at once.
