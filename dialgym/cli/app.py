@@ -10,8 +10,7 @@ from typer.core import TyperGroup
 import dialgym
 from dialgym.cli.benchmark import benchmark
 from dialgym.cli.chat import chat
-from dialgym.cli.check import check
-from dialgym.cli.check_domain import check_domain
+from dialgym.cli.check import check, check_domain
 from dialgym.cli.collect import collect
 from dialgym.cli.common import complain
 from dialgym.cli.evaluate import evaluate

@@ -24,7 +24,7 @@ def benchmark(
             show_default=False,
         ),
     ] = None,
-    ids: Annotated[str, typer.Option(metavar="ID,ID,...", help="Where they are to play.")] = IDS,
+    ids: Annotated[str, typer.Option(metavar="ID,ID,...", help="The environments.")] = IDS,
     episodes: Episodes = 100,
     seeds: Seeds = "0,1,2",
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = RUNS / "benchmark",
@@ -43,7 +43,7 @@ def benchmark(
         typer.Option(help="With --references: the envs_registry.yaml to write them into."),
     ] = None,
 ) -> None:
-    """Score several policies side by side: tables, pictures, games, and all episodes.
+    """Score several policies side by side: tables, plots, sample games, and all episodes.
 
     Without arguments it scores what `dialgym train` has trained last.
     """

@@ -10,10 +10,10 @@ from dialgym.cli.common import Episodes, Seeds, Set, console, numbers, progress,
 
 def evaluate(
     policy: Annotated[str, typer.Argument(help="A registered name, or a checkpoint or its run.")],
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Where it is to play.")],
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="The environments.")],
     episodes: Episodes = 100,
     seeds: Seeds = "0,1,2",
-    num_envs: Annotated[int, typer.Option(min=1, help="Dialogues at once, for an agent.")] = 128,
+    num_envs: Annotated[int, typer.Option(min=1, help="Parallel dialogues, for an agent.")] = 128,
     sample: Annotated[
         bool, typer.Option("--sample", help="An agent samples instead of taking the likeliest.")
     ] = False,

@@ -11,7 +11,9 @@ from dialgym.cli.common import console
 
 def list_ids(
     tag: Annotated[str | None, typer.Option(help="Only those with this tag or view.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="All that the registry knows.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the rows of the registry as JSON.")
+    ] = False,
 ) -> None:
     """List the environments."""
     chosen = [registry.entries()[env_id] for env_id in registry.list_ids(tag)]
