@@ -5,12 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialgym.benchmark.rollout import play_dialogue, play_token_env
 from dialgym.registry import Entry
-from dialgym.simulators import Speaker
+from dialgym.rollouts import Job, Player
 from dialgym.views.dialogue import Dialogue
-from dialgym.views.episodes import Job, make_dialogue, named_speaker
-from dialgym.views.making import make
 from dialgym.views.render import render
 
 
@@ -38,32 +35,14 @@ def play_games(
     name: str, policy: Any, entry: Entry, jobs: Iterable[Job], kwargs: Mapping[str, Any]
 ) -> list[Game]:
     """Let an opened policy play the episodes; they are those of `evaluate`."""
+    player = Player(entry, policy, kwargs, num_envs=1, record=hasattr(policy, "predict"))
     games = []
     for job in jobs:
-        dialogue, gained, _ = play_game(policy, entry, job, kwargs)
-        picture = _picture(dialogue)
-        games.append(Game(name, job, gained, dialogue.turn, dialogue.transcript(), picture))
+        dialogue, played = player.hold(job)
+        shown = dialogue.turn, dialogue.transcript(), _picture(dialogue)
+        games.append(Game(name, job, float(played.returns[0]), *shown))
+    player.close()
     return games
-
-
-def play_game(
-    policy: Any,
-    entry: Entry,
-    job: Job,
-    kwargs: Mapping[str, Any],
-    options: Mapping[str, Any] | None = None,
-) -> tuple[Dialogue, float, bool]:
-    """Let an opened policy hold one dialogue: that, its return, and whether the task was solved.
-
-    `options` fixes hidden parts of the dialogue, as in ``env.reset``.
-    """
-    if isinstance(policy, (str, Speaker)):
-        dialogue = make_dialogue(entry, kwargs)
-        return dialogue, *play_dialogue(named_speaker(policy, dialogue), dialogue, job, options)
-    env = make(entry, **kwargs)
-    own: Any = env.unwrapped
-    gained, solved = play_token_env(policy, env, job, dict(options or {}))
-    return own.dialogue, gained, solved
 
 
 def _picture(dialogue: Dialogue) -> np.ndarray:

@@ -13,8 +13,8 @@ from dialgym.benchmark.report import markdown
 from dialgym.benchmark.result import Episodes, Result, read_json, write_json
 from dialgym.files import write_text
 from dialgym.registry import Environment, entry_of
-from dialgym.views.episodes import MisfitError, Report, make_dialogue
-from dialgym.views.policies import Policy, open_policy
+from dialgym.rollouts import MisfitError, Policy, Report
+from dialgym.rollouts.player import opened_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +102,7 @@ def benchmark(
     read = [read_curve(path) for path in curves]
     kwargs = dict(env_kwargs or {})
     entries = [entry_of(env_id) for env_id in ids]
-    dialogues = [make_dialogue(entry, kwargs) for entry in entries]
-    opened = {name: open_policy(policy, dialogues) for name, policy in policies.items()}
+    opened = {name: opened_for(policy, entries, kwargs) for name, policy in policies.items()}
     jobs = [(seeds[0], episode) for episode in range(games)]
     results, shown, notes = [], [], []
     for name, policy in opened.items():

@@ -94,7 +94,7 @@ def parse_policies(text: str) -> dict[str, str]:
     Raises:
         ValueError: a name comes twice, or there is none.
     """
-    from dialgym.views.policies import policy_name
+    from dialgym.rollouts.policies import policy_name
 
     parts = [part.partition("=") for part in words(text)]
     named = [
@@ -110,7 +110,7 @@ def parse_policies(text: str) -> dict[str, str]:
 
 def newest_run(folder: Path) -> Path | None:
     """The run whose model was written last."""
-    from dialgym.views.policies import CHECKPOINT
+    from dialgym.rollouts.policies import CHECKPOINT
 
     models = sorted(folder.glob(f"*/{CHECKPOINT}"), key=lambda path: path.stat().st_mtime)
     return models[-1].parent if models else None

@@ -6,7 +6,7 @@ import numpy as np
 
 from dialgym.language.tokenizers import END
 from dialgym.tasks import Task
-from dialgym.testing.scripts import require
+from dialgym.testing.tasks import require
 from dialgym.views.token_env import TokenEnv
 from dialgym.views.token_vector_env import TokenVectorEnv
 

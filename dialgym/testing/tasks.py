@@ -10,8 +10,14 @@ import numpy as np
 
 from dialgym.language import Utterance
 from dialgym.language.utterances import UNKNOWN
+from dialgym.rollouts.random_text import random_utterance
 from dialgym.tasks import Outcome, Task
-from dialgym.testing.scripts import random_utterance, require
+
+
+def require(condition: object, task: Task, message: str) -> None:
+    """Raise an AssertionError with the task's name unless the condition holds."""
+    if not condition:
+        raise AssertionError(f"{task.name}: {message}")
 
 
 def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:

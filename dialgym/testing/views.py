@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dialgym.language.tokenizers import END
+from dialgym.rollouts.random_text import random_utterance
 from dialgym.tasks import Task
-from dialgym.testing.scripts import random_utterance, require
+from dialgym.testing.tasks import require
 from dialgym.views.dialogue import Dialogue, find_speaker
 from dialgym.views.layout import token_limit
 from dialgym.views.token_env import TokenEnv

@@ -1,4 +1,4 @@
-"""Utterances to test with: some that the constraint allows, some at random."""
+"""Random utterances: some that a constraint allows, some of any characters."""
 
 from functools import lru_cache
 
@@ -69,9 +69,3 @@ def allowed_text(task: Task, party: str, constraint: Constraint, rng: np.random.
         char = str(rng.choice(choices))
         text, state = text + char, steps[char]
     return text
-
-
-def require(condition: object, task: Task, message: str) -> None:
-    """Raise an AssertionError with the task's name unless the condition holds."""
-    if not condition:
-        raise AssertionError(f"{task.name}: {message}")
