@@ -37,6 +37,7 @@ class Game:
         acts: PartyActs | None = None,
     ) -> None:
         self.dialogue, self.job, self.acts = dialogue, job, acts
+        self.options = dict(options or {})
         self.seed = episode_seed(*job)
         self.rng = np_random(self.seed)[0]
         self.role = Role()
@@ -136,7 +137,7 @@ class _Table:
         self.rows.append(
             (
                 *(game.seed, game.job[1], game.role, game.gained, dialogue.turn),
-                *(bool(end.success), end.terminated, end.truncated),
+                *(game.options, bool(end.success), end.terminated, end.truncated),
             )
         )
         if self.turns is not None:
@@ -146,7 +147,7 @@ class _Table:
                 self.decisions.append(game.decisions())
 
     def played(self) -> Played:
-        seeds, episodes, roles, returns, lengths, *ends = zip(*self.rows)
+        seeds, episodes, roles, returns, lengths, options, *ends = zip(*self.rows)
         return Played(
             list(seeds),
             list(episodes),
@@ -156,6 +157,7 @@ class _Table:
             roles=roles,
             turns=self.turns,
             decisions=self.decisions or None,
+            options=options,
         )
 
 

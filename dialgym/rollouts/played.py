@@ -1,8 +1,8 @@
 """Dialogues that were played, as columns: how they ended, what was said, what was chosen."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -97,6 +97,7 @@ class Played:
         roles: (k,), where a generator made the dialogues.
         turns: what was said, if that was asked for.
         decisions: (k,) what was chosen, if that was asked for and the learner chose acts.
+        options: (k,) of reset, where they may differ.
     """
 
     seeds: list[int]
@@ -109,6 +110,7 @@ class Played:
     roles: Sequence[Role] | None = None
     turns: Turns | None = None
     decisions: Sequence[Decisions] | None = None
+    options: Sequence[Mapping[str, Any]] | None = None
 
     def __len__(self) -> int:
         return len(self.seeds)

@@ -89,6 +89,7 @@ class Player:
         record: bool = False,
     ) -> None:
         self.entry, self.env_kwargs = entry_of(env), dict(env_kwargs or {})
+        self.name = _name_of(policy)
         self.num_envs, self.deterministic, self.record = num_envs, deterministic, record
         self.dialogue = make_dialogue(self.entry, self.env_kwargs)
         self.task, self.learner = self.dialogue.task, self.dialogue.learner
@@ -117,7 +118,7 @@ class Player:
     @cached_property
     def env(self) -> Any:
         """The batched view, for a policy with `predict`."""
-        kwargs = {**self.env_kwargs, "autoreset_mode": "NextStep"}
+        kwargs = {**self.env_kwargs, "autoreset_mode": "Disabled"}
         return make_vec(self.entry, self.num_envs, **kwargs).unwrapped
 
     def play(
@@ -192,8 +193,8 @@ class Player:
             return _with_settings(named[opened], settings, opened)
         if settings:
             raise ValueError(
-                f"policy_kwargs are for registered names; got {settings!r} with "
-                f"{_name_of(policy)!r}. Give the policy its settings yourself."
+                f"policy_kwargs are for registered names; got {settings!r} with {self.name!r}. "
+                "Give the policy its settings yourself."
             )
         return opened
 
@@ -209,7 +210,7 @@ class Player:
     def _check_options(self, options: Mapping[str, Any]) -> None:
         if options:
             raise ValueError(
-                f"options: the dialogues of {type(self.policy).__name__} bring their own; got "
+                f"options: the dialogues of {self.name!r} bring their own; got "
                 f"{options!r}. Leave them out."
             )
 

@@ -143,7 +143,7 @@ def play_env(
 
     Args:
         policy: see `Predictor`; action masks are handed over if its `predict` takes them.
-        env: a batched token or act view with next-step autoreset.
+        env: a batched token or act view with autoreset disabled.
         jobs: the episodes; those of one wave are played together.
         options: of every reset.
         record: whether what was said and chosen is kept.
@@ -180,7 +180,7 @@ class _EnvWave:
         self.alive = np.arange(n) < k
         self.returns, self.lengths = np.zeros(n), np.zeros(n, np.int64)
         self.terminated, self.truncated, self.success = (np.zeros(n, bool) for _ in "123")
-        self.steps, self.none = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self.steps = np.zeros(n, np.int64)
         self.kept: list[tuple[Any, ...]] = []  # by step: actions, closed, reward, seen, mask
         self.last: list[tuple[Any, ...]] = [()] * k  # by row: lines, and what was seen at the end
         self.places = [[self._length(row)] for row in range(k)] if record else []
@@ -200,15 +200,17 @@ class _EnvWave:
             self.observation, reward, terminated, truncated, info = self.env.step(actions)
             start = terminated | truncated
             if self.record:
-                closed = info.get("turn", self.none) > 0
+                closed = info["turn"] > 0
                 self._keep(closed)
                 more = (seen, mask) if self.acts else ()
                 self.kept.append((np.array(actions), closed, reward, *more))
-            self._score(reward, info.get("turn", self.none))
+            self._score(reward, info["turn"])
             ended = self.alive & start
             if ended.any():
                 self._end(ended, terminated, truncated, info["is_success"])
                 report(int(ended.sum()))
+            if start.any() and self.alive.any():  # those that wait talk on, unheeded
+                self.observation, _ = self.env.reset(options={"reset_mask": start})
 
     def _masks(self) -> np.ndarray:
         masks: np.ndarray = self.own.action_masks()
