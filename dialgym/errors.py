@@ -1,9 +1,11 @@
 """Messages for bad arguments: what, where, expected, got, and what to do."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from inspect import Parameter, signature
 from numbers import Real
+from typing import Any
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
@@ -36,3 +38,18 @@ def finite_number(what: str, value: object) -> float:
     if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
         return float(value)
     raise ValueError(f"{what} must be a finite number; got {value!r}.")
+
+
+def with_settings(make: Callable[..., Any], what: str, settings: Mapping[str, Any]) -> Any:
+    """``make(**settings)``; a ValueError where it knows no such setting, or needs another one."""
+    known = signature(make).parameters.values()
+    names = [p.name for p in known if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    if not any(p.kind is Parameter.VAR_KEYWORD for p in known):
+        for name in settings:
+            if name not in names:
+                raise unknown("setting", name, names, what)
+    missing = [p.name for p in known if p.default is p.empty and p.name in names]
+    for name in missing:
+        if name not in settings:
+            raise ValueError(f"{what} needs the setting {name!r}; got {sorted(settings)}.")
+    return make(**settings)

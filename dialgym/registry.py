@@ -271,8 +271,7 @@ def _completed(row: Row, look: bool) -> Row:
     row = replace(row, task=base.task, settings={**base.settings, **row.settings})
     if look:
         task = make_task(Entry(row.name, row, "token"), {})
-        with_acts = bool(getattr(task, "acts", ())) or hasattr(task, "act_names")
-        row = replace(row, views=tuple(v for v in VIEWS if v != "act" or with_acts))
+        row = replace(row, views=tuple(v for v in VIEWS if v != "act" or task.acts))
     return replace(row, description=row.description or base.description)
 
 

@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 from dialgym.files import write_text
-from dialgym.language.bpe import train_bpe
+from dialgym.language.tokenizers import train_bpe
 
 
 def main() -> None:

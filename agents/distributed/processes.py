@@ -48,7 +48,7 @@ class Ranks:
                     "WORLD_SIZE for a run of one process."
                 )
             atexit.register(_leave)
-        elif self.launched.zero is not None and self.launched.zero.offloads:
+        elif self.launched.zero is not None and self.launched.zero.optimizer_device == "cpu":
             raise ValueError(
                 "accelerate: offload_optimizer_device: cpu is for several processes, and this is "
                 "one. Set it to none, or num_processes to 2 or more."

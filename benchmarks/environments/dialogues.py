@@ -8,6 +8,7 @@ import numpy as np
 from benchmarks.environments.workloads import Work
 from dialgym.registry import entry_of
 from dialgym.tasks.slot_filling.policies import Agenda, HandcraftedSystem
+from dialgym.views.act_vector_env import LoopedActs
 
 ROWS = 64
 STEPS = 32  # of a batch, or dialogues of a single env, in one go
@@ -38,10 +39,9 @@ def single_dialogues(name: str) -> Work:
 
 def batched_dialogues(name: str, arrays: bool = True) -> Work:
     """Dialogues of a batch; without `arrays` each row is updated by itself."""
-    simulator = "agenda" if arrays else Agenda()
-    env: Any = gym.make_vec(
-        f"dialgym/{name}-act-v0", ROWS, autoreset_mode="SameStep", simulator=simulator
-    )
+    env: Any = gym.make_vec(f"dialgym/{name}-act-v0", ROWS, autoreset_mode="SameStep")
+    if not arrays:
+        env.dialogues = LoopedActs(env.task, ROWS, env.learner, Agenda())
     policy, rng = HandcraftedSystem(), np.random.default_rng(0)
     env.reset(seed=0)
 

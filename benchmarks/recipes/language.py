@@ -18,7 +18,7 @@ from benchmarks.recipes.replies import metrics_of_run
 from benchmarks.recipes.runs import Run, train_by
 from benchmarks.recipes.tables import Column, Line, with_interval
 from dialgym.files import write_atomically
-from dialgym.language.bpe import train_bpe
+from dialgym.language.tokenizers import train_bpe
 from dialgym.tasks.daily_dialog.corpus import load_corpus
 
 ID = "dialgym/DailyDialog-v0"

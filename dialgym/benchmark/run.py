@@ -156,7 +156,7 @@ def play_games(
     name: str, policy: Any, entry: Entry, jobs: Iterable[Job], kwargs: Mapping[str, Any]
 ) -> list[Game]:
     """Let an opened policy play the episodes; they are those of `evaluate`."""
-    player = Player(entry, policy, kwargs, num_envs=1, record=hasattr(policy, "predict"))
+    player = Player(entry, policy, kwargs, num_envs=1)
     games = []
     for job in jobs:
         dialogue, played = player.hold(job)

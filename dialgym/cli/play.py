@@ -48,10 +48,9 @@ def play(
         chosen: Any = _person(dialogue.task, as_, expert if hints else None)
     else:
         chosen = opened_for(policy, [entry], {**kwargs, "simulator": None})
-    predicts = hasattr(chosen, "predict")
-    if predicts and entry.view == "utterance":
+    if hasattr(chosen, "predict") and entry.view == "utterance":
         entry = entry.in_view("token")
-    player = Player(entry, chosen, kwargs, num_envs=1, record=predicts)
+    player = Player(entry, chosen, kwargs, num_envs=1)
     fixed = settings(option, "--option")
     try:
         held, played = player.hold((number, 0), fixed)

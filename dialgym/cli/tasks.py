@@ -93,14 +93,21 @@ def check_domain(
 
     The exit code is 1 where something is wrong with it.
     """
+
     from dialgym.domains.domain import find_faults, load_domain, sizes
+    from dialgym.tasks.slot_filling.acts import act_names
+    from dialgym.tasks.slot_filling.tracker import Layout
 
     try:
         domain = load_domain(target)
     except ValueError as error:
         complain(str(error))
         raise typer.Exit(1) from error
-    figures = sizes(domain)
+    figures = {
+        **sizes(domain),
+        "belief vector": str(Layout(domain.ontology).vector_size),
+        "summary acts": str(len(act_names(domain.ontology))),
+    }
     width = max(map(len, figures))
     for what, figure in figures.items():
         console.print(f"{what:<{width}}  {figure}", markup=False, soft_wrap=True)

@@ -158,8 +158,6 @@ def sizes(domain: Domain) -> dict[str, str]:
             f"{s} {n}" for s, n in counts.items() if s not in asked
         ),
         "requestable slots": str(len(ontology.requestable)),
-        "belief vector": str(ontology.belief_size),
-        "summary acts": str(ontology.action_count),
         "values that no row has": _listing(_unused(domain)),
         f"cells {MISSING!r}": _listing(_missing(domain)),
     }

@@ -16,13 +16,9 @@ NAME = "name"
 DONTCARE = "dontcare"
 """The value of a constraint that any row meets."""
 NONE = "none"
-"""The name of no row; also a method and a discourse act, for want of any."""
+"""The name of no row."""
 TYPE = "type"
 """The slot that says what kind of row is meant, such as a restaurant."""
-METHODS = (NONE, "byconstraints", "byname", "finished", "byalternatives", "restart")
-DISCOURSE_ACTS = ("ack", "hello", NONE, "repeat", "silence", "thankyou")
-INFORM_COUNTS = 5
-"""Counts of the best supported slots that the belief vector tells of, five numbers each."""
 
 
 @dataclass(frozen=True)
@@ -73,22 +69,6 @@ class Ontology:
     def user_requests(self) -> tuple[str, ...]:
         """The slots that only the user can ask for, in order; `name` is one."""
         return tuple(slot for slot in self.requestable if slot not in self.system_requestable)
-
-    @property
-    def belief_size(self) -> int:
-        """Length of the belief vector.
-
-        Each slot has its values, none and dontcare; then come methods, discourse acts, requested
-        slots, two flags and what an inform would say.
-        """
-        slots = sum(len(values) + 2 for values in self.informable.values())
-        rest = len(METHODS) + len(DISCOURSE_ACTS) + len(self.requestable) + 2
-        return slots + rest + 5 * INFORM_COUNTS
-
-    @property
-    def action_count(self) -> int:
-        """Number of summary acts: request, confirm and select of each slot, and seven others."""
-        return 3 * len(self.system_requestable) + 7
 
     def values(self, slot: str) -> tuple[str, ...]:
         """The values of an informable slot.

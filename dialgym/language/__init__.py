@@ -1,14 +1,15 @@
-"""Utterances, tokenizers and constraints: what can be said, and how it is written down."""
+"""Utterances, dialogue acts, tokenizers, and constraints on what may be said."""
 
 from dialgym.language.constraints import (
     AnyText,
     Constraint,
+    Grammar,
     Letters,
     Lexicon,
     TokenAutomaton,
     compile_constraint,
 )
-from dialgym.language.grammar import Grammar
+from dialgym.language.text import Utterance, render_transcript
 from dialgym.language.tokenizers import (
     END,
     PAD,
@@ -20,7 +21,6 @@ from dialgym.language.tokenizers import (
     WordTokenizer,
     make_tokenizer,
 )
-from dialgym.language.utterances import Utterance, render_transcript
 
 __all__ = [
     "END",

@@ -1,8 +1,13 @@
-"""Written English in a small character set: what data from elsewhere is brought to."""
+"""Utterances, transcripts, and the character set that data from elsewhere is brought to."""
 
 import re
 import string
 import unicodedata
+from collections.abc import Iterable
+from typing import NamedTuple
+
+UNKNOWN = "\N{REPLACEMENT CHARACTER}"
+"""Stands in a text for whatever is not text: a special token, a character outside the charset."""
 
 CHARSET = string.ascii_letters + string.digits + string.punctuation + " "
 """The printable characters of ASCII."""
@@ -23,6 +28,19 @@ _PLAIN = str.maketrans(
     }
 )
 _SPACES = re.compile(r"\s+")
+
+
+class Utterance(NamedTuple):
+    """What `speaker` said. `private` ones are in their speaker's own transcript only."""
+
+    speaker: str
+    text: str
+    private: bool = False
+
+
+def render_transcript(utterances: Iterable[Utterance]) -> str:
+    """The utterances as text, a line each: ``system: crane``."""
+    return "".join([f"{speaker}: {text}\n" for speaker, text, _ in utterances])
 
 
 def plain(text: str) -> str:

@@ -14,13 +14,15 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dialgym.errors import unknown
-from dialgym.language.utterances import UNKNOWN
+from dialgym.language.text import UNKNOWN
 from dialgym.optional import require
 
 PAD, END, UNK = 0, 1, 2
 TAGS = {"system": 3, "user": 4}
 SPECIALS = ("<pad>", "<end>", "<unk>", "<system>", "<user>")
 FIRST_TEXT = len(SPECIALS)
+PRINTABLE = [chr(i) for i in range(33, 127)]
+SPACE = "Ġ"  # what byte-level encodings write for a space
 
 Ids = np.ndarray
 """int32 token ids."""
@@ -310,3 +312,27 @@ def _load_hf(name: str) -> Any:
             f"tokenizer 'hf:{name}' was not found: expected a hub name or a local folder with "
             f"a tokenizer. Check the name, the path and the network. ({error})"
         ) from error
+
+
+def train_bpe(texts: Iterable[str], size: int) -> Any:
+    """A byte-level BPE of `size` tokens, as an object of the `tokenizers` library.
+
+    Printable ASCII is always in it, all else is unknown. ``save(path)`` writes the file that
+    ``tokenizer="bpe:PATH"`` takes.
+
+    Raises:
+        ImportError: `tokenizers` is not installed.
+    """
+    tokenizers = require("tokenizers", "rewards", "training a BPE tokenizer")
+    bpe = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>"))
+    bpe.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=["<unk>"],
+        initial_alphabet=[SPACE, *PRINTABLE],
+        limit_alphabet=len(PRINTABLE) + 1,
+        show_progress=False,
+    )
+    bpe.train_from_iterator(texts, trainer)
+    return bpe

@@ -194,20 +194,13 @@ def _play_source(tree: Tree, game: Game, job: Job) -> list[Game]:
 def script_games(scripts: Scripts, dialogue: Dialogue, job: Job) -> list[Game]:
     """A dialogue that was written in advance; if it stops while open, it is truncated."""
     script = scripts.script(dialogue.task, policy_rng(*job))
-    return [replayed(dialogue, job, script.texts, script.options)]
-
-
-def replayed(
-    dialogue: Dialogue, job: Job, texts: Sequence[str], options: Mapping[str, Any] | None
-) -> Game:
-    """The game in which the learner says just these texts, as far as it gets."""
-    game = Game(dialogue, job, options)
-    remaining = iter(texts)
-    while not game.over and (text := next(remaining, None)) is not None:
+    game = Game(dialogue, job, script.options)
+    texts = iter(script.texts)
+    while not game.over and (text := next(texts, None)) is not None:
         game.say(text)
     if not game.over:
         game.exchange = game.exchange._replace(truncated=True)
-    return game
+    return [game]
 
 
 def speaker_games(

@@ -1,15 +1,16 @@
 """`Player`: an environment and a policy, opened once, that play any number of episodes."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from inspect import signature
 from os import PathLike
 from typing import Any
 
-from dialgym.errors import unknown
+import numpy as np
+
+from dialgym.errors import with_settings
 from dialgym.registry import VIEWS, Entry, Environment, entry_of, load
 from dialgym.rollouts.episodes import Job, Report
-from dialgym.rollouts.games import play_games, replayed, script_games, speaker_games, tree_games
+from dialgym.rollouts.games import play_games, script_games, speaker_games, tree_games
 from dialgym.rollouts.played import Played
 from dialgym.rollouts.policies import (
     Policy,
@@ -18,12 +19,10 @@ from dialgym.rollouts.policies import (
     policy_name,
 )
 from dialgym.rollouts.waves import SIZE, play_batch, play_env
-from dialgym.simulators import Speaker
+from dialgym.simulators import BatchSpeaker, Speaker
 from dialgym.tasks import ActPolicy, ActSpeaker
-from dialgym.tasks.base import BatchSpeaker
 from dialgym.tasks.generators import Scripts, Tree
 from dialgym.views.dialogue import Dialogue, find_speaker
-from dialgym.views.looped import LoopedBatch, own_batch
 from dialgym.views.making import make_vec, split_kwargs
 
 Source = Policy | Tree | Scripts
@@ -146,8 +145,7 @@ class Player:
         acts = self.task.acts[self.learner] if self.chooses_acts else None
         batch = None
         if acts is None and isinstance(policy, BatchSpeaker):
-            simulator = self.env_kwargs.get("simulator")
-            batch = own_batch(self.task, min(SIZE, len(jobs)), self.learner, simulator)
+            batch = self.task.batch(min(SIZE, len(jobs)), self.learner, dialogue.other)
         if batch is None:
             return self._games(
                 lambda job: speaker_games(policy, dialogue, job, fixed, acts), jobs, report
@@ -159,17 +157,13 @@ class Player:
     def hold(self, job: Job, options: Mapping[str, Any] | None = None) -> tuple[Dialogue, Played]:
         """Play one episode: the dialogue as it then stands, and what came of it.
 
-        The player must be of one dialogue at once, and of one that is recorded, where its policy
-        has `predict`.
+        Where its policy has `predict`, the player must be of one dialogue at once.
         """
         (played,) = self.play([job], options)
-        if not self._predicts:
-            return self.dialogue, played
-        if isinstance(self.env.dialogues, LoopedBatch):
-            return self.env.dialogues.dialogues[0], played
-        assert played.turns is not None  # a vectorised form has no state of one dialogue
-        texts = [text for text, said in zip(played.turns.text, played.turns.said) if said]
-        return replayed(self.dialogue, job, texts, options).dialogue, played
+        if self._predicts:
+            (state,) = self.env.dialogues.states(np.zeros(1, np.int64))
+            self.dialogue.restore(state, int(played.lengths[0]))
+        return self.dialogue, played
 
     def close(self) -> None:
         """Close the batched view, if there is one."""
@@ -190,7 +184,7 @@ class Player:
         if not isinstance(policy, (Tree, Scripts)):
             opened = open_policy(policy, named, self.learner)
         if isinstance(opened, str):
-            return _with_settings(named[opened], settings, opened)
+            return with_settings(named[opened], f"the policy {opened!r}", settings)
         if settings:
             raise ValueError(
                 f"policy_kwargs are for registered names; got {settings!r} with {self.name!r}. "
@@ -220,20 +214,6 @@ class _Chooser:
 
     def __init__(self, policy: ActPolicy) -> None:
         self.act = policy.act
-
-
-def _with_settings(make: Callable[..., Any], settings: Mapping[str, Any], name: str) -> Any:
-    known = signature(make).parameters
-    for setting in settings:
-        if setting not in known:
-            raise unknown("setting", setting, known, f"the policy {name!r}")
-    for setting, parameter in known.items():
-        if parameter.default is parameter.empty and setting not in settings:
-            raise ValueError(
-                f"the policy {name!r} needs the setting {setting!r}; got none. Give it as "
-                f"policy_kwargs={{{setting!r}: ...}} or --param {setting}=..."
-            )
-    return make(**settings)
 
 
 def _name_of(policy: Source) -> str:

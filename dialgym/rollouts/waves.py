@@ -13,8 +13,8 @@ from dialgym.language.tokenizers import PAD, UNK
 from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng, seeded
 from dialgym.rollouts.played import Decisions, Played, Turns
 from dialgym.rollouts.policies import Predictor, check_fit, takes_masks
+from dialgym.simulators import BatchSpeaker, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
-from dialgym.tasks.base import BatchSpeaker
 
 SIZE = 512
 """Dialogues of scripted policies at once; what is chosen changes none of them."""
@@ -73,7 +73,9 @@ class _ScriptedWave:
         rows = np.arange(len(self.jobs))
         rows = self._hear(rows, self.batch.reset(rows, self.rngs, self.options))
         while len(rows):
-            texts = policy.reply_many(self.task, self.batch, rows, own)
+            states, chosen = self.batch.states(rows), rows.tolist()
+            said = ask_all(policy, self.task, states, [own[row] for row in chosen], chosen)
+            texts = np.array(said, np.str_)
             outcome = self.batch.say(rows, texts, self.rngs)
             self._note(rows, np.full(len(rows), self.me), texts, outcome.reward, True)
             rows = self._hear(rows, outcome)

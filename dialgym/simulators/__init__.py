@@ -1,6 +1,16 @@
 """The other party: whoever answers the learner."""
 
-from dialgym.simulators.base import Speaker
+from dialgym.simulators.base import BatchSpeaker, EachReplies, Speaker, ask_all
+from dialgym.simulators.concurrent import Asynchronous, AsyncSpeaker, Concurrent
 from dialgym.simulators.human import HumanSpeaker
 
-__all__ = ["HumanSpeaker", "Speaker"]
+__all__ = [
+    "AsyncSpeaker",
+    "Asynchronous",
+    "BatchSpeaker",
+    "Concurrent",
+    "EachReplies",
+    "HumanSpeaker",
+    "Speaker",
+    "ask_all",
+]

@@ -1,8 +1,11 @@
-"""The protocol of anyone who speaks by rules: a user simulator, or a scripted policy."""
+"""The protocols of whoever speaks by itself: user simulators and scripted policies."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+
+Generators = Sequence[np.random.Generator]
 
 
 @runtime_checkable
@@ -16,3 +19,91 @@ class Speaker(Protocol):
     def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
         """The utterance of `task.speaker(state)`. Must leave `state` as it was."""
         ...
+
+
+@runtime_checkable
+class BatchSpeaker(Speaker, Protocol):
+    """A speaker that can reply in many dialogues of one task at once.
+
+    Batched views ask it once for all dialogues that wait for its party, and scripted policies
+    are asked once for all dialogues under way. It may be slow inside: a language model that
+    generates in batches, a service that answers many requests at the same time.
+    """
+
+    def reply_many(self, task: Any, states: Sequence[Any], rngs: Generators) -> Sequence[str]:
+        """k utterances for k `states`, in order; the draws from `rngs` (k,) are those of `reply`.
+
+        The states are not to be changed. Where a task keeps its dialogues as arrays, `states` is
+        a sequence that makes each state when it is asked for, and may have more to offer.
+        """
+        ...
+
+
+class EachReplies:
+    """A `BatchSpeaker` that replies one by one.
+
+    For speakers who gain nothing from company, in tasks that gain by hearing many at once.
+    """
+
+    def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
+        raise NotImplementedError
+
+    def reply_many(self, task: Any, states: Sequence[Any], rngs: Generators) -> list[str]:
+        """See `BatchSpeaker`."""
+        return [self.reply(task, state, rng) for state, rng in zip(states, rngs)]
+
+
+class ReplyError(RuntimeError):
+    """A speaker failed in the dialogue at `place` among those that it was asked for at once."""
+
+    def __init__(self, place: int, cause: BaseException) -> None:
+        super().__init__(f"reply {place}: {type(cause).__name__}: {cause}")
+        self.place, self.cause = place, cause
+
+
+def ask_all(
+    speaker: Speaker, task: Any, states: Sequence[Any], rngs: Generators, rows: Sequence[int]
+) -> Sequence[str]:
+    """What the speaker says in each of the dialogues, in one call where it knows `reply_many`.
+
+    Args:
+        speaker: of the party whose turn it is in all `states`.
+        task: the rules.
+        states: k dialogues.
+        rngs: k generators.
+        rows: what errors call the dialogues, k numbers.
+
+    Raises:
+        RuntimeError: the speaker failed; the message names the row and the cause.
+        ValueError: it did not give k strings.
+    """
+    name = f"{type(speaker).__name__} of {task.name}"
+    reply_many = getattr(speaker, "reply_many", None)
+    if reply_many is None:
+        return [_ask(speaker, task, *each, name) for each in zip(states, rngs, rows)]
+    try:
+        texts = reply_many(task, states, rngs)
+    except ReplyError as error:
+        raise _failed(name, f"row {rows[error.place]}", error.cause) from error.cause
+    except Exception as error:
+        raise _failed(name, f"one of the rows {list(rows)}", error) from error
+    if len(texts) != len(rows):
+        raise ValueError(f"{name}: reply_many was asked for {len(rows)} texts; got {len(texts)}.")
+    said: Sequence[str] = texts.tolist() if isinstance(texts, np.ndarray) else texts
+    for row, text in zip(rows, said):
+        if not isinstance(text, str):
+            raise ValueError(f"{name}: expected a string for row {row}; got {text!r}.")
+    return said
+
+
+def _ask(
+    speaker: Speaker, task: Any, state: Any, rng: np.random.Generator, row: int, name: str
+) -> str:
+    try:
+        return speaker.reply(task, state, rng)
+    except Exception as error:
+        raise _failed(name, f"row {row}", error) from error
+
+
+def _failed(name: str, where: str, cause: BaseException) -> RuntimeError:
+    return RuntimeError(f"{name} failed in {where}: {type(cause).__name__}: {cause}")

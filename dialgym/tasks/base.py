@@ -1,14 +1,16 @@
 """What a task is: rules as functions of an explicit state."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from inspect import Parameter, signature
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from dialgym.errors import unknown
+from dialgym.errors import unknown, with_settings
 from dialgym.language import AnyText, Constraint, Utterance
 from dialgym.rewards import Components
 from dialgym.simulators import Speaker
@@ -16,6 +18,15 @@ from dialgym.tasks.acts import PartyActs
 
 Parties = tuple[str, str]
 SYSTEM, USER = "system", "user"
+
+
+class Features(NamedTuple):
+    """Form of the array that a party is given beside its transcript: the features of an image."""
+
+    shape: tuple[int, ...]
+    low: float = 0.0
+    high: float = 1.0
+    dtype: str = "float32"
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,7 @@ class Facts:
             longer ones are cut. None to make as much room as for characters.
         components: for each party, the names of the parts that its rewards are made of; a party
             that is not named has none.
+        features: for each party that is given them, the form of `Task.features`.
     """
 
     turn_limit: int
@@ -48,6 +60,7 @@ class Facts:
     words: Mapping[str, Mapping[str, int]] | None = None
     pieces: Mapping[str, int] | None = None
     components: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    features: Mapping[str, Features] = field(default_factory=dict)
 
     def limit(self, speaker: str) -> int:
         """Most tokens of one utterance, and most characters that are looked at.
@@ -160,22 +173,16 @@ class DialogueBatch(Protocol):
         """What the learner of a row may say next."""
         ...
 
+    def states(self, rows: np.ndarray) -> Sequence[Any]:
+        """The dialogues of the rows (k,), to be read; each may be made when it is asked for."""
+        ...
+
     def turn(self, rows: np.ndarray) -> np.ndarray:
         """(k,) utterances of the learner so far."""
         ...
 
-
-@runtime_checkable
-class BatchSpeaker(Protocol):
-    """A speaker of the learner's side that can say many utterances at once."""
-
-    def reply_many(
-        self, task: Any, batch: Any, rows: np.ndarray, rngs: Sequence[np.random.Generator]
-    ) -> np.ndarray:
-        """What the learners of the `rows` of a task's own batch say, (k,) of dtype ``<U``.
-
-        `rngs` is the list of all rows' generators; the draws are those that ``reply`` would make.
-        """
+    def restore(self, row: int, state: Any, turn: int) -> None:
+        """Let a row go on from a state of the task, in which the learner has heard everything."""
         ...
 
 
@@ -250,20 +257,43 @@ class Task(ABC):
         """What `party` may say in this state: the source of every action mask."""
         return self.static_constraint(party) or AnyText()
 
-    def batch(self, size: int, learner: str, simulator: str) -> DialogueBatch | None:
-        """A vectorised form of `size` dialogues, or None where there is none."""
+    def features(self, state: Any, party: str) -> np.ndarray | None:
+        """What `party` is given beside its transcript, a new array in the form of `Facts.features`.
+
+        It changes only by an utterance. None for a party that is given nothing.
+        """
+        return None
+
+    def situation(self, state: Any, party: str) -> Any:
+        """What `party` knows, alike in dialogues that are alike to it: the source of `anchor`.
+
+        Of strings, numbers, arrays, sets, sequences and mappings with names as keys; by default
+        what is in its transcript. A task in which the order does not matter gives a set.
+        """
+        return self.transcript(state, party)
+
+    def anchor(self, state: Any, party: str) -> str:
+        """16 hexadecimal digits that name the situation of `party`, in any process and run."""
+        text = json.dumps([party, self.situation(state, party)], sort_keys=True, default=_plain)
+        return blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
+        """A vectorised form of `size` dialogues, or None where there is none.
+
+        `simulator` plays the other party; a form that is made for one knows it by its class.
+        """
         return None
 
     def speaker_named(self, party: str, name: str, **settings: Any) -> Speaker:
-        """A new speaker for `party`, by its registered name.
+        """A new speaker for `party`, by its registered name and with settings of its own.
 
         Raises:
-            ValueError: the party has no speaker of that name.
+            ValueError: the party has no speaker of that name, or the speaker no such setting.
         """
         named = self.speakers.get(party, {})
         if name not in named:
             raise unknown(f"speaker for the {party}", name, named, self.name)
-        return named[name](**settings)
+        return with_settings(named[name], f"speaker {name!r} of {self.name}", settings)
 
     def picture(self, state: Any) -> np.ndarray | None:
         """The dialogue as an (H, W, 3) uint8 image, or None to draw its transcript."""
@@ -283,6 +313,15 @@ class Task(ABC):
             if name not in self.options:
                 raise unknown("option", name, self.options, f"reset of {self.name}")
         return options or {}
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no form for: arrays and numbers of NumPy, and sets in an order of their own."""
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"situation: expected strings, numbers, arrays, sets ...; got {value!r}.")
 
 
 def _by_name(cls: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Tasks of any module by name: ``module:Class``, with errors that say what is missing."""
+"""Tasks and simulators of any module by ``module:Class``; errors say what is missing."""
 
 import sys
 from importlib import import_module
@@ -15,14 +15,24 @@ def find_task(path: str) -> Any:
     Raises:
         ValueError: there is no such module or name, or it is no task.
     """
+    found = find_object(path, "task")
+    require_task(found, path)
+    return found
+
+
+def find_object(path: str, what: str) -> Any:
+    """The object at ``module:name``; errors call it `what`.
+
+    Raises:
+        ValueError: there is no such module or name.
+    """
     module, _, name = path.partition(":")
     found = import_for(module, path)
     for part in name.split("."):
         if not hasattr(found, part):
             hint = did_you_mean(part, vars(found))
-            raise ValueError(f"task {path!r}: module {module!r} has no {name!r}.{hint}")
+            raise ValueError(f"{what} {path!r}: module {module!r} has no {name!r}.{hint}")
         found = getattr(found, part)
-    require_task(found, path)
     return found
 
 

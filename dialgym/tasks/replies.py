@@ -8,7 +8,7 @@ import numpy as np
 
 from dialgym.language import Constraint, Utterance
 from dialgym.rewards import Components, Composite, Reply
-from dialgym.simulators import Speaker
+from dialgym.simulators import Speaker, ask_all
 from dialgym.sources import locate, stamp
 from dialgym.tasks.base import SYSTEM, USER, BatchOutcome, DialogueBatch, Outcome, Task
 from dialgym.tasks.exchange import Exchange, gather
@@ -49,21 +49,19 @@ class ReplyTask(Task):
         scores = self.rewards.score([self.take(state, text)])
         return self.conclude(state, {name: float(s[0]) for name, s in scores.items()}, rng)
 
-    def batch(self, size: int, learner: str, simulator: str) -> DialogueBatch | None:
-        if learner != SYSTEM:
-            return None
-        partner = self.speaker_named(USER, simulator) if simulator else None
-        return ReplyBatch(self, size, partner)
+    def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
+        return ReplyBatch(self, size, simulator) if learner == SYSTEM else None
 
 
 class ReplyBatch:
-    """`size` dialogues of the system, with one call of the rewards for all that it says.
+    """`size` dialogues of the system, with one call of the rewards for all that it says, and one
+    of the partner for all that wait for it.
 
     As it is the rows that differ here, an option of `reset` may be a list or an array: one value
     for each row that begins.
     """
 
-    def __init__(self, task: ReplyTask, size: int, partner: Speaker | None) -> None:
+    def __init__(self, task: ReplyTask, size: int, partner: Speaker) -> None:
         self.task, self.partner = task, partner
         self._states: list[Any] = [None] * size
         self._turns = np.zeros(size, np.int64)
@@ -81,21 +79,23 @@ class ReplyBatch:
         replies = [self.task.take(self._states[row], text) for row, text in said]
         scores = self.task.rewards.score(replies)
         self._turns[rows] += 1
-        exchanges = []
+        outcomes = []
         for place, row in enumerate(rows.tolist()):
             own = {name: float(values[place]) for name, values in scores.items()}
-            outcome = self.task.conclude(self._states[row], own, rngs[row])
+            outcomes.append(self.task.conclude(self._states[row], own, rngs[row]))
             self._seen[row] += 1  # its own words are no news to the system
-            if not (outcome.terminated or outcome.truncated):
-                self._answer(row, rngs[row])
-            exchanges.append(self._exchange(row, outcome))
-        return gather(exchanges, self.task.parties)
+        pairs = list(zip(rows.tolist(), outcomes))
+        self._answer([row for row, o in pairs if not (o.terminated or o.truncated)], rngs)
+        return gather([self._exchange(*pair) for pair in pairs], self.task.parties)
 
-    def _answer(self, row: int, rng: np.random.Generator) -> None:
-        state = self._states[row]
-        while self.task.speaker(state) == USER:
-            assert self.partner is not None, "the user has the floor, and nobody plays it"
-            self.task.listen(state, self.partner.reply(self.task, state, rng))
+    def _answer(self, rows: list[int], rngs: Generators) -> None:
+        """Let the user speak in the rows until it is the system's turn."""
+        task, states = self.task, self._states
+        while rows := [row for row in rows if task.speaker(states[row]) == USER]:
+            asked = [states[row] for row in rows]
+            texts = ask_all(self.partner, task, asked, [rngs[row] for row in rows], rows)
+            for state, text in zip(asked, texts):
+                task.listen(state, text)
 
     def _exchange(self, row: int, said: Outcome) -> Exchange:
         lines = self.task.transcript(self._states[row], SYSTEM)
@@ -113,22 +113,17 @@ class ReplyBatch:
         """The dialogue of a row."""
         return self._states[row]
 
+    def states(self, rows: np.ndarray) -> list[Any]:
+        """The dialogues of some rows."""
+        return [self._states[row] for row in rows.tolist()]
+
     def turn(self, rows: np.ndarray) -> np.ndarray:
         return self._turns[rows]
 
-
-class EachReplies:
-    """Lets a speaker of the system reply in many dialogues of a `ReplyBatch`, one by one."""
-
-    def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
-        raise NotImplementedError
-
-    def reply_many(
-        self, task: Any, batch: ReplyBatch, rows: np.ndarray, rngs: Generators
-    ) -> np.ndarray:
-        """See `dialgym.tasks.base.BatchSpeaker`."""
-        said = [self.reply(task, batch.state(row), rngs[row]) for row in rows.tolist()]
-        return np.array(said, np.str_)
+    def restore(self, row: int, state: Any, turn: int) -> None:
+        """Let a row go on from a state."""
+        self._states[row], self._turns[row] = state, turn
+        self._seen[row] = len(self.task.transcript(state, SYSTEM))
 
 
 def middle(composite: Composite) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dialgym.language import Utterance
-from dialgym.language.utterances import UNKNOWN
+from dialgym.language.text import UNKNOWN
 from dialgym.rollouts.random_text import random_utterance
 from dialgym.tasks import Outcome, Task
 

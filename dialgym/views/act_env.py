@@ -7,8 +7,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 
-from dialgym.simulators import Speaker
 from dialgym.tasks import Action, PartyActs, Task
+from dialgym.views.dialogue import SimulatorLike
 from dialgym.views.single import DialogueEnv
 
 
@@ -23,8 +23,7 @@ class ActEnv(DialogueEnv):
     Args:
         task: the rules; it must have `Task.acts` of the learner.
         learner: the party that the actions are those of.
-        simulator: who plays the other party: a name, a `Speaker` or an `ActPolicy`; None for the
-            task's default.
+        simulator: who plays the other party; see `find_speaker`. None for the task's default.
         action_masks: put ``action_mask``, (A,) bool, into each info.
         render_mode: ``ansi``, ``human`` or ``rgb_array``.
 
@@ -36,7 +35,7 @@ class ActEnv(DialogueEnv):
         self,
         task: Task,
         learner: str = "system",
-        simulator: str | Speaker | None = None,
+        simulator: SimulatorLike = None,
         action_masks: bool = False,
         render_mode: str | None = None,
     ) -> None:

@@ -5,10 +5,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from dialgym.simulators import Speaker
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
 from dialgym.views.act_env import act_spaces, acts_of
-from dialgym.views.dialogue import find_speaker
+from dialgym.views.dialogue import SimulatorLike, find_speaker
 from dialgym.views.looped import LoopedBatch
 from dialgym.views.vector_base import DialogueVectorEnv, Info, check_actions
 
@@ -58,7 +57,7 @@ class ActVectorEnv(DialogueVectorEnv):
         task: Task,
         num_envs: int = 1,
         learner: str = "system",
-        simulator: str | Speaker | None = None,
+        simulator: SimulatorLike = None,
         action_masks: bool = False,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
     ) -> None:
@@ -69,7 +68,7 @@ class ActVectorEnv(DialogueVectorEnv):
         self.dialogues: ActBatch = found if isinstance(found, ActBatch) else self._loop(simulator)
         self._mask_in_info = action_masks
 
-    def _loop(self, simulator: str | Speaker | None) -> "LoopedActs":
+    def _loop(self, simulator: SimulatorLike) -> "LoopedActs":
         other = find_speaker(self.task, self.learner, simulator)
         return LoopedActs(self.task, self.num_envs, self.learner, other)
 

@@ -5,63 +5,93 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.errors import one_of
+from dialgym.errors import one_of, with_settings
 from dialgym.language import render_transcript
 from dialgym.rewards import Components
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, ActSpeaker, Task
 from dialgym.tasks.exchange import Exchange, add
+from dialgym.tasks.lookup import find_object
 
 
 class Dialogue:
-    """A state of `task` in which `learner` speaks and `other` answers."""
+    """A state of `task` in which `learner` speaks and `other` answers.
+
+    `start` and `say` hold an exchange whole. Where `other` is asked for many dialogues at once, its
+    parts are called: `begin` or `tell`, then `tell` with the other's words while it is `waiting`
+    for them, then `exchange`.
+    """
 
     def __init__(self, task: Task, learner: str, other: Speaker) -> None:
         self.task, self.learner, self.other = task, learner, other
         self.state: Any = None
         self.turn = 0
         self._seen = 0
+        self._components: Components
+        self._success: bool | None
+        self._clear()
 
     def start(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> Exchange:
         """Begin anew, and let the other party speak until it is the learner's turn."""
-        self.state = self.task.initial(rng, options)
-        self.turn = self._seen = 0
-        return self._until_my_turn(0.0, False, False, {}, None, rng)
+        self.begin(rng, options)
+        return self._answered(rng)
 
     def say(self, text: str, rng: np.random.Generator) -> Exchange:
         """Let the learner say `text`, and the other party answer."""
-        outcome = self.task.speak(self.state, text, rng)
-        self.turn += 1
-        self._seen += 1  # its own words are no news to the learner
-        end = outcome.terminated, outcome.truncated
-        reward, components = outcome.rewards[self.learner], outcome.parts(self.learner)
-        return self._until_my_turn(reward, *end, components, outcome.success, rng)
+        self.tell(text, rng)
+        return self._answered(rng)
 
-    def _until_my_turn(
-        self,
-        reward: float,
-        terminated: bool,
-        truncated: bool,
-        components: Components,
-        success: bool | None,
-        rng: np.random.Generator,
-    ) -> Exchange:
-        task, state = self.task, self.state
-        while not (terminated or truncated) and task.speaker(state) != self.learner:
-            text = self.other.reply(task, state, rng)
-            outcome = task.speak(state, text, rng)
-            _, terminated, truncated, _, success = outcome
-            reward += outcome.rewards[self.learner]
-            components = add(components, outcome.parts(self.learner))
-        lines = task.transcript(state, self.learner)
+    def _answered(self, rng: np.random.Generator) -> Exchange:
+        while self.waiting:
+            self.tell(self.other.reply(self.task, self.state, rng), rng)
+        return self.exchange()
+
+    def begin(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> None:
+        """Begin anew."""
+        self.state = self.task.initial(rng, options)
+        self.turn = self._seen = 0
+        self._clear()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it is the other party's turn."""
+        return not self._over and self.task.speaker(self.state) != self.learner
+
+    def tell(self, text: str, rng: np.random.Generator) -> None:
+        """Let the party whose turn it is say `text`."""
+        if self.task.speaker(self.state) == self.learner:
+            self.turn += 1
+            self._seen += 1  # its own words are no news to the learner
+        outcome = self.task.speak(self.state, text, rng)
+        self._reward += outcome.rewards[self.learner]
+        parts = outcome.parts(self.learner)
+        self._components = add(self._components, parts) if self._components else parts
+        self._end, self._success = (outcome.terminated, outcome.truncated), outcome.success
+        self._over = outcome.terminated or outcome.truncated
+
+    def exchange(self) -> Exchange:
+        """What has come of it since the last call; it is the learner's turn, or all is over."""
+        lines = self.task.transcript(self.state, self.learner)
         heard, self._seen = lines[self._seen :], len(lines)
-        return Exchange(reward, terminated, truncated, heard, components, success)
+        found = Exchange(self._reward, *self._end, heard, self._components, self._success)
+        self._clear()
+        return found
+
+    def _clear(self) -> None:
+        self._reward, self._components = 0.0, {}
+        self._over, self._end, self._success = False, (False, False), None
 
     def fork(self) -> "Dialogue":
         """The same dialogue at the same point, to go on in another way."""
         other = Dialogue(self.task, self.learner, self.other)
-        other.state, other.turn, other._seen = self.state.copy(), self.turn, self._seen
+        other.restore(self.state.copy(), self.turn)
         return other
+
+    def restore(self, state: Any, turn: int) -> None:
+        """Go on from a state of the task, in which the learner has heard everything."""
+        self.state, self.turn = state, turn
+        self._seen = len(self.task.transcript(state, self.learner))
+        self._clear()
 
     def transcript(self) -> str:
         """What the learner has seen, as text."""
@@ -79,26 +109,50 @@ class Nobody:
         )
 
 
-def find_speaker(task: Task, learner: str, simulator: str | Speaker | None) -> Speaker:
-    """Who plays the other party: an object, a registered name, or the task's default.
+SimulatorLike = str | Mapping[str, Any] | Speaker | ActPolicy | None
+"""What `simulator=` takes; see `find_speaker`."""
+
+
+def find_speaker(task: Task, learner: str, simulator: SimulatorLike) -> Speaker:
+    """Who plays the other party.
+
+    Args:
+        task: the rules.
+        learner: the party that is not played.
+        simulator: a registered name or ``module:Class``; a mapping of ``name`` and settings of
+            who is named, ``{"name": "retrieval", "nearest": 3}``; an object; or None for the
+            task's default.
 
     An object that chooses acts, an `ActPolicy`, says what they become.
 
     Raises:
-        ValueError: the learner is no party, or there is no such simulator.
+        ValueError: the learner is no party, or there is no such simulator or setting of it.
     """
     other = other_party(task, learner)
-    name = simulator or default_speaker(task, other) or Nobody()
-    if isinstance(name, str):
-        return task.speaker_named(other, name)
-    if isinstance(name, Speaker):
-        return name
-    if isinstance(name, ActPolicy) and other in task.acts:
-        return ActSpeaker(name)
+    if isinstance(simulator, Mapping):
+        settings = dict(simulator)
+        return _named(task, other, settings.pop("name", None), settings)
+    if isinstance(simulator, str) or simulator is None:
+        return _named(task, other, simulator, {})
+    if isinstance(simulator, Speaker):
+        return simulator
+    if isinstance(simulator, ActPolicy) and other in task.acts:
+        return ActSpeaker(simulator)
     raise ValueError(
-        f"simulator of {task.name}: expected a registered name or an object with "
-        f"reply(task, state, rng) -> str; got {simulator!r}."
+        f"simulator of {task.name}: expected a registered name, a mapping of a name and settings, "
+        f"or an object with reply(task, state, rng) -> str; got {simulator!r}."
     )
+
+
+def _named(task: Task, party: str, name: str | None, settings: dict[str, Any]) -> Speaker:
+    name = name or default_speaker(task, party)
+    if name is None:
+        return Nobody()
+    if ":" not in name:
+        return task.speaker_named(party, name, **settings)
+    make = find_object(name, "simulator")
+    speaker: Speaker = with_settings(make, f"simulator {name!r} of {task.name}", settings)
+    return speaker
 
 
 def other_party(task: Task, learner: str) -> str:

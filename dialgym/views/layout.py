@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from dialgym.language.text import UNKNOWN, Utterance
 from dialgym.language.tokenizers import (
     END,
     TAGS,
@@ -13,7 +14,6 @@ from dialgym.language.tokenizers import (
     WordTokenizer,
     make_tokenizer,
 )
-from dialgym.language.utterances import UNKNOWN, Utterance
 from dialgym.tasks import Facts, Task
 from dialgym.views.spaces import TokenBox
 

@@ -6,15 +6,10 @@ from typing import Any
 import numpy as np
 
 from dialgym.language import Constraint, Utterance
-from dialgym.simulators import Speaker
+from dialgym.simulators import Speaker, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
 from dialgym.tasks.exchange import gather
-from dialgym.views.dialogue import (
-    Dialogue,
-    default_speaker,
-    find_speaker,
-    other_party,
-)
+from dialgym.views.dialogue import Dialogue, SimulatorLike, find_speaker
 
 Generators = Sequence[np.random.Generator]
 
@@ -23,17 +18,28 @@ class LoopedBatch:
     """A `DialogueBatch` by the task's own rules; what a task's vectorised form must equal."""
 
     def __init__(self, task: Task, size: int, learner: str, other: Speaker) -> None:
-        self.task, self.learner = task, learner
+        self.task, self.learner, self.other = task, learner, other
         self.dialogues = [Dialogue(task, learner, other) for _ in range(size)]
 
     def reset(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> BatchOutcome:
-        begun = [self.dialogues[i].start(rngs[i], options) for i in rows.tolist()]
-        return gather(begun, self.task.parties)
+        for row in rows.tolist():
+            self.dialogues[row].begin(rngs[row], options)
+        return self._answer(rows.tolist(), rngs)
 
     def say(self, rows: np.ndarray, texts: np.ndarray, rngs: Generators) -> BatchOutcome:
-        pairs = zip(rows.tolist(), texts.tolist())
-        said = [self.dialogues[i].say(text, rngs[i]) for i, text in pairs]
-        return gather(said, self.task.parties)
+        for row, text in zip(rows.tolist(), texts.tolist()):
+            self.dialogues[row].tell(text, rngs[row])
+        return self._answer(rows.tolist(), rngs)
+
+    def _answer(self, rows: list[int], rngs: Generators) -> BatchOutcome:
+        """Let the other party speak until nobody waits for it; in each round it is asked once."""
+        waiting = rows
+        while waiting := [row for row in waiting if self.dialogues[row].waiting]:
+            states = [self.dialogues[row].state for row in waiting]
+            texts = ask_all(self.other, self.task, states, [rngs[row] for row in waiting], waiting)
+            for row, text in zip(waiting, texts):
+                self.dialogues[row].tell(text, rngs[row])
+        return gather([self.dialogues[row].exchange() for row in rows], self.task.parties)
 
     def transcript(self, row: int) -> Sequence[Utterance]:
         return self.task.transcript(self.dialogues[row].state, self.learner)
@@ -45,25 +51,20 @@ class LoopedBatch:
         """The dialogue of a row."""
         return self.dialogues[row].state
 
+    def states(self, rows: np.ndarray) -> list[Any]:
+        """The dialogues of some rows."""
+        return [self.dialogues[row].state for row in rows.tolist()]
+
+    def restore(self, row: int, state: Any, turn: int) -> None:
+        """Let a row go on from a state."""
+        self.dialogues[row].restore(state, turn)
+
     def turn(self, rows: np.ndarray) -> np.ndarray:
         return np.array([self.dialogues[i].turn for i in rows.tolist()], np.int64)
 
 
-def make_batch(
-    task: Task, size: int, learner: str, simulator: str | Speaker | None
-) -> DialogueBatch:
+def make_batch(task: Task, size: int, learner: str, simulator: SimulatorLike) -> DialogueBatch:
     """The task's own vectorised form where it has one for this simulator, else the loop."""
-    batch = own_batch(task, size, learner, simulator)
-    if batch is not None:
-        return batch
-    return LoopedBatch(task, size, learner, find_speaker(task, learner, simulator))
-
-
-def own_batch(
-    task: Task, size: int, learner: str, simulator: str | Speaker | None
-) -> DialogueBatch | None:
-    """The task's own vectorised form, if it has one for this simulator."""
-    if simulator is not None and not isinstance(simulator, str):
-        return None
-    name = simulator or default_speaker(task, other_party(task, learner)) or ""
-    return task.batch(size, learner, name)
+    other = find_speaker(task, learner, simulator)
+    batch = task.batch(size, learner, other)
+    return LoopedBatch(task, size, learner, other) if batch is None else batch

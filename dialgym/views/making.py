@@ -55,13 +55,13 @@ def make_batched_view(
     view = load(VIEWS[entry.view][2])
     kwargs.pop("max_episode_steps", None)  # gym.make_vec passes it on; the task has its own limit
     if workers:
-        if entry.view != "token":
+        if entry.view == "utterance":
             raise ValueError(
-                f"workers: only token views can be sharded over processes; got {entry.id!r}. "
-                f"Use {entry.row.id('token')!r}, or workers=0."
+                "workers: token and act views can be sharded over processes; got "
+                f"{entry.id!r}. Use {entry.row.id('token')!r}, or workers=0."
             )
         check_portable(entry)
-        sharded = load("dialgym.views.shards:ShardedTokenVectorEnv")
+        sharded = load("dialgym.views.shards:ShardedVectorEnv")
         return sharded({"env_id": entry, **kwargs}, num_envs, workers)
     return view(num_envs=num_envs, **split_kwargs(entry, view, kwargs))
 

@@ -11,6 +11,7 @@ from dialgym.errors import unknown
 from dialgym.optional import require
 from dialgym.registry import Environment, entry_of
 from dialgym.views.making import make, make_vec
+from dialgym.views.spaces import maskable
 
 require("stable_baselines3", "agents", "a Stable-Baselines3 VecEnv")
 
@@ -27,7 +28,7 @@ def sb3_vec_env(
     Args:
         id: an id of a token or act view, or a task.
         n_envs: number of dialogues.
-        workers: 0 for this process; k to shard those of a token view over k processes.
+        workers: 0 for this process; k to shard them over k processes.
         seed: of the first reset; dialogue i takes seed + i.
         kwargs: as for ``gym.make(id, ...)``.
 
@@ -100,7 +101,9 @@ class DialogueVecEnv(VecEnv):
     def env_method(
         self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any
     ) -> list[Any]:
-        """``action_masks`` of the dialogues asked for; there is no other method by row.
+        """``action_masks`` of the dialogues asked for, as MaskablePPO reads them (see `maskable`).
+
+        There is no other method by row.
 
         Raises:
             AttributeError: any other method.
@@ -110,7 +113,7 @@ class DialogueVecEnv(VecEnv):
                 f"the batched view has no env objects to call {method_name!r} on. "
                 "For single envs use SB3's make_vec_env with the same id."
             )
-        masks = self.env.action_masks()
+        masks = maskable(self.env.action_masks(), self.action_space)
         return [masks[i] for i in self._get_indices(indices)]
 
     def has_attr(self, attr_name: str) -> bool:

@@ -1,4 +1,4 @@
-"""A worker of `ShardedTokenVectorEnv`: some rows of the batch, in a process of their own."""
+"""A worker of `ShardedVectorEnv`: some rows of the batch, in a process of their own."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any
 
-from dialgym.views.shards import SharedArrays
+from dialgym.views.shards import FINAL, SEEN, Layout, SharedArrays
 from dialgym.views.vector_base import Info
 
 
@@ -40,33 +40,31 @@ class _Shard:
     """The rows, and what the parent can ask of them."""
 
     def __init__(
-        self, make: dict[str, Any], rows: tuple[int, int], layout: tuple[str, int, int, int]
+        self, make: dict[str, Any], rows: tuple[int, int], path: str, layout: Layout
     ) -> None:
         from dialgym.views.making import make_batched_view
 
-        path, *shape = layout
         self.rows = slice(*rows)
         self.env: Any = make_batched_view(num_envs=rows[1] - rows[0], **make)
-        self.arrays = SharedArrays(Path(path), *shape)
+        self.arrays = SharedArrays(Path(path), layout)
         self.with_masks = False
 
     def reset(self, seeds: list[int | None] | None, options: dict[str, Any] | None) -> Info:
-        tokens, info = self.env.reset(seed=seeds, options=options)
-        self.arrays.tokens[self.rows] = tokens
+        seen, info = self.env.reset(seed=seeds, options=options)
+        self.arrays.put(SEEN, self.rows, seen)
         return self._sent(info)
 
     def step(self) -> Info:
         arrays, rows = self.arrays, self.rows
-        tokens, reward, terminated, truncated, info = self.env.step(arrays.actions[rows])
-        arrays.tokens[rows] = tokens
-        arrays.reward[rows] = reward
-        arrays.terminated[rows] = terminated
-        arrays.truncated[rows] = truncated
+        seen, *ends, info = self.env.step(arrays["action"][rows])
+        arrays.put(SEEN, rows, seen)
+        for name, values in zip(("reward", "terminated", "truncated"), ends):
+            arrays[name][rows] = values
         return self._sent(info)
 
     def masks(self) -> None:
         self.with_masks = True
-        self.arrays.masks[self.rows] = self.env.action_masks()
+        self.arrays["mask"][self.rows] = self.env.action_masks()
 
     def get_state(self) -> bytes:
         state: bytes = self.env.get_state()
@@ -85,7 +83,7 @@ class _Shard:
         if "final_obs" in info:
             final = info.pop("final_obs")
             for row in info["_final_obs"].nonzero()[0].tolist():
-                self.arrays.final[self.rows.start + row] = final[row]
+                self.arrays.put(FINAL, self.rows.start + row, final[row])
         if self.with_masks:
             self.masks()
         return info

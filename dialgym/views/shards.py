@@ -1,4 +1,4 @@
-"""The batched token view sharded over processes: arrays in shared memory, few words on a pipe.
+"""Batched views sharded over processes: arrays in shared memory, few words on a pipe.
 
 A worker is a plain Python process that imports dialgym and nothing heavier. It does not import
 the caller's script again, so scripts need no ``if __name__ == "__main__"``.
@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from multiprocessing.connection import Client, Connection, Listener
@@ -28,8 +28,12 @@ START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); " \
         "from dialgym.views.shard_worker import main; main()"  # fmt: skip
 
 
-class ShardedTokenVectorEnv(gym.vector.VectorEnv):
-    """N dialogues over `workers` processes; equal to one `TokenVectorEnv` of N rows.
+Layout = Mapping[str, tuple[str, tuple[int, ...]]]
+"""Of shared arrays: dtype and shape by name."""
+
+
+class ShardedVectorEnv(gym.vector.VectorEnv):
+    """N dialogues over `workers` processes; equal to one batched token or act view of N rows.
 
     Args:
         make: what each worker calls: the env id and keyword arguments of
@@ -60,9 +64,10 @@ class ShardedTokenVectorEnv(gym.vector.VectorEnv):
         self.action_space = gym.vector.utils.batch_space(self.single_action_space, num_envs)
         self.task = template.task
         self.learner = template.learner
-        self._vocab_size = template.tokenizer.vocab_size
         self._slices = _slices(num_envs, workers)
-        self.arrays = SharedArrays.create(num_envs, self.single_observation_space)
+        self.arrays = SharedArrays.create(
+            layout_of(num_envs, self.single_observation_space, self.single_action_space)
+        )
         self._masks = False
         self._workers: list[_Worker] = []
         self._cleanup = weakref.finalize(self, _shut_down, self._workers, self.arrays)
@@ -79,43 +84,40 @@ class ShardedTokenVectorEnv(gym.vector.VectorEnv):
         *,
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
-    ) -> tuple[np.ndarray, Info]:
+    ) -> tuple[Any, Info]:
         """Begin all dialogues; row i takes seed + i, or the i-th of a list of seeds."""
         n = self.num_envs
         seeds = seeds_of_rows(seed, n, self.task.name)
         for worker, rows in zip(self._workers, self._slices):
             worker.send("reset", seeds and seeds[rows], options)
         info = self._join(_gather(self._workers))
-        return self.arrays.tokens.copy(), info
+        return self.arrays.get(SEEN), info
 
-    def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Info]:
-        """Say one token in each dialogue (see `TokenVectorEnv.step`)."""
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, Info]:
+        """One action in each dialogue, as the batched view has it."""
         self.step_async(actions)
         return self.step_wait()
 
     def step_async(self, actions: Any) -> None:
         """Set the workers going."""
-        actions = check_actions(actions, self.action_space, self.task.name)
-        self.arrays.actions[:] = actions
+        self.arrays["action"][:] = check_actions(actions, self.action_space, self.task.name)
         for worker in self._workers:
             worker.send("step")
 
-    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Info]:
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, Info]:
         """The result of the step under way."""
         info = self._join(_gather(self._workers))
-        a = self.arrays
-        return (
-            a.tokens.copy(), a.reward.copy(), a.terminated.copy(), a.truncated.copy(), info
-        )  # fmt: skip
+        ends = (self.arrays[name].copy() for name in ("reward", "terminated", "truncated"))
+        return (self.arrays.get(SEEN), *ends, info)
 
     def action_masks(self) -> np.ndarray:
-        """(N, V) bool; asked for once, masks come with each reply."""
+        """(N, V) or (N, A) bool; asked for once, masks come with each reply."""
         if not self._masks:
             for worker in self._workers:
                 worker.send("masks")
             _gather(self._workers)
             self._masks = True
-        return self.arrays.masks.copy()
+        return self.arrays["mask"].copy()
 
     def get_state(self) -> list[bytes]:
         """All dialogues and their generators as they stand, for `set_state` of an equal env."""
@@ -153,49 +155,75 @@ class ShardedTokenVectorEnv(gym.vector.VectorEnv):
         if "_final_obs" in info:
             final = np.full(self.num_envs, None, object)
             for row in np.flatnonzero(info["_final_obs"]).tolist():
-                final[row] = self.arrays.final[row].copy()
+                final[row] = self.arrays.get(FINAL, row)
             info["final_obs"] = final
         return info
 
 
-class SharedArrays:
-    """Arrays over all rows, in a file that the processes map into memory."""
+SEEN, FINAL = "observation", "final"
 
-    def __init__(self, path: Path, num_envs: int, window: int, vocab_size: int) -> None:
-        self.path, self.shape = path, (num_envs, window, vocab_size)
-        fields = {
-            "reward": (np.float64, (num_envs,)),
-            "actions": (np.int64, (num_envs,)),
-            "tokens": (np.int32, (num_envs, window)),
-            "final": (np.int32, (num_envs, window)),
-            "terminated": (np.bool_, (num_envs,)),
-            "truncated": (np.bool_, (num_envs,)),
-            "masks": (np.bool_, (num_envs, vocab_size)),
-        }
-        sizes = {k: np.dtype(t).itemsize * int(np.prod(s)) for k, (t, s) in fields.items()}
+
+def layout_of(num_envs: int, seen: gym.Space, said: gym.Space) -> Layout:
+    """The arrays that N dialogues exchange with their workers, widest entries first.
+
+    Args:
+        num_envs: N.
+        seen: a `Box`, or a `Dict` of some, each an array of its own.
+        said: `Discrete` or `MultiBinary`.
+    """
+    parts = seen.items() if isinstance(seen, gym.spaces.Dict) else [("", seen)]
+    named = [(f"/{key}" if key else "", box) for key, box in parts]
+    fields: dict[str, tuple[Any, Any]] = {
+        "reward": (np.float64, ()),
+        "action": (said.dtype, said.shape),
+        "terminated": (np.bool_, ()),
+        "truncated": (np.bool_, ()),
+        "mask": (np.bool_, (said.n,)),  # type: ignore[attr-defined]
+        **{name + key: (b.dtype, b.shape) for name in (SEEN, FINAL) for key, b in named},
+    }
+    widest = sorted(fields, key=lambda name: -np.dtype(fields[name][0]).itemsize)
+    return {n: (np.dtype(fields[n][0]).str, (num_envs, *fields[n][1])) for n in widest}
+
+
+class SharedArrays:
+    """Arrays over all rows by name, in a file that the processes map into memory."""
+
+    def __init__(self, path: Path, layout: Layout) -> None:
+        self.path, self.layout = path, layout
+        sizes = {k: np.dtype(t).itemsize * int(np.prod(s)) for k, (t, s) in layout.items()}
         if path.stat().st_size == 0:
             os.truncate(path, sum(sizes.values()))
         memory, start = np.memmap(path, np.uint8, "r+"), 0
-        for name, (dtype, shape) in fields.items():
+        self._arrays: dict[str, np.ndarray] = {}
+        for name, (dtype, shape) in layout.items():
             part = np.asarray(memory[start : start + sizes[name]])
-            setattr(self, name, part.view(dtype).reshape(shape))
+            self._arrays[name] = part.view(dtype).reshape(shape)
             start += sizes[name]
+        self._keys = [name.partition("/")[2] for name in layout if name.startswith(f"{SEEN}/")]
 
-    reward: np.ndarray
-    actions: np.ndarray
-    tokens: np.ndarray
-    final: np.ndarray
-    terminated: np.ndarray
-    truncated: np.ndarray
-    masks: np.ndarray
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._arrays[name]
+
+    def get(self, name: str, rows: Any = slice(None)) -> Any:
+        """A copy of the observations of some rows: an array, or a dict of arrays."""
+        if not self._keys:
+            return self._arrays[name][rows].copy()
+        return {key: self._arrays[f"{name}/{key}"][rows].copy() for key in self._keys}
+
+    def put(self, name: str, rows: Any, observations: Any) -> None:
+        """Write the observations of some rows."""
+        if not self._keys:
+            self._arrays[name][rows] = observations
+        for key in self._keys:
+            self._arrays[f"{name}/{key}"][rows] = observations[key]
 
     @classmethod
-    def create(cls, num_envs: int, space: Any) -> "SharedArrays":
+    def create(cls, layout: Layout) -> "SharedArrays":
         """New arrays, in memory where the system has a file system for that."""
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         handle, name = tempfile.mkstemp(prefix="dialgym-", dir=memory)
         os.close(handle)
-        return cls(Path(name), num_envs, space.window, space.vocab_size)
+        return cls(Path(name), layout)
 
 
 class _Worker:
@@ -212,8 +240,7 @@ class _Worker:
             self.process.stdin.write(f"{json.dumps(address)}\n{key.hex()}\n".encode())
             self.process.stdin.close()
             self.pipe: Connection = _accept(listener, self.process, key)
-        layout = (str(arrays.path), *arrays.shape)
-        self.send("make", make, (rows.start, rows.stop), layout)
+        self.send("make", make, (rows.start, rows.stop), str(arrays.path), arrays.layout)
 
     def send(self, *message: Any) -> None:
         try:

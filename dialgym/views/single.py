@@ -6,10 +6,15 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 
-from dialgym.simulators import Speaker
 from dialgym.tasks import Task
 from dialgym.tasks.exchange import Exchange
-from dialgym.views.dialogue import Dialogue, check_floor, exchange_info, find_speaker
+from dialgym.views.dialogue import (
+    Dialogue,
+    SimulatorLike,
+    check_floor,
+    exchange_info,
+    find_speaker,
+)
 from dialgym.views.played import Played
 from dialgym.views.render import RENDER_MODES, render
 
@@ -23,7 +28,7 @@ class DialogueEnv(Played, gym.Env):
         self,
         task: Task,
         learner: str,
-        simulator: str | Speaker | None,
+        simulator: SimulatorLike,
         render_mode: str | None,
     ) -> None:
         if render_mode is not None and render_mode not in RENDER_MODES:

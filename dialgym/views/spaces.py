@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 
 from dialgym.language import Constraint, TokenAutomaton, Tokenizer, compile_constraint
-from dialgym.language.utterances import UNKNOWN
+from dialgym.language.text import UNKNOWN
 from dialgym.tasks import Task
 
 
@@ -69,3 +69,19 @@ def utterance_spaces(task: Task, party: str) -> tuple[gym.spaces.Text, gym.space
         task.facts.limit(party), min_length=0, charset=frozenset(task.facts.charset)
     )
     return seen, said
+
+
+def maskable(masks: np.ndarray, action_space: gym.Space) -> np.ndarray:
+    """Action masks in the form that sb3-contrib's MaskablePPO reads.
+
+    Args:
+        masks: (..., A) bool.
+        action_space: of one dialogue.
+
+    Returns:
+        The masks as they are for `Discrete`; for `MultiBinary` (..., 2A) bool, of each entry of an
+        action whether it can be 0, which is always so, and whether it can be 1.
+    """
+    if not isinstance(action_space, gym.spaces.MultiBinary):
+        return masks
+    return np.stack([np.ones_like(masks), masks], -1).reshape(*masks.shape[:-1], -1)

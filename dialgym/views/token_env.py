@@ -6,9 +6,8 @@ import numpy as np
 
 from dialgym.errors import one_of
 from dialgym.language import Constraint
-from dialgym.simulators import Speaker
 from dialgym.tasks import Task
-from dialgym.views.dialogue import check_room
+from dialgym.views.dialogue import SimulatorLike, check_room
 from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.single import DialogueEnv
 from dialgym.views.transcripts import TokenTranscript
@@ -32,7 +31,7 @@ class TokenEnv(DialogueEnv):
         tokenizer: ``"char"``, ``"word"``, ``"hf:NAME_OR_PATH"`` or a `Tokenizer`; None for the
             task's own.
         learner: the party that the actions are those of.
-        simulator: who plays the other party: a name or a `Speaker`; None for the task's default.
+        simulator: who plays the other party; see `find_speaker`. None for the task's default.
         window: L; None for the length that every dialogue of the task fits into.
         overflow: when the next utterance might not fit: ``"truncate"`` the episode, or ``"slide"``:
             whole oldest utterances leave (the observation is then not append-only).
@@ -45,7 +44,7 @@ class TokenEnv(DialogueEnv):
         task: Task,
         tokenizer: Any = None,
         learner: str = "system",
-        simulator: str | Speaker | None = None,
+        simulator: SimulatorLike = None,
         window: int | None = None,
         overflow: str = "truncate",
         action_masks: bool = False,

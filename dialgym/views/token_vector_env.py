@@ -9,8 +9,8 @@ from gymnasium.vector import AutoresetMode
 from dialgym.errors import one_of
 from dialgym.language import CharTokenizer, TokenAutomaton, compile_constraint
 from dialgym.language.tokenizers import END, PAD, UNK
-from dialgym.simulators import Speaker
 from dialgym.tasks import BatchOutcome, Task
+from dialgym.views.dialogue import SimulatorLike
 from dialgym.views.layout import TokenLayout, clean, tokenizer_of
 from dialgym.views.token_env import OVERFLOWS
 from dialgym.views.token_rows import TokenRows
@@ -35,7 +35,7 @@ class TokenVectorEnv(DialogueVectorEnv):
         num_envs: int = 1,
         tokenizer: Any = None,
         learner: str = "system",
-        simulator: str | Speaker | None = None,
+        simulator: SimulatorLike = None,
         window: int | None = None,
         overflow: str = "truncate",
         action_masks: bool = False,

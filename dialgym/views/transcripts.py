@@ -8,8 +8,8 @@ import gymnasium as gym
 import numpy as np
 
 from dialgym.language import Constraint, TokenAutomaton, compile_constraint, render_transcript
+from dialgym.language.text import Utterance
 from dialgym.language.tokenizers import END, PAD, UNK
-from dialgym.language.utterances import Utterance
 from dialgym.tasks import Task
 from dialgym.views.layout import TokenLayout, clean, oldest_to_drop
 from dialgym.views.spaces import utterance_spaces

@@ -1,11 +1,12 @@
 """The two-party view: both sides of a dialogue are agents of a PettingZoo environment.
 
 The party that holds the floor acts until it yields it, by ``<end>`` at token level or after each
-utterance at text level; then whoever the rules name is next. This AEC environment is the
+action at text and act level; then whoever the rules name is next. This AEC environment is the
 canonical one; the parallel one is derived, with the listener's action ignored.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -16,8 +17,10 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 
 from dialgym.errors import one_of
+from dialgym.language import Utterance
 from dialgym.registry import Environment, entry_of
-from dialgym.tasks import Outcome, Task
+from dialgym.tasks import Outcome, PartyActs, Task
+from dialgym.views.act_env import act_spaces, acts_of, check_act
 from dialgym.views.dialogue import check_room
 from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.making import split_kwargs
@@ -27,24 +30,20 @@ from dialgym.views.transcripts import TextTranscript, TokenTranscript
 
 
 def aec_env(id: Environment, **kwargs: Any) -> "TwoPartyEnv":
-    """The PettingZoo AEC environment of an id, at the level (token or utterance) of its view.
+    """The PettingZoo AEC environment of an id, at the level of its view.
 
     Args:
-        id: any id, or a task; ``...-utterance-v0`` gives the utterance level.
-        kwargs: settings of the task, and arguments of the view (`render_mode`; at token level
-            also `tokenizer`, `window`, `overflow`, `action_masks`).
+        id: any id, or a task; ``...-utterance-v0`` gives the utterance level, ``...-act-v0`` that
+            of acts.
+        kwargs: settings of the task, and arguments of the view (`render_mode`; at token and act
+            level also `action_masks`, `masked_observations`; at token level `tokenizer`, `window`,
+            `overflow`).
 
     Raises:
-        ValueError: the id or an argument is unknown, or the view is of one party only.
+        ValueError: the id or an argument is unknown, or a party has no acts.
     """
     entry = entry_of(id)
-    views = {"token": TokenTwoPartyEnv, "utterance": UtteranceTwoPartyEnv}
-    if entry.view not in views:
-        raise ValueError(
-            f"two-party view: expected an id at token or utterance level; got {entry.id!r}, whose "
-            f"acts are those of one party. Use {entry.row.id('utterance')!r}."
-        )
-    view = views[entry.view]
+    view: Any = VIEWS[entry.view]
     env = view(**split_kwargs(entry, view, kwargs))
     env.metadata = {**env.metadata, "name": re.sub(r"[/:]", "_", entry.id)}
     return env
@@ -56,7 +55,15 @@ def parallel_env(id: Environment, **kwargs: Any) -> ParallelEnv:
 
 
 class TwoPartyEnv(AECEnv):
-    """A dialogue whose parties are both agents; a subclass gives each its transcript."""
+    """A dialogue whose parties are both agents; a subclass says how each sees and acts.
+
+    Args:
+        task, render_mode: as in the single-agent views.
+        sides: for each party its transcript, or its acts.
+        action_masks: put ``action_mask``, int8, into the info of the party that acts.
+        masked_observations: make each observation a dict of ``observation`` and ``action_mask``,
+            int8, as PettingZoo's own games do; the listener's mask is all 1.
+    """
 
     metadata = {  # noqa: RUF012
         "render_modes": list(RENDER_MODES),
@@ -65,25 +72,39 @@ class TwoPartyEnv(AECEnv):
         "is_parallelizable": False,
     }
 
-    def __init__(self, task: Task, transcripts: dict[str, Any], render_mode: str | None) -> None:
+    def __init__(
+        self,
+        task: Task,
+        sides: dict[str, Any],
+        render_mode: str | None,
+        action_masks: bool = False,
+        masked_observations: bool = False,
+    ) -> None:
         one_of("render_mode", render_mode, (*RENDER_MODES, None), task.name)
         self.task = task
         self.render_mode = render_mode
         self.possible_agents = list(task.parties)
         self.agents: list[str] = []
-        self._transcripts = transcripts
+        self._sides = sides
+        self._mask_in_info, self._mask_in_observation = action_masks, masked_observations
         self.rng: np.random.Generator | None = None
         self.dialogue_state: Any = None
-        self.observation_spaces = {a: t.observation_space for a, t in transcripts.items()}
-        self.action_spaces = {a: t.action_space for a, t in transcripts.items()}
+        self.observation_spaces = {party: self._space_of(side) for party, side in sides.items()}
+        self.action_spaces = {party: side.action_space for party, side in sides.items()}
+
+    def _space_of(self, side: Any) -> gym.Space:
+        if not self._mask_in_observation:
+            return side.observation_space
+        mask = gym.spaces.Box(0, 1, (side.action_space.n,), np.int8)
+        return gym.spaces.Dict({"observation": side.observation_space, "action_mask": mask})
 
     def observation_space(self, agent: str) -> gym.Space:
         """What the party sees of a dialogue."""
-        return self._transcripts[agent].observation_space
+        return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> gym.Space:
         """What the party can say."""
-        return self._transcripts[agent].action_space
+        return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begin a dialogue; `options` fixes hidden parts of it (see the task)."""
@@ -98,11 +119,12 @@ class TwoPartyEnv(AECEnv):
         self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
         self._turns = dict.fromkeys(self.agents, 0)
         self._seen = dict.fromkeys(self.agents, 0)
-        for transcript in self._transcripts.values():
-            transcript.clear()
+        for side in self._sides.values():
+            side.clear()
         fits = self._tell_all()
         floor = self._give_floor()
         check_room(self.task, self.agent_selection, fits and floor)
+        self._add_mask()
 
     def _known(self, options: dict[str, Any] | None) -> dict[str, Any]:
         """The options without those that the task does not know.
@@ -118,8 +140,37 @@ class TwoPartyEnv(AECEnv):
         return {k: v for k, v in (options or {}).items() if k not in foreign}
 
     def observe(self, agent: str) -> Any:
-        """What the party has seen so far."""
-        return self._transcripts[agent].observe()
+        """What the party sees now."""
+        seen = self._see(agent)
+        if not self._mask_in_observation:
+            return seen
+        return {"observation": seen, "action_mask": self._masks(agent).view(np.int8)}
+
+    def _see(self, party: str) -> Any:
+        return self._sides[party].observe()
+
+    def _say(self, party: str, action: Any) -> str | None:
+        """The text of the party's utterance once that has ended."""
+        text: str | None = self._sides[party].say(action)
+        return text
+
+    def _allowed(self, party: str) -> np.ndarray:
+        raise TypeError(f"{type(self).__name__} has no action masks.")
+
+    def action_masks(self) -> np.ndarray:
+        """(V,) or (A,) bool: what the party that holds the floor may choose next."""
+        return self._masks(self.agent_selection)
+
+    def _masks(self, party: str) -> np.ndarray:
+        """All True for a party that does not hold the floor."""
+        acts = bool(self.agents) and party == self.agent_selection
+        if not acts or self.terminations[party] or self.truncations[party]:
+            return np.ones(self._sides[party].action_space.n, bool)
+        return self._allowed(party)
+
+    def _add_mask(self) -> None:
+        if self._mask_in_info:
+            self.infos[self.agent_selection]["action_mask"] = self.action_masks().view(np.int8)
 
     def step(self, action: Any) -> None:
         """Let the party that holds the floor act.
@@ -138,11 +189,11 @@ class TwoPartyEnv(AECEnv):
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
         self.infos = {name: {} for name in self.agents}
-        text = self._transcripts[agent].say(action)
+        text = self._say(agent, action)
         if text is not None:
             self._speak(agent, text)
         self._accumulate_rewards()
-        self._add_masks()
+        self._add_mask()
         if text is not None and self.render_mode == "human":
             self.render()
 
@@ -162,15 +213,15 @@ class TwoPartyEnv(AECEnv):
     def _tell_all(self) -> bool:
         """Let each party hear what is new to it; whether all of it fits."""
         fits = True
-        for party, transcript in self._transcripts.items():
+        for party, side in self._sides.items():
             lines = self.task.transcript(self.dialogue_state, party)
-            fits &= transcript.hear(lines[self._seen[party] :])
+            fits &= side.hear(lines[self._seen[party] :])
             self._seen[party] = len(lines)
         return fits
 
     def _give_floor(self) -> bool:
         self.agent_selection = self.task.speaker(self.dialogue_state)
-        fits: bool = self._transcripts[self.agent_selection].open()
+        fits: bool = self._sides[self.agent_selection].open()
         return fits
 
     def _report(self, agent: str, text: str, outcome: Outcome) -> None:
@@ -181,9 +232,6 @@ class TwoPartyEnv(AECEnv):
         for name in self.agents:
             self.infos[name] = {**info, "reward_components": dict(outcome.parts(name))}
         self.infos[agent]["utterance"] = text
-
-    def _add_masks(self) -> None:
-        """A subclass may put masks into the infos."""
 
     def render(self) -> str | np.ndarray | None:
         """The dialogue so far, as the party that holds the floor sees it."""
@@ -202,7 +250,7 @@ class TokenTwoPartyEnv(TwoPartyEnv):
     Args:
         task, tokenizer, overflow, render_mode: as in `TokenEnv`.
         window: L for both parties; None for the length that every dialogue fits into.
-        action_masks: put ``action_mask``, (V,) bool, into the info of the party that acts.
+        action_masks, masked_observations: as in `TwoPartyEnv`.
     """
 
     def __init__(
@@ -212,35 +260,20 @@ class TokenTwoPartyEnv(TwoPartyEnv):
         window: int | None = None,
         overflow: str = "truncate",
         action_masks: bool = False,
+        masked_observations: bool = False,
         render_mode: str | None = None,
     ) -> None:
         one_of("overflow", overflow, OVERFLOWS, task.name)
         self.tokenizer = tokenizer_of(task, tokenizer)
         layouts = {p: TokenLayout.of(task, self.tokenizer, p, window) for p in task.parties}
-        slide = overflow == "slide"
-        super().__init__(
-            task, {p: TokenTranscript(layout, slide) for p, layout in layouts.items()}, render_mode
-        )
-        self._mask_in_info = action_masks
+        sides = {p: TokenTranscript(layout, overflow == "slide") for p, layout in layouts.items()}
+        super().__init__(task, sides, render_mode, action_masks, masked_observations)
 
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin a dialogue; `options` fixes hidden parts of it (see the task)."""
-        super().reset(seed, options)
-        self._add_masks()
-
-    def action_masks(self) -> np.ndarray:
-        """(V,) bool: the tokens that the party which holds the floor may say next."""
-        party = self.agent_selection
-        if not self.agents or self.terminations[party] or self.truncations[party]:
-            return self._transcripts[party].no_masks()
-        mask: np.ndarray = self._transcripts[party].masks(
+    def _allowed(self, party: str) -> np.ndarray:
+        mask: np.ndarray = self._sides[party].masks(
             lambda: self.task.constraint(self.dialogue_state, party)
         )
         return mask
-
-    def _add_masks(self) -> None:
-        if self._mask_in_info:
-            self.infos[self.agent_selection]["action_mask"] = self.action_masks()
 
 
 class UtteranceTwoPartyEnv(TwoPartyEnv):
@@ -248,3 +281,58 @@ class UtteranceTwoPartyEnv(TwoPartyEnv):
 
     def __init__(self, task: Task, render_mode: str | None = None) -> None:
         super().__init__(task, {p: TextTranscript(task, p) for p in task.parties}, render_mode)
+
+
+class ActTwoPartyEnv(TwoPartyEnv):
+    """Both parties choose dialogue acts; spaces as in `ActEnv`, one for each party.
+
+    Args:
+        task: the rules; it must have `Task.acts` of both parties.
+        action_masks, masked_observations, render_mode: as in `TwoPartyEnv`.
+
+    Raises:
+        ValueError: a party has no acts.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        action_masks: bool = False,
+        masked_observations: bool = False,
+        render_mode: str | None = None,
+    ) -> None:
+        sides = {party: ActSide(acts_of(task, party)) for party in task.parties}
+        super().__init__(task, sides, render_mode, action_masks, masked_observations)
+
+    def _see(self, party: str) -> np.ndarray:
+        return self.task.acts[party].observe(self.dialogue_state)
+
+    def _say(self, party: str, action: Any) -> str:
+        assert self.rng is not None
+        acts = self.task.acts[party]
+        chosen = check_act(action, acts, self.task.name)
+        return acts.text(self.dialogue_state, chosen, self.rng)
+
+    def _allowed(self, party: str) -> np.ndarray:
+        return self.task.acts[party].mask(self.dialogue_state)
+
+
+class ActSide:
+    """A party's spaces; what it has heard is in the state already."""
+
+    def __init__(self, acts: PartyActs) -> None:
+        self.observation_space, self.action_space = act_spaces(acts)
+
+    def clear(self) -> None:
+        """There is nothing to forget."""
+
+    def hear(self, utterances: Sequence[Utterance]) -> bool:
+        """All of them fit."""
+        return True
+
+    def open(self) -> bool:
+        """There is always room for one more act."""
+        return True
+
+
+VIEWS = {"token": TokenTwoPartyEnv, "utterance": UtteranceTwoPartyEnv, "act": ActTwoPartyEnv}

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from dialgym.simulators import Speaker
 from dialgym.tasks import Task
+from dialgym.views.dialogue import SimulatorLike
 from dialgym.views.single import DialogueEnv
 from dialgym.views.transcripts import TextTranscript
 
@@ -18,7 +18,7 @@ class UtteranceEnv(DialogueEnv):
     Args:
         task: the rules.
         learner: the party that the actions are those of.
-        simulator: who plays the other party: a name or a `Speaker`; None for the task's default.
+        simulator: who plays the other party; see `find_speaker`. None for the task's default.
         render_mode: ``ansi``, ``human`` or ``rgb_array``.
     """
 
@@ -26,7 +26,7 @@ class UtteranceEnv(DialogueEnv):
         self,
         task: Task,
         learner: str = "system",
-        simulator: str | Speaker | None = None,
+        simulator: SimulatorLike = None,
         render_mode: str | None = None,
     ) -> None:
         super().__init__(task, learner, simulator, render_mode)

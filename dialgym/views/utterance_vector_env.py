@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from dialgym.simulators import Speaker
 from dialgym.tasks import BatchOutcome, Task
+from dialgym.views.dialogue import SimulatorLike
 from dialgym.views.layout import clean
 from dialgym.views.spaces import utterance_spaces
 from dialgym.views.vector_base import DialogueVectorEnv, Info
@@ -26,7 +26,7 @@ class UtteranceVectorEnv(DialogueVectorEnv):
         task: Task,
         num_envs: int = 1,
         learner: str = "system",
-        simulator: str | Speaker | None = None,
+        simulator: SimulatorLike = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
     ) -> None:
         super().__init__(task, num_envs, learner, simulator, autoreset_mode)

@@ -17,9 +17,8 @@ from gymnasium.vector import AutoresetMode
 
 from dialgym.errors import one_of
 from dialgym.language import render_transcript
-from dialgym.simulators import Speaker
 from dialgym.tasks import BatchOutcome, Task
-from dialgym.views.dialogue import check_floor, check_room
+from dialgym.views.dialogue import SimulatorLike, check_floor, check_room
 from dialgym.views.looped import make_batch
 from dialgym.views.played import Played
 
@@ -63,7 +62,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         task: Task,
         num_envs: int,
         learner: str,
-        simulator: str | Speaker | None,
+        simulator: SimulatorLike,
         autoreset_mode: str | AutoresetMode,
     ) -> None:
         if not isinstance(num_envs, int) or num_envs < 1:

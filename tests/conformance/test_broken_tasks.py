@@ -1,11 +1,13 @@
 """The public checks find what is broken, and say so."""
 
+import numpy as np
 import pytest
 
 from dialgym.language import Utterance
 from dialgym.tasks.base import Facts, Outcome, Task
 from dialgym.testing import check_batch, check_task, check_views
 from dialgym.views.looped import LoopedBatch
+from tests.support.toy_pictures import SIZE, NameIt
 
 BOTH = {"system": 1, "user": 1}
 
@@ -138,6 +140,35 @@ def gossip(self, state, party):
 def test_broken_tasks_are_found(changes, message):
     with pytest.raises(AssertionError, match=message):
         check_task(broken(**changes))
+
+
+def shared(self, state, party):
+    return PIXELS if party == "system" else None
+
+
+def lone(self, state, party):
+    return [id(state)]
+
+
+PIXELS = np.zeros(SIZE, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"features": lambda self, state, party: None}, "features of system: expected Features"),
+        ({"features": lambda self, state, party: PIXELS.copy()}, "features of user: expected None"),
+        ({"features": lambda *a: NameIt.features(*a) if a[2] == "user" else PIXELS[:3]},
+         r"expected Features.*got float32 \(3,\)"),
+        ({"features": lambda *a: PIXELS + 9 if a[2] == "system" else None}, "float32 .6,. from 9.0 to 9.0"),
+        ({"features": shared}, "two calls gave one array"),
+        ({"situation": lone}, "in a pickled copy"),
+    ],
+)  # fmt: skip
+def test_broken_features_and_anchors_are_found(changes, message):
+    check_task(NameIt(), 3)
+    with pytest.raises(AssertionError, match=message):
+        check_task(type("Broken", (NameIt,), changes)(), 3)
 
 
 def test_a_batch_that_differs_is_found():

@@ -3,12 +3,12 @@
 import numpy as np
 
 from dialgym.domains.goals import Goal
-from dialgym.domains.ontology import METHODS
 from dialgym.language.acts import Item, parse_act, print_act
 from dialgym.simulators.agenda.state import STANDARD, Behaviour
 from dialgym.simulators.agenda.user import AgendaUser
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.tracker import FocusTracker
+from dialgym.tasks.slot_filling.understanding import METHODS
 from tests.support.slot_domains import database_of
 
 DATABASE = database_of(

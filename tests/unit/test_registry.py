@@ -49,7 +49,7 @@ def test_an_id_may_be_short():
         (lambda: gym.make_vec("dialgym/Wordle-v0", 2, workers=3),
          r"from 1 to num_envs \(2\); got 3"),
         (lambda: gym.make_vec("dialgym/Wordle-utterance-v0", 2, workers=1),
-         "only token views can be sharded"),
+         "token and act views can be sharded"),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::UserWarning")

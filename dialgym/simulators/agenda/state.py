@@ -85,7 +85,7 @@ class Behaviour:
 
 @dataclass(slots=True)
 class UserState:
-    """What the simulated user has in mind."""
+    """The goal, the agenda and the memory of one user."""
 
     constraints: list[Item]  # what the row must be like; on `name` there may be several
     requests: dict[str, str | None]  # slot -> what the system has told of it

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialgym.simulators import Speaker
+from dialgym.simulators import EachReplies, Speaker
 from dialgym.tasks.comments.types import CommentsState
 from dialgym.tasks.memory import PerTask
-from dialgym.tasks.replies import EachReplies
 
 if TYPE_CHECKING:
     from dialgym.tasks.comments.task import Comments

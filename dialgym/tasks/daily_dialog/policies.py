@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dialgym.optional import require
-from dialgym.simulators import Speaker
+from dialgym.simulators import EachReplies, Speaker
 from dialgym.tasks.daily_dialog.corpus import Corpus
 from dialgym.tasks.daily_dialog.types import DailyDialogState
-from dialgym.tasks.replies import EachReplies
 
 if TYPE_CHECKING:
     from dialgym.tasks.daily_dialog.task import DailyDialog

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from dialgym.domains.database import MISSING, Database, first, indices
-from dialgym.domains.ontology import DONTCARE, NAME, NONE
+from dialgym.domains.ontology import DONTCARE, NAME, NONE, Ontology
 from dialgym.language.acts import NULL, Act, Item
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.types import Accepted, Belief, Summary
@@ -22,6 +22,12 @@ ASKS = ("request", "confirm", "select")
 OTHERS = ("inform", "inform_byname", "inform_alternatives", "bye", "repeat", "reqmore", "restart")
 ENOUGH = 4
 """Accepted slots from which on a row may be offered although there is more to ask."""
+
+
+def act_names(ontology: Ontology) -> tuple[str, ...]:
+    """The names of the summary acts in order: three of each slot to be asked for, seven others."""
+    asks = [f"{ask}_{slot}" for slot in sorted(ontology.system_requestable) for ask in ASKS]
+    return (*asks, *OTHERS)
 
 
 class SummaryActs:
@@ -38,9 +44,8 @@ class SummaryActs:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Their names in order: three of each slot, then seven others."""
-        asks = [f"{ask}_{slot}" for slot in self.summariser.asked for ask in ASKS]
-        return (*asks, *OTHERS)
+        """Their names in order, see `act_names`."""
+        return act_names(self.summariser.ontology)
 
     @cached_property
     def number(self) -> dict[str, int]:
@@ -69,7 +74,7 @@ class SummaryActs:
 
     def others(self, belief: Belief, summary: Summary) -> tuple[bool, ...]:
         """Which of `OTHERS` can be chosen."""
-        known = belief.venue != ""
+        known = belief.entity != ""
         return (
             summary.method == "byconstraints" and self._enough(summary),
             summary.method == "byname" and (known or summary.name is not None),
@@ -99,7 +104,7 @@ class SummaryActs:
             return self._by_name(belief, summary, rng)
         if name == "inform_alternatives":
             found = self.summariser.found(summary.accepted)
-            return self._offers.another(found, summary.accepted, belief.venues, rng)
+            return self._offers.another(found, summary.accepted, belief.entities, rng)
         if name in OTHERS:
             return {"repeat": last, "restart": NULL}.get(name, Act(name))
         ask, slot = name.split("_", 1)
@@ -117,12 +122,12 @@ class SummaryActs:
         found = self.summariser.found(accepted)
         if not found:
             return self._offers.nothing(accepted)
-        again = found & database.bits(NAME, belief.venue) if belief.venue else 0
+        again = found & database.bits(NAME, belief.entity) if belief.entity else 0
         return self._offers.offer(self._offers.pick(again or found, rng), accepted, rng)
 
     def _by_name(self, belief: Belief, summary: Summary, rng: Generator) -> Act:
         """What is asked about the row that the user names, or the one offered last, or any."""
-        name = summary.name or belief.venue or DONTCARE
+        name = summary.name or belief.entity or DONTCARE
         act = self._offers.details(name, summary.requested, rng)
         return act or Act("inform", (Item(NAME, NONE), Item(NAME, name)))
 

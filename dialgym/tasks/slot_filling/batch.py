@@ -13,7 +13,7 @@ from dialgym.tasks.base import SYSTEM, BatchOutcome, Outcome
 from dialgym.tasks.exchange import Exchange, add, gather
 from dialgym.tasks.slot_filling.acts import SummaryActs
 from dialgym.tasks.slot_filling.summary import REQUESTED, Summariser
-from dialgym.tasks.slot_filling.tracker import FocusTracker, Layout, Told
+from dialgym.tasks.slot_filling.tracker import Evidence, FocusTracker, Layout
 from dialgym.tasks.slot_filling.types import Accepted, Belief, Best, SlotFillingState, Summary
 from dialgym.tasks.slot_filling.understanding import BY_METHOD
 
@@ -28,18 +28,18 @@ def update_many(
     tracker: FocusTracker, beliefs: Beliefs, systems: Sequence[Act], heard: Sequence[Hypotheses]
 ) -> None:
     """`FocusTracker.update` of each belief; changes `beliefs`."""
-    told = [tracker.listen(*each) for each in zip(beliefs, systems, heard)]
-    _shift(tracker.layout, beliefs, told)
+    evidence = [tracker.gather(*each) for each in zip(beliefs, systems, heard)]
+    _shift(tracker.layout, beliefs, evidence)
     before = np.array([belief.methods for belief in beliefs])  # (k, 6)
-    methods = _methods(before, np.array([each.methods for each in told]), tracker.faulty)
-    discourse = np.array([each.discourse for each in told])  # (k, 7)
+    methods = _methods(before, np.array([each.methods for each in evidence]), tracker.faulty)
+    discourse = np.array([each.discourse for each in evidence])  # (k, 7)
     for row, belief in enumerate(beliefs):
         belief.methods, belief.discourse = methods[row], discourse[row]
 
 
-def _shift(layout: Layout, beliefs: Beliefs, told: Sequence[Told]) -> None:
+def _shift(layout: Layout, beliefs: Beliefs, evidence: Sequence[Evidence]) -> None:
     """Take in the values that were told, where any were."""
-    moved = [(belief, each) for belief, each in zip(beliefs, told) if each.slots]
+    moved = [(belief, each) for belief, each in zip(beliefs, evidence) if each.slots]
     if not moved:
         return
     goals = np.array([belief.goals for belief, _ in moved])  # (m, G)
@@ -174,7 +174,9 @@ def _names(layout: Layout, top: _Top) -> list[tuple[str | None, float]]:
     return [(layout.values[i], p) if p >= none else (None, none) for i, p, none in places]
 
 
-def vectors(summariser: Summariser, beliefs: Beliefs, summaries: Sequence[Summary]) -> np.ndarray:
+def belief_vectors(
+    summariser: Summariser, beliefs: Beliefs, summaries: Sequence[Summary]
+) -> np.ndarray:
     """(k, belief_size) float32: `Summariser.vector` of each belief."""
     flags = [summariser.flags(*each) for each in zip(beliefs, summaries)]
     parts = (
@@ -187,7 +189,7 @@ def vectors(summariser: Summariser, beliefs: Beliefs, summaries: Sequence[Summar
     return np.concatenate(parts, axis=1, dtype=np.float32)
 
 
-def masks(acts: SummaryActs, beliefs: Beliefs, summaries: Sequence[Summary]) -> np.ndarray:
+def act_masks(acts: SummaryActs, beliefs: Beliefs, summaries: Sequence[Summary]) -> np.ndarray:
     """(k, 3n+7) bool: `SummaryActs.mask` of each belief."""
     if not acts.masks:
         return np.tile(acts.unrestricted, (len(beliefs), 1))
@@ -202,31 +204,25 @@ Generators = Sequence[np.random.Generator]
 
 
 class SlotFillingBatch:
-    """`size` dialogues of a system with the simulated user; see `DialogueBatch` and `ActBatch`.
-
-    Attributes:
-        states: of the dialogues, each as `SlotFilling` itself would have it.
-    """
-
-    states: list[SlotFillingState]
+    """`size` dialogues of a system with the simulated user; see `DialogueBatch` and `ActBatch`."""
 
     def __init__(self, task: "SlotFilling", size: int) -> None:
         self.task = task
-        self.states = [None] * size  # type: ignore[list-item]
+        self._states: list[SlotFillingState] = [None] * size  # type: ignore[list-item]
         self._seen = [0] * size  # utterances that the system has been told of
-        self._beliefs = np.zeros((size, task.domain.ontology.belief_size), np.float32)
+        self._beliefs = np.zeros((size, task.tracker.layout.vector_size), np.float32)
         self._stale = np.ones(size, bool)
 
     def reset(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> BatchOutcome:
         for row in rows.tolist():
-            self.states[row] = self.task.initial(rngs[row], options)
+            self._states[row] = self.task.initial(rngs[row], options)
             self._seen[row] = 0
         return self._answer(rows, [_QUIET] * len(rows), rngs)
 
     def say(self, rows: np.ndarray, texts: np.ndarray, rngs: Generators) -> BatchOutcome:
         outcomes = []
         for row, text in zip(rows.tolist(), texts.tolist()):
-            outcomes.append(self.task.speak(self.states[row], text, rngs[row]))
+            outcomes.append(self.task.speak(self._states[row], text, rngs[row]))
             self._seen[row] += 1  # its own words are no news to the system
         return self._answer(rows, outcomes, rngs)
 
@@ -241,9 +237,9 @@ class SlotFillingBatch:
 
     def _users_say(self, rows: list[int], rngs: Generators) -> dict[int, Outcome]:
         """What the answers lead to, by row."""
-        task, states = self.task, [self.states[row] for row in rows]
+        task, states = self.task, [self._states[row] for row in rows]
         pairs = zip(rows, states)
-        told = [task.user_says(state, state.ahead[0], rngs[row]) for row, state in pairs]
+        told = [task.user_says(state, state.planned[0], rngs[row]) for row, state in pairs]
         beliefs = [state.belief for state in states]
         acts, heard = [act for act, _ in told], [heard for _, heard in told]
         update_many(task.tracker, beliefs, [s.system_act for s in states], heard)
@@ -253,7 +249,7 @@ class SlotFillingBatch:
         return dict(zip(rows, ends))
 
     def _exchange(self, row: int, said: Outcome, answer: Outcome | None) -> Exchange:
-        lines = self.states[row].heard_by_system
+        lines = self._states[row].heard_by_system
         heard, self._seen[row] = lines[self._seen[row] :], len(lines)
         reward, components = said.rewards[SYSTEM], said.parts(SYSTEM)
         if answer is not None:
@@ -263,32 +259,41 @@ class SlotFillingBatch:
         return Exchange(reward, end.terminated, end.truncated, heard, components, end.success)
 
     def transcript(self, row: int) -> Sequence[Utterance]:
-        return self.task.transcript(self.states[row], SYSTEM)
+        return self.task.transcript(self._states[row], SYSTEM)
 
     def constraint(self, row: int) -> Constraint:
-        return self.task.constraint(self.states[row], SYSTEM)
+        return self.task.constraint(self._states[row], SYSTEM)
 
     def turn(self, rows: np.ndarray) -> np.ndarray:
-        return np.array([self.states[row].turns for row in rows.tolist()], np.int64)
+        return np.array([self._states[row].turns for row in rows.tolist()], np.int64)
 
     def state(self, row: int) -> SlotFillingState:
         """The dialogue of a row."""
-        return self.states[row]
+        return self._states[row]
+
+    def states(self, rows: np.ndarray) -> list[SlotFillingState]:
+        """The dialogues of some rows."""
+        return [self._states[row] for row in rows.tolist()]
+
+    def restore(self, row: int, state: SlotFillingState, turn: int) -> None:
+        """Let a row go on from a state."""
+        self._states[row], self._seen[row] = state, len(state.heard_by_system)
+        self._stale[row] = True
 
     def observations(self) -> np.ndarray:
         """(N, belief_size) float32, a copy: the belief of the system of each row."""
         rows = np.flatnonzero(self._stale)
         if len(rows):
-            self._beliefs[rows] = vectors(self.task.summariser, *self._of(rows))
+            self._beliefs[rows] = belief_vectors(self.task.summariser, *self._of(rows))
             self._stale[rows] = False
         return self._beliefs.copy()
 
     def act_masks(self) -> np.ndarray:
         """(N, 3n+7) bool: `SummaryActs.mask` of each row."""
-        return masks(self.task.summary_acts, *self._of(np.arange(len(self.states))))
+        return act_masks(self.task.summary_acts, *self._of(np.arange(len(self._states))))
 
     def _of(self, rows: np.ndarray) -> tuple[list[Belief], list[Summary]]:
-        states = [self.states[row] for row in rows.tolist()]
+        states = self.states(rows)
         return [state.belief for state in states], [state.summary for state in states]
 
 

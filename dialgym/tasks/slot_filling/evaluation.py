@@ -13,12 +13,12 @@ COMPONENTS = (TURN.name, CLOSING.name, "success")
 """What the reward of either party is made of."""
 
 
-def succeeded(mind: UserState, database: Database) -> bool:
+def succeeded(user: UserState, database: Database) -> bool:
     """Whether all requests are answered, and the row named meets the goal as it is at the end."""
-    name = mind.requests.get(NAME)
-    if name is None or mind.open_requests() or name in mind.unwanted(NAME):
+    name = user.requests.get(NAME)
+    if name is None or user.open_requests() or name in user.unwanted(NAME):
         return False
-    wanted = {c.slot: str(c.value) for c in mind.constraints if not c.negated}
+    wanted = {c.slot: str(c.value) for c in user.constraints if not c.negated}
     if wanted.pop(NAME, name) not in (name, DONTCARE):
         return False
     return database.match_bits({NAME: name, **wanted}) > 0

@@ -38,7 +38,7 @@ class SystemActs(PartyActs):
 
     def __init__(self, acts: SummaryActs) -> None:
         self.acts, self.names = acts, acts.names
-        self.size = acts.summariser.ontology.belief_size
+        self.size = acts.summariser.layout.vector_size
 
     def observe(self, state: SlotFillingState) -> np.ndarray:
         return self.acts.summariser.vector(state.belief, state.summary)
@@ -105,12 +105,12 @@ class UserActs(PartyActs):
     def text(self, state: SlotFillingState, action: Any, rng: Generator) -> str:
         """What the simulated user is about to say, if that is of this kind; else the act alone."""
         if self.planned(state) == action:
-            return state.ahead[0]
+            return state.planned[0]
         return self.language.say(self.act(state, action), USER, rng)
 
     def planned(self, state: SlotFillingState) -> int:
         """The kind of act that the simulated user is about to say."""
-        return self.kind(state.ahead[1].said or NULL)
+        return self.kind(state.planned[1].said or NULL)
 
     def kind(self, act: Act) -> int:
         """The action that comes nearest to an act of the user."""
@@ -126,7 +126,7 @@ class UserActs(PartyActs):
 
     def act(self, state: SlotFillingState, action: int) -> Act:
         """The act that an action becomes by the goal, whatever the simulated user would say."""
-        user, name = state.mind, self.names[action]
+        user, name = state.user_state, self.names[action]
         if name == "inform_dontcare":
             return Act("inform", (Item("", DONTCARE),))
         if name == "inform_all":
@@ -150,7 +150,7 @@ class UserActs(PartyActs):
         """(A,) bool: what means something now; everything where the task has no masks."""
         if not self.masks:
             return np.ones(len(self.names), bool)
-        user, last = state.mind, state.system_act
+        user, last = state.user_state, state.system_act
         about = {slot for slot in self.told if user.wanted(slot) or last.mentions(slot)} | {TYPE}
         cares = {slot for slot in self.told if user.wanted(slot) not in (None, DONTCARE)} | {TYPE}
         missing = self._missing(user)
@@ -167,13 +167,13 @@ class UserActs(PartyActs):
         last, spoken = state.system_act, state.replies > 0
         asked = last.type in QUESTIONS
         told = last.type == "inform"
-        known = state.mind.requests.get(NAME) is not None or told
+        known = state.user_state.requests.get(NAME) is not None or told
         answers = {"affirm": asked, "negate": asked, "reqalts": known, "hello": not spoken}
         plain = (answers.get(name, spoken) for name in PLAIN)
         return (several, asked, missing, *plain)
 
     def observe(self, state: SlotFillingState) -> np.ndarray:
-        user, last = state.mind, state.system_act
+        user, last = state.user_state, state.system_act
         kind = last.type if last.type in HEARD else NULL.type
         seen = [float(kind == other) for other in HEARD]
         for slot in self.asked:

@@ -1,6 +1,6 @@
 """Scripted speakers: the simulated user, PyDial's handcrafted system, and a random one."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -9,6 +9,7 @@ import numpy as np
 
 from dialgym.domains.ontology import DONTCARE
 from dialgym.language.acts import Act, Item
+from dialgym.simulators import EachReplies
 from dialgym.tasks.acts import ActSpeaker, RandomActs
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling.acts import ENOUGH, Offers
@@ -16,7 +17,6 @@ from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.types import Belief, SlotFillingState, Summary
 
 if TYPE_CHECKING:
-    from dialgym.tasks.slot_filling.batch import SlotFillingBatch
     from dialgym.tasks.slot_filling.task import SlotFilling
 
 
@@ -59,19 +59,19 @@ class Handcrafted:
             return "inform", self.offers.another(found, accepted, (), rng)
         if summary.method == "byalternatives":
             found = self.summariser.found(accepted)
-            act = self.offers.another(found, accepted, belief.venues, rng)
+            act = self.offers.another(found, accepted, belief.entities, rng)
             return "inform_alternatives", act
         if summary.method == "byname":
             return self._details(belief, summary, rng)
         if summary.method == "finished":
             return "bye", Act("bye")
-        if summary.discourse in ("thankyou", "ack") and belief.venue:
+        if summary.discourse in ("thankyou", "ack") and belief.entity:
             return "reqmore", Act("reqmore")
         return None
 
     def _details(self, belief: Belief, summary: Summary, rng: Generator) -> tuple[str, Act] | None:
         known = summary.name not in (None, DONTCARE) and summary.name_p >= SURE
-        name = str(summary.name) if known else belief.venue
+        name = str(summary.name) if known else belief.entity
         act = self.offers.details(name, summary.requested, rng) if name else None
         return None if act is None else ("inform_byname", act)
 
@@ -109,35 +109,17 @@ class Handcrafted:
 
 
 class Agenda:
-    """The simulated user. The rules have made up its mind already; see `SlotFilling.user`."""
+    """The simulated user; its next text is in the state, see `SlotFillingState.planned`."""
 
     def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
-        return state.ahead[0]
+        return state.planned[0]
 
     def act(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> int:
         """The index of the user's summary act that says the same."""
         return task.acts[USER].planned(state)
 
 
-class _System:
-    """Replies to many one by one: what gains by being done at once is the belief."""
-
-    def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
-        raise NotImplementedError
-
-    def reply_many(
-        self,
-        task: "SlotFilling",
-        batch: "SlotFillingBatch",
-        rows: np.ndarray,
-        rngs: Sequence[Generator],
-    ) -> np.ndarray:
-        """See `dialgym.tasks.base.BatchSpeaker`."""
-        replies = [self.reply(task, batch.state(row), rngs[row]) for row in rows.tolist()]
-        return np.array(replies, np.str_)
-
-
-class HandcraftedSystem(_System):
+class HandcraftedSystem(EachReplies):
     """PyDial's handcrafted policy; see `Handcrafted`. It heeds no masks."""
 
     def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
@@ -152,7 +134,7 @@ class HandcraftedSystem(_System):
         return task.summary_acts.number[name]
 
 
-class RandomSystem(_System):
+class RandomSystem(EachReplies):
     """Any summary act that the masks allow."""
 
     def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:

@@ -95,18 +95,18 @@ def _check_constraint(ontology: Ontology, slot: str, value: Any) -> None:
         raise unknown("value", value, known, f"option 'constraints', slot {slot!r}")
 
 
-def fixed_patience(mind: UserState, options: Mapping[str, Any]) -> UserState:
-    """A mind with the patience of the options.
+def fixed_patience(user: UserState, options: Mapping[str, Any]) -> UserState:
+    """The user's state with the patience of the options.
 
     Raises:
         ValueError: it is not a whole number from 1.
     """
     patience = options.get("patience")
     if patience is None:
-        return mind
+        return user
     if not isinstance(patience, Integral) or isinstance(patience, bool) or patience < 1:
         raise ValueError(
             f"option 'patience' of SlotFilling: expected a whole number from 1; got {patience!r}."
         )
-    mind.patience = mind.full_patience = int(patience)
-    return mind
+    user.patience = user.full_patience = int(patience)
+    return user

@@ -7,17 +7,10 @@ from typing import Any
 import numpy as np
 
 from dialgym.domains.database import Database
-from dialgym.domains.ontology import (
-    DONTCARE,
-    INFORM_COUNTS,
-    METHODS,
-    NAME,
-    NONE,
-    Ontology,
-)
-from dialgym.tasks.slot_filling.tracker import Layout
+from dialgym.domains.ontology import DONTCARE, NAME, NONE, Ontology
+from dialgym.tasks.slot_filling.tracker import INFORM_COUNTS, Layout
 from dialgym.tasks.slot_filling.types import Accepted, Belief, Best, Summary
-from dialgym.tasks.slot_filling.understanding import BY_METHOD, DISCOURSE
+from dialgym.tasks.slot_filling.understanding import BY_METHOD, DISCOURSE, METHODS
 
 REQUESTED = 0.5
 """A slot is taken to be asked for above this."""

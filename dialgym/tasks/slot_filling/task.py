@@ -13,6 +13,7 @@ from dialgym.domains.goals import Goal, GoalGenerator
 from dialgym.errors import one_of
 from dialgym.language import AnyText, Constraint, Lexicon, Utterance
 from dialgym.language.acts import NULL, Act, Hypotheses, Item
+from dialgym.simulators import Speaker
 from dialgym.simulators.agenda import USERS, AgendaUser, Behaviour, listen
 from dialgym.simulators.error_channel import FIDELITIES, STATISTICS, ListChannel, SingleChannel
 from dialgym.tasks.base import SYSTEM, USER, DialogueBatch, Facts, Outcome, Task
@@ -163,13 +164,13 @@ class SlotFilling(Task):
     ) -> SlotFillingState:
         options = self.check_options(options)
         goal = fixed_goal(self.domain.ontology, options, self.goals.draw(rng))
-        mind = fixed_patience(self.simulated.begin(goal, rng), options)
+        user = fixed_patience(self.simulated.begin(goal, rng), options)
         belief, summary = self._unknown
         state = SlotFillingState(
-            mind, ("", mind), belief.copy(), summary, GREETING,
+            user, ("", user), belief.copy(), summary, GREETING,
             goal=(Utterance(USER, self.language.note(*_goal_acts(goal)), private=True),),
         )  # fmt: skip
-        self._look_ahead(state, rng)
+        self._plan_answer(state, rng)
         self._record(state, SYSTEM, self.language.say(GREETING, SYSTEM, rng))
         return state
 
@@ -179,12 +180,12 @@ class SlotFilling(Task):
         belief = self.tracker.begin()
         return belief, self.summariser.summarise(belief)
 
-    def _look_ahead(self, state: SlotFillingState, rng: np.random.Generator) -> None:
-        """Let the simulated user make up its mind about the system's act."""
-        mind = state.mind.copy()
-        self.simulated.hear(mind, state.system_act, rng)
-        answer = self.language.say(self.simulated.answer(mind, rng), USER, rng)
-        state.ahead = (answer, mind)
+    def _plan_answer(self, state: SlotFillingState, rng: np.random.Generator) -> None:
+        """Let the simulated user react to the system's act, and plan its answer."""
+        user = state.user_state.copy()
+        self.simulated.hear(user, state.system_act, rng)
+        answer = self.language.say(self.simulated.answer(user, rng), USER, rng)
+        state.planned = (answer, user)
 
     def _record(
         self, state: SlotFillingState, speaker: str, said: str, heard: str | None = None
@@ -201,6 +202,15 @@ class SlotFilling(Task):
         if party == SYSTEM:
             return state.heard_by_system
         return [*state.goal, *state.heard_by_user]
+
+    def situation(self, state: SlotFillingState, party: str) -> Any:
+        """For the system what it believes, and what it has heard of the user last."""
+        if party == USER:
+            return super().situation(state, party)
+        belief, heard = state.belief, state.heard_by_system
+        vector = self.summariser.vector(belief, state.summary).astype(np.float64)
+        last = next((line.text for line in reversed(heard) if line.speaker == USER), "")
+        return np.round(vector, 6), belief.entity, sorted(belief.entities), last
 
     def speak(self, state: SlotFillingState, text: str, rng: np.random.Generator) -> Outcome:
         if not state.user_speaks:
@@ -220,7 +230,7 @@ class SlotFilling(Task):
         components = TURN.charge()
         if act.type == BYE:
             return self._end(state, components)
-        self._look_ahead(state, rng)
+        self._plan_answer(state, rng)
         if state.turns < self.turns:
             return _outcome(components)
         self._take_in(state, state.simulated)
@@ -243,7 +253,7 @@ class SlotFilling(Task):
     def _note_alternative(self, state: SlotFillingState, act: Act) -> None:
         """Another row was asked for until one is given, or it is said that there is none."""
         name = act.value("name") if act.type == "inform" else None
-        if name is not None and name not in state.belief.venues:
+        if name is not None and name not in state.belief.entities:
             state.belief.alternatives = False
 
     def user_says(
@@ -254,7 +264,7 @@ class SlotFilling(Task):
         act = self.language.understand(text, USER) or read_notation(text) or NULL
         act = act if act.type in USER_ACTS else NULL
         state.told |= {item.slot for item in act.items if item.value is not None}
-        state.simulated = text == state.ahead[0]
+        state.simulated = text == state.planned[0]
         self._take_in(state, state.simulated)
         state.replies += 1
         heard = self.channel.hear(act, rng)
@@ -271,14 +281,14 @@ class SlotFilling(Task):
         return _outcome({})
 
     def _take_in(self, state: SlotFillingState, simulated: bool) -> None:
-        """What the user has in mind after the system's act."""
+        """The user's state after the system's act."""
         if simulated:
-            state.mind = state.ahead[1].copy()
+            state.user_state = state.planned[1].copy()
         else:
-            listen(state.mind, state.system_act)
+            listen(state.user_state, state.system_act)
 
     def _end(self, state: SlotFillingState, components: dict[str, float]) -> Outcome:
-        success = succeeded(state.mind, self.domain.database)
+        success = succeeded(state.user_state, self.domain.database)
         return _outcome({**components, **bonus(success)}, True, success)
 
     def static_constraint(self, party: str) -> Constraint | None:
@@ -294,13 +304,12 @@ class SlotFilling(Task):
     def _phrases(self, mask: np.ndarray) -> Lexicon:
         return Lexicon(self.summary_acts.phrases[i] for i in np.flatnonzero(mask).tolist())
 
-    def batch(self, size: int, learner: str, simulator: str) -> DialogueBatch | None:
+    def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
         """Many dialogues with the simulated user; None for other ones."""
         from dialgym.tasks.slot_filling.batch import SlotFillingBatch
 
-        if (learner, simulator) != (SYSTEM, "agenda"):
-            return None
-        return SlotFillingBatch(self, size)
+        simulated = learner == SYSTEM and type(simulator) is policies.Agenda
+        return SlotFillingBatch(self, size) if simulated else None
 
     def words(self) -> Sequence[str]:
         return self.language.vocabulary

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dialgym.domains.ontology import DONTCARE, METHODS, NAME, NONE, Ontology
+from dialgym.domains.ontology import DONTCARE, NAME, NONE, Ontology
 from dialgym.errors import one_of
 from dialgym.language.acts import Act, Hypotheses
 from dialgym.simulators.error_channel import FIDELITIES
@@ -19,9 +19,13 @@ from dialgym.tasks.slot_filling.understanding import (
     BY_DISCOURSE,
     BY_METHOD,
     DISCOURSE,
-    Reader,
-    Reading,
+    METHODS,
+    Interpretation,
+    Interpreter,
 )
+
+INFORM_COUNTS = 5
+"""Counts of the best supported slots that the belief vector tells of, five numbers each."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,13 @@ class Layout:
     """
 
     ontology: Ontology
+
+    @cached_property
+    def vector_size(self) -> int:
+        """Length of the belief vector, see `Summariser.vector`."""
+        discourse = len(DISCOURSE) - 1  # all but the last
+        rest = len(METHODS) + discourse + len(self.request) + 2 + 5 * INFORM_COUNTS
+        return int(self.sizes.sum()) + rest
 
     @cached_property
     def slots(self) -> tuple[str, ...]:
@@ -100,8 +111,8 @@ class Layout:
         return {slot: i for i, slot in enumerate(self.ontology.requestable)}
 
 
-class Told:
-    """What was said in this turn, with its probability."""
+class Evidence:
+    """Probabilities of what the user said in this turn."""
 
     __slots__ = ("discourse", "goals", "methods", "requested", "slots")
 
@@ -111,14 +122,14 @@ class Told:
         self.requested: dict[int, float] = {}  # by requestable slot
         self.methods, self.discourse = [0.0] * len(METHODS), [0.0] * len(DISCOURSE)
 
-    def add(self, reading: Reading, p: float, layout: Layout) -> None:
-        self.methods[reading.method] += p
-        self.discourse[reading.discourse] += p
-        for slot in reading.requested:
+    def add(self, meaning: Interpretation, p: float, layout: Layout) -> None:
+        self.methods[meaning.method] += p
+        self.discourse[meaning.discourse] += p
+        for slot in meaning.requested:
             place = layout.request.get(slot)
             if place is not None:
                 self.requested[place] = self.requested.get(place, 0.0) + p
-        for slot, value in reading.goals.items():
+        for slot, value in meaning.goals.items():
             number, entry = layout.number[slot], layout.entry[slot].get(value)
             self.slots[number] = self.slots.get(number, 0.0) + p
             if entry is not None:
@@ -132,14 +143,14 @@ class FocusTracker:
         ontology: the domain's slots.
         fidelity: ``"pydial"`` for faults of the original: the belief in no method is never
             reduced, only normalised; a name that was asked for once is asked for ever after; and
-            those of `Reader`.
+            those of `Interpreter`.
     """
 
     def __init__(self, ontology: Ontology, fidelity: str = "correct") -> None:
         one_of("fidelity", fidelity, FIDELITIES, "the tracker")
         self.layout = Layout(ontology)
         self.faulty = fidelity == "pydial"
-        self.reader = Reader(ontology, self.faulty)
+        self.interpreter = Interpreter(ontology, self.faulty)
 
     def begin(self) -> Belief:
         """What is believed before anything is said."""
@@ -151,21 +162,21 @@ class FocusTracker:
 
     def update(self, belief: Belief, system: Act, heard: Hypotheses) -> None:
         """Take in the system's act and what the user may have answered; changes `belief`."""
-        told = self.listen(belief, system, heard)
-        if told.slots:
-            belief.goals = self._shifted(belief.goals, told)
-        belief.methods = self._methods(belief.methods, np.array(told.methods))
-        belief.discourse = np.array(told.discourse)
+        evidence = self.gather(belief, system, heard)
+        if evidence.slots:
+            belief.goals = self._shifted(belief.goals, evidence)
+        belief.methods = self._methods(belief.methods, np.array(evidence.methods))
+        belief.discourse = np.array(evidence.discourse)
 
-    def listen(self, belief: Belief, system: Act, heard: Hypotheses) -> Told:
-        """What was said now, by values; all that is no array operation is done to `belief`."""
+    def gather(self, belief: Belief, system: Act, heard: Hypotheses) -> Evidence:
+        """The evidence of this turn; what is no array operation is already done to `belief`."""
         self._remember(belief, system)
-        context = self.reader.context(system, belief.venue)
-        told = Told()
+        context = self.interpreter.context(system, belief.entity)
+        evidence = Evidence()
         for act, p in heard:
-            told.add(self.reader.read(act, context), p, self.layout)
-        belief.requested = self._requested(belief.requested, system, told.requested)
-        return told
+            evidence.add(self.interpreter.interpret(act, context), p, self.layout)
+        belief.requested = self._requested(belief.requested, system, evidence.requested)
+        return evidence
 
     def _remember(self, belief: Belief, system: Act) -> None:
         """What the system's own act has changed."""
@@ -173,10 +184,10 @@ class FocusTracker:
         belief.told_none = name == NONE
         belief.offered = name is not None and name != NONE
         if belief.told_none:
-            belief.venues = ()
+            belief.entities = ()
         elif name is not None:
-            belief.venue = name
-            belief.venues = (*belief.venues, name)
+            belief.entity = name
+            belief.entities = (*belief.entities, name)
 
     def _requested(self, before: np.ndarray, system: Act, now: Mapping[int, float]) -> np.ndarray:
         """Requests, but for those that the system has answered, and those of now."""
@@ -185,20 +196,20 @@ class FocusTracker:
             return before
         left = before.copy()
         for item in system.items if answered else ():
-            told = item.slot != NAME or not self.faulty
-            if told and item.slot in self.layout.request:
+            answers = item.slot != NAME or not self.faulty
+            if answers and item.slot in self.layout.request:
                 left[self.layout.request[item.slot]] = 0.0
         for slot, p in now.items():
             left[slot] = min(left[slot] + p, 1.0)
         return left
 
-    def _shifted(self, before: np.ndarray, told: Told) -> np.ndarray:
+    def _shifted(self, before: np.ndarray, evidence: Evidence) -> np.ndarray:
         layout = self.layout
         room = np.ones(len(layout.slots))
-        for slot, p in told.slots.items():
+        for slot, p in evidence.slots.items():
             room[slot] = max(1.0 - p, 0.0)
         goals = before * room[layout.slot_of]
-        for entry, p in told.goals.items():
+        for entry, p in evidence.goals.items():
             goals[entry] += p
         goals[layout.nones] = 0.0
         goals[layout.nones] = np.maximum(1.0 - np.add.reduceat(goals, layout.starts), 0.0)

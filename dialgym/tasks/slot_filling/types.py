@@ -1,4 +1,4 @@
-"""The state of a dialogue: what the user has in mind, what the system believes, what was said."""
+"""The state of a dialogue: the user's state, the system's belief, what was said."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,8 +19,8 @@ class Belief:
     methods: np.ndarray  # (6,) float64: how the user looks for a row
     discourse: np.ndarray  # (7,) float64: what else the user does; the last is bye
     requested: np.ndarray  # (R,) float64: which slots it asks for
-    venue: str = ""  # the row offered last
-    venues: tuple[str, ...] = ()  # the rows offered since there was last nothing to offer
+    entity: str = ""  # the name of the row offered last
+    entities: tuple[str, ...] = ()  # the rows offered since there was last nothing to offer
     told_none: bool = False  # the system's last act was that there is nothing
     offered: bool = False  # the system's last act was an offer
     alternatives: bool = False  # another row was asked for, and has not been given since
@@ -32,8 +32,8 @@ class Belief:
             self.methods,
             self.discourse,
             self.requested,
-            self.venue,
-            self.venues,
+            self.entity,
+            self.entities,
             self.told_none,
             self.offered,
             self.alternatives,
@@ -83,8 +83,8 @@ class Summary(NamedTuple):
 class SlotFillingState:
     """A dialogue."""
 
-    mind: UserState
-    ahead: tuple[str, UserState]  # what the simulated user would say next, and its mind after that
+    user_state: UserState
+    planned: tuple[str, UserState]  # the simulated user's next text, and its state after that
     belief: Belief
     summary: Summary  # of the belief; never changed
     system_act: Act  # what the system said last
@@ -100,8 +100,8 @@ class SlotFillingState:
     def copy(self) -> "SlotFillingState":
         """An independent copy."""
         return SlotFillingState(
-            self.mind.copy(),
-            (self.ahead[0], self.ahead[1].copy()),
+            self.user_state.copy(),
+            (self.planned[0], self.planned[1].copy()),
             self.belief.copy(),
             self.summary,
             self.system_act,

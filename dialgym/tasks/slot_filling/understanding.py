@@ -3,18 +3,13 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from dialgym.domains.ontology import (
-    DISCOURSE_ACTS,
-    DONTCARE,
-    METHODS,
-    NAME,
-    NONE,
-    Ontology,
-)
+from dialgym.domains.ontology import DONTCARE, NAME, NONE, Ontology
 from dialgym.language.acts import Act, Item
 
+METHODS = (NONE, "byconstraints", "byname", "finished", "byalternatives", "restart")
+"""How a user looks for a row."""
 BY_METHOD: Mapping[str, int] = {name: i for i, name in enumerate(METHODS)}
-DISCOURSE = (*DISCOURSE_ACTS, "bye")
+DISCOURSE = ("ack", "hello", NONE, "repeat", "silence", "thankyou", "bye")
 """What else a user does; the belief vector leaves out the last."""
 BY_DISCOURSE: Mapping[str, int] = {name: i for i, name in enumerate(DISCOURSE)}
 YES, NO = "1", "0"
@@ -23,7 +18,7 @@ _TELLING = ("inform", "select", "request", "affirm", "negate", "reqalts", "hello
             "thankyou", "ack", "repeat", "restart", "silence", "reqmore")  # fmt: skip
 
 
-class Reading(NamedTuple):
+class Interpretation(NamedTuple):
     """What an act means.
 
     Attributes:
@@ -39,7 +34,7 @@ class Reading(NamedTuple):
     discourse: int
 
 
-_NOTHING = Reading({}, (), BY_METHOD[NONE], BY_DISCOURSE[NONE])
+_NOTHING = Interpretation({}, (), BY_METHOD[NONE], BY_DISCOURSE[NONE])
 
 
 class Context(NamedTuple):
@@ -60,8 +55,8 @@ class Context(NamedTuple):
     offered: bool
 
 
-class Reader:
-    """Reads acts in a domain.
+class Interpreter:
+    """Interprets acts of the user in a domain.
 
     Args:
         ontology: its slots.
@@ -74,8 +69,8 @@ class Reader:
         self._informable = frozenset(ontology.informable)
         self._binary = frozenset(ontology.binary)
 
-    def context(self, system: Act, venue: str) -> Context:
-        """The context that the system's act makes; `venue` is what it has offered last."""
+    def context(self, system: Act, entity: str) -> Context:
+        """The context that the system's act makes; `entity` is what it has offered last."""
         kind, items = system.type, system.items
         slot = items[0].slot if items else None
         yes = no = None
@@ -85,11 +80,11 @@ class Reader:
             yes, no = (Act("inform", (Item(str(slot), value),)) for value in (YES, NO))
         binding = ("request",) if self.faulty else ("request", "select", "confirm")
         confirmed = items[0] if kind == "confirm" and len(items) == 1 else None
-        offered = self.faulty or venue != ""
+        offered = self.faulty or entity != ""
         this = slot if kind in binding and slot in self._informable else None
         return Context(this, yes, no, confirmed, offered)
 
-    def read(self, act: Act, context: Context) -> Reading:
+    def interpret(self, act: Act, context: Context) -> Interpretation:
         """What an act means in its context."""
         if act.type == "null":
             return _NOTHING
@@ -102,7 +97,7 @@ class Reader:
             if slot in self._informable and value is not None:
                 goals = {slot: value, **goals}
         method = _method(act.type, told, requested, context)
-        return Reading(goals, requested, method, _discourse(act.type))
+        return Interpretation(goals, requested, method, _discourse(act.type))
 
     def _told(self, act: Act) -> list[Item]:
         """The items that give a value to a slot, those without a slot among them."""

@@ -8,7 +8,7 @@ import numpy as np
 from dialgym.language import Constraint, Utterance
 from dialgym.tasks.base import SYSTEM, USER, BatchOutcome
 from dialgym.tasks.wordle.patterns import LENGTH, REPLIES, SOLVED, colour
-from dialgym.tasks.wordle.types import INVALID
+from dialgym.tasks.wordle.types import INVALID, WordleState
 
 if TYPE_CHECKING:
     from dialgym.tasks.wordle.task import Wordle
@@ -118,7 +118,24 @@ class WordleBatch:
             np.arange(len(rows)),
         )
 
-    def transcript(self, row: int) -> Sequence[Utterance]:
+    def states(self, rows: np.ndarray) -> "Games":
+        """The games of the rows."""
+        return Games(self, rows)
+
+    def restore(self, row: int, state: WordleState, turn: int) -> None:
+        """Let a row go on from a game."""
+        self.secret[row], self.turns[row] = state.secret, state.turns
+        self.rejected[row], self._filtered[row] = state.rejected, 0
+        self.guesses[row, :turn], self.patterns[row, :turn] = state.guesses, state.patterns
+        if self._possible is not None:
+            self._possible[row] = True
+
+    def over(self, turns: int, rejected: int, patterns: Sequence[int]) -> bool:
+        """Whether a game of so many turns and rejected guesses has ended."""
+        full = self.task.turns in (turns, rejected)
+        return full or (bool(patterns) and patterns[-1] == SOLVED)
+
+    def transcript(self, row: int) -> list[Utterance]:
         said = int(self.turns[row] + self.rejected[row])
         lines: list[Utterance] = []
         for guess, pattern in zip(self.guesses[row, :said], self.patterns[row, :said]):
@@ -133,6 +150,33 @@ class WordleBatch:
 
     def turn(self, rows: np.ndarray) -> np.ndarray:
         return self.turns[rows] + self.rejected[rows]
+
+
+class Games(Sequence[WordleState]):
+    """Rows of a batch as states, each made when it is asked for; it stands for nothing else."""
+
+    def __init__(self, batch: WordleBatch, rows: np.ndarray) -> None:
+        self.batch, self.rows = batch, rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return Games(self.batch, self.rows[place])
+        batch, row = self.batch, int(self.rows[place])
+        turns, rejected = int(batch.turns[row]), int(batch.rejected[row])
+        said = turns + rejected
+        patterns = batch.patterns[row, :said].tolist()
+        return WordleState(
+            int(batch.secret[row]), settled=True, lines=batch.transcript(row),
+            guesses=batch.guesses[row, :said].tolist(), patterns=patterns, turns=turns,
+            rejected=rejected, over=batch.over(turns, rejected, patterns),
+        )  # fmt: skip
+
+    def possible(self, places: np.ndarray) -> np.ndarray:
+        """(k, A) bool: see `WordleBatch.possible`."""
+        return self.batch.possible(self.rows[places])
 
 
 def _letters(texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

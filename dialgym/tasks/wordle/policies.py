@@ -15,7 +15,6 @@ from dialgym.tasks.wordle.patterns import PATTERNS
 from dialgym.tasks.wordle.types import WordleState
 
 if TYPE_CHECKING:
-    from dialgym.tasks.wordle.batch import WordleBatch
     from dialgym.tasks.wordle.task import Wordle
 
 Generator = np.random.Generator
@@ -41,12 +40,11 @@ class Random:
         return task.guesses[int(rng.integers(len(task.guesses)))]
 
     def reply_many(
-        self, task: "Wordle", batch: "WordleBatch", rows: np.ndarray, rngs: Sequence[Generator]
-    ) -> np.ndarray:
-        """See `dialgym.tasks.base.BatchSpeaker`."""
+        self, task: "Wordle", states: Sequence[WordleState], rngs: Sequence[Generator]
+    ) -> Sequence[str]:
+        """See `dialgym.simulators.BatchSpeaker`."""
         count = len(task.guesses)
-        said: np.ndarray = task.guess_texts[[rngs[row].integers(count) for row in rows.tolist()]]
-        return said
+        return [task.guesses[int(rng.integers(count))] for rng in rngs]
 
 
 class StartWords:
@@ -155,21 +153,33 @@ class RandomMixture:
         return task.answers[int(candidates[rng.integers(len(candidates))])]
 
     def reply_many(
-        self, task: "Wordle", batch: "WordleBatch", rows: np.ndarray, rngs: Sequence[Generator]
-    ) -> np.ndarray:
-        """See `dialgym.tasks.base.BatchSpeaker`."""
-        count, own = len(task.guesses), [rngs[row] for row in rows.tolist()]
-        smart = np.array([rng.random() < self.smart for rng in own], bool)
-        said = np.zeros(len(rows), np.int64)
-        said[~smart] = [rng.integers(count) for rng, s in zip(own, smart.tolist()) if not s]
-        possible = batch.possible(rows[smart])
+        self, task: "Wordle", states: Sequence[WordleState], rngs: Sequence[Generator]
+    ) -> Sequence[str]:
+        """See `dialgym.simulators.BatchSpeaker`."""
+        count = len(task.guesses)
+        smart = np.array([rng.random() < self.smart for rng in rngs], bool)
+        said = np.zeros(len(states), np.int64)
+        said[~smart] = [rng.integers(count) for rng, s in zip(rngs, smart.tolist()) if not s]
+        possible = _possible(task, states, np.flatnonzero(smart))
         sizes = np.count_nonzero(possible, 1)
-        rngs_smart = [rng for rng, s in zip(own, smart.tolist()) if s]
+        rngs_smart = [rng for rng, s in zip(rngs, smart.tolist()) if s]
         drawn = [rng.integers(size) for rng, size in zip(rngs_smart, sizes.tolist())]
         first = np.cumsum(sizes) - sizes
         answers = np.nonzero(possible)[1][first + np.array(drawn, np.int64)]
         said[smart] = task.answer_rows[answers]
-        return task.guess_texts[said]
+        return [task.guesses[guess] for guess in said.tolist()]
+
+
+def _possible(task: "Wordle", states: Sequence[WordleState], places: np.ndarray) -> np.ndarray:
+    """(k, A) bool: the answers that agree with all colours of the games at `places` (k,)."""
+    from dialgym.tasks.wordle.batch import Games
+
+    if isinstance(states, Games):
+        return states.possible(places)
+    possible = np.zeros((len(places), len(task.answers)), bool)
+    for row, place in zip(possible, places.tolist()):
+        row[task.candidates(states[place])] = True
+    return possible
 
 
 class Wrong:

@@ -10,6 +10,7 @@ import numpy as np
 from dialgym.errors import one_of
 from dialgym.language import AnyText, Constraint, Letters, Lexicon, Utterance
 from dialgym.rewards import Cost
+from dialgym.simulators import Speaker
 from dialgym.tasks.base import SYSTEM, USER, DialogueBatch, Facts, Outcome, Task
 from dialgym.tasks.wordle import patterns, policies
 from dialgym.tasks.wordle.generators import GENERATORS
@@ -130,6 +131,10 @@ class Wordle(Task):
     def transcript(self, state: WordleState, party: str) -> Sequence[Utterance]:
         return state.lines if party == SYSTEM else state.opening + state.lines
 
+    def situation(self, state: WordleState, party: str) -> Any:
+        """The guesses with their colours, in whatever order; for the host its choice too."""
+        return set(zip(state.guesses, state.patterns)), state.opening if party == USER else None
+
     def speak(self, state: WordleState, text: str, rng: np.random.Generator) -> Outcome:
         if not state.settled:
             return self._choose(state, text)
@@ -225,11 +230,11 @@ class Wordle(Task):
             return Lexicon(self.guesses[i] for i in np.flatnonzero(keeps))
         return self.static_constraint(party) or self.guess_lexicon
 
-    def batch(self, size: int, learner: str, simulator: str) -> DialogueBatch | None:
+    def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
         from dialgym.tasks.wordle.batch import WordleBatch
 
         plain = self.secret_mode == "fixed" and self.host == "honest" and not self.hard_mode
-        default = learner == SYSTEM and simulator == next(iter(policies.HOSTS))
+        default = learner == SYSTEM and type(simulator) is policies.Host
         return WordleBatch(self, size) if plain and default else None
 
     def picture(self, state: WordleState) -> np.ndarray:

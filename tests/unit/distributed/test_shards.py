@@ -65,7 +65,7 @@ def test_a_sharded_run_is_saved_evaluated_and_resumed_exactly(tmp_path):
     assert len(list((whole / "checkpoints").iterdir())) == 6
 
 
-def environment_of(name, monkeypatch):
+def environment_of(name):
     """What `accelerate launch` sets for a file of ours."""
     pytest.importorskip("accelerate")
     from accelerate.commands.launch import _validate_launch_command, launch_command_parser
@@ -85,7 +85,9 @@ def environment_of(name, monkeypatch):
     ],
 )
 def test_our_files_for_accelerate_mean_what_they_say(name, expected, monkeypatch):
-    assert Launched.read(environment_of(name, monkeypatch)) == expected
+    for key, value in environment_of(name).items():
+        monkeypatch.setenv(key, value)
+    assert Launched.read() == expected
 
 
 @pytest.mark.parametrize(
@@ -103,9 +105,11 @@ def test_our_files_for_accelerate_mean_what_they_say(name, expected, monkeypatch
         ({"ACCELERATE_MIXED_PRECISION": "fp8"}, "mixed_precision: fp8 is not supported here"),
     ],
 )
-def test_what_our_update_cannot_do_is_refused(environ, message):
+def test_what_our_update_cannot_do_is_refused(environ, message, monkeypatch):
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
     with pytest.raises(ValueError, match=message):
-        Launched.read(environ)
+        Launched.read()
 
 
 def test_two_precisions_are_one_clear_error(monkeypatch):

@@ -8,8 +8,7 @@ import pytest
 from stable_baselines3.common.env_util import make_vec_env
 
 from agents import SequencePPO
-from agents.distributed.deepspeed_config import ZeroConfig, checked
-from agents.distributed.launched import Launched
+from agents.distributed.launched import Launched, ZeroConfig
 from agents.distributed.processes import Ranks
 from tests.support.torchrun import CONFIGS, SUPPORT, two_processes
 from tests.support.toy_tokens import Echo
@@ -91,14 +90,19 @@ def test_a_run_is_saved_evaluated_and_resumed_exactly(tmp_path):
 def test_deepspeed_reads_what_we_give_it():
     from deepspeed.runtime.config import DeepSpeedConfig
 
-    read = DeepSpeedConfig(checked(ALL, "here").for_engine(32, 0.5))
+    read = DeepSpeedConfig(ZeroConfig(ALL).for_engine(32, 0.5))
     assert read.zero_config.stage == 1
     assert read.zero_config.reduce_bucket_size == 1000
     assert (read.gradient_clipping, read.gradient_accumulation_steps) == (0.5, 1)
     assert read.train_micro_batch_size_per_gpu == 32
 
 
-def test_our_file_for_accelerate_means_what_it_says():
+def set_all(monkeypatch, environ):
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+
+
+def test_our_file_for_accelerate_means_what_it_says(monkeypatch):
     """By what `accelerate launch` sets, which passes on the keys of `deepspeed_config`."""
     pytest.importorskip("accelerate")
     from accelerate.commands.launch import _validate_launch_command, launch_command_parser
@@ -108,33 +112,37 @@ def test_our_file_for_accelerate_means_what_it_says():
     asked, defaults, _ = _validate_launch_command(launch_command_parser().parse_args(given))
     asked.deepspeed_fields_from_accelerate_config = ",".join(defaults.deepspeed_config)
     _, environment = prepare_deepspeed_cmd_env(asked)
-    zero = Launched.read(environment).zero
+    set_all(monkeypatch, environment)
+    zero = Launched.read().zero
     assert zero.zero["stage"] == 2
-    assert not zero.offloads
+    assert zero.optimizer_device == "none"
     zero.check_learner(**LEARNER)
-    environment["ACCELERATE_CONFIG_DS_FIELDS"] += ",zero_stages"
+    asked = environment["ACCELERATE_CONFIG_DS_FIELDS"] + ",zero_stages"
+    monkeypatch.setenv("ACCELERATE_CONFIG_DS_FIELDS", asked)
     with pytest.raises(ValueError, match=r"unknown key 'zero_stages' .*Did you mean 'zero_stage'"):
-        Launched.read(environment)
+        Launched.read()
 
 
 @pytest.mark.parametrize(
     ("environ", "message"),
     [
-        ({"ZERO_STAGE": "3"}, r"stage must be 1 or 2, got 3: stage 3 is fsdp.yaml"),
-        ({"ZERO_STAGE": "two"}, "stage must be 1 or 2, got 'two'"),
-        ({"OFFLOAD_OPTIMIZER_DEVICE": "nvme"}, "device must be none or cpu, got 'nvme'"),
-        ({"OFFLOAD_PARAM_DEVICE": "cpu"}, "device must be none, got 'cpu': it needs stage 3"),
-        ({"CONFIG_FILE": "no.json"}, "deepspeed_config_file: cannot read 'no.json'"),
+        ({"ZERO_STAGE": "3"}, r"zero_stage: 3 is not supported here: choose 1 or 2; stage 3 is"),
+        ({"ZERO_STAGE": "two"}, "deepspeed_config cannot be read: .*'two'"),
+        ({"OFFLOAD_OPTIMIZER_DEVICE": "nvme"}, "offload_optimizer_device: nvme .*none or cpu"),
+        ({"OFFLOAD_PARAM_DEVICE": "cpu"}, "offload_param_device: cpu .*it needs stage 3"),
+        ({"CONFIG_FILE": "no.json"}, "deepspeed_config cannot be read: .*no.json"),
     ],
 )
-def test_fields_that_cannot_be_are_refused(environ, message):
+def test_fields_that_cannot_be_are_refused(environ, message, monkeypatch):
+    set_all(monkeypatch, {**ON, **{f"{PREFIX}{name}": value for name, value in environ.items()}})
     with pytest.raises(ValueError, match=message):
-        Launched.read({**ON, **{f"{PREFIX}{name}": value for name, value in environ.items()}})
+        Launched.read()
 
 
-def test_float16_is_refused():
+def test_float16_is_refused(monkeypatch):
+    set_all(monkeypatch, {**ON, "ACCELERATE_MIXED_PRECISION": "fp16"})
     with pytest.raises(ValueError, match=r"mixed_precision: fp16 with DeepSpeed .*bf16 or no"):
-        Launched.read({**ON, "ACCELERATE_MIXED_PRECISION": "fp16"})
+        Launched.read()
 
 
 def test_offloading_in_one_process_is_refused(monkeypatch):
@@ -162,35 +170,38 @@ def test_without_deepspeed_one_error_says_how_to_get_it(monkeypatch):
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"zero_optimisation": {}}, "unknown key 'zero_optimisation' in f.json. Did you mean"),
-        ({"zero_optimization": {"stages": 1}}, "unknown key 'stages' in zero_optimization of f"),
-        ({"zero_optimization": 2}, "f.json: expected keys and values in zero_optimization, got 2"),
-        ({"zero_optimization": {"stage": True}}, "stage must be 1 or 2, got True"),
-        ({"zero_optimization": {"reduce_bucket_size": 0}}, "must be a whole number from 1, got 0"),
-        ({"zero_optimization": {"overlap_comm": 1}}, "overlap_comm must be true or false, got 1"),
-        ({"gradient_clipping": -1}, "gradient_clipping must be a number above 0, got -1"),
-        ({"train_batch_size": 1.5}, "train_batch_size must be a whole number from 1, got 1.5"),
+        ({"zero_optimisation": {}}, "unknown key 'zero_optimisation' in DeepSpeed.* Did you mean"),
+        ({"zero_optimization": {"stage": 0}}, "zero_stage: 0 is not supported here"),
         ({"optimizer": {"type": "Adam"}}, "optimizer is not supported here: .*optimizer_class"),
         ({"scheduler": {}}, "scheduler is not supported here: learning_rate"),
-        ({"fp16": {"enabled": True}}, r"enabled must be false, got True: .*autocast='bf16'"),
-        ([], "f.json: expected keys and values in it, got \\[\\]"),
+        ({"fp16": {"enabled": True}}, r"fp16 is not supported here: .*autocast='bf16'"),
     ],
 )
 def test_what_deepspeed_may_not_be_asked_for(config, message):
     with pytest.raises(ValueError, match=message):
-        checked(config, "f.json")
+        ZeroConfig(config)
 
 
-def test_a_file_of_deepspeed_is_read(tmp_path):
+@pytest.mark.parametrize("content", ["[]", '{"zero_optimization": 2}', "{}", "nothing"])
+def test_a_file_that_is_no_configuration_is_one_clear_error(content, tmp_path, monkeypatch):
+    path = tmp_path / "f.json"
+    path.write_text(content)
+    set_all(monkeypatch, {**ON, f"{PREFIX}CONFIG_FILE": str(path)})
+    with pytest.raises(ValueError, match="accelerate: deepspeed_config cannot be read: "):
+        Launched.read()
+
+
+def test_a_file_of_deepspeed_is_read(tmp_path, monkeypatch):
     path = tmp_path / "f.json"
     auto = {"train_batch_size": "auto", "bf16": {"enabled": "auto"}, "gradient_clipping": 0.5}
     path.write_text(json.dumps({**ALL, **auto}))
-    found = Launched.read({**ON, f"{PREFIX}CONFIG_FILE": str(path)}).zero
-    assert found == ZeroConfig({**ALL, "bf16": {}, "gradient_clipping": 0.5})
+    set_all(monkeypatch, {**ON, f"{PREFIX}CONFIG_FILE": str(path)})
+    found = Launched.read().zero
+    assert found.zero == ALL["zero_optimization"]
     found.check_learner(**LEARNER)
     given = found.for_engine(32, 0.5)
     assert given["zero_optimization"] == ALL["zero_optimization"]
-    assert given["steps_per_print"] == 100
+    assert given["wall_clock_breakdown"] is False
 
 
 @pytest.mark.parametrize(
@@ -204,12 +215,11 @@ def test_a_file_of_deepspeed_is_read(tmp_path):
 )
 def test_what_contradicts_the_learner_is_refused(config, message):
     with pytest.raises(ValueError, match=message):
-        checked(config, "here").check_learner(**LEARNER)
-    checked(dict.fromkeys(config, "auto"), "here").check_learner(**LEARNER)
+        ZeroConfig(config).check_learner(**LEARNER)
 
 
 def test_an_early_stop_cannot_be_had_with_offloading():
-    zero = checked({"zero_optimization": {"offload_optimizer": {"device": "cpu"}}}, "here")
+    zero = ZeroConfig({"zero_optimization": {"offload_optimizer": {"device": "cpu"}}})
     zero.check_learner(**LEARNER)
     with pytest.raises(ValueError, match="a gradient cannot be given up, as target_kl may want"):
         zero.check_learner(**{**LEARNER, "target_kl": 0.1})

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dialgym.language import UNK, BPETokenizer, make_tokenizer
-from dialgym.language.bpe import train_bpe
 from dialgym.language.text import CHARSET
-from dialgym.language.tokenizers import FIRST_TEXT, SPECIALS
+from dialgym.language.tokenizers import FIRST_TEXT, SPECIALS, train_bpe
 from dialgym.tasks import Facts
 from dialgym.views.layout import tokenizer_of
 

@@ -17,7 +17,7 @@ from dialgym.language import (
     WordTokenizer,
     make_tokenizer,
 )
-from dialgym.language.utterances import UNKNOWN
+from dialgym.language.text import UNKNOWN
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz "
 CHARS = CharTokenizer(LETTERS)

@@ -13,6 +13,8 @@ import yaml
 from dialgym.domains.database import MISSING
 from dialgym.domains.domain import COUNTERPARTS, load_domain
 from dialgym.domains.goals import GoalGenerator
+from dialgym.tasks.slot_filling.acts import act_names
+from dialgym.tasks.slot_filling.tracker import Layout
 from tests.support.slot_domains import VALUES, row_of, rules_of, write_domain
 
 ROOT = Path(__file__).parents[3]
@@ -33,7 +35,8 @@ SIZES = {  # rows, length of the belief vector, actions, requestable slots, valu
 def sizes(domain):
     ontology = domain.ontology
     values = sorted(len(ontology.values(slot)) for slot in ontology.system_requestable)
-    counts = (ontology.belief_size, ontology.action_count, len(ontology.requestable))
+    size, acts = Layout(ontology).vector_size, len(act_names(ontology))
+    counts = (size, acts, len(ontology.requestable))
     return (len(domain.database), *counts, values)
 
 

@@ -145,7 +145,7 @@ def test_the_simulated_user_is_understood_by_what_it_says(env):
         state, over = task.initial(rng), False
         while not over:
             if state.user_speaks:
-                text, mind = state.ahead
+                text, mind = state.planned
                 assert task.language.understand(text, "user").same(mind.said), text
             else:
                 draws = np.random.default_rng(turns)

@@ -23,7 +23,7 @@ def talk(task=TASK, seed=0, options=None):
     """A state in which the system speaks, and the generator."""
     rng = np.random.default_rng(seed)
     state = task.initial(rng, options)
-    task.speak(state, state.ahead[0], rng)
+    task.speak(state, state.planned[0], rng)
     return state, rng
 
 
@@ -95,7 +95,7 @@ def test_each_turn_costs_one():
     (outcome,) = say(TASK, state, rng, "reqmore()")
     assert outcome.rewards == {SYSTEM: -1, USER: -1}
     assert outcome.parts("system") == {"turn": -1}
-    (outcome,) = say(TASK, state, rng, state.ahead[0])
+    (outcome,) = say(TASK, state, rng, state.planned[0])
     assert outcome.rewards == {SYSTEM: 0, USER: 0}
     assert not outcome.terminated
 
@@ -156,15 +156,15 @@ def test_the_users_mind_counts_after_the_last_turn():
     state, rng = talk(task, options={"constraints": wanted, "requests": []})
     (outcome,) = say(task, state, rng, f'inform(name="{DATABASE.rows[0]["name"]}")')
     assert outcome.terminated
-    assert outcome.success == succeeded(state.mind, DATABASE)
-    assert state.mind.requests["name"] == DATABASE.rows[0]["name"]
+    assert outcome.success == succeeded(state.user_state, DATABASE)
+    assert state.user_state.requests["name"] == DATABASE.rows[0]["name"]
 
 
 def mind(constraints, requests):
     state, _ = talk()
-    state.mind.constraints = [parse_act(f"a({text})").items[0] for text in constraints]
-    state.mind.requests = requests
-    return state.mind
+    state.user_state.constraints = [parse_act(f"a({text})").items[0] for text in constraints]
+    state.user_state.requests = requests
+    return state.user_state
 
 
 ROW = DATABASE.rows[3]
@@ -199,10 +199,10 @@ def test_success(constraints, requests, success):
 @pytest.mark.parametrize("text", ["", "thai food please", "inform(", "fly(to=mars)", "\ud83d"])
 def test_what_is_no_act_is_null(text):
     state, rng = talk()
-    before = state.mind.patience
+    before = state.user_state.patience
     say(TASK, state, rng, text)
     assert state.system_act.type == "null"
-    assert state.ahead[1].patience == before - 1
+    assert state.planned[1].patience == before - 1
     heard = TASK.initial(rng)
     TASK.speak(heard, text, rng)
     assert heard.heard_by_system[-1].text == "null() 1.00"
@@ -217,7 +217,7 @@ def test_a_user_of_its_own_mind_is_judged_by_the_goal_drawn():
     say(TASK, state, rng, f'inform(name="{name}")', "ack()", answer, "request(addr)")
     outcomes = say(TASK, state, rng, "reqmore()", "bye()")
     assert outcomes[-1].success
-    assert [(c.slot, c.value) for c in state.mind.constraints] == [("area", AREA)]
+    assert [(c.slot, c.value) for c in state.user_state.constraints] == [("area", AREA)]
 
 
 def test_an_alternative_is_asked_for_until_one_is_given():
@@ -238,7 +238,7 @@ def test_a_fork_goes_on_by_itself():
     state, rng = talk()
     kept = state.copy()
     shown = repr(kept)
-    say(TASK, state, rng, "request(food)", state.ahead[0], "bye()")
+    say(TASK, state, rng, "request(food)", state.planned[0], "bye()")
     assert repr(kept) == shown
     assert pickle.loads(pickle.dumps(kept)).heard_by_user == kept.heard_by_user
 
@@ -250,12 +250,12 @@ def test_options_fix_the_goal():
     options = {"constraints": {"area": AREA, "food": "dontcare"}, "requests": ["phone"],
                "patience": 7}  # fmt: skip
     state = TASK.initial(np.random.default_rng(0), options)
-    assert {c.slot: c.value for c in state.mind.constraints} == options["constraints"]
-    assert list(state.mind.requests) == ["name", "phone"]
-    assert state.mind.patience == 7
+    assert {c.slot: c.value for c in state.user_state.constraints} == options["constraints"]
+    assert list(state.user_state.requests) == ["name", "phone"]
+    assert state.user_state.patience == 7
     partly = TASK.initial(np.random.default_rng(0), {"requests": []})
-    assert list(partly.mind.requests) == ["name"]
-    assert len(partly.mind.constraints) == 3
+    assert list(partly.user_state.requests) == ["name"]
+    assert len(partly.user_state.constraints) == 3
 
 
 @pytest.mark.parametrize(

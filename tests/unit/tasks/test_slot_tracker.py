@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dialgym.language.acts import parse_act
 from tests.support.slot_domains import REQUESTABLE, VALUES
-from tests.support.slot_talk import DATABASE, Ear
+from tests.support.slot_talk import Ear
 
 OFFER = 'inform(name="venue 0",food="thai",phone="0000")'
 
@@ -184,12 +184,12 @@ def test_what_else_the_user_does_is_that_of_this_turn(act):
 
 def test_offers_are_remembered():
     ear = Ear().hear("hello()", "ack()")
-    assert (ear.belief.venue, ear.belief.venues, ear.belief.offered) == ("", (), False)
+    assert (ear.belief.entity, ear.belief.entities, ear.belief.offered) == ("", (), False)
     ear.hear(OFFER, "reqalts()").hear('inform(name="venue 3")', "ack()")
-    assert (ear.belief.venue, ear.belief.offered) == ("venue 3", True)
-    assert ear.belief.venues == ("venue 0", "venue 3")
+    assert (ear.belief.entity, ear.belief.offered) == ("venue 3", True)
+    assert ear.belief.entities == ("venue 0", "venue 3")
     ear.hear('inform(name="none",name!="venue 0")', "ack()")
-    assert (ear.belief.venue, ear.belief.venues) == ("venue 3", ())
+    assert (ear.belief.entity, ear.belief.entities) == ("venue 3", ())
     assert (ear.belief.told_none, ear.belief.offered) == (True, False)
     ear.hear("reqmore()", "ack()")
     assert (ear.belief.told_none, ear.belief.offered) == (False, False)
@@ -242,7 +242,7 @@ def test_beliefs_are_distributions(turns, fidelity):
         assert ear.belief.methods.sum() == pytest.approx(1)
         assert ear.belief.discourse.sum() == pytest.approx(1)
         vector = ear.summariser.vector(ear.belief, ear.summary)
-        assert vector.shape == (DATABASE.ontology.belief_size,)
+        assert vector.shape == (ear.tracker.layout.vector_size,)
         assert ((vector >= 0) & (vector <= 1)).all()
 
 
@@ -254,11 +254,11 @@ def test_the_arrays_equal_tables_of_each_value(turns):
     for system, heard in turns:
         heard = normalised(heard)
         ear.hear(system, *heard)
-        context = ear.tracker.reader.context(parse_act(system), ear.belief.venue)
+        context = ear.tracker.interpreter.context(parse_act(system), ear.belief.entity)
         for slot, believed in slow.items():
             now = {}
             for text, p in heard:
-                value = ear.tracker.reader.read(parse_act(text), context).goals.get(slot)
+                value = ear.tracker.interpreter.interpret(parse_act(text), context).goals.get(slot)
                 if value is not None:
                     now[value] = now.get(value, 0) + p
             room = max(0.0, 1 - sum(now.values()))
@@ -271,8 +271,8 @@ def test_the_arrays_equal_tables_of_each_value(turns):
 
 def test_every_reading_is_of_known_slots():
     ear = Ear()
-    context = ear.tracker.reader.context(parse_act("request(food)"), "")
-    reading = ear.tracker.reader.read(parse_act('inform(x="y",food="thai")'), context)
+    context = ear.tracker.interpreter.context(parse_act("request(food)"), "")
+    reading = ear.tracker.interpreter.interpret(parse_act('inform(x="y",food="thai")'), context)
     assert reading.goals == {"food": "thai"}
 
 

@@ -139,7 +139,7 @@ def test_the_vocabulary_has_all_that_is_heard():
         state, over = task.initial(rng), False
         while not over:
             speaks = state.user_speaks
-            text = state.ahead[0] if speaks else policy.reply(task, state, rng)
+            text = state.planned[0] if speaks else policy.reply(task, state, rng)
             over = task.speak(state, text, rng).terminated
         for party in task.parties:
             for line in task.transcript(state, party):
@@ -156,7 +156,7 @@ def test_the_user_keeps_to_the_grammar(name):
         state, over = task.initial(rng), False
         while not over:
             speaks = state.user_speaks
-            text = state.ahead[0] if speaks else policy.reply(task, state, rng)
+            text = state.planned[0] if speaks else policy.reply(task, state, rng)
             over = task.speak(state, text, rng).terminated
             if speaks:
                 assert allows(grammar, text) or "not_available" in text, text

@@ -158,11 +158,6 @@ def test_stable_baselines3_gets_a_batch_and_its_masks():
         ended += done.sum()
 
 
-def test_only_token_views_are_sharded():
-    with pytest.raises(ValueError, match=r"only token views can be sharded .*'dialgym/SlotF"):
-        dialgym.sb3_vec_env("SlotFilling-act-v0", 4, workers=2)
-
-
 def test_it_wants_a_reset():
     env = ActEnv(TASK)
     for call in (lambda: env.step(0), env.action_masks, ActVectorEnv(TASK, 1).action_masks):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dialgym
-from dialgym.views.shards import SharedArrays
+from dialgym.views.shards import SharedArrays, layout_of
 
 HEAVY = {"torch", "transformers", "pandas", "stable_baselines3", "pettingzoo", "matplotlib"}
 
@@ -47,6 +47,89 @@ def test_shards_equal_one_batch(mode):
             assert not HEAVY & set(modules)
     finally:
         shards.close()
+
+
+ACT_VIEWS = [
+    ("SlotFilling-act-v0", {"env": 3}),
+    ("SlotFilling-act-v0", {"learner": "user"}),
+    ("tests.support.toy_acts:Wishes-act", {"action_masks": True}),
+]
+
+
+def any_actions(env, rng):
+    """Mostly what the masks allow, of a batch of one act each or of several."""
+    masks = env.action_masks()
+    if rng.random() < 0.2:
+        return env.action_space.sample()
+    if env.single_action_space.shape:
+        return masks * rng.integers(0, 2, masks.shape)
+    return np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
+
+
+@pytest.mark.parametrize("mode", ["SameStep", "NextStep"])
+@pytest.mark.parametrize(("env_id", "kwargs"), ACT_VIEWS, ids=str)
+def test_shards_of_an_act_view_equal_one_batch(env_id, kwargs, mode):
+    kwargs = {**kwargs, "autoreset_mode": mode}
+    shards = dialgym.make_vec(env_id, 7, workers=2, **kwargs)
+    batch = dialgym.make_vec(env_id, 7, **kwargs)
+    rng, ended = np.random.default_rng(0), 0
+    try:
+        assert np.array_equal(shards.reset(seed=5)[0], batch.reset(seed=5)[0])
+        for step in range(40):
+            actions = any_actions(batch, rng)
+            *ours, info = shards.step(actions)
+            *theirs, expected = batch.step(actions)
+            assert all(np.array_equal(a, b) for a, b in zip(ours, theirs))
+            assert all(a.dtype == b.dtype for a, b in zip(ours, theirs))
+            same_info(info, expected)
+            if step > 20:
+                assert np.array_equal(shards.action_masks(), batch.action_masks())
+            ended += int((ours[2] | ours[3]).sum())
+        assert ended > 7
+        for modules in shards.loaded_modules():
+            assert not HEAVY & set(modules)
+    finally:
+        shards.close()
+
+
+def test_shards_of_an_act_view_go_on_from_where_others_were():
+    first, second = (dialgym.make_vec("SlotFilling-act-v0", 4, workers=2) for _ in range(2))
+    try:
+        first.reset(seed=0)
+        second.reset(seed=9)
+        for action in (0, 3, 6):
+            first.step(np.full(4, action))
+        second.action_masks()
+        second.set_state(first.get_state())
+        assert np.array_equal(second.action_masks(), first.action_masks())
+        for action in (9, 0, 3):
+            *ours, info = first.step(np.full(4, action))
+            *theirs, expected = second.step(np.full(4, action))
+            assert all(np.array_equal(a, b) for a, b in zip(ours, theirs))
+            same_info(info, expected)
+    finally:
+        first.close()
+        second.close()
+
+
+def test_shards_share_each_part_of_a_dict_of_observations(tmp_path):
+    boxes = {"tokens": gym.spaces.Box(0, 9, (5,), np.int32), "image": gym.spaces.Box(0, 1, (2, 3))}
+    layout = layout_of(4, gym.spaces.Dict(boxes), gym.spaces.Discrete(3))
+    path = tmp_path / "arrays"
+    path.touch()
+    mine, other = SharedArrays(path, layout), SharedArrays(path, layout)
+    written = {"tokens": np.full((2, 5), 7), "image": np.full((2, 2, 3), 0.5)}
+    other.put("observation", slice(1, 3), written)
+    for key, value in mine.get("observation").items():
+        assert value.dtype == boxes[key].dtype
+        assert np.array_equal(value[1:3], written[key])
+        assert not value[[0, 3]].any()
+        assert np.array_equal(mine.get("observation", 1)[key], written[key][0])
+
+
+def test_utterance_views_are_not_sharded():
+    with pytest.raises(ValueError, match=r"token and act views can be .*'dialgym/SlotFilling-utt"):
+        dialgym.make_vec("SlotFilling-utterance-v0", 4, workers=2)
 
 
 def test_errors_of_a_worker_reach_the_caller_and_the_pool_goes_on():
@@ -186,3 +269,24 @@ def test_a_stock_pool_of_32_workers_starts_in_seconds(tmp_path):
     script.write_text(STOCK)
     run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     assert float(run.stdout) < 30
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_act_pool_is_the_same_in_workers(workers):
+    """Stable-Baselines3's form, infos included."""
+    pool = dialgym.sb3_vec_env("SlotFilling-act-v0", 4, workers=workers, seed=3)
+    alone = dialgym.sb3_vec_env("SlotFilling-act-v0", 4, seed=3)
+    try:
+        assert np.array_equal(pool.reset(), alone.reset())
+        for action in (0, 3, 6, 9, 10, 12) * 6:
+            *ours, infos = pool.step(np.full(4, action))
+            *theirs, expected = alone.step(np.full(4, action))
+            assert all(np.array_equal(a, b) for a, b in zip(ours, theirs))
+            for info, other in zip(infos, expected):
+                last = (i.pop("terminal_observation", None) for i in (info, other))
+                assert np.array_equal(*last)
+                assert info == other
+            masks = (np.stack(p.env_method("action_masks")) for p in (pool, alone))
+            assert np.array_equal(*masks)
+    finally:
+        pool.close()

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 
-from dialgym.language.utterances import UNKNOWN
+from dialgym.language.text import UNKNOWN
 
 END = 1
 

@@ -1,0 +1,125 @@
+"""Slow speakers, asked in many dialogues at the same time: by threads, or by one event loop."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol
+
+import numpy as np
+
+from dialgym.simulators.base import Generators, ReplyError, Speaker
+
+
+class Concurrent:
+    """A `BatchSpeaker` that lets a speaker reply in up to `workers` dialogues at a time.
+
+    For speakers that wait for something else, such as a service on the network. Each dialogue has
+    its own generator, so that what is said does not depend on who is first. The threads are
+    started by the first call; a pickled copy starts its own.
+
+    Args:
+        speaker: its `reply` must bear to be called by several threads at once.
+        workers: number of threads.
+
+    Raises:
+        ValueError: `workers` is no whole number from 1, or `speaker` is no `Speaker`.
+    """
+
+    def __init__(self, speaker: Speaker, workers: int = 8) -> None:
+        self.speaker, self.workers = speaker, _count("workers", workers)
+        if not isinstance(speaker, Speaker):
+            raise ValueError(
+                "Concurrent: expected an object with reply(task, state, rng) -> str; got "
+                f"{speaker!r}. One with an asynchronous areply is for Asynchronous."
+            )
+        self._threads: ThreadPoolExecutor | None = None
+
+    def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
+        """The speaker's own reply."""
+        return self.speaker.reply(task, state, rng)
+
+    def reply_many(self, task: Any, states: Sequence[Any], rngs: Generators) -> list[str]:
+        """All replies; a `ReplyError` of the first that failed, once all have ended."""
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self.workers, "dialgym-speaker")
+        ask, submit = self.speaker.reply, self._threads.submit
+        return _results([submit(ask, task, state, rng) for state, rng in zip(states, rngs)])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the threads."""
+        return {**vars(self), "_threads": None}
+
+
+class AsyncSpeaker(Protocol):
+    """A speaker whose reply is awaited."""
+
+    async def areply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
+        """The utterance of `task.speaker(state)`. Must leave `state` as it was."""
+        ...
+
+
+class Asynchronous:
+    """A `BatchSpeaker` made of an `AsyncSpeaker`, asked in up to `most` dialogues at a time.
+
+    All calls run on one event loop in a thread of its own, so that clients which belong to a loop
+    keep their connections, and it works where another loop is running, as in a notebook.
+
+    Args:
+        speaker: an object with ``async areply(task, state, rng) -> str``.
+        most: how many replies are awaited at a time.
+
+    Raises:
+        ValueError: `most` is no whole number from 1, or `speaker` has no `areply`.
+    """
+
+    def __init__(self, speaker: AsyncSpeaker, most: int = 64) -> None:
+        self.speaker, self.most = speaker, _count("most", most)
+        if not callable(getattr(speaker, "areply", None)):
+            raise ValueError(
+                "Asynchronous: expected an object with async areply(task, state, rng) -> str; got "
+                f"{speaker!r}. One with a plain reply is for Concurrent."
+            )
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._free: asyncio.Semaphore | None = None
+
+    def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
+        """One reply, awaited."""
+        return self._submit()(task, state, rng).result()
+
+    def reply_many(self, task: Any, states: Sequence[Any], rngs: Generators) -> list[str]:
+        """All replies; a `ReplyError` of the first that failed, once all have ended."""
+        submit = self._submit()
+        return _results([submit(task, state, rng) for state, rng in zip(states, rngs)])
+
+    def _submit(self) -> Callable[..., "Future[str]"]:
+        if self._loop is None:
+            self._loop, self._free = asyncio.new_event_loop(), asyncio.Semaphore(self.most)
+            threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        loop = self._loop
+        return lambda *each: asyncio.run_coroutine_threadsafe(self._ask(*each), loop)
+
+    async def _ask(self, task: Any, state: Any, rng: np.random.Generator) -> str:
+        assert self._free is not None
+        async with self._free:
+            return await self.speaker.areply(task, state, rng)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the event loop."""
+        return {**vars(self), "_loop": None, "_free": None}
+
+
+def _results(futures: Sequence["Future[str]"]) -> list[str]:
+    for place, future in enumerate(futures):
+        error = future.exception()
+        if error is not None:
+            for other in futures[place:]:
+                other.exception()  # a dialogue is not left while somebody replies in it
+            raise ReplyError(place, error)
+    return [future.result() for future in futures]
+
+
+def _count(name: str, value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return value
+    raise ValueError(f"{name} must be a whole number from 1; got {value!r}.")
