@@ -1,14 +1,19 @@
 """Agents that talk: Stable-Baselines3-style learners for dialogue tasks.
 
-`import agents` loads nothing heavy: each public name is imported when it is first used.
+`import agents` loads nothing heavy: each public name is imported when it is first used. Algorithms
+and policies are those of the table in `agents.registry`.
 """
+
+# ruff: noqa: F401
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
+from agents.registry import ALGORITHMS, PARTS, POLICIES, register
+
+if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.buffers.episodes import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
     from agents.chat.agent import ChatAgent
     from agents.offline.bc import BC
@@ -26,69 +31,33 @@ if TYPE_CHECKING:
     from agents.policies.utterance import UtteranceGPTPolicy
     from agents.policies.value import ValueGPTPolicy
     from agents.reward_model.training import train_reward_model
-    from agents.saved import load, start_from
+    from agents.saved import start_from
+    from agents.storage.models import load, save
+    from agents.storage.values import storable
     from agents.training.train import train
 
 # Another distribution installs a package of this name; whoever imports us can tell them apart.
 __dialgym_agents__ = True
 
-__all__ = [
-    "BC",
-    "CHAI",
-    "CQL",
-    "GRPO",
-    "ILQL",
-    "NLPO",
-    "BeamSpeaker",
-    "CHAIPolicy",
-    "ChatAgent",
-    "DecisionTransformer",
-    "EpisodeRolloutBuffer",
-    "GPTPolicy",
-    "MaskableEpisodeRolloutBuffer",
-    "MaskableGPTPolicy",
-    "PsiLearning",
-    "RankedSpeaker",
-    "ReturnGPTPolicy",
-    "SequencePPO",
-    "SingleStepRL",
-    "UtteranceGPTPolicy",
-    "UtteranceILQL",
-    "ValueGPTPolicy",
-    "load",
-    "start_from",
-    "train",
-    "train_reward_model",
-]
-
 _HOMES = {
-    "ChatAgent": "agents.chat.agent",
     "BeamSpeaker": "agents.policies.speakers",
+    "ChatAgent": "agents.chat.agent",
     "RankedSpeaker": "agents.policies.speakers",
-    "DecisionTransformer": "agents.offline.decision_transformer",
-    "ReturnGPTPolicy": "agents.offline.decision_transformer",
-    "CHAI": "agents.offline.chai",
-    "CHAIPolicy": "agents.offline.chai",
-    "UtteranceGPTPolicy": "agents.policies.utterance",
-    "UtteranceILQL": "agents.offline.utterance_ilql",
-    "ValueGPTPolicy": "agents.policies.value",
-    "PsiLearning": "agents.offline.psi",
-    "CQL": "agents.offline.cql",
-    "SingleStepRL": "agents.offline.ilql",
-    "ILQL": "agents.offline.ilql",
-    "BC": "agents.offline.bc",
-    "GRPO": "agents.online.grpo",
-    "NLPO": "agents.online.nlpo",
-    "EpisodeRolloutBuffer": "agents.buffers.episodes",
-    "GPTPolicy": "agents.policies.gpt",
-    "MaskableEpisodeRolloutBuffer": "agents.buffers.episodes",
-    "MaskableGPTPolicy": "agents.policies.gpt",
-    "SequencePPO": "agents.online.ppo",
-    "load": "agents.saved",
+    "load": "agents.storage.models",
+    "save": "agents.storage.models",
     "start_from": "agents.saved",
+    "storable": "agents.storage.values",
     "train": "agents.training.train",
     "train_reward_model": "agents.reward_model.training",
 }
+_TABLED = (*(r.home for r in ALGORITHMS.values()), *POLICIES.values(), *PARTS.values())
+_HOMES |= {
+    name: module
+    for module, _, name in (home.partition(":") for home in _TABLED)
+    if module.startswith("agents.")
+}
+
+__all__ = sorted([*_HOMES, "register"])
 
 
 def __getattr__(name: str) -> Any:

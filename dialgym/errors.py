@@ -23,6 +23,23 @@ def unknown(what: str, name: object, known: Iterable[str], where: str = "") -> V
     return ValueError(f"unknown {what} {name!r}{place}.{hint} Known: {listing}.")
 
 
+class UnexpectedArgument(TypeError, ValueError):
+    """A keyword argument that nobody knows.
+
+    A TypeError as Python's own, by which libraries that try arguments out know it; a ValueError as
+    all errors of bad arguments here.
+    """
+
+
+def unexpected(name: str, known: Iterable[str], where: str) -> UnexpectedArgument:
+    """The error for a keyword argument that is not among the known ones."""
+    names = sorted(known)
+    return UnexpectedArgument(
+        f"{where} got an unexpected keyword argument {name!r}.{did_you_mean(name, names)} "
+        f"Known: {', '.join(names) or 'none'}."
+    )
+
+
 def one_of(what: str, value: object, allowed: Iterable[object], where: str = "") -> None:
     """Raise a ValueError unless `value` is one of `allowed`."""
     choices = list(allowed)

@@ -14,7 +14,7 @@ from typing import Any, Self
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, parse_env_id
 
-from dialgym.errors import did_you_mean, one_of, unknown
+from dialgym.errors import did_you_mean, one_of, unexpected, unknown
 from dialgym.rows import NAMESPACE, VIEWS, Row, environment_rows, load, read_registry, row_of
 from dialgym.tasks.base import Task
 from dialgym.tasks.lookup import find_task, import_for, is_found, require_task
@@ -327,6 +327,7 @@ def spec_fields(entry: Entry, env_id: str | Entry) -> dict[str, Any]:
         "vector_entry_point": MAKE_BATCHED_VIEW,
         "disable_env_checker": True,  # the tests run the checker on every id
         "order_enforce": False,  # the views say it themselves
+        "reward_threshold": None if entry.row.builtin_scores else entry.row.expert(None),
         "kwargs": {"env_id": env_id},
     }
 
@@ -345,7 +346,7 @@ def make_task(entry: Entry, settings: Mapping[str, Any], also_known: Any = ()) -
     merged = {**row.settings, **row.view_settings.get(entry.view, {}), **settings}
     for name in merged:
         if name not in known:
-            raise unknown("argument", name, [*also_known, *known], entry.id)
+            raise unexpected(name, [*also_known, *known], entry.id)
     if task is not kind:
         return task if merged == (task.made_with or {}) else _changed(task, merged, entry.id)
     try:

@@ -73,6 +73,10 @@ class Row:
         """The reference scores of what is played, which may be a task's `stand_in`."""
         return self.builtin_scores if stand_in else self.scores
 
+    def expert(self, stand_in: str | None) -> float | None:
+        """The expert's mean return at the row's settings, if there is one."""
+        return self.references(stand_in).get("expert")
+
     def __deepcopy__(self, memo: Any) -> Self:
         """Itself: nothing in it changes, and ``gym.make`` copies what a spec holds."""
         return self

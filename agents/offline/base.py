@@ -23,11 +23,12 @@ from agents.buffers.stored import Sampler, decisions_of, token_data
 from agents.decoding.replies import Chats
 from agents.distributed.processes import Ranks
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
+from agents.storage.models import SafeFiles
 from agents.updater import Gradients, Loss
 from dialgym.datasets import TokenBatch
 
 
-class OfflineAlgorithm(Chats, Gradients, BaseAlgorithm):
+class OfflineAlgorithm(Chats, Gradients, SafeFiles, BaseAlgorithm):
     """Base of the offline algorithms; a subclass gives the loss of the decisions that it reads.
 
     Args:

@@ -17,7 +17,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, Schedule
-from stable_baselines3.common.utils import FloatSchedule
+from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
@@ -31,7 +31,7 @@ from agents.models.prefixes import left_aligned, lengths_of
 from agents.online.reference import KLControl, Reference
 from agents.online.update import SequenceUpdate
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
-from dialgym.registry import load
+from agents.storage.models import SafeFiles, load
 
 FIXED: Mapping[str, float] = {"gamma": 1.0, "gae_lambda": 1.0, "vf_coef": 0.0}
 COMMON: dict[str, Any] = {
@@ -43,7 +43,7 @@ COMMON: dict[str, Any] = {
 }
 
 
-class SequenceAlgorithm(Chats, SequenceUpdate, OnPolicyAlgorithm):
+class SequenceAlgorithm(Chats, SequenceUpdate, SafeFiles, OnPolicyAlgorithm):
     """Base of `SequencePPO` and `GRPO`.
 
     A subclass collects a rollout into `self.sequences` and gives the loss of its decisions.
@@ -183,10 +183,12 @@ class SequenceAlgorithm(Chats, SequenceUpdate, OnPolicyAlgorithm):
         if self.reference_model is None:
             return Reference.beginning(self.policy)
         if not hasattr(self, "reference_made_by"):
-            other = load("agents.saved:load")(self.reference_model, device=self.device).policy
+            other = load(self.reference_model, device=self.device).policy
             who = f"reference_model {self.reference_model!r}"
             check_same_tokens(self.observation_space, other.observation_space, who)
-            self.reference_made_by = type(other), other._get_constructor_parameters()
+            arguments = other._get_constructor_parameters()
+            arguments["lr_schedule"] = ConstantSchedule(0.0)  # the policy's own is no data
+            self.reference_made_by = type(other), arguments
         else:
             kind, arguments = self.reference_made_by
             other = kind(**arguments).to(self.device)

@@ -12,9 +12,11 @@ from torch import Tensor, nn
 from agents.models.heads import PolicyHead
 from agents.models.lora import without_adapters
 from agents.policies.gpt import chosen, token_log_probs
+from agents.storage.values import storable
 from dialgym.errors import finite_number
 
 
+@storable
 @dataclass
 class KLControl:
     """The price of a nat of divergence, fixed or steered towards a target.

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from stable_baselines3.common.utils import LinearSchedule
 
 from agents.models.build import SIZES
 from agents.models.named import load_name
@@ -182,4 +183,4 @@ def schedule(key: str, text: str) -> Any:
         kind = ""
     if kind != "lin":
         raise ValueError(f"{key}: expected a number or 'lin_<number>', got {text!r}")
-    return lambda remaining: remaining * value
+    return LinearSchedule(value, 0.0, 1.0)

@@ -23,7 +23,7 @@ Choice = Sequence[str | Metric] | Mapping[str, Mapping[str, Any] | None]
 
 
 def parts_of_the_reward(infos: Infos) -> dict[str, float]:
-    """`reward/<name>`: the mean of each component over the utterances that had it."""
+    """`reward/<name>`: the mean of each component over the utterances, 0 where one had none."""
     found = defaultdict(list)
     for info in infos:
         for name, value in info["reward_components"].items():
@@ -60,7 +60,7 @@ class Metrics(BaseCallback):
         said = np.zeros(len(infos), np.int64) if self.said is None else self.said
         self.said = np.where(begun, 0, said) + 1
         for row, info in enumerate(infos):
-            if "reward_components" in info:
+            if info.get("turn"):
                 self.ended.append({**info, "utterance_tokens": int(self.said[row])})
                 self.said[row] = 0
         return True

@@ -191,8 +191,27 @@ class BPETokenizer(_Loops):
 
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = str(path or files("dialgym.language") / "everyday.json")
-        self._bpe = _load_bpe(self.path)
-        self._unknown = self._bpe.token_to_id("<unk>")
+        self._use(_load_bpe(self.path))
+
+    @classmethod
+    def from_json(cls, text: str) -> "BPETokenizer":
+        """The tokenizer whose `to_json` is `text`; its `path` is empty.
+
+        Raises:
+            ImportError: `tokenizers` is not installed.
+        """
+        made = cls.__new__(cls)
+        made.path = ""
+        made._use(require("tokenizers", "rewards", "a BPE tokenizer").Tokenizer.from_str(text))
+        return made
+
+    def _use(self, bpe: Any) -> None:
+        self._bpe = bpe
+        self._unknown = bpe.token_to_id("<unk>")
+
+    def to_json(self) -> str:
+        """What its ``tokenizer.json`` has."""
+        return str(self._bpe.to_str())
 
     @property
     def vocab_size(self) -> int:
@@ -224,6 +243,11 @@ class HFTokenizer(_Loops):
     def __init__(self, source: Any) -> None:
         self._hf = _load_hf(source) if isinstance(source, str) else source
         self._size = len(self._hf)
+
+    @property
+    def own(self) -> Any:
+        """The tokenizer of Hugging Face."""
+        return self._hf
 
     @property
     def vocab_size(self) -> int:

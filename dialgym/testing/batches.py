@@ -68,7 +68,8 @@ class _Comparison:
         observation, reward, terminated, truncated, info = result
         env = self.singles[row]
         if self.over[row]:
-            single: tuple[Any, ...] = (env.reset()[0], 0.0, False, False, {})
+            observed, info_of_reset = env.reset()
+            single: tuple[Any, ...] = (observed, 0.0, False, False, info_of_reset)
             self.over[row] = False
         else:
             single = env.step(action)

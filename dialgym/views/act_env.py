@@ -12,7 +12,7 @@ from dialgym.views.dialogue import SimulatorLike
 from dialgym.views.single import DialogueEnv
 
 
-class ActEnv(DialogueEnv):
+class ActEnv(DialogueEnv, gym.Env):
     """A dialogue in which the learner chooses a dialogue act a step, or several at once.
 
     Action: `Discrete(A)`, one of the acts of `act_names`; `MultiBinary(A)` where a task's party
@@ -24,8 +24,9 @@ class ActEnv(DialogueEnv):
         task: the rules; it must have `Task.acts` of the learner.
         learner: the party that the actions are those of.
         simulator: who plays the other party; see `find_speaker`. None for the task's default.
-        action_masks: put ``action_mask``, (A,) bool, into each info.
+        action_masks: put ``action_mask``, (A,) int8, into each info.
         render_mode: ``ansi``, ``human`` or ``rgb_array``.
+        text_info: whether the info has texts; without them it is numbers alone.
 
     Raises:
         ValueError: the task has no acts, or none of the learner's.
@@ -38,8 +39,9 @@ class ActEnv(DialogueEnv):
         simulator: SimulatorLike = None,
         action_masks: bool = False,
         render_mode: str | None = None,
+        text_info: bool = True,
     ) -> None:
-        super().__init__(task, learner, simulator, render_mode)
+        super().__init__(task, learner, simulator, render_mode, text_info)
         self.acts = acts_of(task, learner)
         self.observation_space, self.action_space = act_spaces(self.acts)
         self._mask_in_info = action_masks
@@ -54,7 +56,7 @@ class ActEnv(DialogueEnv):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin a dialogue; `options` fixes hidden parts of it (see the task)."""
         self._start(seed, options)
-        return self._observe(), self._with_mask({})
+        return self._observe(), self._with_mask(self._info.blank())
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Choose an act, or several.
@@ -82,7 +84,7 @@ class ActEnv(DialogueEnv):
 
     def _with_mask(self, info: dict[str, Any]) -> dict[str, Any]:
         if self._mask_in_info:
-            info["action_mask"] = self.action_masks()
+            info["action_mask"] = self.action_masks().astype(np.int8)
         return info
 
 

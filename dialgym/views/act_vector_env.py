@@ -2,6 +2,7 @@
 
 from typing import Any, Protocol, runtime_checkable
 
+import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
@@ -9,7 +10,7 @@ from dialgym.tasks import BatchOutcome, DialogueBatch, Task
 from dialgym.views.act_env import act_spaces, acts_of
 from dialgym.views.dialogue import SimulatorLike, find_speaker
 from dialgym.views.looped import LoopedBatch
-from dialgym.views.vector_base import DialogueVectorEnv, Info, check_actions
+from dialgym.views.vector_base import DialogueVectorEnv, Info, Step, check_actions
 
 
 @runtime_checkable
@@ -41,15 +42,17 @@ class LoopedActs(LoopedBatch):
         return np.stack([mask(dialogue.state) for dialogue in self.dialogues])
 
 
-class ActVectorEnv(DialogueVectorEnv):
+class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
     """N dialogues; observations (N, B) float32. Row by row `ActEnv`.
 
     Actions: (N,) whole numbers; (N, A) of 0 and 1 where several acts are chosen at once.
 
     Args:
-        task, learner, simulator, action_masks: as in `ActEnv`.
+        task, learner, simulator, action_masks, text_info: as in `ActEnv`.
         num_envs: N.
-        autoreset_mode: ``"NextStep"`` (Gymnasium's default) or ``"SameStep"``, or the enum.
+        autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
+            the enum.
+        max_episode_steps: a dialogue is truncated after so many steps, as by `TimeLimit`.
     """
 
     def __init__(
@@ -60,8 +63,12 @@ class ActVectorEnv(DialogueVectorEnv):
         simulator: SimulatorLike = None,
         action_masks: bool = False,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        text_info: bool = True,
+        max_episode_steps: int | None = None,
     ) -> None:
-        super().__init__(task, num_envs, learner, simulator, autoreset_mode)
+        super().__init__(
+            task, num_envs, learner, simulator, autoreset_mode, text_info, max_episode_steps
+        )
         self.acts = acts_of(task, learner)
         self._batch_spaces(*act_spaces(self.acts))
         found = self.dialogues
@@ -77,7 +84,7 @@ class ActVectorEnv(DialogueVectorEnv):
         """The names of the acts."""
         return tuple(self.acts.names)
 
-    def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Info]:
+    def step(self, actions: Any) -> Step:
         """Choose an act, or several, in each dialogue.
 
         Raises:
@@ -89,9 +96,7 @@ class ActVectorEnv(DialogueVectorEnv):
         active = self._begin_late()
         rows = chosen if self.acts.multiple else chosen.tolist()
         texts = [self._text(row, rows[row]) for row in active.tolist()]
-        reward, terminated, truncated, info = self._exchange(active, np.array(texts, np.str_))
-        observation, info = self._autoreset(terminated | truncated, info)
-        return observation, reward, terminated, truncated, info
+        return self._after(active, *self._exchange(active, np.array(texts, np.str_)))
 
     def _text(self, row: int, action: Any) -> str:
         return self.acts.text(self.dialogues.state(row), action, self._rngs[row])
@@ -103,7 +108,7 @@ class ActVectorEnv(DialogueVectorEnv):
 
     def _more_info(self, info: Info) -> Info:
         if self._mask_in_info:
-            info["action_mask"] = self.action_masks()
+            info["action_mask"] = self.action_masks().astype(np.int8)
             info["_action_mask"] = np.ones(self.num_envs, bool)
         return info
 

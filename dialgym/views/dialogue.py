@@ -184,14 +184,3 @@ def check_room(task: Task, learner: str, fits: bool) -> None:
 def default_speaker(task: Task, party: str) -> str | None:
     """The name of who plays `party` when nobody is named, if there is anybody."""
     return next(iter(task.speakers.get(party, {})), None)
-
-
-def exchange_info(text: str, turn: int, exchange: Exchange) -> dict[str, Any]:
-    """What an env reports at the end of an utterance."""
-    reply = exchange.heard[-1].text if exchange.heard else ""
-    return {
-        "utterance": text,
-        "reply": reply,
-        "turn": turn,
-        "reward_components": exchange.components,
-    }

@@ -1,6 +1,7 @@
 """How a party's transcript is laid out in tokens or characters: tags, limits, window."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,11 +56,16 @@ class TokenLayout:
 
     def limit(self, speaker: str) -> int:
         """Most tokens of one utterance, ``<end>`` included."""
-        return token_limit(self.task, self.tokenizer, self.party, speaker)
+        return self._limits[speaker]
+
+    @cached_property
+    def _limits(self) -> dict[str, int]:
+        task = self.task
+        return {s: token_limit(task, self.tokenizer, self.party, s) for s in task.parties}
 
     def encode(self, utterance: Utterance) -> list[int]:
         """The tokens of an utterance, its tag first."""
-        limit = self.limit(utterance.speaker)
+        limit = self._limits[utterance.speaker]
         ids = self.tokenizer.encode(utterance.text)[:limit]
         if len(ids) < limit:
             ids.append(END)

@@ -50,10 +50,19 @@ def make_view(env_id: Environment, **kwargs: Any) -> gym.Env:
 def make_batched_view(
     env_id: Environment, num_envs: int = 1, workers: int = 0, **kwargs: Any
 ) -> gym.vector.VectorEnv:
-    """The batched env of an id, `num_envs` dialogues in this process, or over `workers` others."""
+    """The batched env of an id, `num_envs` dialogues in this process, or over `workers` others.
+
+    Raises:
+        ValueError: a render mode, or workers for a view that has none; an unknown id or argument.
+    """
     entry = entry_of(env_id)
     view = load(VIEWS[entry.view][2])
-    kwargs.pop("max_episode_steps", None)  # gym.make_vec passes it on; the task has its own limit
+    render_mode = kwargs.pop("render_mode", None)  # which libraries give by name
+    if render_mode is not None:
+        raise ValueError(
+            f"render_mode of {entry.id}: expected None, as a batch of dialogues draws no pictures; "
+            f"got {render_mode!r}. Use vectorization_mode='sync', or a single env."
+        )
     if workers:
         if entry.view == "utterance":
             raise ValueError(

@@ -3,18 +3,29 @@
 from copy import copy
 from typing import Any
 
+from dialgym.registry import entries
 from dialgym.tasks import Task
 
 
 class Played:
-    """Has a `spec` whose settings are those that the task came to have.
+    """Has a `spec` that says of the task what Gymnasium's registry cannot know.
 
     ``gym.make`` gives a spec the settings that it was called with. Where the surroundings decide
     what they mean, such as which files a name stands for, ``spec.kwargs`` says what was found;
     an env made from it again, anywhere, plays the same or cannot be made.
+
+    ``spec.max_episode_steps`` is one more than the longest dialogue has steps (or the limit that
+    was asked for): a `TimeLimit` made of it never cuts what the task would not. It is not
+    registered, as ``gym.make`` would then put that wrapper around every env.
+
+    ``spec.reward_threshold`` is the mean return of the task's expert, where the registry has one.
     """
 
     task: Task
+    learner: str
+    steps_per_utterance = 1
+    """Most actions that an utterance of the learner takes."""
+    _step_limit: int | None = None
     _spec: Any = None
 
     @property
@@ -27,4 +38,14 @@ class Played:
         if spec is not None:
             spec, kwargs = copy(spec), spec.kwargs
             spec.kwargs = {**kwargs, **self.task.played}
+            spec.max_episode_steps = self._step_limit or self._most_steps() + 1
+            if spec.reward_threshold is None and spec.id in entries():
+                spec.reward_threshold = entries()[spec.id].row.expert(self.task.stand_in)
         self._spec = spec
+
+    def _most_steps(self) -> int:
+        """The steps of the longest dialogue."""
+        facts, system = self.task.facts, self.task.parties[0]
+        own = facts.heard[self.learner][self.learner]
+        utterances = facts.turn_limit if self.learner == system else own
+        return utterances * self.steps_per_utterance

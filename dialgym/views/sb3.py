@@ -1,7 +1,7 @@
 """Batched views as a Stable-Baselines3 `VecEnv`, and stock SB3 pools that start fast."""
 
 import multiprocessing
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from dialgym.errors import unknown
 from dialgym.optional import require
 from dialgym.registry import Environment, entry_of
+from dialgym.views.info import Info
 from dialgym.views.making import make, make_vec
 from dialgym.views.spaces import maskable
 
@@ -50,7 +51,11 @@ def sb3_vec_env(
 
 
 class DialogueVecEnv(VecEnv):
-    """A same-step vector env of dialogues, as Stable-Baselines3 wants it."""
+    """A same-step vector env of dialogues, as Stable-Baselines3 wants it.
+
+    A row's info is empty at a step within an utterance, and has all that `dialgym.views.info` says
+    where an utterance has ended: a fresh dict for each row and step would cost more than the step.
+    """
 
     def __init__(self, env: Any) -> None:
         self.env = env
@@ -62,7 +67,7 @@ class DialogueVecEnv(VecEnv):
         """Begin all dialogues; takes the seeds and options that were set for it."""
         seeds = self._seeds if any(s is not None for s in self._seeds) else None
         observation, info = self.env.reset(seed=seeds, options=self._options[0] or None)
-        self.reset_infos = rows_of(info, self.num_envs)
+        self.reset_infos = rows_of(info, self.num_envs, range(self.num_envs))
         self._reset_seeds()
         self._reset_options()
         return observation
@@ -79,12 +84,22 @@ class DialogueVecEnv(VecEnv):
         result = self.env.step_wait() if hasattr(self.env, "step_async") else self._result
         observation, reward, terminated, truncated, info = result
         done = terminated | truncated
-        infos = rows_of(info, self.num_envs)
+        infos = self._infos(info, done)
         for row in np.flatnonzero(done).tolist():
-            infos[row] |= infos[row].pop("final_info", {})
-            infos[row]["terminal_observation"] = infos[row].pop("final_obs")
             infos[row]["TimeLimit.truncated"] = bool(truncated[row] and not terminated[row])
         return observation, reward.astype(np.float32), done, infos
+
+    def _infos(self, info: Info, done: np.ndarray) -> list[Info]:
+        """A dict for each row; where an episode has ended, its last info and observation."""
+        said = range(self.num_envs) if "action_mask" in info else np.flatnonzero(info["turn"])
+        infos = rows_of(info, self.num_envs, [int(row) for row in said])
+        ended = np.flatnonzero(done).tolist()
+        if ended:
+            last = rows_of(info["final_info"], self.num_envs, ended)
+            for row in ended:
+                infos[row] |= last[row]
+                infos[row]["terminal_observation"] = info["final_obs"][row]
+        return infos
 
     def get_state(self) -> Any:
         """All dialogues and their generators as they stand, for `set_state` of an equal pool."""
@@ -145,22 +160,22 @@ class DialogueVecEnv(VecEnv):
         return [None] * self.num_envs
 
 
-def rows_of(info: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
-    """A vector env's info as one dict for each row."""
-    rows: list[dict[str, Any]] = [{} for _ in range(num_envs)]
+def rows_of(info: Info, num_envs: int, rows: Iterable[int]) -> list[Info]:
+    """A vector env's info as one dict for each row, empty but for the `rows`."""
+    found: list[Info] = [{} for _ in range(num_envs)]
+    chosen = list(rows)
     for name, values in info.items():
-        if name.startswith("_"):
+        if name.startswith(("_", "final_")):
             continue
-        mask = info.get(f"_{name}")
-        chosen = np.arange(num_envs) if mask is None else np.flatnonzero(mask)
         if isinstance(values, dict):
-            parts = rows_of(values, num_envs)
-            for row in chosen.tolist():
-                rows[row][name] = parts[row]
+            parts = rows_of(values, num_envs, chosen)
+            for row in chosen:
+                found[row][name] = parts[row]
         else:
-            for row, value in zip(chosen.tolist(), values[chosen].tolist()):
-                rows[row][name] = value if values.ndim == 1 else values[row]
-    return rows
+            own = values[chosen].tolist() if values.ndim == 1 else values[chosen]
+            for row, value in zip(chosen, own):
+                found[row][name] = value
+    return found
 
 
 def make_sb3_pool(id: Environment, n_envs: int, vec_env: str = "subproc", **kwargs: Any) -> VecEnv:

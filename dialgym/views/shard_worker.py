@@ -7,8 +7,15 @@ from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any
 
+<<<<<<< HEAD
+import numpy as np
+
+from dialgym.views.info import Info
+from dialgym.views.shards import SharedArrays
+=======
 from dialgym.views.shards import FINAL, SEEN, Layout, SharedArrays
 from dialgym.views.vector_base import Info
+>>>>>>> main
 
 
 def main() -> None:
@@ -49,12 +56,27 @@ class _Shard:
         self.arrays = SharedArrays(Path(path), layout)
         self.with_masks = False
 
+<<<<<<< HEAD
+    def reset(
+        self,
+        seeds: list[int | None] | None,
+        reset_mask: np.ndarray | None,
+        options: dict[str, Any],
+    ) -> Info | None:
+        if reset_mask is not None:
+            if not reset_mask.any():
+                return None
+            options = {**options, "reset_mask": reset_mask}
+        tokens, info = self.env.reset(seed=seeds, options=options)
+        self.arrays.tokens[self.rows] = tokens
+=======
     def reset(self, seeds: list[int | None] | None, options: dict[str, Any] | None) -> Info:
         seen, info = self.env.reset(seed=seeds, options=options)
         self.arrays.put(SEEN, self.rows, seen)
+>>>>>>> main
         return self._sent(info)
 
-    def step(self) -> Info:
+    def step(self) -> Info | None:
         arrays, rows = self.arrays, self.rows
         seen, *ends, info = self.env.step(arrays["action"][rows])
         arrays.put(SEEN, rows, seen)
@@ -78,12 +100,20 @@ class _Shard:
     def modules(self) -> list[str]:
         return sorted(sys.modules)
 
-    def _sent(self, info: Info) -> Info:
-        """The info without what travels in shared memory."""
+    def _sent(self, info: Info) -> Info | None:
+        """The info without what travels in shared memory; None where it says nothing."""
+        if self.with_masks:
+            self.masks()
         if "final_obs" in info:
             final = info.pop("final_obs")
             for row in info["_final_obs"].nonzero()[0].tolist():
+<<<<<<< HEAD
+                self.arrays.final[self.rows.start + row] = final[row]
+        elif "action_mask" not in info and not info["turn"].any():
+            return None
+=======
                 self.arrays.put(FINAL, self.rows.start + row, final[row])
         if self.with_masks:
             self.masks()
+>>>>>>> main
         return info

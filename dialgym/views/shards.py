@@ -22,18 +22,25 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from dialgym.views.vector_base import Info, check_actions, seeds_of_rows
+from dialgym.views.info import BatchInfoForm, Info, restricted
+from dialgym.views.played import Played
+from dialgym.views.vector_base import Step, check_actions, seeds_of_rows, split_reset_mask
 
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); " \
         "from dialgym.views.shard_worker import main; main()"  # fmt: skip
 
 
+<<<<<<< HEAD
+class ShardedTokenVectorEnv(Played, gym.vector.VectorEnv):
+    """N dialogues over `workers` processes; equal to one `TokenVectorEnv` of N rows.
+=======
 Layout = Mapping[str, tuple[str, tuple[int, ...]]]
 """Of shared arrays: dtype and shape by name."""
 
 
 class ShardedVectorEnv(gym.vector.VectorEnv):
     """N dialogues over `workers` processes; equal to one batched token or act view of N rows.
+>>>>>>> main
 
     Args:
         make: what each worker calls: the env id and keyword arguments of
@@ -56,6 +63,7 @@ class ShardedVectorEnv(gym.vector.VectorEnv):
         template: Any = make_batched_view(num_envs=1, **make)  # spaces, and errors of arguments
         self.num_envs = num_envs
         self.metadata = template.metadata
+        self.autoreset_mode = template.autoreset_mode
         self.single_observation_space = template.single_observation_space
         self.single_action_space = template.single_action_space
         self.observation_space = gym.vector.utils.batch_space(
@@ -64,6 +72,13 @@ class ShardedVectorEnv(gym.vector.VectorEnv):
         self.action_space = gym.vector.utils.batch_space(self.single_action_space, num_envs)
         self.task = template.task
         self.learner = template.learner
+<<<<<<< HEAD
+        self.steps_per_utterance = template.steps_per_utterance
+        self._step_limit = template._step_limit
+        self._vocab_size = template.tokenizer.vocab_size
+        self._info = BatchInfoForm(self.task, self.learner, num_envs, make.get("text_info", True))
+=======
+>>>>>>> main
         self._slices = _slices(num_envs, workers)
         self.arrays = SharedArrays.create(
             layout_of(num_envs, self.single_observation_space, self.single_action_space)
@@ -84,17 +99,31 @@ class ShardedVectorEnv(gym.vector.VectorEnv):
         *,
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
+<<<<<<< HEAD
+    ) -> tuple[np.ndarray, Info]:
+        """Begin all dialogues, or those of ``reset_mask``; see `TokenVectorEnv.reset`."""
+=======
     ) -> tuple[Any, Info]:
         """Begin all dialogues; row i takes seed + i, or the i-th of a list of seeds."""
+>>>>>>> main
         n = self.num_envs
         seeds = seeds_of_rows(seed, n, self.task.name)
+        mask, others = split_reset_mask(options, n, self.task.name)
         for worker, rows in zip(self._workers, self._slices):
-            worker.send("reset", seeds and seeds[rows], options)
+            part = None if mask is None else mask[rows]
+            worker.send("reset", seeds and seeds[rows], part, others)
         info = self._join(_gather(self._workers))
+<<<<<<< HEAD
+        return self.arrays.tokens.copy(), info if mask is None else restricted(info, mask)
+
+    def step(self, actions: Any) -> Step:
+        """Say one token in each dialogue (see `TokenVectorEnv.step`)."""
+=======
         return self.arrays.get(SEEN), info
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, Info]:
         """One action in each dialogue, as the batched view has it."""
+>>>>>>> main
         self.step_async(actions)
         return self.step_wait()
 
@@ -104,7 +133,11 @@ class ShardedVectorEnv(gym.vector.VectorEnv):
         for worker in self._workers:
             worker.send("step")
 
+<<<<<<< HEAD
+    def step_wait(self) -> Step:
+=======
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, Info]:
+>>>>>>> main
         """The result of the step under way."""
         info = self._join(_gather(self._workers))
         ends = (self.arrays[name].copy() for name in ("reward", "terminated", "truncated"))
@@ -150,8 +183,16 @@ class ShardedVectorEnv(gym.vector.VectorEnv):
         """End the workers and give the shared memory back."""
         self._cleanup()
 
-    def _join(self, infos: list[Info]) -> Info:
-        info = join_infos(infos, self._slices, self.num_envs)
+    def _join(self, infos: list[Info | None]) -> Info:
+        """The info of all rows; a worker sends None where no utterance has ended."""
+        blank = self._info.blank()
+        if all(part is None for part in infos):
+            return blank
+        parts = [
+            _of_slice(blank, rows) if part is None else part
+            for part, rows in zip(infos, self._slices)
+        ]
+        info = join_infos(parts, self._slices, self.num_envs)
         if "_final_obs" in info:
             final = np.full(self.num_envs, None, object)
             for row in np.flatnonzero(info["_final_obs"]).tolist():
@@ -311,6 +352,10 @@ def _slices(num_envs: int, workers: int) -> list[slice]:
     return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
+def _of_slice(info: Info, rows: slice) -> Info:
+    return {k: _of_slice(v, rows) if isinstance(v, dict) else v[rows] for k, v in info.items()}
+
+
 def join_infos(infos: list[Info], slices: list[slice], num_envs: int) -> Info:
     """The infos of consecutive rows as one; where a part lacks a name, its mask is False."""
     joined: Info = {}
@@ -320,8 +365,9 @@ def join_infos(infos: list[Info], slices: list[slice], num_envs: int) -> Info:
         if isinstance(present[0], dict):
             joined[name] = join_infos([part or {} for part in parts], slices, num_envs)
             continue
-        shape = (num_envs, *present[0].shape[1:])
-        joined[name] = np.zeros(shape, np.result_type(*present))
+        dtype = present[0].dtype
+        empty: Any = "" if dtype.kind == "O" else 0
+        joined[name] = np.full((num_envs, *present[0].shape[1:]), empty, dtype)
         for rows, part in zip(slices, parts):
             if part is not None:
                 joined[name][rows] = part

@@ -8,13 +8,8 @@ from gymnasium.error import ResetNeeded
 
 from dialgym.tasks import Task
 from dialgym.tasks.exchange import Exchange
-from dialgym.views.dialogue import (
-    Dialogue,
-    SimulatorLike,
-    check_floor,
-    exchange_info,
-    find_speaker,
-)
+from dialgym.views.dialogue import Dialogue, SimulatorLike, check_floor, find_speaker
+from dialgym.views.info import Info, InfoForm
 from dialgym.views.played import Played
 from dialgym.views.render import RENDER_MODES, render
 
@@ -30,6 +25,7 @@ class DialogueEnv(Played, gym.Env):
         learner: str,
         simulator: SimulatorLike,
         render_mode: str | None,
+        text_info: bool = True,
     ) -> None:
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise ValueError(
@@ -40,6 +36,7 @@ class DialogueEnv(Played, gym.Env):
         self.learner = learner
         self.render_mode = render_mode
         self.dialogue = Dialogue(task, learner, find_speaker(task, learner, simulator))
+        self._info = InfoForm(task, learner, text_info)
         self._closed_because = "before the first reset()"
 
     def _start(self, seed: int | None, options: dict[str, Any] | None) -> Exchange:
@@ -49,18 +46,17 @@ class DialogueEnv(Played, gym.Env):
         self._closed_because = ""
         return exchange
 
-    def _say(self, text: str) -> tuple[Exchange, dict[str, Any]]:
+    def _say(self, text: str) -> tuple[Exchange, Info]:
         exchange = self.dialogue.say(text, self.np_random)
-        info = exchange_info(text, self.dialogue.turn, exchange)
+        info = self._info.of_turn(text, self.dialogue.turn, exchange)
         if exchange.over:
             self._finish(info, exchange.success)
         if self.render_mode == "human":
             self.render()
         return exchange, info
 
-    def _finish(self, info: dict[str, Any], success: bool | None) -> None:
-        info["is_success"] = bool(success)
-        info["transcript"] = self.dialogue.transcript()
+    def _finish(self, info: Info, success: bool | None) -> None:
+        self._info.end(info, success, self.dialogue.transcript())
         self._closed_because = "after the end of the episode"
 
     def _refuse(self) -> ResetNeeded:

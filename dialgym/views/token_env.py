@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
 from dialgym.errors import one_of
@@ -15,7 +16,7 @@ from dialgym.views.transcripts import TokenTranscript
 OVERFLOWS = ("truncate", "slide")
 
 
-class TokenEnv(DialogueEnv):
+class TokenEnv(DialogueEnv, gym.Env):
     """A dialogue in which the learner says one token a step.
 
     Action: `Discrete(V)`. ``<end>`` ends the utterance, and so does the longest length. Any token
@@ -23,8 +24,9 @@ class TokenEnv(DialogueEnv):
     Observation: `TokenBox`, (L,) int32, what the learner has seen, append-only; at its turn it
     ends with the learner's tag and the tokens of the utterance so far.
     Reward: 0 within an utterance, the task's at its end.
-    Info, at the end of an utterance: ``utterance``, ``reply``, ``turn``, ``reward_components``;
-    at the end of an episode also ``is_success`` and ``transcript``.
+    Info: `dialgym.views.info`, the same keys and types at every step: ``utterance``, ``reply``,
+    ``turn``, ``reward_components``, ``is_success`` and ``transcript``; all of it is empty within an
+    utterance and after `reset`.
 
     Args:
         task: the rules.
@@ -35,8 +37,9 @@ class TokenEnv(DialogueEnv):
         window: L; None for the length that every dialogue of the task fits into.
         overflow: when the next utterance might not fit: ``"truncate"`` the episode, or ``"slide"``:
             whole oldest utterances leave (the observation is then not append-only).
-        action_masks: put ``action_mask``, (V,) bool, into each info.
+        action_masks: put ``action_mask``, (V,) int8, into each info.
         render_mode: ``ansi``, ``human`` or ``rgb_array``.
+        text_info: whether the info has texts; without them it is numbers alone.
     """
 
     def __init__(
@@ -49,14 +52,16 @@ class TokenEnv(DialogueEnv):
         overflow: str = "truncate",
         action_masks: bool = False,
         render_mode: str | None = None,
+        text_info: bool = True,
     ) -> None:
-        super().__init__(task, learner, simulator, render_mode)
+        super().__init__(task, learner, simulator, render_mode, text_info)
         one_of("overflow", overflow, OVERFLOWS, task.name)
         self.tokenizer = tokenizer_of(task, tokenizer)
         layout = TokenLayout.of(task, self.tokenizer, learner, window)
         self._tokens = TokenTranscript(layout, overflow == "slide")
         self.observation_space = self._tokens.observation_space
         self.action_space = self._tokens.action_space
+        self.steps_per_utterance = layout.limit(learner)
         self._mask_in_info = action_masks
 
     def reset(
@@ -67,7 +72,7 @@ class TokenEnv(DialogueEnv):
         self._tokens.clear()
         fits = self._tokens.hear(exchange.heard)
         check_room(self.task, self.learner, self._tokens.open() and fits)
-        return self._tokens.observe(), self._with_mask({})
+        return self._tokens.observe(), self._with_mask(self._info.blank())
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Say one token.
@@ -78,17 +83,21 @@ class TokenEnv(DialogueEnv):
         """
         if self._closed_because:
             raise self._refuse()
-        text = self._tokens.say(action)
+        tokens = self._tokens
+        text = tokens.say(action)
         if text is None:
-            return self._tokens.observe(), 0.0, False, False, self._with_mask({})
+            info = self._info.blank()
+            if self._mask_in_info:
+                info["action_mask"] = self.action_masks().view(np.int8)
+            return tokens.tokens.copy(), 0.0, False, False, info
         exchange, info = self._say(text)
         terminated, truncated = exchange.terminated, exchange.truncated
-        fits = self._tokens.hear(exchange.heard)
-        if not (terminated or truncated) and not (fits and self._tokens.open()):
+        fits = tokens.hear(exchange.heard)
+        if not (terminated or truncated) and not (fits and tokens.open()):
             truncated = True
             self._finish(info, exchange.success)
         info = self._with_mask(info)
-        return self._tokens.observe(), exchange.reward, terminated, truncated, info
+        return tokens.observe(), exchange.reward, terminated, truncated, info
 
     def action_masks(self) -> np.ndarray:
         """(V,) bool: the tokens that the task's constraint allows next."""
@@ -101,5 +110,5 @@ class TokenEnv(DialogueEnv):
 
     def _with_mask(self, info: dict[str, Any]) -> dict[str, Any]:
         if self._mask_in_info:
-            info["action_mask"] = self.action_masks()
+            info["action_mask"] = self.action_masks().view(np.int8)
         return info

@@ -14,19 +14,22 @@ from dialgym.views.dialogue import SimulatorLike
 from dialgym.views.layout import TokenLayout, clean, tokenizer_of
 from dialgym.views.token_env import OVERFLOWS
 from dialgym.views.token_rows import TokenRows
-from dialgym.views.vector_base import DialogueVectorEnv, Info, check_actions
+from dialgym.views.vector_base import DialogueVectorEnv, Info, Step, check_actions
 
 
-class TokenVectorEnv(DialogueVectorEnv):
+class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
     """N dialogues; actions (N,) integer, observations (N, L) int32. Row by row a `TokenEnv`.
 
     Python runs only for tasks without a vectorised form, and there only for the rows whose
     utterance has just ended.
 
     Args:
-        task, tokenizer, learner, simulator, window, overflow, action_masks: as in `TokenEnv`.
+        task, tokenizer, learner, simulator, window, overflow, action_masks, text_info: as in
+            `TokenEnv`.
         num_envs: N.
-        autoreset_mode: ``"NextStep"`` (Gymnasium's default) or ``"SameStep"``, or the enum.
+        autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
+            the enum.
+        max_episode_steps: a dialogue is truncated after so many steps, as by `TimeLimit`.
     """
 
     def __init__(
@@ -40,11 +43,16 @@ class TokenVectorEnv(DialogueVectorEnv):
         overflow: str = "truncate",
         action_masks: bool = False,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        text_info: bool = True,
+        max_episode_steps: int | None = None,
     ) -> None:
-        super().__init__(task, num_envs, learner, simulator, autoreset_mode)
+        super().__init__(
+            task, num_envs, learner, simulator, autoreset_mode, text_info, max_episode_steps
+        )
         one_of("overflow", overflow, OVERFLOWS, task.name)
         self.tokenizer = tokenizer_of(task, tokenizer)
         self.layout = TokenLayout.of(task, self.tokenizer, learner, window)
+        self.steps_per_utterance = self.layout.limit(learner)
         self._vocab_size = self.tokenizer.vocab_size
         self._space = self.layout.space()
         self._batch_spaces(self._space, gym.spaces.Discrete(self._vocab_size))
@@ -52,7 +60,7 @@ class TokenVectorEnv(DialogueVectorEnv):
         self._mask_in_info = action_masks
         self._walker: _Walker | None = None
 
-    def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Info]:
+    def step(self, actions: Any) -> Step:
         """Say one token in each dialogue.
 
         Raises:
@@ -65,9 +73,7 @@ class TokenVectorEnv(DialogueVectorEnv):
         ended = self._write(active, tokens[active])
         ids, lengths = self._rows.utterances(ended)
         texts = self._clean(self.tokenizer.decode_many(ids, lengths))
-        reward, terminated, truncated, info = self._exchange(ended, texts)
-        observation, info = self._autoreset(terminated | truncated, info)
-        return observation, reward, terminated, truncated, info
+        return self._after(active, *self._exchange(ended, texts))
 
     def _write(self, active: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Append one token to each active row; the rows whose utterance it ends."""
@@ -103,18 +109,21 @@ class TokenVectorEnv(DialogueVectorEnv):
         return self._rows.tokens[row, : self.layout.window].copy()
 
     def action_masks(self) -> np.ndarray:
-        """(N, V) bool: the tokens that each row's constraint allows next."""
+        """(N, V) bool: the tokens that each row's constraint allows next, all after its end."""
         self._require_reset()
         if self._walker is None:
             self._walker = _Walker(self._rows, self._compile, self._space.automaton)
-        return self._walker.masks(self._all)
+        masks = self._walker.masks(self._all)
+        masks[self._ended] = True
+        return masks
 
     def _compile(self, row: int) -> TokenAutomaton:
         return compile_constraint(self.dialogues.constraint(row), self.tokenizer)
 
     def _more_info(self, info: Info) -> Info:
         if self._mask_in_info:
-            info |= {"action_mask": self.action_masks(), "_action_mask": np.ones_like(self._over)}
+            info["action_mask"] = self.action_masks().view(np.int8)
+            info["_action_mask"] = np.ones(self.num_envs, bool)
         return info
 
 

@@ -52,7 +52,8 @@ class TokenTranscript:
         """Begin the party's own utterance by its tag; whether a whole one fits."""
         if not self._make_room(1 + self._limit):
             return False
-        self._append([self.layout.tag])
+        self.tokens[self.length] = self.layout.tag
+        self.length += 1
         self._start = self.length
         self._automaton = None
         return True
@@ -63,10 +64,16 @@ class TokenTranscript:
         Raises:
             ValueError: the action is not a whole number from 0 to V-1.
         """
-        token = self._checked(action)
-        self.tokens[self.length] = token or UNK
-        self.length += 1
-        if token != END and self.length - self._start < self._limit:
+        try:
+            token = index(action)
+        except TypeError:
+            token = -1
+        if not 0 <= token < self._vocab_size:
+            raise self._no_token(action)
+        length = self.length
+        self.tokens[length] = token or UNK
+        self.length = length + 1
+        if token != END and length + 1 - self._start < self._limit:
             return None
         ids = self.tokens[self._start : self.length - (token == END)].tolist()
         return clean(self.layout.tokenizer.decode(ids), self.layout.task.facts, self.layout.party)
@@ -84,14 +91,8 @@ class TokenTranscript:
         """(V,) bool, all True: there is no utterance under way."""
         return np.ones(self._vocab_size, bool)
 
-    def _checked(self, action: Any) -> int:
-        try:
-            token = index(action)
-        except TypeError:
-            token = -1
-        if 0 <= token < self._vocab_size:
-            return token
-        raise ValueError(
+    def _no_token(self, action: Any) -> ValueError:
+        return ValueError(
             f"action of {self.layout.task.name}: expected a token id, a whole number from 0 to "
             f"{self._vocab_size - 1}; got {action!r}. Choose from action_space."
         )

@@ -2,13 +2,15 @@
 
 from typing import Any
 
+import gymnasium as gym
+
 from dialgym.tasks import Task
 from dialgym.views.dialogue import SimulatorLike
 from dialgym.views.single import DialogueEnv
 from dialgym.views.transcripts import TextTranscript
 
 
-class UtteranceEnv(DialogueEnv):
+class UtteranceEnv(DialogueEnv, gym.Env):
     """A dialogue in which the learner says one utterance a step.
 
     Action: `Text`. A longer text is cut, a character outside the charset becomes U+FFFD.
@@ -20,6 +22,7 @@ class UtteranceEnv(DialogueEnv):
         learner: the party that the actions are those of.
         simulator: who plays the other party; see `find_speaker`. None for the task's default.
         render_mode: ``ansi``, ``human`` or ``rgb_array``.
+        text_info: whether the info has texts; without them it is numbers alone.
     """
 
     def __init__(
@@ -28,8 +31,9 @@ class UtteranceEnv(DialogueEnv):
         learner: str = "system",
         simulator: SimulatorLike = None,
         render_mode: str | None = None,
+        text_info: bool = True,
     ) -> None:
-        super().__init__(task, learner, simulator, render_mode)
+        super().__init__(task, learner, simulator, render_mode, text_info)
         self._text = TextTranscript(task, learner)
         self.observation_space = self._text.observation_space
         self.action_space = self._text.action_space
@@ -41,7 +45,7 @@ class UtteranceEnv(DialogueEnv):
         exchange = self._start(seed, options)
         self._text.clear()
         self._text.hear(exchange.heard)
-        return self._text.observe(), {}
+        return self._text.observe(), self._info.blank()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Say one utterance.

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
@@ -9,16 +10,18 @@ from dialgym.tasks import BatchOutcome, Task
 from dialgym.views.dialogue import SimulatorLike
 from dialgym.views.layout import clean
 from dialgym.views.spaces import utterance_spaces
-from dialgym.views.vector_base import DialogueVectorEnv, Info
+from dialgym.views.vector_base import DialogueVectorEnv, Step
 
 
-class UtteranceVectorEnv(DialogueVectorEnv):
+class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
     """N dialogues; actions and observations are tuples of N strings. Row by row `UtteranceEnv`.
 
     Args:
-        task, learner, simulator: as in `UtteranceEnv`.
+        task, learner, simulator, text_info: as in `UtteranceEnv`.
         num_envs: N.
-        autoreset_mode: ``"NextStep"`` (Gymnasium's default) or ``"SameStep"``, or the enum.
+        autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
+            the enum.
+        max_episode_steps: a dialogue is truncated after so many steps, as by `TimeLimit`.
     """
 
     def __init__(
@@ -28,15 +31,17 @@ class UtteranceVectorEnv(DialogueVectorEnv):
         learner: str = "system",
         simulator: SimulatorLike = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        text_info: bool = True,
+        max_episode_steps: int | None = None,
     ) -> None:
-        super().__init__(task, num_envs, learner, simulator, autoreset_mode)
+        super().__init__(
+            task, num_envs, learner, simulator, autoreset_mode, text_info, max_episode_steps
+        )
         self._batch_spaces(*utterance_spaces(task, learner))
         self._dtype = f"<U{task.facts.limit(learner)}"
         self._texts = [""] * num_envs
 
-    def step(
-        self, actions: Any
-    ) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray, Info]:
+    def step(self, actions: Any) -> Step:
         """Say one utterance in each dialogue.
 
         Raises:
@@ -51,9 +56,7 @@ class UtteranceVectorEnv(DialogueVectorEnv):
         for row, text in zip(active.tolist(), texts):
             self._texts[row] += f"{learner}: {text}\n"
         array = np.array(texts, self._dtype)
-        reward, terminated, truncated, info = self._exchange(active, array)
-        observation, info = self._autoreset(terminated | truncated, info)
-        return observation, reward, terminated, truncated, info
+        return self._after(active, *self._exchange(active, array))
 
     def _check(self, actions: Any) -> None:
         if len(actions) != self.num_envs or not all(isinstance(a, str) for a in actions):

@@ -6,7 +6,7 @@ env seeded with s + i, over any number of autoresets.
 
 import pickle
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -19,11 +19,12 @@ from dialgym.errors import one_of
 from dialgym.language import render_transcript
 from dialgym.tasks import BatchOutcome, Task
 from dialgym.views.dialogue import SimulatorLike, check_floor, check_room
+from dialgym.views.info import BatchInfoForm, Info, restricted
 from dialgym.views.looped import make_batch
 from dialgym.views.played import Played
 
-Info = dict[str, Any]
-MODES = {mode.value: mode for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP)}
+Step = tuple[Any, np.ndarray, np.ndarray, np.ndarray, Info]
+MODES = {mode.value: mode for mode in AutoresetMode}
 
 
 def check_actions(actions: Any, space: gym.Space, name: str) -> np.ndarray:
@@ -64,22 +65,28 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         learner: str,
         simulator: SimulatorLike,
         autoreset_mode: str | AutoresetMode,
+        text_info: bool = True,
+        max_episode_steps: int | None = None,
     ) -> None:
         if not isinstance(num_envs, int) or num_envs < 1:
             raise ValueError(
                 f"num_envs of {task.name} must be a whole number from 1; got {num_envs!r}."
             )
-        mode = getattr(autoreset_mode, "value", autoreset_mode)
+        mode: Any = getattr(autoreset_mode, "value", autoreset_mode)
         one_of("autoreset_mode", mode, MODES, task.name)
-        self.metadata = {**type(self).metadata, "autoreset_mode": MODES[mode]}
-        self._same_step = mode == AutoresetMode.SAME_STEP.value
+        self.autoreset_mode = MODES[mode]
+        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         self.task = task
         self.num_envs = num_envs
         self.learner = learner
         self.dialogues = make_batch(task, num_envs, learner, simulator)
         self._rngs: list[np.random.Generator] = []
         self._all = np.arange(num_envs)
-        self._over = np.zeros(num_envs, bool)
+        self._over = np.zeros(num_envs, bool)  # rows that begin anew before they act
+        self._ended = np.zeros(num_envs, bool)  # rows whose dialogue is over by its rules
+        self._info = BatchInfoForm(task, learner, num_envs, text_info)
+        self._step_limit = check_step_limit(max_episode_steps, task.name)
+        self._steps = np.zeros(num_envs, np.int64)
 
     def _batch_spaces(self, observation: gym.Space, action: gym.Space) -> None:
         self.single_observation_space, self.single_action_space = observation, action
@@ -92,23 +99,43 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Any, Info]:
-        """Begin all dialogues; row i takes seed + i, or the i-th of a list of seeds."""
-        self._seed(seed)
-        self._over[:] = False
-        self._begin(self._all, options or {})
-        return self._observe(), self._more_info({})
+        """Begin all dialogues; row i takes seed + i, or the i-th of a list of seeds.
 
-    def _seed(self, seed: int | Sequence[int | None] | None) -> None:
+        The option ``reset_mask``, (N,) bool, begins those rows alone, as in `SyncVectorEnv`.
+
+        Raises:
+            ValueError: the seeds are not N, the mask is none, or an option is not the task's.
+            ResetNeeded: a mask leaves out rows that have never begun.
+        """
+        mask, options = split_reset_mask(options, self.num_envs, self.task.name)
+        if mask is None:
+            self._seed(seed, self._all)
+            self._begin(self._all, options)
+            return self._observe(), self._more_info(self._info.blank())
+        if not self._rngs:
+            raise ResetNeeded(
+                f"{self.task.name}: reset_mask was given before the first reset(). Call reset() "
+                "without it first."
+            )
+        rows = np.flatnonzero(mask)
+        self._seed(seed, rows)
+        self._begin(rows, options)
+        return self._observe(), restricted(self._more_info(self._info.blank()), mask)
+
+    def _seed(self, seed: int | Sequence[int | None] | None, rows: np.ndarray) -> None:
         if seed is None and self._rngs:
             return
         n = self.num_envs
         seeds = seeds_of_rows(seed, n, self.task.name) or [None] * n
-        old: Sequence[np.random.Generator | None] = self._rngs or [None] * n
-        self._rngs = [
-            rng if s is None and rng is not None else np_random(s)[0] for s, rng in zip(seeds, old)
-        ]
+        old = self._rngs
+        self._rngs = old or [None] * n  # type: ignore[list-item]
+        for row in rows.tolist():
+            if seeds[row] is not None or not old:
+                self._rngs[row] = np_random(seeds[row])[0]
 
     def _begin(self, rows: np.ndarray, options: dict[str, Any]) -> None:
+        self._over[rows] = self._ended[rows] = False
+        self._steps[rows] = 0
         self._clear(rows)
         outcome = self.dialogues.reset(rows, self._rngs, options)
         over = bool((outcome.terminated | outcome.truncated).any())
@@ -138,7 +165,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         terminated = np.zeros(self.num_envs, bool)
         truncated = np.zeros(self.num_envs, bool)
         if not len(rows):
-            return reward, terminated, truncated, {}
+            return reward, terminated, truncated, self._info.blank()
         outcome = self.dialogues.say(rows, texts, self._rngs)
         fits = self._hear(rows, outcome)
         over = outcome.terminated | outcome.truncated
@@ -146,73 +173,68 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         reward[rows] = outcome.reward
         terminated[rows] = outcome.terminated
         truncated[rows] = outcome.truncated | ~(fits | over)
-        info = self._turn_info(rows, texts, outcome, (terminated | truncated)[rows])
+        info = self._info.of_turns(rows, texts, self.dialogues.turn(rows), outcome)
+        self._ended = terminated | truncated
+        ended = self._ended[rows]
+        if ended.any():
+            self._note_end(info, rows[ended], outcome.success[ended])
         return reward, terminated, truncated, info
 
-    def _turn_info(
-        self, rows: np.ndarray, texts: np.ndarray, outcome: BatchOutcome, over: np.ndarray
-    ) -> Info:
-        replies = np.zeros(len(rows), outcome.heard_texts.dtype)
-        replies[outcome.heard_rows] = outcome.heard_texts
-        info = self._scatter(
-            rows,
-            {"utterance": texts, "reply": replies, "turn": self.dialogues.turn(rows)},
-        )
-        info["_reward_components"] = info["_turn"]
-        info["reward_components"] = self._components(rows, outcome)
-        if over.any():
-            ended = rows[over]
-            texts = np.array([self._transcript(row) for row in ended.tolist()], object)
-            more = {"is_success": outcome.success[over], "transcript": texts}
-            info |= self._scatter(ended, more)
-        return info
+    def _note_end(self, info: Info, rows: np.ndarray, success: np.ndarray) -> None:
+        texts = [render_transcript(self.dialogues.transcript(row)) for row in rows.tolist()]
+        self._info.end(info, rows, success, np.array(texts, object))
 
-    def _components(self, rows: np.ndarray, outcome: BatchOutcome) -> Info:
-        info: Info = {}
-        for name, values in outcome.components.items():
-            known = ~np.isnan(values)
-            if known.any():
-                info |= self._scatter(rows[known], {name: values[known]})
-        return info
-
-    def _transcript(self, row: int) -> str:
-        return render_transcript(self.dialogues.transcript(row))
-
-    def _scatter(self, rows: np.ndarray, values: dict[str, np.ndarray]) -> Info:
-        """Values of some rows in Gymnasium's form: an array over all rows, and `_name` masks."""
-        mask = np.zeros(self.num_envs, bool)
-        mask[rows] = True
-        info: Info = {}
-        for name, value in values.items():
-            info[name] = np.zeros(self.num_envs, value.dtype)
-            info[name][rows] = value
-            info[f"_{name}"] = mask
-        return info
+    def _after(
+        self,
+        active: np.ndarray,
+        reward: np.ndarray,
+        terminated: np.ndarray,
+        truncated: np.ndarray,
+        info: Info,
+    ) -> Step:
+        """The result of a step in which the rows `active` acted; rows that are over begin anew."""
+        if self._step_limit is not None:
+            self._steps[active] += 1
+            truncated |= self._steps >= self._step_limit
+        observation, info = self._autoreset(terminated | truncated, info)
+        return observation, reward, terminated, truncated, info
 
     def _autoreset(self, over: np.ndarray, info: Info) -> tuple[Any, Info]:
         """The observation after a step; rows that are over begin anew now or at the next step."""
-        if not self._same_step:
+        if self.autoreset_mode is not AutoresetMode.SAME_STEP:
             self._over = over
             return self._observe(), self._more_info(info)
         if not over.any():
             return self._observe(), self._more_info(info)
+        info = self._more_info(info)
         rows = np.flatnonzero(over)
         final = np.full(self.num_envs, None, object)
         for row in rows.tolist():
             final[row] = self._observe_row(row)
         self._begin(rows, {})
-        info, final_info = _split(info, over)
+        info, final_info = self._info.split(info, over)
         info |= {"final_obs": final, "_final_obs": over}
         info |= {"final_info": final_info, "_final_info": over}
         return self._observe(), self._more_info(info)
 
     def _begin_late(self) -> np.ndarray:
-        """Begin the rows that ended with the last step; the rows that can act now."""
+        """Begin the rows that ended with the last step; the rows that can act now.
+
+        Raises:
+            ResetNeeded: there are such rows, and the caller is the one to begin them.
+        """
         if not self._over.any():
             return self._all
         rows = np.flatnonzero(self._over)
+        if self.autoreset_mode is AutoresetMode.DISABLED:
+            raise ResetNeeded(
+                f"{self.task.name}: step() was called after the end of the episodes of rows "
+                f"{rows.tolist()}, and autoreset is disabled. Call "
+                "reset(options={'reset_mask': terminated | truncated}) first."
+            )
+        going = np.flatnonzero(~self._over)
         self._begin(rows, {})
-        return np.flatnonzero(~self._over)
+        return going
 
     def _more_info(self, info: Info) -> Info:
         return info
@@ -257,17 +279,37 @@ def seeds_of_rows(
     return list(seed)
 
 
-def _split(info: Info, over: np.ndarray) -> tuple[Info, Info]:
-    """The info of the rows that go on, and that of the rows that are over."""
-    return _of_rows(info, ~over), _of_rows(info, over)
+def split_reset_mask(
+    options: Mapping[str, Any] | None, num_envs: int, name: str
+) -> tuple[np.ndarray | None, dict[str, Any]]:
+    """The option ``reset_mask``, None where it is not given, and the other options.
+
+    Raises:
+        ValueError: it is not an array (N,) of bool with at least one True.
+    """
+    others = dict(options or {})
+    if "reset_mask" not in others:
+        return None, others
+    mask = others.pop("reset_mask")
+    right = isinstance(mask, np.ndarray) and mask.dtype == bool and mask.shape == (num_envs,)
+    if right and mask.any():
+        return mask, others
+    raise ValueError(
+        f"reset_mask of {name}: expected an array ({num_envs},) of bool with at least one True, "
+        f"such as terminated | truncated; got {mask!r}."
+    )
 
 
-def _of_rows(info: Info, rows: np.ndarray) -> Info:
-    """What the info says of the `rows` (N,) bool; names of which it says nothing are left out."""
-    kept: Info = {}
-    for name, value in info.items():
-        mask = info.get(f"_{name}")
-        if mask is not None and (mask & rows).any():
-            kept[name] = _of_rows(value, rows) if isinstance(value, dict) else value
-            kept[f"_{name}"] = mask & rows
-    return kept
+def check_step_limit(limit: Any, name: str) -> int | None:
+    """The most steps of an episode; None and Gymnasium's -1 stand for no limit.
+
+    Raises:
+        ValueError: it is not a whole number from 1.
+    """
+    if limit is None or limit == -1:
+        return None
+    if isinstance(limit, int) and limit >= 1:
+        return limit
+    raise ValueError(
+        f"max_episode_steps of {name} must be a whole number from 1, or None; got {limit!r}."
+    )

@@ -33,7 +33,7 @@ def test_an_id_may_be_short():
          r"unknown environment id 'dialgym/Wordl-v0'\. Did you mean 'dialgym/Wordle-v0'\?"),
         (lambda: list_ids("quik"), r"unknown tag 'quik'\. Did you mean 'quick'\?"),
         (lambda: gym.make("dialgym/Wordle-v0", hardmode=True),
-         r"unknown argument 'hardmode' in dialgym/Wordle-v0\. Did you mean 'hard_mode'\?"),
+         r"Wordle-v0 got an unexpected keyword argument 'hardmode'\. Did you mean 'hard_mode'\?"),
         (lambda: gym.make("dialgym/Wordle-v0", tokeniser="char"), "Did you mean 'tokenizer'"),
         (lambda: gym.make("dialgym/Wordle-v0", learner="host"),
          "learner of Wordle must be one of 'system', 'user'; got 'host'"),

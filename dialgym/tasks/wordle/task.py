@@ -93,6 +93,9 @@ class Wordle(Task):
         self.feedback, self.secret_mode, self.host = feedback, secret, host
         self.hard_mode, self.invalid, self.mask, self.turns = hard_mode, invalid, constraint, turns
         self.cost = Cost("wrong guess")
+        self._wrong = Outcome.of(
+            {SYSTEM: self.cost.charge(), USER: {self.cost.name: self.cost.amount}}
+        )
         self.facts = self._facts()
 
     def _facts(self) -> Facts:
@@ -149,7 +152,7 @@ class Wordle(Task):
         state.secret = self.answer_index.get(word, state.secret)
         state.settled = True
         state.opening.append(Utterance(USER, word, private=True))
-        return Outcome.of({SYSTEM: {}, USER: {}})
+        return _UNSETTLED
 
     def _answer(self, state: WordleState, guess: str) -> int:
         row = self._row(guess)
@@ -184,12 +187,12 @@ class Wordle(Task):
     def _judge(self, state: WordleState, pattern: int) -> Outcome:
         if pattern == SOLVED:
             state.over = True
-            return Outcome.of({SYSTEM: {}, USER: {}}, terminated=True, success=True)
+            return _SOLVED
         lost = state.turns == self.turns
         truncated = state.rejected == self.turns and not lost
         state.over = lost or truncated
-        components = {SYSTEM: self.cost.charge(), USER: {self.cost.name: self.cost.amount}}
-        return Outcome.of(components, lost, truncated, False if state.over else None)
+        rewards, _, _, components, _ = self._wrong
+        return Outcome(rewards, lost, truncated, components, False if state.over else None)
 
     def candidates(self, state: WordleState) -> np.ndarray:
         """Indices (n,) of the answers that agree with all colours so far; n >= 1."""
@@ -313,3 +316,7 @@ def _guesses(source: Words, answers: tuple[str, ...]) -> tuple[str, ...]:
     else:
         extra = load_words(source, "guesses")
     return tuple(sorted({*answers, *extra}))
+
+
+_UNSETTLED = Outcome.of({SYSTEM: {}, USER: {}})
+_SOLVED = Outcome.of({SYSTEM: {}, USER: {}}, terminated=True, success=True)

@@ -88,7 +88,7 @@ def test_watching_a_checkpoint(tmp_path, monkeypatch):
         ([SMALL, "--against", "nobody"], "unknown speaker for the user 'nobody' in Wordle"),
         ([SMALL, "-o", "word=zzzzz"], "option 'word' of Wordle: expected one of its 20 answers"),
         ([SMALL, "-s", "word"], "--set: expected KEY=VALUE, such as words=50; got 'word'"),
-        ([SMALL, "-s", "wods=3"], "unknown argument 'wods'"),
+        ([SMALL, "-s", "wods=3"], "unexpected keyword argument 'wods'"),
     ],
 )
 def test_play_with_bad_arguments(arguments, message):

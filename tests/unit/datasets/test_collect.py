@@ -250,12 +250,12 @@ def test_a_mistake_on_the_command_line(tmp_path: Path):
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sb3 = pytest.importorskip("stable_baselines3")
-    from agents import GPTPolicy
+    from agents import GPTPolicy, save
 
     pool = dialgym.sb3_vec_env("Wordle-20-v0", 4, seed=0)
     model = sb3.PPO(GPTPolicy, pool, n_steps=16, batch_size=64, seed=0)
     path = tmp_path_factory.mktemp("run") / "model.zip"
-    model.save(path)
+    save(model, path)
     return path
 
 

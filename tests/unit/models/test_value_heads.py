@@ -17,6 +17,7 @@ ID = "dialgym/Wordle-20-v0"
 SMALL = {"n_layer": 1, "n_embd": 16}
 
 
+@agents.storable
 class Scaled(nn.Module):
     """A linear head times a number."""
 

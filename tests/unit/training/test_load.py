@@ -16,6 +16,8 @@ ALGORITHMS = [
     (sb3.DQN, "MlpPolicy", {"buffer_size": 100}),
     (contrib.MaskablePPO, "MlpPolicy", {"n_steps": 8}),
     (contrib.RecurrentPPO, "MlpLstmPolicy", {"n_steps": 8}),
+    (contrib.TRPO, "MlpPolicy", {"n_steps": 8}),
+    (contrib.QRDQN, "MlpPolicy", {"buffer_size": 100}),
     (sb3.PPO, agents.GPTPolicy, {"n_steps": 8}),
     (contrib.MaskablePPO, agents.MaskableGPTPolicy, {"n_steps": 8}),
 ]
@@ -26,14 +28,25 @@ def test_a_model_comes_back(algorithm, policy, settings, tmp_path):
     pool = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 2, seed=0)
     model = algorithm(policy, pool, seed=0, **settings)
     path = tmp_path / "model.zip"
-    model.save(path)
+    agents.save(model, path)
     loaded = agents.load(path)
     assert type(loaded) is algorithm
+    assert loaded.observation_space.tokenizer == pool.observation_space.tokenizer
     observation = pool.reset()
-    assert np.array_equal(
-        loaded.predict(observation, deterministic=True)[0],
-        model.predict(observation, deterministic=True)[0],
-    )
+    said = [m.predict(observation, deterministic=True)[0] for m in (model, loaded)]
+    assert np.array_equal(*said)
+
+
+@pytest.mark.parametrize(("algorithm", "policy", "settings"), ALGORITHMS)
+def test_what_stable_baselines_wrote_is_read_only_if_it_is_trusted(
+    algorithm, policy, settings, tmp_path
+):
+    pool = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 2, seed=0)
+    path = tmp_path / "model.zip"
+    algorithm(policy, pool, seed=0, **settings).save(path)
+    with pytest.raises(ValueError, match=r"is a pickle .* trust=True \(--trust"):
+        agents.load(path)
+    assert type(agents.load(path, trust=True)) is algorithm
 
 
 def test_what_is_no_model_is_one_clear_error(tmp_path):

@@ -189,7 +189,7 @@ sb3 = pytest.importorskip("stable_baselines3")
 
 
 def test_sb3_pool_equals_sb3s_own():
-    """The batched VecEnv against stock DummyVecEnv over single envs, infos included."""
+    """The batched VecEnv against stock DummyVecEnv over single envs, with infos of utterances."""
     ours = dialgym.sb3_vec_env("dialgym/Wordle-v0", 3, seed=4)
     stock = dialgym.make_sb3_pool("dialgym/Wordle-v0", 3, vec_env="dummy", seed=4)
     rng = np.random.default_rng(0)
@@ -205,10 +205,11 @@ def test_sb3_pool_equals_sb3s_own():
         assert np.array_equal(dones, expected[2])
         for info, other in zip(infos, expected[3]):
             other.pop("episode", None)
-            if info or other.get("terminal_observation") is not None:
-                assert np.array_equal(
-                    info.pop("terminal_observation", 0), other.pop("terminal_observation", 0)
-                )
+            assert bool(info) == bool(other["turn"])  # ours are empty within an utterance
+            if not info:
+                continue
+            last = (one.pop("terminal_observation", 0) for one in (info, other))
+            assert np.array_equal(*last)
             other.setdefault("TimeLimit.truncated", False)
             info.setdefault("TimeLimit.truncated", False)
             assert info == other

@@ -18,7 +18,15 @@ def test_the_layout_of_a_transcript():
     env = gym.make("dialgym/Wordle-v0")
     observation, info = env.reset(seed=0, options={"word": "abide"})
     assert observation.tolist() == [3] + [0] * 107
-    assert info == {}
+    nothing = {
+        "utterance": "",
+        "reply": "",
+        "turn": 0,
+        "reward_components": {"wrong guess": 0.0},
+        "is_success": False,
+        "transcript": "",
+    }
+    assert info == nothing
     for token in spell(env, "speed"):
         observation, reward, terminated, truncated, info = env.step(token)
     reply = env.unwrapped.tokenizer.encode("b b y b y")
@@ -30,6 +38,8 @@ def test_the_layout_of_a_transcript():
         "reply": "b b y b y",
         "turn": 1,
         "reward_components": {"wrong guess": -1.0},
+        "is_success": False,
+        "transcript": "",
     }
 
 
@@ -42,7 +52,7 @@ def test_rewards_come_at_the_end_of_an_utterance():
 
 def test_the_end_of_an_episode_is_reported():
     env = gym.make("dialgym/Wordle-utterance-v0")
-    assert env.reset(seed=0, options={"word": "abide"}) == ("", {})
+    assert env.reset(seed=0, options={"word": "abide"})[0] == ""
     text, reward, terminated, truncated, info = env.step("abide")
     assert text == info["transcript"] == "system: abide\nuser: g g g g g\n"
     assert (reward, terminated, truncated, info["is_success"]) == (0.0, True, False, True)

@@ -1,0 +1,1 @@
+"""Files of models and runs: JSON settings and safetensors arrays, read without running anything."""

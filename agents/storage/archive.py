@@ -1,0 +1,148 @@
+"""Zip files of named sections, each JSON and the arrays that it refers to.
+
+`settings` becomes `settings.json` and, where it has arrays, `settings.safetensors`. `manifest.json`
+says what the file is, and has the checksum of every member.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from safetensors.torch import load as load_arrays
+from safetensors.torch import save as save_arrays
+from torch import Tensor
+
+import agents.storage.spaces  # noqa: F401  (adds the kinds of values that spaces are)
+from agents.storage.values import Packer, Unpacker
+from dialgym.files import write_atomically
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+Place = str | Path | IO[bytes]
+
+
+def write_archive(place: Place, what: str, sections: Mapping[str, Any]) -> None:
+    """Write values to a file, atomically, or into an open one.
+
+    Args:
+        place: the path, or a file open for writing.
+        what: the file is, such as "model".
+        sections: values by name; see `agents.storage.values` for what they may be.
+
+    Raises:
+        TypeError: a value has no form in a file.
+    """
+    members = {}
+    for name, value in sections.items():
+        packer = Packer()
+        members[f"{name}.json"] = json.dumps(packer.pack(value)).encode()
+        if packer.arrays:
+            members[f"{name}.safetensors"] = _arrays_to_bytes(packer.arrays)
+    sums = {name: hashlib.sha256(member).hexdigest() for name, member in members.items()}
+    manifest = {"what": what, "format": FORMAT, "sections": list(sections), "sha256": sums}
+    members = {MANIFEST: json.dumps(manifest, indent=1).encode(), **members}
+    if isinstance(place, str | Path):
+        write_atomically(Path(place), lambda part: _write_members(part, members))
+    else:
+        _write_members(place, members)
+
+
+def _write_members(place: Path | IO[bytes], members: Mapping[str, bytes]) -> None:
+    with zipfile.ZipFile(place, "w") as archive:
+        for name, member in members.items():
+            packed = zipfile.ZIP_DEFLATED if name.endswith(".json") else zipfile.ZIP_STORED
+            archive.writestr(name, member, packed)
+
+
+def _arrays_to_bytes(arrays: Mapping[str, Tensor]) -> bytes:
+    """A safetensors file; tensors that share their memory are written once."""
+    own: dict[str, Tensor] = {}
+    first: dict[tuple[Any, ...], str] = {}
+    alike: dict[str, str] = {}
+    for name, tensor in arrays.items():
+        identity = tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
+        known = first.setdefault(identity, name) if tensor.numel() else name
+        if known == name:
+            own[name] = tensor.cpu().contiguous().clone()
+        else:
+            alike[name] = known
+    return save_arrays(own, {"alike": json.dumps(alike)})
+
+
+def _arrays_from_bytes(data: bytes) -> dict[str, Tensor]:
+    arrays = load_arrays(data)
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    for name, known in json.loads(header.get("__metadata__", {}).get("alike", "{}")).items():
+        arrays[name] = arrays[known]
+    return arrays
+
+
+class Archive:
+    """What a file holds that `write_archive` wrote.
+
+    Args:
+        place: the path, or an open file.
+        what: it should be.
+        trust: import classes that it names and that are in no table.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ForeignFile: another program wrote it.
+        ValueError: it is damaged, of a newer format, or something else.
+    """
+
+    def __init__(self, place: Place, what: str, trust: bool = False) -> None:
+        self.name = repr(str(place)) if isinstance(place, str | Path) else "the file"
+        self.trust = trust
+        if isinstance(place, str | Path) and not Path(place).is_file():
+            raise FileNotFoundError(f"no saved {what} at {self.name}: expected a zip file there")
+        try:
+            with zipfile.ZipFile(place) as archive:
+                self._members = {name: archive.read(name) for name in archive.namelist()}
+        except zipfile.BadZipFile as error:
+            raise ForeignFile(f"{self.name} is no saved {what}: expected a zip file") from error
+        self._check(what)
+
+    def _check(self, what: str) -> None:
+        if MANIFEST not in self._members:
+            raise ForeignFile(f"{self.name} is no {what} that dialgym saved")
+        manifest = json.loads(self._members[MANIFEST])
+        if manifest["format"] > FORMAT or manifest["what"] != what:
+            raise ValueError(
+                f"{self.name}: expected a {what} of format {FORMAT}, got a {manifest['what']} of "
+                f"format {manifest['format']}"
+            )
+        for name, expected in manifest["sha256"].items():
+            found = hashlib.sha256(self._members.get(name, b"")).hexdigest()
+            if found != expected:
+                raise ValueError(f"{self.name} is damaged: {name} is not what was written")
+        self.sections: list[str] = manifest["sections"]
+
+    def read(self, section: str) -> Any:
+        """The value of a section.
+
+        Raises:
+            KeyError: there is none of that name.
+            ValueError: it holds a class that is in no table.
+        """
+        arrays = self._members.get(f"{section}.safetensors")
+        found = {} if arrays is None else _arrays_from_bytes(arrays)
+        value = json.loads(self._members[f"{section}.json"])
+        return Unpacker(found, self.trust, self.name).unpack(value)
+
+
+class ForeignFile(ValueError):
+    """A file that is no archive of ours."""
+
+
+def to_bytes(what: str, sections: Mapping[str, Any]) -> bytes:
+    """The bytes of the file that `write_archive` writes."""
+    buffer = io.BytesIO()
+    write_archive(buffer, what, sections)
+    return buffer.getvalue()

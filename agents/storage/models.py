@@ -1,0 +1,336 @@
+"""Saved models: settings as JSON, weights and optimizer state as safetensors.
+
+Any algorithm of Stable-Baselines3 is written and read so. Nothing in a file is executed: its
+algorithm and policy are looked up in the table of `agents.registry`. The files that
+Stable-Baselines3 itself writes are pickles, and are read with `trust=True` only.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import torch
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.save_util import recursive_getattr, recursive_setattr
+from stable_baselines3.common.type_aliases import GymEnv
+from stable_baselines3.common.utils import check_for_correct_spaces
+
+from agents.registry import ALGORITHMS, POLICIES, find, home_of, load_class, name_of, named, names
+from agents.storage.archive import Archive, ForeignFile, write_archive
+from agents.storage.values import Unpacker
+
+Place = str | Path | IO[bytes]
+MODEL = "model"
+
+
+def save(
+    model: BaseAlgorithm,
+    path: Place,
+    exclude: Iterable[str] | None = None,
+    include: Iterable[str] | None = None,
+) -> None:
+    """Write a model of Stable-Baselines3, ours or stock, to a file that is safe to load.
+
+    The file is a zip: `settings.json` and its arrays, `policy.safetensors`, `optimizer.safetensors`
+    and others where the algorithm has more networks. A path is written atomically.
+
+    Args:
+        model: any algorithm.
+        path: the file, `.zip` is added to a name without a suffix; or a file open for writing.
+        exclude: attributes to leave out too.
+        include: attributes that would be left out, such as `replay_buffer`, to write as well.
+
+    Raises:
+        TypeError: an attribute has no form in a file.
+    """
+    attributes = _attributes(model, exclude or (), include or ())
+    attributes["policy_class"] = _policy_name(model)
+    optimizers, networks = {}, {}
+    for name, state in model.get_parameters().items():
+        is_optimizer = isinstance(recursive_getattr(model, name), torch.optim.Optimizer)
+        (optimizers if is_optimizer else networks)[name] = state
+    cls = type(model)
+    variables = {name: recursive_getattr(model, name) for name in _variables(model)}
+    sections = {
+        "settings": {
+            "name": name_of(cls),
+            "algorithm": home_of(cls),
+            "networks": list(networks),
+            "attributes": attributes,
+            "variables": variables,
+        },
+        **networks,
+        "optimizer": optimizers,
+    }
+    write_archive(_with_suffix(path), MODEL, sections)
+
+
+def load(
+    path: Place,
+    device: torch.device | str = "auto",
+    trust: bool = False,
+    env: GymEnv | None = None,
+    **changes: Any,
+) -> Any:
+    """The model in a file, of whatever algorithm it is.
+
+    Args:
+        path: the file that `model.save`, `agents.save` or `dialgym train` wrote.
+        device: as everywhere in PyTorch.
+        trust: read pickles and import classes that the file names, which can run code of whoever
+            made it; needed for files that Stable-Baselines3 itself or dialgym before 0.2 wrote.
+        env: to learn on in.
+        changes: arguments of the algorithm's own `load`.
+
+    Returns:
+        The model; it has `predict`.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no saved model, it needs `trust`, or its class is not registered.
+    """
+    return read_model(None, path, env, device, trust=trust, **changes)
+
+
+def read_model(
+    cls: Any,
+    path: Place,
+    env: GymEnv | None = None,
+    device: torch.device | str = "auto",
+    custom_objects: Mapping[str, Any] | None = None,
+    force_reset: bool = True,
+    trust: bool = False,
+    **changes: Any,
+) -> Any:
+    """A model of the class `cls` (None takes what the file says) with a file's state.
+
+    Other arguments are those of `stable_baselines3.common.base_class.BaseAlgorithm.load`.
+    """
+    try:
+        archive = Archive(_found(path), MODEL, trust)
+    except ForeignFile as error:
+        more = {"custom_objects": custom_objects, "force_reset": force_reset, **changes}
+        return _read_pickled(cls, path, error, trust, env=env, device=device, **more)
+    settings = archive.read("settings")
+    cls = _class_of(cls, settings, archive)
+    attributes = {**settings["attributes"], **(custom_objects or {}), **changes}
+    _resolve_names(cls, attributes, Unpacker({}, trust, archive.name))
+    if env is not None:
+        env = _fitting(cls, env, attributes, force_reset)
+    model = cls(policy=attributes["policy_class"], env=env, device=device, _init_setup_model=False)
+    model.__dict__.update(attributes)
+    model._setup_model()
+    model.set_parameters(_parameters(archive, settings), exact_match=True, device=device)
+    for name, value in settings["variables"].items():
+        if value is not None:
+            recursive_setattr(model, f"{name}.data", value.to(model.device))
+    if model.use_sde:
+        model.policy.reset_noise()
+    return model
+
+
+class SafeFiles:
+    """Gives an algorithm `save` and `load` of files that are safe to load.
+
+    It stands among a class's bases before that of Stable-Baselines3.
+    """
+
+    def save(
+        self,
+        path: Place,
+        exclude: Iterable[str] | None = None,
+        include: Iterable[str] | None = None,
+    ) -> None:
+        """See `agents.save`."""
+        save(self, path, exclude, include)  # type: ignore[arg-type]
+
+    @classmethod
+    def load(
+        cls,
+        path: Place,
+        env: GymEnv | None = None,
+        device: torch.device | str = "auto",
+        custom_objects: Mapping[str, Any] | None = None,
+        print_system_info: bool = False,
+        force_reset: bool = True,
+        trust: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """A model of this class from a file; see `agents.load` and Stable-Baselines3's `load`.
+
+        Raises:
+            FileNotFoundError, ValueError: as of `agents.load`; or the file is of another class.
+        """
+        return read_model(cls, path, env, device, custom_objects, force_reset, trust, **kwargs)
+
+    def set_parameters(
+        self,
+        load_path_or_dict: Any,
+        exact_match: bool = True,
+        device: torch.device | str = "auto",
+    ) -> None:
+        """As everywhere in Stable-Baselines3; a file is one that `save` wrote."""
+        if not isinstance(load_path_or_dict, dict):
+            archive = Archive(_found(load_path_or_dict), MODEL)
+            load_path_or_dict = _parameters(archive, archive.read("settings"))
+        super().set_parameters(load_path_or_dict, exact_match, device)  # type: ignore[misc]
+
+
+# Writing
+
+
+def _attributes(
+    model: BaseAlgorithm, exclude: Iterable[str], include: Iterable[str]
+) -> dict[str, Any]:
+    """What a model has beside networks, optimizers and what it does not save."""
+    networks, variables = model._get_torch_save_params()
+    left_out = {*exclude, *model._excluded_save_params()} - set(include)
+    left_out |= {name.partition(".")[0] for name in (*networks, *variables)}
+    return {name: value for name, value in vars(model).items() if name not in left_out}
+
+
+def _variables(model: BaseAlgorithm) -> list[str]:
+    return list(model._get_torch_save_params()[1] or ())
+
+
+def _policy_name(model: BaseAlgorithm) -> str:
+    """An alias of the algorithm, a name of the table, or `module:Class`."""
+    cls = model.policy_class
+    aliases = {**dict.fromkeys(POLICIES), **type(model).policy_aliases}
+    home = home_of(cls)
+    for name, other in aliases.items():
+        if other is cls or POLICIES.get(name) == home:
+            return name
+    return home
+
+
+def _with_suffix(path: Place) -> Place:
+    if not isinstance(path, str | Path) or Path(path).suffix:
+        return path
+    return Path(path).with_suffix(".zip")
+
+
+# Reading
+
+
+def _found(path: Place) -> Place:
+    """The path, with `.zip` where only that is a file."""
+    if not isinstance(path, str | Path) or Path(path).is_file():
+        return path
+    return _with_suffix(path)
+
+
+def _class_of(cls: Any, settings: Mapping[str, Any], archive: Archive) -> Any:
+    """The algorithm of a file, which must be `cls` where that is given."""
+    name, home = settings["name"], settings["algorithm"]
+    if cls is not None and home_of(cls) == home:
+        return cls
+    if name in ALGORITHMS:
+        found = find(name).load()
+    elif known := named(home) or (name if name in names() else None):
+        found = find(known).load()
+    elif archive.trust:
+        found = load_class(home)
+    else:
+        raise ValueError(
+            f"{archive.name} is a model of {home}, which is not registered. Import the class and "
+            f"call agents.register('a-name', {home.rpartition(':')[2]}), or load the file with "
+            "that class's own load, or with trust=True, which imports what the file names."
+        )
+    if cls is not None and not issubclass(found, cls):
+        raise ValueError(
+            f"{archive.name}: expected a model of {cls.__name__}, got one of {found.__name__}; "
+            "agents.load takes any"
+        )
+    return found
+
+
+def _resolve_names(cls: Any, attributes: dict[str, Any], unpacker: Unpacker) -> None:
+    """Make classes of the names in a file, all of which must be known."""
+    policy = attributes["policy_class"]
+    if isinstance(policy, str):
+        aliases = getattr(cls, "policy_aliases", {})
+        home = POLICIES.get(policy, policy)
+        attributes["policy_class"] = aliases.get(policy) or unpacker.find(home)
+    for name, value in attributes.items():
+        attributes[name] = _heads_resolved(value, unpacker)
+
+
+def _heads_resolved(value: Any, unpacker: Unpacker) -> Any:
+    """`value` with a class in place of each `value_head` by name, which a policy would import."""
+    if isinstance(value, dict):
+        head = value.get("value_head")
+        parts = {name: _heads_resolved(part, unpacker) for name, part in value.items()}
+        if isinstance(head, str):
+            module, _, name = head.rpartition(":" if ":" in head else ".")
+            parts["value_head"] = unpacker.find(f"{module}:{name}")
+        return parts
+    if type(value) in (list, tuple):
+        return type(value)(_heads_resolved(part, unpacker) for part in value)
+    return value
+
+
+def _fitting(cls: Any, env: GymEnv, attributes: dict[str, Any], force_reset: bool) -> Any:
+    """The env, wrapped as the algorithm wants it; raises ValueError for other spaces."""
+    env = cls._wrap_env(env, attributes["verbose"])
+    check_for_correct_spaces(env, attributes["observation_space"], attributes["action_space"])
+    if force_reset:
+        attributes["_last_obs"] = None
+    attributes["n_envs"] = env.num_envs
+    return env
+
+
+def _parameters(archive: Archive, settings: Mapping[str, Any]) -> dict[str, Any]:
+    networks = {name: archive.read(name) for name in settings["networks"]}
+    return {**networks, **archive.read("optimizer")}
+
+
+# Files of Stable-Baselines3 itself
+
+
+def _read_pickled(cls: Any, path: Place, error: ForeignFile, trust: bool, **more: Any) -> Any:
+    """A model that Stable-Baselines3 wrote; reading it can run code."""
+    import json
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            described = json.loads(archive.read("data"))
+    except (zipfile.BadZipFile, KeyError, ValueError):
+        raise ValueError(f"{error}; train one with `dialgym train`") from error
+    if not trust:
+        raise ValueError(
+            f"{str(path)!r} is a pickle that Stable-Baselines3 (or dialgym before 0.2) wrote: "
+            "reading it can run code of whoever made it. If you trust them, load it with "
+            "trust=True (--trust on the command line) and write it anew: "
+            "agents.save(agents.load(path, trust=True), path)."
+        ) from error
+    if isinstance(path, str | Path):
+        path = io.BytesIO(Path(path).read_bytes())
+    else:
+        path.seek(0)
+    cls = cls or _stock_class(described)
+    return BaseAlgorithm.load.__func__(cls, path, **more)  # type: ignore[attr-defined]
+
+
+def _stock_class(described: Mapping[str, Any]) -> Any:
+    """The algorithm that wrote a pickle, by what its hyperparameters are."""
+    ours = described.get("algorithm")
+    for row in ALGORITHMS.values():
+        if row.home.endswith(f":{ours}") and row.home.startswith("agents."):
+            return row.load()
+    policy = str(described.get("policy_class", ""))
+    if "askable" in policy:
+        return find("maskable-ppo").load()
+    if "ecurrent" in policy:
+        return find("recurrent-ppo").load()
+    if "n_quantiles" in described:
+        return find("qrdqn").load()
+    if "cg_max_steps" in described:
+        return find("trpo").load()
+    if "clip_range" in described:
+        return find("stock-ppo").load()
+    return find("dqn" if "exploration_rate" in described else "a2c").load()

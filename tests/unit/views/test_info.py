@@ -1,0 +1,185 @@
+"""The info of every view has the same keys and types at every step, from `reset` on."""
+
+import copy
+import pickle
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+import dialgym
+
+IDS = [
+    "Wordle-20-v0",
+    "Wordle-20-utterance-v0",
+    "CamRestaurants-Env1-v0",
+    "CamRestaurants-Env1-act-v0",
+    "DailyDialog-utterance-v0",
+]
+KEYS = ["utterance", "reply", "turn", "reward_components", "is_success", "transcript"]
+
+
+def form(info):
+    """Keys and types, of nested dicts too; of arrays their dtypes and shapes."""
+    return {
+        name: form(value)
+        if isinstance(value, dict)
+        else (value.dtype, value.shape)
+        if isinstance(value, np.ndarray)
+        else type(value)
+        for name, value in info.items()
+    }
+
+
+def draw(env, rng):
+    """A random action, mostly an allowed one."""
+    if not hasattr(env.unwrapped, "action_masks"):
+        return env.action_space.sample()
+    return int(rng.choice(np.flatnonzero(env.unwrapped.action_masks())))
+
+
+@pytest.mark.parametrize("kwargs", [{}, {"text_info": False}], ids=str)
+@pytest.mark.parametrize("env_id", IDS)
+def test_a_single_view_has_one_structure(env_id, kwargs):
+    env = gym.make(f"dialgym/{env_id}", **kwargs)
+    rng = np.random.default_rng(0)
+    env.action_space.seed(0)
+    _, first = env.reset(seed=0)
+    texts = () if kwargs else ("utterance", "reply", "transcript")
+    assert list(first) == [k for k in KEYS if k in (*texts, *KEYS[2:5])]
+    ends = 0
+    for _ in range(400):
+        _, reward, terminated, truncated, info = env.step(draw(env, rng))
+        assert form(info) == form(first)
+        assert (info["turn"] > 0) >= (reward != 0)
+        assert sum(info["reward_components"].values()) == pytest.approx(reward)
+        if terminated or truncated:
+            ends += 1
+            assert info["turn"]
+            assert "transcript" not in info or info["transcript"]
+            assert form(env.reset()[1]) == form(first)
+    assert ends
+
+
+@pytest.mark.parametrize("env_id", IDS[:4])
+def test_a_batched_view_has_one_structure(env_id):
+    env = gym.make_vec(f"dialgym/{env_id}", 3, autoreset_mode="NextStep")
+    env.action_space.seed(0)
+    _, first = env.reset(seed=0)
+    assert set(first) == {*KEYS, *(f"_{name}" for name in KEYS)}
+    for _ in range(200):
+        *_, info = env.step(env.action_space.sample())
+        assert form(info) == form(first)
+        assert all(info[f"_{name}"].all() for name in KEYS)
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+@pytest.mark.parametrize("limit", [None, 7])
+@pytest.mark.parametrize("kwargs", [{}, {"action_masks": True}, {"text_info": False}], ids=str)
+@pytest.mark.parametrize("env_id", ["Wordle-20-v0", "CamRestaurants-Env1-act-v0"])
+def test_a_batch_says_what_gymnasiums_own_says(env_id, kwargs, limit, mode):
+    """Values, masks and dtypes of the info, with masks, without texts, and under a step limit."""
+    env_id = f"dialgym/{env_id}"
+    kwargs = {"max_episode_steps": limit, **kwargs}
+    ours = gym.make_vec(env_id, 3, autoreset_mode=mode, **kwargs)
+    theirs = gym.make_vec(
+        env_id,
+        3,
+        vectorization_mode="sync",
+        vector_kwargs={"autoreset_mode": AutoresetMode(mode)},
+        **kwargs,
+    )
+    same_infos(ours.reset(seed=5)[1], theirs.reset(seed=5)[1])
+    rng = np.random.default_rng(0)
+    for _ in range(90):
+        masks = ours.unwrapped.action_masks()
+        actions = np.array([rng.choice(np.flatnonzero(row)) for row in masks])
+        *batch, info = ours.step(actions)
+        *single, expected = theirs.step(actions)
+        for array, other in zip(batch, single):
+            assert np.array_equal(array, other)
+        same_infos(info, expected)
+
+
+def same_infos(ours, theirs):
+    assert set(ours) == set(theirs)
+    for name, values in ours.items():
+        if isinstance(values, dict):
+            same_infos(values, theirs[name])
+            continue
+        assert values.dtype == theirs[name].dtype, name
+        rows = slice(None) if name.startswith("_") else np.flatnonzero(ours[f"_{name}"])
+        for value, other in zip(values[rows], theirs[name][rows]):
+            assert np.array_equal(value, other), name
+
+
+def test_infos_of_shards_are_those_of_one_process():
+    one = gym.make_vec("dialgym/Wordle-20-v0", 5, autoreset_mode="SameStep", max_episode_steps=20)
+    two = gym.make_vec(
+        "dialgym/Wordle-20-v0", 5, workers=2, autoreset_mode="SameStep", max_episode_steps=20
+    )
+    same_infos(two.reset(seed=0)[1], one.reset(seed=0)[1])
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        actions = rng.integers(5, 31, 5)
+        same_infos(two.step(actions)[-1], one.step(actions)[-1])
+    two.close()
+
+
+def test_infos_do_not_share_what_can_change():
+    env = gym.make("dialgym/Wordle-20-v0")
+    _, info = env.reset(seed=0)
+    info["reward_components"]["wrong guess"] = 5.0
+    info["turn"] = 9
+    later = env.step(5)[-1]
+    assert later["reward_components"] == {"wrong guess": 0.0}
+    assert later["turn"] == 0
+
+
+@pytest.mark.parametrize(
+    "again", [lambda env: env, copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))]
+)
+def test_empty_arrays_are_shared_and_read_only(again):
+    env = again(gym.make_vec("dialgym/Wordle-20-v0", 2))
+    _, info = env.reset(seed=0)
+    info["more"] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        info["turn"][0] = 3
+    assert "more" not in env.step(np.array([5, 6]))[-1]
+
+
+def test_minari_records_infos(tmp_path, monkeypatch):
+    """Its buffer holds nothing but arrays of one shape, so texts and `None` were refused."""
+    minari = pytest.importorskip("minari")
+    pytest.importorskip("jax")  # which Minari collects with
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    env = minari.DataCollector(
+        gym.make("dialgym/CamRestaurants-Env1-act-v0", text_info=False), record_infos=True
+    )
+    for episode in range(2):
+        env.reset(seed=episode)
+        over = False
+        while not over:
+            _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+            over = terminated or truncated
+    stored = env.create_dataset("dialgym/infos-v0", algorithm_name="random")
+    infos = stored[0].infos
+    assert len(infos["turn"]) == len(stored[0].rewards) + 1
+    assert np.allclose(
+        sum(parts[1:] for parts in infos["reward_components"].values()), stored[0].rewards
+    )
+
+
+@pytest.mark.parametrize("make", [gym.make, gym.make_vec])
+def test_the_setting_is_checked(make):
+    with pytest.raises(ValueError, match=r"text_info of Wordle must be True or False; got 'no'\."):
+        make("dialgym/Wordle-20-v0", text_info="no")
+
+
+def test_the_names_of_components_are_those_of_the_facts():
+    for env_id in dialgym.list_ids("utterance"):
+        env = gym.make(env_id)
+        names = env.unwrapped.task.facts.components["system"]
+        assert names
+        assert tuple(env.reset(seed=0)[1]["reward_components"]) == names
