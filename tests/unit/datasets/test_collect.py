@@ -191,7 +191,7 @@ def test_settings_of_env_policy_and_reset():
         ({"env_kwargs": {"simulator": RandomMixture()}}, "simulator is stored with the dialogues"),
         ({"policy": "human"}, "the policy 'human' needs the setting 'tweets'"),
         ({"options": {"wurd": "about"}}, "unknown option 'wurd'"),
-        ({"policy": Repeater(), "id": "Wordle-utterance-v0"}, "plays token views"),
+        ({"policy": Repeater(), "id": "Wordle-utterance-v0"}, "plays token and act views"),
     ],
 )
 def test_impossible_arguments(change: dict[str, Any], message: str):
