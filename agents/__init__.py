@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.online.grpo import GRPO
     from agents.online.nlpo import NLPO
     from agents.online.ppo import SequencePPO
+    from agents.online.reference import KLControl
     from agents.policies.gpt import GPTPolicy, MaskableGPTPolicy
     from agents.policies.speakers import BeamSpeaker, RankedSpeaker
     from agents.policies.utterance import UtteranceGPTPolicy
@@ -35,6 +36,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.storage.models import load, save
     from agents.storage.values import storable
     from agents.training.train import train
+    from agents.updater import Compute
 
 # Another distribution installs a package of this name; whoever imports us can tell them apart.
 __dialgym_agents__ = True

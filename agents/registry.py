@@ -135,6 +135,8 @@ POLICIES = {
 """Policies of our own, by the names that saved models have for them."""
 
 PARTS = {
+    "Compute": "agents.updater:Compute",
+    "KLControl": "agents.online.reference:KLControl",
     "EpisodeRolloutBuffer": "agents.buffers.episodes:EpisodeRolloutBuffer",
     "MaskableEpisodeRolloutBuffer": "agents.buffers.episodes:MaskableEpisodeRolloutBuffer",
 }

@@ -1,9 +1,10 @@
-"""Gradients of a minibatch of sequences, over as many forwards and processes as it takes."""
+"""Gradient steps on a policy: precision, micro-batches, processes, clipping and finite checks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,126 +13,190 @@ from torch import Tensor
 from torch.amp import GradScaler
 from torch.nn.utils import clip_grad_norm_
 
-from agents.buffers.sequences import Part, Sequences
-from agents.distributed.fsdp import Shares
-from agents.distributed.processes import Ranks
+from agents.distributed.deepspeed import DeepSpeedSharding
+from agents.distributed.fsdp import FSDPSharding, Sharding
+from agents.distributed.processes import Processes
 from agents.faults import check_number, check_weights
-from dialgym.errors import one_of
+from dialgym.errors import one_of, unknown
 
 AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
 CPU_TOKENS, GPU_TOKENS = 4096, 65536
 LEAST_SCALE = 1.0
 """A gradient that is not finite at this scale of the loss is no matter of float16's range."""
 
-Loss = Callable[[Part], tuple[Tensor, dict[str, Tensor]]]
-"""Losses (n,) of a part's decisions, and figures (n,) to be averaged and logged."""
+Loss = Callable[[Any], tuple[Tensor, dict[str, Tensor]]]
+"""From a batch to the losses (n,) of its decisions, and metrics (n,) to be averaged and logged."""
 
 
-class Gradients:
-    """A part of an algorithm of Stable-Baselines3: accumulates gradients on its policy.
+@dataclass(frozen=True)
+class Compute:
+    """In what precision an update computes, and how much of it at once.
+
+    Attributes:
+        autocast: "bf16" computes in bfloat16 where that is safe, "fp16" in float16 with a scaled
+            loss; None in float32.
+        micro_batch_tokens: most tokens of one forward, padding included. The gradient of a
+            minibatch is accumulated over as many forwards as it takes. None is 4,096 on a CPU and
+            65,536 on a GPU.
+
+    Raises:
+        ValueError: an unknown precision, or fewer tokens than 1.
+    """
+
+    autocast: str | None = None
+    micro_batch_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        one_of("autocast", self.autocast, [None, *AUTOCAST], "compute")
+        if self.micro_batch_tokens is not None and self.micro_batch_tokens < 1:
+            raise ValueError(
+                "compute: micro_batch_tokens must be at least 1 or None, got "
+                f"{self.micro_batch_tokens}"
+            )
+
+    @classmethod
+    def of(cls, value: Compute | Mapping[str, Any] | None) -> Compute:
+        """The value itself, or what YAML spells as a mapping; None is all defaults.
+
+        Raises:
+            ValueError: an unknown setting, or as of the class.
+        """
+        return value if isinstance(value, cls) else cls(**_known(cls, value or {}, "compute"))
+
+    def precision(self, device: torch.device) -> AbstractContextManager[Any]:
+        """A context in which forwards compute as `autocast` says."""
+        if self.autocast is None:
+            return nullcontext()
+        return torch.autocast(device.type, AUTOCAST[self.autocast])
+
+    def tokens(self, device: torch.device) -> int:
+        """Most tokens of one forward on the device."""
+        return self.micro_batch_tokens or (CPU_TOKENS if device.type == "cpu" else GPU_TOKENS)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As YAML and JSON spell it."""
+        return asdict(self)
+
+
+class Updater:
+    """Takes gradient steps on a policy, alone or together with other processes.
+
+    An update is `backward`, which accumulates the gradient of a minibatch, and then `step`; between
+    the two an algorithm may look at the metrics and give the gradient up:
+
+        metrics = updater.backward(self.loss, batches, count)
+        metrics |= updater.step()
 
     In float16 the loss is scaled, so that small gradients do not vanish; a step whose gradient
     overflows is skipped, and the scale halved (Micikevicius et al. 2018, section 3.2).
+
+    Args:
+        policy: has an `optimizer`.
+        processes: those that train together.
+        compute: precision and memory.
+        max_grad_norm: the gradient is clipped to this norm.
+        where: says learner and time, for errors.
+
+    Attributes:
+        scaler: of the loss; it does nothing but in float16.
+        sharding: how processes share weights, gradients or optimizer state; None where each has
+            all of them.
+
+    Raises:
+        ValueError: the launcher and the learner want different precisions.
     """
 
-    policy: Any
-    device: torch.device
-    ranks: Ranks
-    autocast: str | None
-    micro_batch_tokens: int | None
-    max_grad_norm: float
-    num_timesteps: int
-    scaler: GradScaler
-    """Of the loss; it is saved with the other attributes, and does nothing but in float16."""
-    shards: Shares | None = None
-    """Of the policy, while several processes share its weights or its optimizer's state."""
-
-    def _check_arguments(self, autocast: str | None, **counts: int) -> None:
-        """Raises ValueError for an unknown precision, and for counts below 1."""
-        one_of("autocast", autocast, [None, *AUTOCAST], type(self).__name__)
-        for name, number in counts.items():
-            if number < 1:
-                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
-
-    def _setup_scaler(self) -> None:
-        """The scaler of a new learner, or of a loaded one, which may be on another device now.
-
-        Raises ValueError where the launcher and the learner want different precisions.
-        """
-        self.ranks.launched.check_precision(self.autocast)
-        saved = self.scaler.state_dict() if hasattr(self, "scaler") else {}
-        self.scaler = GradScaler(self.device.type, enabled=self.autocast == "fp16")
-        if saved:
-            self.scaler.load_state_dict(saved)
+    def __init__(
+        self,
+        policy: Any,
+        processes: Processes,
+        compute: Compute,
+        max_grad_norm: float,
+        where: Callable[[], str],
+    ) -> None:
+        processes.launched.check_precision(compute.autocast)
+        self.policy, self.processes, self.compute = policy, processes, compute
+        self.max_grad_norm, self.where = max_grad_norm, where
+        self.device: torch.device = policy.device
+        self.scaler = GradScaler(self.device.type, enabled=compute.autocast == "fp16")
+        self.sharding: Sharding | None = None
 
     @property
-    def _where(self) -> str:
-        """Learner and time, for errors."""
-        return f"{type(self).__name__} at timestep {self.num_timesteps}"
+    def most_tokens(self) -> int:
+        """Most tokens of one forward."""
+        return self.compute.tokens(self.device)
 
-    def _gradient(
+    def precision(self) -> AbstractContextManager[Any]:
+        """A context for forwards outside of `backward`, which has it already."""
+        return self.compute.precision(self.device)
+
+    # A gradient step
+
+    def backward(
         self,
-        sequences: Sequences,
-        chosen: np.ndarray,
-        loss_of: Loss,
-        names: tuple[str, ...],
-        count: int | None = None,
+        loss: Loss,
+        batches: Iterable[Any],
+        count: int,
+        spare: Callable[[], Any] | None = None,
     ) -> dict[str, float]:
-        """Gradient of the mean loss of all decisions in the sequences `chosen`.
+        """Accumulate the gradient of the mean loss of a minibatch.
 
         Args:
-            sequences: of which some are chosen.
-            chosen: (s,) their numbers; may be none in one of several processes.
-            loss_of: reads a part.
-            names: of the figures; "loss" itself may be among them.
-            count: decisions to divide by, of this process; all of them when None.
+            loss: of one batch, computed in the precision asked for.
+            batches: the minibatch, in pieces that fit in memory; one of several processes may have
+                none.
+            count: decisions of this process's batches; the sum of losses is divided by that of all
+                processes.
+            spare: gives a batch to read for nothing, for processes that share weights and have to
+                read in step.
 
         Returns:
-            Means over the decisions of all processes.
+            Means over the decisions of all processes, "loss" among them.
 
         Raises:
             FloatingPointError: the loss is not finite.
         """
         self.policy.optimizer.zero_grad()
-        [total] = self.ranks.sums(float(sequences.sizes[chosen].sum() if count is None else count))
-        sums = dict.fromkeys(names, 0.0)
-        for part, weight, last in self._parts(sequences, chosen):
-            loss, figures = loss_of(part)
-            self._backward(weight * loss.sum() / max(total, 1), last)
-            for name, figure in {"loss": loss, **figures}.items():
-                sums[name] += weight * float(figure.detach().sum())
-        if self.shards is None:  # which has summed them already
-            self.ranks.sum_gradients(self.policy.parameters())
-        means = self.ranks.sums(*sums.values())
-        found = {name: mean / max(total, 1) for name, mean in zip(sums, means, strict=True)}
-        check_number("loss", found["loss"], self._where)
-        return found
+        [total] = self.processes.sums(float(count))
+        total = max(total, 1.0)
+        names, sums = ["loss"], list[Tensor]()
+        for batch, weight, last in self._in_step(batches, spare):
+            with self.precision():
+                losses, metrics = loss(batch)
+            self._backward(weight * losses.sum() / total, last)
+            names = ["loss", *metrics]
+            sums.append(weight * _sums([losses, *metrics.values()]))
+        if self.sharding is None:  # which has summed them already
+            self.processes.sum_gradients(self.policy.parameters())
+        own = torch.stack(sums).sum(0).tolist() if sums else []  # the only wait for the device
+        means = self.processes.sums_by_name(dict(zip(names, own)))
+        means = {name: value / total for name, value in means.items()}
+        check_number("loss", means.get("loss", 0.0), self.where())
+        return means
 
     def _backward(self, loss: Tensor, last: bool) -> None:
-        if self.shards is None:
+        if self.sharding is None:
             self.scaler.scale(loss).backward()
         else:
-            self.shards.backward(loss, last)
+            self.sharding.backward(loss, last)
 
-    def _parts(
-        self, sequences: Sequences, chosen: np.ndarray
-    ) -> Iterator[tuple[Part, float, bool]]:
-        """What to read, what it counts, and in shares whether it is the last.
+    def _in_step(
+        self, batches: Iterable[Any], spare: Callable[[], Any] | None
+    ) -> Iterator[tuple[Any, float, bool]]:
+        """Batches, what each counts, and with shared weights whether it is the last.
 
         Processes that share weights read in step: one that has less reads something for nothing.
         """
-        if self.shards is None:
-            yield from (
-                (part, 1.0, False) for part in sequences.parts(chosen, self._forward_tokens)
-            )
+        if self.sharding is None:
+            yield from ((batch, 1.0, False) for batch in batches)
             return
-        parts = list(sequences.parts(chosen, self._forward_tokens))
-        count = self.ranks.most(len(parts))
-        weighted = [(part, 1.0) for part in parts]
-        weighted += [(sequences.shortest(), 0.0)] * (count - len(parts))
-        yield from ((*each, number == count) for number, each in enumerate(weighted, 1))
+        own = [(batch, 1.0) for batch in batches]
+        count = self.processes.most(len(own))
+        if spare is not None:
+            own += [(spare(), 0.0) for _ in range(count - len(own))]
+        yield from ((*each, number == count) for number, each in enumerate(own, 1))
 
-    def _step_optimizer(self) -> dict[str, float]:
+    def step(self) -> dict[str, float]:
         """Clip the gradient and follow it.
 
         Returns:
@@ -144,43 +209,102 @@ class Gradients:
         self.scaler.unscale_(optimizer)
         norm = self._clip()
         if not self.scaler.is_enabled() or scale <= LEAST_SCALE:
-            check_number("gradient", norm, self._where)
+            check_number("gradient", norm, self.where())
         self.scaler.step(optimizer)
         self.scaler.update()
         if not self.scaler.is_enabled():
             return {"grad_norm": norm}
         skipped = not np.isfinite(norm)
-        figures = {"skipped_steps": float(skipped), "loss_scale": scale}
-        return figures if skipped else {**figures, "grad_norm": norm}
+        metrics = {"skipped_steps": float(skipped), "loss_scale": scale}
+        return metrics if skipped else {**metrics, "grad_norm": norm}
 
     def _clip(self) -> float:
         """Clip the gradient; its norm before."""
-        if self.shards is not None:
-            return self.shards.clip(self.max_grad_norm)
+        if self.sharding is not None:
+            return self.sharding.clip(self.max_grad_norm)
         return float(clip_grad_norm_(self.policy.parameters(), self.max_grad_norm))
 
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        """As everywhere in Stable-Baselines3; sharded, while weights are gathered.
+    # Saving
 
-        Raises FloatingPointError for weights that have overflowed, before anything is written.
+    def state_dict(self) -> dict[str, Any]:
+        """What a run that goes on needs beside weights and optimizer: numbers alone."""
+        return {"scaler": self.scaler.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on with what `state_dict` gave, perhaps on another device."""
+        if state["scaler"] and self.scaler.is_enabled():
+            self.scaler.load_state_dict(state["scaler"])
+
+    def check_weights(self) -> None:
+        """Raises FloatingPointError for weights that have overflowed: call it before saving."""
+        check_weights(self.policy, self.where())
+
+    # Sharding
+
+    def shard(self, batch_size: int, target_kl: float | None) -> None:
+        """Share the policy with the other processes, as the launcher was asked to.
+
+        Raises:
+            ValueError: something that cannot be done with shared weights.
         """
-        check_weights(self.policy, self._where)
-        super().save(*args, **kwargs)  # type: ignore[misc]
+        self._check_sharding()
+        launched, count = self.processes.launched, self.processes.count
+        if launched.zero is None:
+            self.sharding = FSDPSharding(self.policy, count, launched.reshard)
+            return
+        launched.zero.check_learner(batch_size, count, self.max_grad_norm, target_kl)
+        config = launched.zero.for_engine(batch_size, self.max_grad_norm)
+        self.sharding = DeepSpeedSharding(self.policy, self.processes, config, self.precision)
 
-    def get_parameters(self) -> dict[str, dict]:
-        """As everywhere in Stable-Baselines3."""
-        if self.shards is None:
-            return super().get_parameters()  # type: ignore[misc,no-any-return]
-        own = self.shards.state()
-        names, _ = self._get_torch_save_params()  # type: ignore[attr-defined]
-        return {n: own[n] if n in own else getattr(self, n).state_dict() for n in names}
+    def _check_sharding(self) -> None:
+        given = {
+            "autocast: fp16": self.compute.autocast == "fp16",
+            "compile": self.policy.config["compile"],
+        }
+        for name, on in given.items():
+            if on:
+                raise ValueError(
+                    f"{self.where()}: {name} cannot be had with sharded weights (accelerate, "
+                    "distributed_type: FSDP or DEEPSPEED); leave it out, or use MULTI_GPU"
+                )
 
-    @property
-    def _forward_tokens(self) -> int:
-        default = CPU_TOKENS if self.device.type == "cpu" else GPU_TOKENS
-        return self.micro_batch_tokens or default
+    @contextmanager
+    def improving(self) -> Iterator[None]:
+        """Within, processes that share weights have their own shares of them alone."""
+        if self.sharding is None:
+            yield
+            return
+        self.sharding.scatter()
+        yield
+        self.sharding.gather()
 
-    def _precision(self) -> AbstractContextManager[Any]:
-        if self.autocast is None:
-            return nullcontext()
-        return torch.autocast(self.device.type, AUTOCAST[self.autocast])
+    def unshard(self, new_policy: Callable[[], Any]) -> Any:
+        """Give an ordinary policy the weights and optimizer state that were shared.
+
+        Args:
+            new_policy: makes one like that at hand.
+
+        Returns:
+            The policy to go on with.
+        """
+        assert self.sharding is not None
+        self.sharding.gather_optimizer()
+        state = self.sharding.state()
+        with torch.random.fork_rng(range(torch.cuda.device_count())):  # new weights draw from it
+            plain = new_policy().to(self.device)
+        plain.load_state_dict(state["policy"])
+        plain.optimizer.load_state_dict(state["policy.optimizer"])
+        self.sharding.leave()
+        self.policy, self.sharding = plain, None
+        return plain
+
+
+def _sums(values: Iterable[Tensor]) -> Tensor:
+    return torch.stack([value.detach().sum(dtype=torch.float32) for value in values]).double()
+
+
+def _known(cls: Any, settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+    for name in settings:
+        if name not in cls.__dataclass_fields__:
+            raise unknown("setting", name, cls.__dataclass_fields__, where)
+    return dict(settings)

@@ -16,17 +16,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from agents.distributed.fsdp import Shares, new_optimizer, trained_by
-from agents.distributed.processes import Ranks
+from agents.distributed.fsdp import Sharding, new_optimizer, trained_by
+from agents.distributed.processes import Processes
 from dialgym.optional import require
 
 
-class Zero(Shares):
+class DeepSpeedSharding(Sharding):
     """A policy whose optimizer is DeepSpeed's.
 
     Args:
         policy: a GPT policy; its optimizer is replaced, and its updates read through the engine.
-        ranks: the processes.
+        processes: those that train together.
         config: DeepSpeed's (`ZeroConfig.for_engine`).
         precision: in which the policy reads; the engine would switch it off.
     """
@@ -34,12 +34,12 @@ class Zero(Shares):
     def __init__(
         self,
         policy: Any,
-        ranks: Ranks,
+        processes: Processes,
         config: Mapping[str, Any],
         precision: Callable[[], AbstractContextManager[Any]],
     ) -> None:
         super().__init__(policy)
-        self.ranks = ranks
+        self.processes = processes
         deepspeed = require("deepspeed", "deepspeed", "distributed_type: DEEPSPEED")
         old = policy.optimizer.state_dict()["state"]
         self.engine, policy.optimizer, _, _ = deepspeed.initialize(
@@ -56,7 +56,7 @@ class Zero(Shares):
     def backward(self, loss: Tensor, last: bool) -> None:
         """Accumulate gradients; the engine, which averages them, is made to add them up."""
         self.engine.set_gradient_accumulation_boundary(last)
-        self.engine.backward(loss * self.ranks.count, scale_wrt_gas=False)
+        self.engine.backward(loss * self.processes.count, scale_wrt_gas=False)
 
     def clip(self, max_norm: float) -> float:
         """The norm of the gradient, which the optimizer's step is going to clip."""
@@ -116,7 +116,7 @@ class Zero(Shares):
             for number, there, here in self._pieces():
                 parts[number][there] = value[here].to(parts[number])
             for number, part in enumerate(parts):
-                state[number][name] = self.ranks.sum(part).view_as(weights[number])
+                state[number][name] = self.processes.sum(part).view_as(weights[number])
         return state
 
 

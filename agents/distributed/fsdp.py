@@ -19,7 +19,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.utils import clip_grad_norm_
 
 
-class Shares:
+class Sharding:
     """What processes that share the learning of a policy do together, each at the same time."""
 
     def __init__(self, policy: Any) -> None:
@@ -64,7 +64,7 @@ class Shares:
         """Let go of the policy."""
 
 
-class Shards(Shares):
+class FSDPSharding(Sharding):
     """The shares of a policy, and of its optimizer, in PyTorch's FSDP2.
 
     Args:
@@ -99,7 +99,7 @@ class Shards(Shares):
             module.unshard()
 
     def scatter(self) -> None:
-        """Shares alone, as updates want them."""
+        """Sharding alone, as updates want them."""
         for module in self._modules():
             module.set_reshard_after_forward(self.reshard, recurse=False)
             module.reshard()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -19,8 +19,8 @@ from agents.distributed.launched import Launched
 from dialgym.optional import require
 
 
-class Ranks:
-    """This process among the others.
+class Processes:
+    """The processes that train together, and which of them this one is.
 
     Attributes:
         count: how many processes train together, from `WORLD_SIZE`.
@@ -81,6 +81,14 @@ class Ranks:
         ).tolist()
         return total
 
+    def sums_by_name(self, numbers: Mapping[str, float]) -> dict[str, float]:
+        """The sums over all processes of numbers by name; a process may have none of a name."""
+        totals: dict[str, float] = {}
+        for part in self.gather(dict(numbers)):
+            for name, number in part.items():
+                totals[name] = totals.get(name, 0.0) + number
+        return totals
+
     def sum_gradients(self, parameters: Iterable[Tensor]) -> None:
         """Replace each gradient by its sum over all processes; none counts as zero."""
         if self.count == 1:
@@ -98,7 +106,7 @@ class Ranks:
                 p.data = self.sum(p.data if self.is_first else torch.zeros_like(p.data))
 
     def gather(self, value: Any) -> list[Any]:
-        """The objects of all processes, in the order of their ranks; they are pickled."""
+        """The objects of all processes, by rank; they are pickled."""
         if self.count == 1:
             return [value]
         gathered: list[Any] = require("accelerate", "distributed", "").utils.gather_object([value])

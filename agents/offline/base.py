@@ -6,7 +6,7 @@ said, and callbacks evaluate in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,14 +21,14 @@ from torch import Tensor
 from agents.buffers.sequences import Sequences
 from agents.buffers.stored import Sampler, decisions_of, token_data
 from agents.decoding.replies import Chats
-from agents.distributed.processes import Ranks
+from agents.distributed.processes import Processes
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
 from agents.storage.models import SafeFiles
-from agents.updater import Gradients, Loss
+from agents.updater import Compute, Loss, Updater
 from dialgym.datasets import TokenBatch
 
 
-class OfflineAlgorithm(Chats, Gradients, SafeFiles, BaseAlgorithm):
+class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
     """Base of the offline algorithms; a subclass gives the loss of the decisions that it reads.
 
     Args:
@@ -39,10 +39,7 @@ class OfflineAlgorithm(Chats, Gradients, SafeFiles, BaseAlgorithm):
         batch_size: dialogues of a gradient step, over all processes.
         gamma: discount from one token that the learner says to the next.
         max_grad_norm: largest norm of a gradient.
-        autocast: "bf16" computes in bfloat16 where that is safe, "fp16" in float16 with a scaled
-            loss; None in float32.
-        micro_batch_tokens: most tokens of one forward, padding included; a step accumulates over
-            as many as it takes. None is 4,096 on a CPU and 65,536 on a GPU.
+        compute: precision and memory of a gradient step, see `Compute`.
         log_interval: gradient steps from one line of the log to the next.
         stats_window_size, tensorboard_log, policy_kwargs, verbose, seed, device: as everywhere in
             Stable-Baselines3.
@@ -66,8 +63,7 @@ class OfflineAlgorithm(Chats, Gradients, SafeFiles, BaseAlgorithm):
         batch_size: int = 64,
         gamma: float = 1.0,
         max_grad_norm: float = 1.0,
-        autocast: str | None = None,
-        micro_batch_tokens: int | None = None,
+        compute: Compute | Mapping[str, Any] | None = None,
         log_interval: int = 100,
         stats_window_size: int = 100,
         tensorboard_log: str | None = None,
@@ -77,15 +73,16 @@ class OfflineAlgorithm(Chats, Gradients, SafeFiles, BaseAlgorithm):
         device: torch.device | str = "auto",
         _init_setup_model: bool = True,
     ) -> None:
-        self._check_arguments(autocast, batch_size=batch_size, log_interval=log_interval)
+        for name, number in {"batch_size": batch_size, "log_interval": log_interval}.items():
+            if number < 1:
+                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
         if not 0 <= gamma <= 1:
             raise ValueError(f"{type(self).__name__}: gamma must be from 0 to 1, got {gamma}")
         self.algorithm = type(self).__name__  # for whoever loads the file
         self.batch_size = batch_size
         self.gamma = gamma
         self.max_grad_norm = max_grad_norm
-        self.autocast = autocast
-        self.micro_batch_tokens = micro_batch_tokens
+        self.compute = Compute.of(compute)
         self.log_interval = log_interval
         self.dataset = dataset
         self._n_updates = 0
@@ -107,13 +104,12 @@ class OfflineAlgorithm(Chats, Gradients, SafeFiles, BaseAlgorithm):
             self._setup_model()
 
     def _setup_model(self) -> None:
-        self.ranks = Ranks(self.device)
-        if self.ranks.sharded:
+        self.processes = Processes(self.device)
+        if self.processes.sharded:
             raise ValueError(
                 f"{self.algorithm}: what learns from stored dialogues cannot share weights "
                 "(accelerate, distributed_type: FSDP or DEEPSPEED); use MULTI_GPU, or one process"
             )
-        self._setup_scaler()
         self._setup_lr_schedule()
         self.set_random_seed(self.seed)
         self.policy = self.policy_class(  # type: ignore[assignment]
@@ -125,13 +121,43 @@ class OfflineAlgorithm(Chats, Gradients, SafeFiles, BaseAlgorithm):
                 f"{type(self.policy).__name__}"
             )
         self.policy = self.policy.to(self.device)
+        self.updater = Updater(
+            self.policy, self.processes, self.compute, self.max_grad_norm, lambda: self._where
+        )
+        self.updater.load_state_dict(getattr(self, "updater_state", {"scaler": {}}))
         self.data = None
         if self.dataset is not None:
             self.data = token_data(self.dataset, self.observation_space)
             self.sampler = Sampler(len(self.data), self.batch_size, self.seed or 0)
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "dataset", "data", "sampler", "ranks"]
+        return [
+            *super()._excluded_save_params(),
+            "dataset",
+            "data",
+            "sampler",
+            "processes",
+            "updater",
+        ]
+
+    @property
+    def _where(self) -> str:
+        """Learner and time, for errors."""
+        return f"{type(self).__name__} at timestep {self.num_timesteps}"
+
+    def save(
+        self,
+        path: Any,
+        exclude: Iterable[str] | None = None,
+        include: Iterable[str] | None = None,
+    ) -> None:
+        """As everywhere in Stable-Baselines3.
+
+        Raises FloatingPointError for weights that have overflowed, before anything is written.
+        """
+        self.updater.check_weights()
+        self.updater_state = self.updater.state_dict()
+        super().save(path, exclude, include)
 
     def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
         return ["policy", "policy.optimizer"], []
@@ -165,7 +191,7 @@ class OfflineAlgorithm(Chats, Gradients, SafeFiles, BaseAlgorithm):
             tb_log_name or self.algorithm,
             progress_bar,
         )
-        self.ranks.agree(self.policy.parameters())
+        self.processes.agree(self.policy.parameters())
         callback.on_training_start(locals(), globals())
         while self.num_timesteps < total_timesteps:
             if self._n_updates % self.log_interval == 0:
@@ -187,16 +213,18 @@ class OfflineAlgorithm(Chats, Gradients, SafeFiles, BaseAlgorithm):
         assert self.data is not None
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
-        batch = self.data.batch(rows[self.ranks.rank :: self.ranks.count], self.gamma, trim=True)
+        batch = self.data.batch(
+            rows[self.processes.rank :: self.processes.count], self.gamma, trim=True
+        )
         sequences = self._decisions(batch)
         everything = np.arange(len(sequences.sizes))
         count = int(sequences.columns["real"].sum())
-        loss_of = self._loss_of(sequences)
-        figures = self._gradient(sequences, everything, loss_of, self.figures, count)
-        figures |= self._step_optimizer()
+        parts = sequences.parts(everything, self.updater.most_tokens)
+        metrics = self.updater.backward(self._loss_of(sequences), parts, count)
+        metrics |= self.updater.step()
         self.policy.set_training_mode(False)
         self._n_updates += 1
-        for name, value in figures.items():
+        for name, value in metrics.items():
             self.logger.record_mean(f"train/{name}", value)
 
     def _decisions(self, batch: TokenBatch) -> Sequences:
@@ -212,8 +240,6 @@ class OfflineAlgorithm(Chats, Gradients, SafeFiles, BaseAlgorithm):
         self.logger.record("time/total_timesteps", self.num_timesteps, exclude="tensorboard")
         self.logger.dump(self.num_timesteps)
 
-    figures: ClassVar[tuple[str, ...]] = ("loss",)
-    """What a gradient step gives for the log."""
     read: ClassVar[Callable[..., Sequences]] = staticmethod(decisions_of)
     """From a batch to the places in it that count."""
 

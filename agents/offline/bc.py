@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -27,8 +27,6 @@ class BC(OfflineAlgorithm):
         args, kwargs: as of `OfflineAlgorithm`.
     """
 
-    figures: ClassVar[tuple[str, ...]] = ("loss", "entropy")
-
     def __init__(self, *args: Any, both_parties: bool = False, **kwargs: Any) -> None:
         self.both_parties = both_parties
         super().__init__(*args, **kwargs)
@@ -43,7 +41,7 @@ class BC(OfflineAlgorithm):
         def loss_of(part: Part) -> tuple[Tensor, dict[str, Tensor]]:
             actions = sequences.columns["actions"][part.rows]
             allowed = self._allowed(sequences, part.rows)
-            with self._precision():
+            with self.updater.precision():
                 _, log_prob, entropy = self.policy.evaluate_sequences(
                     part.tokens, part.at, actions, allowed
                 )

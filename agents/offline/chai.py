@@ -119,10 +119,6 @@ class CHAI(UtteranceAlgorithm):
         """Whether the next gradient step is one of the language model."""
         return self._n_updates < self.clone_steps
 
-    @property
-    def figures(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("loss",) if self.cloning else ("loss", "q_loss", "cql_loss", "q", "v")
-
     def _learn_from(self, rows: np.ndarray) -> None:
         for weight in self._language:
             weight.requires_grad_(self.cloning)
@@ -136,7 +132,7 @@ class CHAI(UtteranceAlgorithm):
 
         def loss_of(part: Part) -> tuple[Tensor, dict[str, Tensor]]:
             said = sequences.columns["said"][part.rows]
-            with self._precision():
+            with self.updater.precision():
                 hidden = self.policy.backbone(part.tokens, part.at)
             log_prob = self._log_probs_said(sequences, part, hidden, said)
             return spread(-ratio * log_prob, said), {}
@@ -144,11 +140,11 @@ class CHAI(UtteranceAlgorithm):
         return loss_of
 
     def _q_loss_of(self, sequences: Sequences) -> Loss:
-        rng = np.random.default_rng([self.seed or 0, self.ranks.rank, self._n_updates])
+        rng = np.random.default_rng([self.seed or 0, self.processes.rank, self._n_updates])
 
         def loss_of(part: Part) -> tuple[Tensor, dict[str, Tensor]]:
             columns = {name: values[part.rows] for name, values in sequences.columns.items()}
-            with torch.no_grad(), self._precision():
+            with torch.no_grad(), self.updater.precision():
                 sums = running_sums(self.policy.backbone(part.tokens)).flatten(0, 1)[part.at]
                 proposed = self._proposals(part, columns, rng)
             lengths = part.at % part.tokens.shape[1] + 1

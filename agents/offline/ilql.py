@@ -44,15 +44,6 @@ class ILQL(ValueAlgorithm):
     """
 
     speech: ClassVar[dict[str, float]] = {"beta": 8.0}
-    figures: ClassVar[tuple[str, ...]] = (
-        "loss",
-        "q_loss",
-        "v_loss",
-        "cql_loss",
-        "policy_loss",
-        "q",
-        "v",
-    )
 
     def __init__(
         self,
@@ -84,7 +75,7 @@ class ILQL(ValueAlgorithm):
         def loss_of(part: Part) -> tuple[Tensor, dict[str, Tensor]]:
             columns = {name: values[part.rows] for name, values in sequences.columns.items()}
             allowed = self._allowed(sequences, part.rows)
-            with self._precision():
+            with self.updater.precision():
                 hidden, value_hidden, slow = self.policy.hidden_states(part.tokens, part.at)
             return self._losses(columns, allowed, hidden, value_hidden, slow)
 

@@ -206,7 +206,7 @@ def _of_batch(
 ) -> dict[str, np.ndarray]:
     row, place = np.nonzero(batch.is_action)
     whole = model._decisions(batch._replace(truncated=np.zeros_like(batch.truncated)))
-    parts = list(whole.parts(np.arange(len(whole.sizes)), model._forward_tokens))
+    parts = list(whole.parts(np.arange(len(whole.sizes)), model.updater.most_tokens))
     order = torch.cat([part.rows for part in parts]).argsort()
     figures = torch.cat([_figures(model, policy, whole, part) for part in parts], 1)[:, order]
     begins = _begins(row, place - np.arange(len(place)))

@@ -41,7 +41,7 @@ class UtteranceAlgorithm(ValueAlgorithm):
     def _utterances_per_token(self, sequences: Sequences) -> float:
         """Of all processes: sums over tokens are divided by the number of utterances elsewhere."""
         columns = sequences.columns
-        utterances, tokens = self.ranks.sums(
+        utterances, tokens = self.processes.sums(
             float(columns["real"].sum()), float(columns["said"].sum())
         )
         return utterances / max(tokens, 1)
@@ -81,8 +81,6 @@ class UtteranceILQL(UtteranceAlgorithm):
         ValueError: a number that cannot be, or as of `OfflineAlgorithm`.
     """
 
-    figures: ClassVar[tuple[str, ...]] = ("loss", "q_loss", "v_loss", "policy_loss", "q", "v")
-
     def __init__(
         self,
         policy: str | type[BasePolicy],
@@ -103,7 +101,7 @@ class UtteranceILQL(UtteranceAlgorithm):
 
         def loss_of(part: Part) -> tuple[Tensor, dict[str, Tensor]]:
             columns = {name: values[part.rows] for name, values in sequences.columns.items()}
-            with self._precision():
+            with self.updater.precision():
                 hidden, value_hidden, slow = self.policy.hidden_states(part.tokens, part.at)
             losses = self._value_losses(columns, value_hidden, slow)
             log_prob = self._log_probs_said(sequences, part, hidden, columns["said"])

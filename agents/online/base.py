@@ -6,7 +6,7 @@ In shape they are Stable-Baselines3's on-policy algorithms: any VecEnv, its call
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ from torch import Tensor
 
 from agents.buffers.sequences import SequenceBuffer, Sequences
 from agents.decoding.replies import Chats
-from agents.distributed.processes import Ranks
+from agents.distributed.processes import Processes
 from agents.faults import check_rewards
 from agents.models.build import check_same_tokens
 from agents.models.masking import packed_bits
@@ -32,6 +32,7 @@ from agents.online.reference import KLControl, Reference
 from agents.online.update import SequenceUpdate
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
 from agents.storage.models import SafeFiles, load
+from agents.updater import Compute, Updater
 
 FIXED: Mapping[str, float] = {"gamma": 1.0, "gae_lambda": 1.0, "vf_coef": 0.0}
 COMMON: dict[str, Any] = {
@@ -70,11 +71,7 @@ class SequenceAlgorithm(Chats, SequenceUpdate, SafeFiles, OnPolicyAlgorithm):
             another, its tokens may not. None is the policy that learning begins with.
         env_masks: ask the env for its `action_masks` at every step. None does so where the
             observation space has no automaton and the env has masks.
-        autocast: "bf16" computes in bfloat16 where that is safe, "fp16" in float16 with a scaled
-            loss; None in float32.
-        micro_batch_tokens: most tokens of one forward, padding included. Gradients of a minibatch
-            are accumulated over as many forwards as it takes. None is 4,096 on a CPU and 65,536
-            on a GPU.
+        compute: precision and memory of an update, see `Compute`.
         stats_window_size, tensorboard_log, policy_kwargs, verbose, seed, device: as everywhere in
             Stable-Baselines3.
         hyperparameters: of `OnPolicyAlgorithm`, set by the subclass.
@@ -87,7 +84,7 @@ class SequenceAlgorithm(Chats, SequenceUpdate, SafeFiles, OnPolicyAlgorithm):
     policy: GPTActorCritic  # type: ignore[assignment]
     rollout_buffer: SequenceBuffer  # type: ignore[assignment]
     sequences: Sequences
-    ranks: Ranks
+    processes: Processes
     process_state: ClassVar[tuple[str, ...]] = (
         "rng",
         "_last_obs",
@@ -115,8 +112,7 @@ class SequenceAlgorithm(Chats, SequenceUpdate, SafeFiles, OnPolicyAlgorithm):
         reference_kl_clip: float = 0.2,
         reference_model: str | Path | None = None,
         env_masks: bool | None = None,
-        autocast: str | None = None,
-        micro_batch_tokens: int | None = None,
+        compute: Compute | Mapping[str, Any] | None = None,
         stats_window_size: int = 100,
         tensorboard_log: str | None = None,
         policy_kwargs: dict[str, Any] | None = None,
@@ -126,7 +122,9 @@ class SequenceAlgorithm(Chats, SequenceUpdate, SafeFiles, OnPolicyAlgorithm):
         _init_setup_model: bool = True,
         hyperparameters: Mapping[str, float] = FIXED,
     ) -> None:
-        self._check_arguments(autocast, batch_size=batch_size, n_epochs=n_epochs)
+        for name, number in {"batch_size": batch_size, "n_epochs": n_epochs}.items():
+            if number < 1:
+                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
         self.algorithm = type(self).__name__  # for whoever loads the file
         self.batch_size = batch_size
         self.n_epochs = n_epochs
@@ -136,8 +134,7 @@ class SequenceAlgorithm(Chats, SequenceUpdate, SafeFiles, OnPolicyAlgorithm):
         )
         self.reference_model = reference_model and str(reference_model)
         self.env_masks = env_masks
-        self.autocast = autocast
-        self.micro_batch_tokens = micro_batch_tokens
+        self.compute = Compute.of(compute)
         self.clip_range = clip_range
         super().__init__(
             policy,
@@ -158,8 +155,7 @@ class SequenceAlgorithm(Chats, SequenceUpdate, SafeFiles, OnPolicyAlgorithm):
             self._setup_model()
 
     def _setup_model(self) -> None:
-        self.ranks = Ranks(self.device)
-        self._setup_scaler()
+        self.processes = Processes(self.device)
         super()._setup_model()
         self.ent_coef = FloatSchedule(self.ent_coef)  # type: ignore[assignment]
         self.clip_range = FloatSchedule(self.clip_range)
@@ -168,6 +164,10 @@ class SequenceAlgorithm(Chats, SequenceUpdate, SafeFiles, OnPolicyAlgorithm):
                 f"{self.algorithm}: expected a GPT policy (agents.GPTPolicy), whose update reads "
                 f"whole sequences; got {type(self.policy).__name__}. Stock PPO takes any policy."
             )
+        self.updater = Updater(
+            self.policy, self.processes, self.compute, self.max_grad_norm, lambda: self._where
+        )
+        self.updater.load_state_dict(getattr(self, "updater_state", {"scaler": {}}))
         if self.env is not None:  # that of a loaded model may be another than it learned in
             check_same_tokens(self.observation_space, self.env.observation_space, "the env")
         self.reference = self._make_reference() if self.kl_control.coefficient else None
@@ -196,7 +196,7 @@ class SequenceAlgorithm(Chats, SequenceUpdate, SafeFiles, OnPolicyAlgorithm):
 
     def _separate_randomness(self) -> None:
         """Dialogues, samples and minibatches differ between processes; weights do not."""
-        seed, rank = self.seed or 0, self.ranks.rank
+        seed, rank = self.seed or 0, self.processes.rank
         self.rng = np.random.default_rng([seed, rank])
         if rank:
             torch.manual_seed(int(self.rng.integers(2**31)))
@@ -237,8 +237,35 @@ class SequenceAlgorithm(Chats, SequenceUpdate, SafeFiles, OnPolicyAlgorithm):
 
     # Saving
 
+    @property
+    def _where(self) -> str:
+        """Learner and time, for errors."""
+        return f"{type(self).__name__} at timestep {self.num_timesteps}"
+
+    def save(
+        self,
+        path: Any,
+        exclude: Iterable[str] | None = None,
+        include: Iterable[str] | None = None,
+    ) -> None:
+        """As everywhere in Stable-Baselines3; with shared weights, while they are gathered.
+
+        Raises FloatingPointError for weights that have overflowed, before anything is written.
+        """
+        self.updater.check_weights()
+        self.updater_state = self.updater.state_dict()
+        super().save(path, exclude, include)
+
+    def get_parameters(self) -> dict[str, dict]:
+        """As everywhere in Stable-Baselines3."""
+        if self.updater.sharding is None:
+            return super().get_parameters()
+        own = self.updater.sharding.state()
+        names, _ = self._get_torch_save_params()
+        return {n: own[n] if n in own else getattr(self, n).state_dict() for n in names}
+
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "sequences", "ranks", "reference", "shards"]
+        return [*super()._excluded_save_params(), "sequences", "processes", "reference", "updater"]
 
     def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
         modules, tensors = super()._get_torch_save_params()
@@ -248,11 +275,11 @@ class SequenceAlgorithm(Chats, SequenceUpdate, SafeFiles, OnPolicyAlgorithm):
 
     def _setup_learn(self, *args: Any, **kwargs: Any) -> Any:
         result = super()._setup_learn(*args, **kwargs)
-        self.ranks.agree(self.policy.parameters())
+        self.processes.agree(self.policy.parameters())
         if self.reference and self.reference_model is None and self.num_timesteps == 0:
             self.reference.follow(self.policy)  # what it is when learning begins
-        if self.ranks.sharded:
-            self.shards = self._share()
+        if self.processes.sharded:
+            self.updater.shard(self.batch_size, self.target_kl)
         return result
 
     def _step(self, env: VecEnv, callback: BaseCallback) -> dict[int, dict[str, Any]] | None:
@@ -262,7 +289,7 @@ class SequenceAlgorithm(Chats, SequenceUpdate, SafeFiles, OnPolicyAlgorithm):
             The infos of the dialogues that ended, by row; None when a callback asked to stop.
         """
         assert self._last_obs is not None
-        with torch.no_grad(), self._precision():
+        with torch.no_grad(), self.updater.precision():
             tokens = self._tokens(self._last_obs)
             lengths = lengths_of(tokens)
             masks = self._masks(env, tokens)
@@ -270,7 +297,7 @@ class SequenceAlgorithm(Chats, SequenceUpdate, SafeFiles, OnPolicyAlgorithm):
         actions = sampled.cpu().numpy()
         new_obs, rewards, dones, infos = env.step(actions)
         check_rewards(rewards, self._where)
-        self.num_timesteps += env.num_envs * self.ranks.count
+        self.num_timesteps += env.num_envs * self.processes.count
         callback.update_locals(locals())
         if not callback.on_step():
             return None
@@ -310,7 +337,7 @@ class SequenceAlgorithm(Chats, SequenceUpdate, SafeFiles, OnPolicyAlgorithm):
         ends = lengths_of(tokens)
         tokens = tokens[:, : int(ends.max())].long()
         at = torch.arange(len(ends), device=self.device) * tokens.shape[1] + ends - 1
-        with torch.no_grad(), self._precision():
+        with torch.no_grad(), self.updater.precision():
             values, _, _ = self.policy.evaluate_sequences(tokens, at, torch.zeros_like(at))
         return values.float().cpu().numpy()
 
@@ -323,7 +350,7 @@ class SequenceAlgorithm(Chats, SequenceUpdate, SafeFiles, OnPolicyAlgorithm):
         sequences = buffer.sequences(keep, self.device, **stored, **columns)
         if not self._keeps_masks and self.policy.masker is not None:
             sequences.add_states(self.policy.masker)
-        if self.autocast:
+        if self.compute.autocast:
             # A cached step rounds otherwise than a whole forward; ratios must start at one.
             sequences.columns["log_probs"] = self._all_log_probs(sequences, self.policy)
         if self.reference:
@@ -334,10 +361,10 @@ class SequenceAlgorithm(Chats, SequenceUpdate, SafeFiles, OnPolicyAlgorithm):
     def _all_log_probs(self, sequences: Sequences, model: GPTActorCritic | Reference) -> Tensor:
         """Log-probability (N,) of every decision under `model`, in order."""
         result = torch.empty(len(sequences), device=self.device)
-        for part in sequences.parts(np.arange(len(sequences.sizes)), self._forward_tokens):
+        for part in sequences.parts(np.arange(len(sequences.sizes)), self.updater.most_tokens):
             actions = sequences.columns["actions"][part.rows]
             log_prob = model.log_prob if isinstance(model, Reference) else model.sequence_log_prob
-            with self._precision():
+            with self.updater.precision():
                 result[part.rows] = log_prob(
                     part.tokens, part.at, actions, self._allowed(sequences, part.rows)
                 )
@@ -347,7 +374,7 @@ class SequenceAlgorithm(Chats, SequenceUpdate, SafeFiles, OnPolicyAlgorithm):
         """Nats (N,) from the reference at every decision; they move the price for later ones."""
         columns, price = self.sequences.columns, self.kl_control.coefficient
         kl = columns["log_probs"] - columns["reference"]
-        total, count = self.ranks.sums(float(kl.sum()), len(kl))
+        total, count = self.processes.sums(float(kl.sum()), len(kl))
         self.kl_control.update(total / max(count, 1), int(count))
         self.logger.record("reference/kl", total / max(count, 1))
         self.logger.record("reference/coefficient", price)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -46,15 +46,6 @@ class GRPO(SequenceAlgorithm):
     Raises:
         ValueError: a number or name that cannot be, or as of `SequenceAlgorithm`.
     """
-
-    figures: ClassVar[tuple[str, ...]] = (
-        "loss",
-        "policy_gradient_loss",
-        "entropy",
-        "approx_kl",
-        "clip_fraction",
-        "reference_kl",
-    )
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,15 +41,6 @@ class SequencePPO(SequenceAlgorithm):
     Raises:
         ValueError: a name that cannot be, or as of `SequenceAlgorithm`.
     """
-
-    figures: ClassVar[tuple[str, ...]] = (
-        "loss",
-        "policy_gradient_loss",
-        "value_loss",
-        "entropy",
-        "approx_kl",
-        "clip_fraction",
-    )
 
     def __init__(
         self,
@@ -147,7 +138,7 @@ class SequencePPO(SequenceAlgorithm):
         """
         tokens = self._tokens(self._last_obs)
         over = torch.from_numpy(np.asarray(done, bool)).to(self.device)
-        with torch.no_grad(), self._precision():
+        with torch.no_grad(), self.updater.precision():
             values = self.policy.predict_values(tokens.masked_fill(over[:, None], PAD))
         return values.float().cpu().numpy()[:, 0]
 
@@ -162,7 +153,7 @@ class SequencePPO(SequenceAlgorithm):
         if not self.normalize_advantage:
             return {}
         ours = advantages[rows].double()
-        count, total, squares = self.ranks.sums(
+        count, total, squares = self.processes.sums(
             len(rows), float(ours.sum()), float(ours.square().sum())
         )
         if count < 2:

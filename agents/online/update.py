@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from agents.buffers.sequences import Part, Sequences, minibatches
-from agents.distributed.deepspeed import Zero
-from agents.distributed.fsdp import Shards, Shares
+from agents.distributed.processes import Processes
 from agents.models.masking import unpacked_bits
 from agents.online.losses import clipped_surrogate, k3
-from agents.updater import Gradients
+from agents.updater import Updater
 
 
-class SequenceUpdate(Gradients):
+class SequenceUpdate:
     """A part of `SequenceAlgorithm`: learns from the rollout in `sequences`."""
 
+    updater: Updater
+    policy: Any
+    device: torch.device
+    processes: Processes
     sequences: Sequences
     batch_size: int
     n_epochs: int
@@ -41,12 +44,8 @@ class SequenceUpdate(Gradients):
 
     def train(self) -> None:
         """Improve the policy with the rollout in `self.sequences`."""
-        if self.shards is None:
+        with self.updater.improving():
             self._improve()
-            return
-        self.shards.scatter()
-        self._improve()
-        self.shards.gather()
 
     def _improve(self) -> None:
         self.policy.set_training_mode(True)
@@ -67,15 +66,15 @@ class SequenceUpdate(Gradients):
 
     def _epoch(self, logs: dict[str, list[float]]) -> bool:
         """One pass over the rollout; False when the policy has moved too far from the old one."""
-        [decisions] = self.ranks.sums(len(self.sequences))
-        count = max(1, round(decisions / (self.batch_size * self.ranks.count)))
+        [decisions] = self.processes.sums(len(self.sequences))
+        count = max(1, round(decisions / (self.batch_size * self.processes.count)))
         for chosen in minibatches(self.sequences.sizes, count, self.rng):
             figures = self._minibatch(chosen)
             for name, value in figures.items():
                 logs[name].append(value)
             if self.target_kl is not None and figures["approx_kl"] > 1.5 * self.target_kl:
                 return False
-            for name, value in self._step_optimizer().items():
+            for name, value in self.updater.step().items():
                 logs[name].append(value)
         return True
 
@@ -87,16 +86,15 @@ class SequenceUpdate(Gradients):
 
         def loss_of(part: Part) -> tuple[Tensor, dict[str, Tensor]]:
             allowed = self._allowed(sequences, part.rows)
-            with self._precision():
-                values, log_prob, entropy = self.policy.evaluate_sequences(
-                    part.tokens, part.at, columns["actions"][part.rows], allowed
-                )
+            values, log_prob, entropy = self.policy.evaluate_sequences(
+                part.tokens, part.at, columns["actions"][part.rows], allowed
+            )
             chosen_columns = {name: column[part.rows] for name, column in columns.items()}
             return self._loss(chosen_columns, values, log_prob, entropy)
 
-        return self._gradient(sequences, chosen, loss_of, self.figures)
-
-    figures: ClassVar[tuple[str, ...]] = ("loss", "approx_kl")
+        parts = sequences.parts(chosen, self.updater.most_tokens)
+        count = int(sequences.sizes[chosen].sum())
+        return self.updater.backward(loss_of, parts, count, sequences.shortest)
 
     def _minibatch_columns(self, rows: Tensor) -> dict[str, Tensor]:
         """Columns (N,) that depend on the whole minibatch, its decisions being `rows`."""
@@ -129,49 +127,14 @@ class SequenceUpdate(Gradients):
             return self.policy.masker.allowed[sequences.columns["states"][rows]]
         return None
 
-    # In shares
-
-    def _share(self) -> Shares:
-        """Share the policy with the other processes, as the launcher was asked to."""
-        self._check_sharding()
-        launched, count = self.ranks.launched, self.ranks.count
-        if launched.zero is None:
-            return Shards(self.policy, count, launched.reshard)
-        launched.zero.check_learner(self.batch_size, count, self.max_grad_norm, self.target_kl)
-        config = launched.zero.for_engine(self.batch_size, self.max_grad_norm)
-        return Zero(self.policy, self.ranks, config, self._precision)
-
-    def _check_sharding(self) -> None:
-        """Raises ValueError for what cannot be done with weights in shares."""
-        given = {
-            "autocast: fp16": self.autocast == "fp16",
-            "compile": self.policy.config["compile"],
-        }
-        for name, on in given.items():
-            if on:
-                raise ValueError(
-                    f"{self.algorithm}: {name} cannot be had with sharded weights (accelerate, "
-                    "distributed_type: FSDP or DEEPSPEED); leave it out, or use MULTI_GPU"
-                )
-
     def learn(self, *args: Any, **kwargs: Any) -> Any:
         """As everywhere in Stable-Baselines3."""
         super().learn(*args, **kwargs)  # type: ignore[misc]
-        if self.shards is not None:
-            self._leave_shards()
+        if self.updater.sharding is not None:
+            self.policy = self.updater.unshard(self._new_policy)
         return self
 
-    def _leave_shards(self) -> None:
-        """Go on with an ordinary policy of the same weights and optimizer state."""
-        assert self.shards is not None
-        self.shards.gather_optimizer()
-        state = self.shards.state()
-        with torch.random.fork_rng(range(torch.cuda.device_count())):  # new weights draw from it
-            plain = self.policy_class(
-                self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
-            ).to(self.device)
-        plain.load_state_dict(state["policy"])
-        plain.optimizer.load_state_dict(state["policy.optimizer"])
-        self.shards.leave()
-        self.shards = None
-        self.policy = plain  # type: ignore[assignment]
+    def _new_policy(self) -> Any:
+        return self.policy_class(
+            self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
+        )

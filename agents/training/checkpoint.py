@@ -71,21 +71,21 @@ class Checkpoint(BaseCallback):
         self.rollouts += 1
 
     def _save(self) -> None:
-        ranks = self.model.ranks
+        processes, sharding = self.model.processes, self.model.updater.sharding
         own = {
             "envs": [_env_state(env) for env in self.envs],
             "generators": _generators(),
             "model": {name: getattr(self.model, name) for name in self.model.process_state},
         }
-        processes = ranks.gather(own)
-        if self.model.shards is not None:
-            self.model.shards.gather_optimizer()
-        if ranks.is_first:
-            self._write(processes)
-        if self.model.shards is not None:
-            self.model.shards.optimizer_state = None
+        states = processes.gather(own)
+        if sharding is not None:
+            sharding.gather_optimizer()
+        if processes.is_first:
+            self._write(states)
+        if sharding is not None:
+            sharding.optimizer_state = None
 
-    def _write(self, processes: list[dict[str, Any]]) -> None:
+    def _write(self, states: list[dict[str, Any]]) -> None:
         weights = io.BytesIO()
         self.model.save(weights)
         state = {
@@ -93,7 +93,7 @@ class Checkpoint(BaseCallback):
             "model": weights.getvalue(),
             "rollouts": self.rollouts,
             "callbacks": {type(other).__name__: _callback_state(other) for other in self.others},
-            "processes": processes,
+            "processes": states,
         }
         write_atomically(self.path, lambda part: part.write_bytes(pickle.dumps(state)))
 
@@ -101,7 +101,7 @@ class Checkpoint(BaseCallback):
         self, model: SequenceAlgorithm | OfflineAlgorithm, state: Mapping[str, Any]
     ) -> None:
         """Set dialogues, callbacks and random generators to where the checkpoint left them."""
-        own = state["processes"][model.ranks.rank]
+        own = state["processes"][model.processes.rank]
         self.rollouts = state["rollouts"]
         for env, saved in zip(self.envs, own["envs"]):
             _restore_env(env, saved)

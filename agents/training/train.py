@@ -15,7 +15,7 @@ from stable_baselines3.common.logger import Logger, configure
 from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
-from agents.distributed.processes import Ranks
+from agents.distributed.processes import Processes
 from agents.offline.base import OfflineAlgorithm
 from agents.online.base import SequenceAlgorithm
 from agents.saved import start_from
@@ -121,19 +121,19 @@ def train(
     measures = _measures(metrics, settings, plays)
     directory = Path(log_dir or Path("runs") / f"{algo}-{env_id.rpartition('/')[2]}-seed{seed}")
 
-    ranks = Ranks(get_device(device))
+    processes = Processes(get_device(device))
     run = {**settings, "env_id": env_id, "env_kwargs": env_kwargs, "seed": seed}
-    run |= {"processes": ranks.count, "init_from": init_from and str(init_from)}
+    run |= {"processes": processes.count, "init_from": init_from and str(init_from)}
     run |= {"data": label(data), "dialogues": dataset and len(dataset)}
     with ExitStack() as stack:
 
-        def make(rows: int, first_seed: int, processes: int = workers) -> VecMonitor:
-            env = monitored(env_id, rows, processes, first_seed, env_kwargs)
+        def make(rows: int, first_seed: int, shards: int = workers) -> VecMonitor:
+            env = monitored(env_id, rows, shards, first_seed, env_kwargs)
             return stack.enter_context(closing(env))
 
         file, rows = directory / FILE, settings.get("n_envs", 1)
         state = read_checkpoint(file, run) if resume and file.is_file() else None
-        env = normalized(make(rows, seed + ranks.rank * rows), settings, training=True)
+        env = normalized(make(rows, seed + processes.rank * rows), settings, training=True)
         played = [env] if plays else []
         more: dict[str, Any] = {} if plays else {"dataset": dataset}
         model = build(algo, settings, env, seed, device, verbose, **more)
@@ -145,7 +145,7 @@ def train(
         model.set_logger(Logger(None, []))
         kept: list[BaseCallback] = []
         callbacks: list[BaseCallback] = []
-        if ranks.is_first:
+        if processes.is_first:
             directory.mkdir(parents=True, exist_ok=True)
             write_text(directory / "config.yml", yaml.safe_dump({env_id: settings}))
             tracked = wandb_run(wandb, directory, run, resumed=state is not None)
@@ -155,9 +155,9 @@ def train(
             if plays:
                 kept.append(Metrics(measures))
             callbacks += kept
-        if ranks.is_first and save_freq:
+        if processes.is_first and save_freq:
             callbacks.append(AtMultiples(save_freq, _checkpoints(directory)))
-        if ranks.is_first and eval_freq:
+        if processes.is_first and eval_freq:
             first, shown = seed + EVALUATION_SEED, 3 if samples is None else samples
             reader = None
             if shown:
@@ -171,13 +171,13 @@ def train(
             checkpoint.restore(model, state)
         left = settings["n_timesteps"] - model.num_timesteps
         callbacks.append(checkpoint)
-        if progress_bar and ranks.is_first:
+        if progress_bar and processes.is_first:
             callbacks.append(stack.enter_context(progress(plays)))
         with torch_threads(threads):
             model.learn(left, callbacks, reset_num_timesteps=state is None)
-    if ranks.is_first:
+    if processes.is_first:
         write_atomically(directory / "model.zip", model.save)
-    ranks.wait()
+    processes.wait()
     return model
 
 

@@ -86,7 +86,7 @@ def _offline(plan: Plan) -> Iterator[Figure]:
         games,
         {"preset": plan.preset},
         batch_size=plan.n_envs,
-        autocast="bf16",
+        compute={"autocast": "bf16"},
         device=plan.device,
     )
     steps()
@@ -134,7 +134,7 @@ def _ours(env: VecEnv, n_steps: int, plan: Plan) -> Speed:
         n_steps=n_steps,
         batch_size=env.num_envs * n_steps // 4,
         n_epochs=4,
-        autocast="bf16",
+        compute={"autocast": "bf16"},
         policy_kwargs={"preset": plan.preset},
         seed=0,
         device=plan.device,

@@ -9,7 +9,7 @@ import torch
 import dialgym
 from agents import GRPO, NLPO, SequencePPO
 from agents.buffers.sequences import Sequences
-from agents.distributed.processes import Ranks
+from agents.distributed.processes import Processes
 
 SMALL = {"n_layer": 1, "n_head": 2, "n_embd": 16}
 REWARDS = {"meteor": 0.5, "distinct1": 0.3, "length": 0.2}
@@ -17,7 +17,7 @@ EVERYTHING = 100_000  # one minibatch an epoch, so that it does not matter how i
 ROWS, STEPS = 4, 24
 
 
-class Alone(Ranks):
+class Alone(Processes):
     """One process that knows of no other."""
 
     def __init__(self) -> None:
@@ -67,17 +67,18 @@ def improved(model):
 
 def two_are_one(algorithm, **more) -> None:
     together, alone = made(algorithm, **more), made(algorithm, **more)
-    ranks = together.ranks
+    processes = together.processes
     _, callback = together._setup_learn(1000)
     callback.on_training_start({}, {})
     alone._setup_learn(1000)
     alone.policy.load_state_dict(together.policy.state_dict())
     together.collect_rollouts(together.env, callback, together.rollout_buffer, STEPS)
-    parts = ranks.gather(together.sequences)
+    parts = processes.gather(together.sequences)
     assert not np.array_equal(parts[0].tokens[:4, :4], parts[1].tokens[:4, :4])
     rewards = together.rollout_buffer.steps("rewards")
     assert len(set(chain(*rewards.tolist()))) > 2, "replies earned nothing"
-    alone.ranks, alone.sequences = Alone(), union(parts)
+    alone.processes = alone.updater.processes = Alone()
+    alone.sequences = union(parts)
     (logged, weights), (expected, others) = improved(together), improved(alone)
     for name in ("train/loss", "train/approx_kl", "train/entropy", "train/grad_norm"):
         np.testing.assert_allclose(logged[name], expected[name], rtol=1e-4, atol=1e-6)
@@ -87,12 +88,12 @@ def two_are_one(algorithm, **more) -> None:
 
 def main(expected: int) -> None:
     torch.set_num_threads(1)
-    ranks = Ranks()
-    assert ranks.count == expected
+    processes = Processes()
+    assert processes.count == expected
     two_are_one(SequencePPO)
     two_are_one(NLPO, top_p=0.8)
     two_are_one(GRPO, group_size=2)
-    sys.stdout.write(f"rank {ranks.rank} is right\n")
+    sys.stdout.write(f"rank {processes.rank} is right\n")
 
 
 if __name__ == "__main__":

@@ -7,13 +7,13 @@ import torch
 
 import dialgym
 from agents import BC, ILQL
-from agents.distributed.processes import Ranks
+from agents.distributed.processes import Processes
 
 SMALL = {"n_layer": 1, "n_head": 1, "n_embd": 16}
 ID = "dialgym/Wordle-20-v0"
 
 
-class Alone(Ranks):
+class Alone(Processes):
     """One process that knows of no other."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ def made(algorithm, games, **settings):
 def steps_are_those_of_the_union(algorithm, games) -> None:
     """Batches of an odd number of dialogues of unequal length: means of means would differ."""
     together, alone = made(algorithm, games, seed=5), made(algorithm, games, seed=5)
-    alone.ranks = Alone()
+    alone.processes = alone.updater.processes = Alone()
     read = []
     batch = together.data.batch
 
@@ -41,7 +41,7 @@ def steps_are_those_of_the_union(algorithm, games) -> None:
     together.learn(3)
     alone.learn(3)
     object.__delattr__(together.data, "batch")
-    shares = together.ranks.gather([rows.tolist() for rows in read])
+    shares = together.processes.gather([rows.tolist() for rows in read])
     for first, second in zip(*shares, strict=True):
         assert (len(first), len(second)) == (5, 4), "each process reads its share"
         assert not set(first) & set(second)
@@ -52,7 +52,7 @@ def steps_are_those_of_the_union(algorithm, games) -> None:
 def one_policy_without_a_seed(algorithm, games) -> None:
     model = made(algorithm, games)
     model.learn(2)
-    first, second = model.ranks.gather(model.policy.parameters_to_vector())
+    first, second = model.processes.gather(model.policy.parameters_to_vector())
     assert (first == second).all()
 
 
@@ -60,12 +60,12 @@ def main(expected: int) -> None:
     torch.set_num_threads(1)
     games = dialgym.collect(ID, "random-mixture", 40, seed=0)
     for algorithm in (BC, ILQL):
-        ranks = made(algorithm, games).ranks
-        assert ranks.count == expected
+        processes = made(algorithm, games).processes
+        assert processes.count == expected
         steps_are_those_of_the_union(algorithm, games)
         one_policy_without_a_seed(algorithm, games)
-    ranks.wait()
-    sys.stdout.write(f"rank {ranks.rank} is right\n")  # in one piece: two processes write
+    processes.wait()
+    sys.stdout.write(f"rank {processes.rank} is right\n")  # in one piece: two processes write
     sys.stdout.flush()
     os._exit(0)  # gloo's threads, where pyarrow is loaded too, at times abort an ordinary exit
 

@@ -7,12 +7,12 @@ import torch
 
 import dialgym
 from agents import SequencePPO
-from agents.distributed.processes import Ranks
+from agents.distributed.processes import Processes
 
 SMALL = {"n_layer": 1, "n_head": 1, "n_embd": 16}
 
 
-class Alone(Ranks):
+class Alone(Processes):
     """One process that knows of no other."""
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ def made(**settings) -> SequencePPO:
 
 
 def same_everywhere(model: SequencePPO) -> bool:
-    first, *others = model.ranks.gather(model.policy.parameters_to_vector())
+    first, *others = model.processes.gather(model.policy.parameters_to_vector())
     return all((first == other).all() for other in others)
 
 
@@ -34,18 +34,19 @@ def gradients_are_those_of_the_union() -> None:
     model = made(seed=3, normalize_advantage=False)
     _, callback = model._setup_learn(1000)
     torch.nn.init.normal_(model.policy.value_head.linear.weight)
-    model.ranks.agree(model.policy.parameters())
+    model.processes.agree(model.policy.parameters())
     model.collect_rollouts(model.env, callback, model.rollout_buffer, 12)
-    rolled = model.ranks.gather(model.rollout_buffer.steps("actions"))
+    rolled = model.processes.gather(model.rollout_buffer.steps("actions"))
     assert not np.array_equal(*rolled), "both processes played the same dialogues"
     model._clip_now, model._clip_vf_now, model._entropy_weight = 0.2, None, 0.0
-    chosen = np.arange(len(model.sequences.sizes) - 2 * model.ranks.rank)  # of different sizes
+    chosen = np.arange(len(model.sequences.sizes) - 2 * model.processes.rank)  # of different sizes
     model._minibatch(chosen)
     together = model.policy.backbone.wte.weight.grad.clone()
-    ranks, model.ranks = model.ranks, Alone()
+    processes = model.processes
+    model.processes = model.updater.processes = Alone()
     model._minibatch(chosen)
     count = len(model.sequences.decisions(chosen))
-    alone = ranks.gather((count, model.policy.backbone.wte.weight.grad.numpy()))
+    alone = processes.gather((count, model.policy.backbone.wte.weight.grad.numpy()))
     expected = sum(n * grad for n, grad in alone) / sum(n for n, _ in alone)
     assert np.abs(expected).max() > 1e-3
     np.testing.assert_allclose(together, expected, atol=1e-6)
@@ -55,7 +56,7 @@ def main(expected: int) -> None:
     torch.set_num_threads(1)
     gradients_are_those_of_the_union()
     model = made()  # without a seed: weights differ until learning begins
-    assert model.ranks.count == expected
+    assert model.processes.count == expected
     assert not same_everywhere(model)
     model.learn(4 * 12 * 6 * expected)
     assert model.num_timesteps == 4 * 12 * 6 * expected
@@ -64,7 +65,7 @@ def main(expected: int) -> None:
     stopped = made(seed=1, target_kl=1e-9, learning_rate=0.01)
     stopped.learn(2 * 12 * 6 * expected)
     assert same_everywhere(stopped)
-    sys.stdout.write(f"rank {model.ranks.rank} is right\n")  # in one piece: two processes write
+    sys.stdout.write(f"rank {model.processes.rank} is right\n")  # in one piece: two processes write
 
 
 if __name__ == "__main__":

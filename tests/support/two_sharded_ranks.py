@@ -9,9 +9,9 @@ import torch
 import agents
 import dialgym
 from agents import NLPO, SequencePPO
-from agents.distributed.deepspeed import Zero
-from agents.distributed.fsdp import Shards
-from agents.distributed.processes import Ranks
+from agents.distributed.deepspeed import DeepSpeedSharding
+from agents.distributed.fsdp import FSDPSharding
+from agents.distributed.processes import Processes
 from dialgym.cli import main as cli
 
 SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
@@ -20,7 +20,7 @@ SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
 def made(algorithm, policy_kwargs, **settings):
     env = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 6)
     common = {"n_steps": 14, "batch_size": 36, "n_epochs": 2, "seed": 0, "learning_rate": 0.01}
-    common |= {"reference_kl": 0.05, "micro_batch_tokens": 60, "ent_coef": 0.01}
+    common |= {"reference_kl": 0.05, "compute": {"micro_batch_tokens": 60}, "ent_coef": 0.01}
     kwargs = {"optimizer_kwargs": {"eps": 0.01}, **policy_kwargs}  # else Adam blows up rounding
     return algorithm("GPTPolicy", env, **{**common, **settings}, policy_kwargs=kwargs)
 
@@ -33,7 +33,7 @@ class Witness:
 
     def __call__(self, locals_, globals_):
         model = locals_["self"]
-        if model.ranks.is_first and model.num_timesteps == 12 * 20:
+        if model.processes.is_first and model.num_timesteps == 12 * 20:
             model.save(self.path)
             obs = locals_["new_obs"]
             loaded = agents.load(self.path)
@@ -48,20 +48,20 @@ def saved_llama(folder):
     from tests.unit.models.test_pretrained import save_model
 
     path = folder / "llama"
-    if Ranks().is_first and not path.exists():
+    if Processes().is_first and not path.exists():
         save_model(path, "llama", tie=False, max_position_embeddings=256)
-    Ranks().wait()
+    Processes().wait()
     return path
 
 
 def spied(sharded, shares):
     """Note how much each process has: of the weights, or of the optimizer's under DeepSpeed."""
-    kind = Shards if sharded == "sharded" else Zero
+    kind = FSDPSharding if sharded == "sharded" else DeepSpeedSharding
     begun = kind.__init__
 
     def spy(self, policy, *args):
         begun(self, policy, *args)
-        if kind is Zero:
+        if kind is DeepSpeedSharding:
             shares.append(self._flat.numel())
             return
         self.scatter()
@@ -82,32 +82,34 @@ def learned(name, folder, sharded):
     if name == "stop":
         settings |= {"target_kl": 0.002, "n_epochs": 4}
     if name == "bf16":
-        settings["autocast"] = "bf16"
+        settings["compute"] = {"micro_batch_tokens": 60, "autocast": "bf16"}
     model = made(algorithm, kwargs, **settings)
-    assert model.ranks.count == 2
-    assert model.ranks.sharded == (sharded != "plain")
+    assert model.processes.count == 2
+    assert model.processes.sharded == (sharded != "plain")
     shares = []
     kind, begun, spy = spied(sharded, shares)
     losses, minibatch = [], algorithm._minibatch
 
     def noted(self, chosen):
-        figures = minibatch(self, chosen)
-        losses.append(figures["loss"])
-        return figures
+        metrics = minibatch(self, chosen)
+        losses.append(metrics["loss"])
+        return metrics
 
     algorithm._minibatch = noted
     kind.__init__ = spy
     try:
-        witness = Witness(folder / f"{name}-{sharded}-{model.ranks.rank}.zip")
+        witness = Witness(folder / f"{name}-{sharded}-{model.processes.rank}.zip")
         model.learn(12 * 14 * 2, callback=witness)
         model.learn(12 * 14, reset_num_timesteps=False)  # with the optimizer's state
     finally:
         kind.__init__, algorithm._minibatch = begun, minibatch
-    whole = sum(p.numel() for p in model.policy.parameters() if p.requires_grad or kind is Shards)
+    whole = sum(
+        p.numel() for p in model.policy.parameters() if p.requires_grad or kind is FSDPSharding
+    )
     if sharded != "plain":
         assert 0.4 * whole < sum(shares) / 2 < 0.6 * whole
-    assert witness.saved == model.ranks.is_first
-    assert model.shards is None
+    assert witness.saved == model.processes.is_first
+    assert model.updater.sharding is None
     return model, losses
 
 
@@ -122,14 +124,14 @@ def main(folder, sharded, names) -> None:
         compile_nothing()
     for name in names:
         model, losses = learned(name, folder, sharded)
-        if model.ranks.is_first:
+        if model.processes.is_first:
             weights = np.concatenate(
                 [p.detach().numpy().ravel() for p in model.policy.parameters()]
             )
             moments = model.policy.optimizer.state_dict()["state"][1]["exp_avg_sq"].numpy()
             found = {"losses": losses, "weights": weights, "moments": moments}
             np.savez(folder / f"{name}-{sharded}.npz", **found)
-    sys.stdout.write(f"rank {model.ranks.rank} is right\n")
+    sys.stdout.write(f"rank {model.processes.rank} is right\n")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import torch
 
 import agents
 import dialgym
-from agents.distributed.processes import Ranks
+from agents.distributed.processes import Processes
 from agents.training.checkpoint import FILE
 from tests.support.commands import succeed
 from tests.support.torchrun import SUPPORT, TORCHRUN, two_processes
@@ -28,17 +28,17 @@ def test_two_processes_learn_one_policy(script):
 def test_a_missing_process_is_noticed(monkeypatch):
     """`accelerate launch --cpu` was seen to start one process where two were asked for."""
     monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setattr(Ranks, "_accelerator", type("Alone", (), {"num_processes": 1}))
+    monkeypatch.setattr(Processes, "_accelerator", type("Alone", (), {"num_processes": 1}))
     with pytest.raises(RuntimeError, match=r"expected 2 processes \(WORLD_SIZE\), got 1"):
-        Ranks()
+        Processes()
 
 
 def test_one_process_needs_nothing(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    ranks = Ranks()
-    assert (ranks.count, ranks.is_first) == (1, True)
-    assert ranks.gather("x") == ["x"]
-    assert "_accelerator" not in vars(ranks)
+    processes = Processes()
+    assert (processes.count, processes.is_first) == (1, True)
+    assert processes.gather("x") == ["x"]
+    assert "_accelerator" not in vars(processes)
 
 
 PLAY = ["ppo", "Wordle-20-v0", "--n-envs", "4", "--timesteps", "4000", "-p", "n_steps=18"]

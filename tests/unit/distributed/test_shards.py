@@ -117,7 +117,7 @@ def test_two_precisions_are_one_clear_error(monkeypatch):
     env = make_vec_env(Echo, 2)
     with pytest.raises(ValueError, match=r"mixed_precision: bf16 has no effect .*autocast='bf16'"):
         SequencePPO("GPTPolicy", env)
-    assert SequencePPO("GPTPolicy", env, autocast="bf16").autocast == "bf16"
+    assert SequencePPO("GPTPolicy", env, compute={"autocast": "bf16"}).compute.autocast == "bf16"
 
 
 def test_one_process_shares_nothing(monkeypatch):
@@ -125,15 +125,15 @@ def test_one_process_shares_nothing(monkeypatch):
         monkeypatch.setenv(name, value)
     model = SequencePPO("GPTPolicy", make_vec_env(Echo, 2), n_steps=4, batch_size=8)
     model.learn(8)
-    assert model.shards is None
+    assert model.updater.sharding is None
 
 
 def test_what_cannot_be_shared_is_refused(monkeypatch):
     env = make_vec_env(Echo, 2)
-    model = SequencePPO("GPTPolicy", env, autocast="fp16")
+    model = SequencePPO("GPTPolicy", env, compute={"autocast": "fp16"})
     with pytest.raises(ValueError, match="autocast: fp16 cannot be had with sharded weights"):
         model._check_sharding()
-    monkeypatch.setattr("agents.distributed.processes.Ranks.sharded", True)
+    monkeypatch.setattr("agents.distributed.processes.Processes.sharded", True)
     games = dialgym.collect("Wordle-20-v0", "random", 4, seed=0)
     with pytest.raises(ValueError, match="BC: what learns from stored dialogues cannot share"):
         BC("GPTPolicy", dialgym.sb3_vec_env("Wordle-20-v0", 1), games)

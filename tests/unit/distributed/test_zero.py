@@ -9,7 +9,7 @@ from stable_baselines3.common.env_util import make_vec_env
 
 from agents import SequencePPO
 from agents.distributed.launched import Launched, ZeroConfig
-from agents.distributed.processes import Ranks
+from agents.distributed.processes import Processes
 from tests.support.torchrun import CONFIGS, SUPPORT, two_processes
 from tests.support.toy_tokens import Echo
 
@@ -149,14 +149,14 @@ def test_offloading_in_one_process_is_refused(monkeypatch):
     for name, value in {**ON, f"{PREFIX}OFFLOAD_OPTIMIZER_DEVICE": "cpu"}.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(ValueError, match="offload_optimizer_device: cpu is for several processes"):
-        Ranks()
+        Processes()
 
 
 def test_one_process_learns_as_always(monkeypatch):
     monkeypatch.setenv("ACCELERATE_USE_DEEPSPEED", "true")
     model = SequencePPO("GPTPolicy", make_vec_env(Echo, 2), n_steps=4, batch_size=8)
     model.learn(8)
-    assert model.shards is None
+    assert model.updater.sharding is None
 
 
 @pytest.mark.skipif(find_spec("deepspeed") is not None, reason="deepspeed is here")
@@ -164,7 +164,7 @@ def test_without_deepspeed_one_error_says_how_to_get_it(monkeypatch):
     for name, value in {**ON, "WORLD_SIZE": "2", "RANK": "0"}.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(ImportError, match=r"pip install .dialgym\[deepspeed\]"):
-        Ranks()
+        Processes()
 
 
 @pytest.mark.parametrize(

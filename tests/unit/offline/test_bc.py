@@ -82,7 +82,7 @@ def test_an_epoch_reads_every_dialogue_once_in_a_new_order(dialogues, batch_size
 
 
 def test_the_loss_is_the_mean_negative_log_likelihood_token_by_token(games):
-    model = made(games, batch_size=7, micro_batch_tokens=60)
+    model = made(games, batch_size=7, compute={"micro_batch_tokens": 60})
     torch.nn.init.normal_(model.policy.backbone.wte.weight)
     batch = games.tokens().batch(model.sampler.rows(0))
     nll = []

@@ -35,7 +35,7 @@ def randomised(model):
 
 
 def test_the_loss_is_that_of_cloning_given_each_dialogues_whole_return(games):
-    model = randomised(made(games, batch_size=7, gamma=0.5, micro_batch_tokens=60))
+    model = randomised(made(games, batch_size=7, gamma=0.5, compute={"micro_batch_tokens": 60}))
     policy, rows = model.policy, model.sampler.rows(0)
     batch = games.tokens().batch(rows)
     earned = games.returns[rows]

@@ -157,7 +157,7 @@ def next_value(kind, state):
 @pytest.mark.parametrize("policy", [{}, OWN_TRUNK], ids=["one-trunk", "own-trunk-no-mask"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_losses_and_gradients_are_those_of_a_slow_version(kind, policy, games):
-    model = randomised(made(kind, games, policy, gamma=0.9, micro_batch_tokens=130))
+    model = randomised(made(kind, games, policy, gamma=0.9, compute={"micro_batch_tokens": 130}))
     batch = awkward_batch(games, 0.9)
     expected = slow_losses(kind, model, batch)
     expected["loss"].backward()
@@ -166,9 +166,11 @@ def test_losses_and_gradients_are_those_of_a_slow_version(kind, policy, games):
     assert len(list(sequences.parts(np.arange(6), 130))) > 2
     count = int(sequences.columns["real"].sum())
     loss_of = model._loss_of(sequences)
-    figures = model._gradient(sequences, np.arange(6), loss_of, model.figures, count)
+    metrics = model.updater.backward(
+        loss_of, sequences.parts(np.arange(6), model.updater.most_tokens), count
+    )
     for name, value in expected.items():
-        assert figures[name] == pytest.approx(value.item(), rel=1e-4), name
+        assert metrics[name] == pytest.approx(value.item(), rel=1e-4), name
     for name, weight in model.policy.named_parameters():
         if "target_" in name:
             assert weight.grad is None
@@ -307,7 +309,9 @@ def test_cloning_alone_is_the_same_in_all_of_them(games):
         losses = []
         for one in (clone, model):
             sequences = one._decisions(batch)
-            found = one._gradient(sequences, np.arange(8), one._loss_of(sequences), one.figures)
+            parts = sequences.parts(np.arange(8), one.updater.most_tokens)
+            count = int(sequences.sizes.sum())
+            found = one.updater.backward(one._loss_of(sequences), parts, count)
             losses.append(found.get("policy_loss", found["loss"]))
         if kind != "awac":
             assert losses[0] == pytest.approx(losses[1], rel=1e-5)

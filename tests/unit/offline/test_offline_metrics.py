@@ -11,6 +11,7 @@ import dialgym
 from agents import BC, ILQL
 from agents.offline import metrics
 from agents.offline.metrics import Decisions, Rated, divergence, entropy
+from agents.updater import Compute
 
 ID = "dialgym/Wordle-20-v0"
 SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
@@ -42,7 +43,7 @@ def test_divergence_and_entropy_in_numbers():
 @pytest.mark.parametrize("own", [False, True], ids=["one-trunk", "own-trunk"])
 def test_decisions_are_what_the_policy_says_of_each_prefix(own, games):
     model = made(share_features_extractor=not own, decoding={"beta": 2.0, "advantage_clip": 0.5})
-    model.micro_batch_tokens = 150
+    model.updater.compute = Compute(micro_batch_tokens=150)
     some = games.select(np.arange(9))
     found = metrics.decisions(model, some)
     batch = some.tokens().batch(np.arange(9))

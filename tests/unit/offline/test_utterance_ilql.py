@@ -124,18 +124,20 @@ def slow_losses(model, batch):
 @pytest.mark.parametrize("policy", [{}, {**OWN_TRUNK, "mask": False}])
 def test_losses_and_gradients_are_those_of_a_slow_version(policy, games):
     settings = {"q_weight": 0.5, "v_weight": 2.0, "policy_weight": 0.7, "expectile": 0.9}
-    model = randomised(made(games, policy, gamma=0.8, micro_batch_tokens=100, **settings))
+    model = randomised(
+        made(games, policy, gamma=0.8, compute={"micro_batch_tokens": 100}, **settings)
+    )
     batch = cut_batch(games)
     expected = slow_losses(model, batch)
     expected["loss"].backward()
     wanted = {n: p.grad.clone() for n, p in model.policy.named_parameters() if p.grad is not None}
     sequences = model._decisions(batch)
     count = int(sequences.columns["real"].sum())
-    figures = model._gradient(
-        sequences, np.arange(6), model._loss_of(sequences), model.figures, count
+    metrics = model.updater.backward(
+        model._loss_of(sequences), sequences.parts(np.arange(6), model.updater.most_tokens), count
     )
     for name, value in expected.items():
-        assert figures[name] == pytest.approx(value.item(), rel=1e-4), name
+        assert metrics[name] == pytest.approx(value.item(), rel=1e-4), name
     for name, weight in model.policy.named_parameters():
         assert (weight.grad is not None) == (name in wanted), name
         if name in wanted:

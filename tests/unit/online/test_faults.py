@@ -140,8 +140,10 @@ def test_learning_from_stored_dialogues_ends_in_the_same_way():
 
 def test_float16_comes_near_float32_and_ratios_start_at_one():
     exact = collected(SequencePPO, make_vec_env(Echo, 6, seed=0), batch_size=60)
-    rough = collected(SequencePPO, make_vec_env(Echo, 6, seed=0), batch_size=60, autocast="fp16")
-    rough.scaler = GradScaler("cpu", init_scale=1024.0)
+    rough = collected(
+        SequencePPO, make_vec_env(Echo, 6, seed=0), batch_size=60, compute={"autocast": "fp16"}
+    )
+    rough.updater.scaler = GradScaler("cpu", init_scale=1024.0)
     got, expected = gradient(rough), gradient(exact)
     logged = rough.logger.name_to_value
     assert logged["train/clip_fraction"] == logged["train/skipped_steps"] == 0
@@ -164,7 +166,9 @@ def overflowing(model, steps):
 
 def half(**more):
     env = make_vec_env(Echo, 6, seed=0)
-    return SequencePPO("GPTPolicy", env, **{**STEPS, "autocast": "fp16", "batch_size": 60, **more})
+    return SequencePPO(
+        "GPTPolicy", env, **{**STEPS, "compute": {"autocast": "fp16"}, "batch_size": 60, **more}
+    )
 
 
 def test_a_step_that_overflows_is_skipped_logged_and_halves_the_scale(tmp_path):
@@ -172,30 +176,30 @@ def test_a_step_that_overflows_is_skipped_logged_and_halves_the_scale(tmp_path):
     before = model.policy.parameters_to_vector()
     model.learn(60)
     assert model.logger.name_to_value["train/skipped_steps"] == 0.75
-    assert model.scaler.get_scale() == 65536 / 8
+    assert model.updater.scaler.get_scale() == 65536 / 8
     assert np.isfinite(model.logger.name_to_value["train/grad_norm"])
     assert not np.array_equal(model.policy.parameters_to_vector(), before)
     model.save(tmp_path / "model")
     loaded = agents.load(tmp_path / "model.zip")
-    assert loaded.scaler.state_dict() == model.scaler.state_dict()
-    assert loaded.scaler.is_enabled()
+    assert loaded.updater.scaler.state_dict() == model.updater.scaler.state_dict()
+    assert loaded.updater.scaler.is_enabled()
 
 
 def test_overflow_at_every_scale_is_an_error():
     model = overflowing(half(n_epochs=30), 30)
     with pytest.raises(FloatingPointError, match="expected a finite gradient"):
         model.learn(60)
-    assert model.scaler.get_scale() == 1.0
+    assert model.updater.scaler.get_scale() == 1.0
 
 
 def test_a_float16_run_is_resumed_exactly(tmp_path):
-    whole = run(tmp_path / "whole", 5, autocast="fp16")
-    run(tmp_path / "two", 3, autocast="fp16")
-    resumed = run(tmp_path / "two", 5, resume=True, autocast="fp16")
+    whole = run(tmp_path / "whole", 5, compute={"autocast": "fp16"})
+    run(tmp_path / "two", 3, compute={"autocast": "fp16"})
+    resumed = run(tmp_path / "two", 5, resume=True, compute={"autocast": "fp16"})
     for a, b in zip(whole.policy.parameters(), resumed.policy.parameters(), strict=True):
         assert torch.equal(a, b)
-    assert resumed.scaler.state_dict() == whole.scaler.state_dict()
-    assert whole.scaler.state_dict()["_growth_tracker"] > 0
+    assert resumed.updater.scaler.state_dict() == whole.updater.scaler.state_dict()
+    assert whole.updater.scaler.state_dict()["_growth_tracker"] > 0
 
 
 def test_stored_dialogues_are_learned_from_in_float16():
@@ -204,6 +208,6 @@ def test_stored_dialogues_are_learned_from_in_float16():
     env = dialgym.sb3_vec_env(ID, 1)
     losses = []
     for autocast in (None, "fp16"):
-        model = BC("GPTPolicy", env, games, autocast=autocast, **settings).learn(20)
+        model = BC("GPTPolicy", env, games, compute={"autocast": autocast}, **settings).learn(20)
         losses.append(model.logger.name_to_value["train/loss"])
     assert losses[1] == pytest.approx(losses[0], rel=0.01)

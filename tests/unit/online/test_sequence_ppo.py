@@ -35,6 +35,11 @@ def collected(algorithm, env, **settings):
     return model
 
 
+def assert_close(got: np.ndarray, expected: np.ndarray) -> None:
+    """Equal up to 1e-5 of the largest number: sums are rounded otherwise on other processors."""
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
+
+
 def gradient(model) -> np.ndarray:
     model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
     model._update_current_progress_remaining(0, 1)
@@ -58,7 +63,7 @@ def test_loss_and_gradient_are_those_of_stock_ppo(settings, micro_batch_tokens):
         SequencePPO,
         make_vec_env(limited, 6, seed=0),
         batch_size=60,
-        micro_batch_tokens=micro_batch_tokens,
+        compute={"micro_batch_tokens": micro_batch_tokens},
         max_grad_norm=0.5,
         **settings,
     )
@@ -71,23 +76,27 @@ def test_loss_and_gradient_are_those_of_stock_ppo(settings, micro_batch_tokens):
         "values": buffer.values,
         "actions": buffer.actions[..., 0],
     }.items():
-        np.testing.assert_allclose(columns[name], grid.reshape(-1)[ours.sequences.steps], atol=1e-5)
+        assert_close(columns[name].numpy(), grid.reshape(-1)[ours.sequences.steps])
     expected, got = gradient(stock), gradient(ours)
     assert np.abs(expected).max() > 1e-3
-    np.testing.assert_allclose(got, expected, atol=1e-5)
+    assert_close(got, expected)
     stock_log, our_log = stock.logger.name_to_value, ours.logger.name_to_value
     for name in ("loss", "value_loss", "policy_gradient_loss", "approx_kl", "clip_fraction"):
-        assert our_log[f"train/{name}"] == pytest.approx(stock_log[f"train/{name}"], abs=1e-5)
+        assert our_log[f"train/{name}"] == pytest.approx(
+            stock_log[f"train/{name}"], rel=1e-5, abs=1e-6
+        )
 
 
 def test_a_minibatch_in_pieces_has_the_same_gradient():
     grads = []
     for tokens in (None, 15):
-        model = collected(SequencePPO, make_vec_env(limited, 6, seed=0), micro_batch_tokens=tokens)
+        model = collected(
+            SequencePPO, make_vec_env(limited, 6, seed=0), compute={"micro_batch_tokens": tokens}
+        )
         grads.append(gradient(model))
     parts = len(list(model.sequences.parts(np.arange(len(model.sequences.sizes)), 15)))
     assert parts > 5
-    np.testing.assert_allclose(*grads, atol=1e-5)
+    assert_close(*grads)
 
 
 def test_env_masks_are_those_of_the_automaton():
@@ -96,7 +105,7 @@ def test_env_masks_are_those_of_the_automaton():
         gradient(collected(SequencePPO, make_vec_env(Echo, 6, seed=0), env_masks=env_masks))
         for env_masks in (False, True)
     ]
-    np.testing.assert_allclose(*grads, atol=1e-6)
+    assert_close(*grads)
 
 
 def test_masks_that_the_space_does_not_know_are_asked_of_the_env():
@@ -173,7 +182,9 @@ def test_the_reference_is_the_policy_that_learning_began_with(tmp_path):
 
 def test_bfloat16_comes_near_float32_and_ratios_start_at_one():
     exact = collected(SequencePPO, make_vec_env(Echo, 6, seed=0), batch_size=60)
-    rough = collected(SequencePPO, make_vec_env(Echo, 6, seed=0), batch_size=60, autocast="bf16")
+    rough = collected(
+        SequencePPO, make_vec_env(Echo, 6, seed=0), batch_size=60, compute={"autocast": "bf16"}
+    )
     got, expected = gradient(rough), gradient(exact)
     assert rough.logger.name_to_value["train/clip_fraction"] == 0
     assert rough.logger.name_to_value["train/approx_kl"] < 1e-6
@@ -222,7 +233,7 @@ def test_other_policies_and_bad_numbers_are_refused():
     with pytest.raises(ValueError, match="advantage_level of SequencePPO must be one of 'token'"):
         SequencePPO("GPTPolicy", env, advantage_level="turns")
     with pytest.raises(ValueError, match="autocast of SequencePPO must be one of None, 'bf16'"):
-        SequencePPO("GPTPolicy", env, autocast="fp8")
+        SequencePPO("GPTPolicy", env, compute={"autocast": "fp8"})
     with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
         SequencePPO("GPTPolicy", env, batch_size=0)
     with pytest.raises(ValueError, match="divide the number of dialogues, got 3 and 2"):
@@ -275,4 +286,4 @@ def test_padding_in_front_changes_nothing():
 
     runs = [collected(SequencePPO, make_vec_env(make, 6, seed=0)) for make in (limited, padded)]
     assert len(runs[0].sequences.sizes) == len(runs[1].sequences.sizes) < 60
-    np.testing.assert_allclose(*map(gradient, runs), atol=1e-6)
+    assert_close(*map(gradient, runs))
