@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -43,17 +43,17 @@ def to_minari(dataset: Any, name: str, data_format: str = "hdf5", **metadata: An
     env_id, settings = dataset.environment()
     dialogue = make_dialogue(env_id, settings)
     task, learner = dialogue.task, dialogue.learner
-    if "" in dataset["acts"]:
-        view, spaces, buffer_of = "utterance", utterance_spaces(task, learner), _text_buffer
-    else:
-        view, spaces, buffer_of = "act", act_spaces(acts_of(task, learner)), _act_buffer
+    view, spaces, buffer_of = "utterance", cast(Any, utterance_spaces), _text_buffer
+    if "" not in dataset["acts"]:
+        view, spaces, buffer_of = "act", lambda *of: act_spaces(acts_of(*of)), _act_buffer
+    seen, said = spaces(task, learner)
     policies = sorted({*dataset["policy"].tolist()})
     return minari.create_dataset_from_buffers(
         name,
         [buffer_of(row) for row in dataset],
         env=_spec(entry_of(env_id).in_view(view), settings),
-        observation_space=spaces[0],
-        action_space=spaces[1],
+        observation_space=seen,
+        action_space=said,
         **{"algorithm_name": ", ".join(policies), "data_format": data_format, **metadata},
     )
 
@@ -97,17 +97,14 @@ def _played(
         lines = [Utterance(learner, _names(acts, action)) for action in episode.actions]
         turns.add(lines, range(len(lines)), rewards.tolist())
     options = about.get("options") or {}
-    ends = (
-        [bool(np.ravel(infos.get("is_success", False))[-1])],
-        [bool(episode.terminations[-1])],
-        [bool(episode.truncations[-1])],
-    )
     return Played(
         [int(about.get("seed") or 0)],
         [number],
         rewards.sum(keepdims=True),
         np.array([len(rewards)]),
-        *(np.array(end) for end in ends),
+        np.ravel(infos.get("is_success", False))[-1:].astype(bool),
+        np.asarray(episode.terminations[-1:], bool),
+        np.asarray(episode.truncations[-1:], bool),
         turns=turns,
         decisions=decisions,
         options=[{key: _plain(value) for key, value in options.items()}],
@@ -117,7 +114,7 @@ def _played(
 def _names(acts: PartyActs, action: Any) -> str:
     """The acts of an action by name, in the place of the words that they became."""
     chosen = np.flatnonzero(action) if acts.multiple else [int(action)]
-    return ", ".join(acts.names[k] for k in chosen)
+    return ", ".join(acts.names[int(k)] for k in chosen)
 
 
 def _lines(observations: Any, learner: str, said: list[str]) -> tuple[list[Utterance], list[int]]:

@@ -148,12 +148,15 @@ class _Table:
 
     def played(self) -> Played:
         seeds, episodes, roles, returns, lengths, options, *ends = zip(*self.rows)
+        success, terminated, truncated = (np.array(column, bool) for column in ends)
         return Played(
             list(seeds),
             list(episodes),
             np.array(returns, np.float64),
             np.array(lengths, np.int64),
-            *(np.array(column, bool) for column in ends),
+            success,
+            terminated,
+            truncated,
             roles=roles,
             turns=self.turns,
             decisions=self.decisions or None,

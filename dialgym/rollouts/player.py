@@ -144,7 +144,7 @@ class Player:
             return self._games(lambda job: script_games(policy, dialogue, job), jobs, report)
         acts = self.task.acts[self.learner] if self.chooses_acts else None
         batch = None
-        if acts is None and isinstance(policy, BatchSpeaker):
+        if acts is None and isinstance(policy, BatchSpeaker) and len(jobs) > 1:
             batch = self.task.batch(min(SIZE, len(jobs)), self.learner, dialogue.other)
         if batch is None:
             return self._games(

@@ -253,8 +253,11 @@ class _EnvWave:
         return Played(
             self.seeds,
             [episode for _, episode in self.jobs],
-            *(column[:k] for column in (self.returns, self.lengths)),
-            *(column[:k] for column in (self.success, self.terminated, self.truncated)),
+            self.returns[:k],
+            self.lengths[:k],
+            self.success[:k],
+            self.terminated[:k],
+            self.truncated[:k],
             turns=self._turns(*kept[:3]) if kept else None,
             decisions=self._decisions(kept[0], *kept[3:]) if kept and self.acts else None,
         )
