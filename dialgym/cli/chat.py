@@ -8,7 +8,7 @@ import typer
 from dialgym.cli.common import complain, console
 from dialgym.errors import did_you_mean
 from dialgym.optional import require_agents
-from dialgym.terminal import speaker_style
+from dialgym.simulators.human import speaker_style
 
 COMMANDS = {
     "/reset": "Forget what was said.",

@@ -1,4 +1,4 @@
-"""Random utterances: some that a constraint allows, some of any characters."""
+"""Random utterances: those that a constraint allows, and those of any characters."""
 
 from functools import lru_cache
 
@@ -8,15 +8,6 @@ from dialgym.language import AnyText, Constraint, Tokenizer
 from dialgym.language.tokenizers import FIRST_TEXT
 from dialgym.tasks import Task
 from dialgym.views.layout import tokenizer_of
-
-
-def random_utterance(
-    task: Task, party: str, constraint: Constraint, rng: np.random.Generator, wild: float = 0.3
-) -> str:
-    """A text for `party`: with probability `wild` any characters, else one that is allowed."""
-    if rng.random() < wild:
-        return random_text(task, party, rng)
-    return allowed_text(task, party, constraint, rng)
 
 
 def random_text(task: Task, party: str, rng: np.random.Generator) -> str:

@@ -88,7 +88,7 @@ class State(Protocol):
 
 
 class Outcome(NamedTuple):
-    """What an utterance led to.
+    """What an utterance led to. Its mappings may be those of others too, and are only read.
 
     Attributes:
         rewards: reward of each party.

@@ -10,14 +10,9 @@ import numpy as np
 
 from dialgym.language import Utterance
 from dialgym.language.text import UNKNOWN
-from dialgym.rollouts.random_text import random_utterance
 from dialgym.tasks import Outcome, Task
-
-
-def require(condition: object, task: Task, message: str) -> None:
-    """Raise an AssertionError with the task's name unless the condition holds."""
-    if not condition:
-        raise AssertionError(f"{task.name}: {message}")
+from dialgym.testing.acts import check_acts
+from dialgym.testing.scripts import random_utterance, require
 
 
 def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:
@@ -26,7 +21,9 @@ def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:
     Checked: transcripts are append-only and begin a turn with the speaker's own words; private
     utterances stay private; states copy and pickle; the same generator gives the same dialogue;
     turn limit, lengths, charset, number of utterances, returns and names of reward components keep
-    to `task.facts`; components add up to the reward; unknown options are refused.
+    to `task.facts`; components add up to the reward; features have the form that is declared;
+    anchors are the same in a copy; acts have the form that is declared, and choosing one changes
+    nothing; unknown options are refused.
 
     Raises:
         AssertionError: a promise is broken; the message says which, where, and what came.
@@ -43,11 +40,13 @@ class _Episode:
         self.task, self.seed = task, seed
         self.rng = np.random.default_rng([seed, 0])  # the rules'
         self.words = np.random.default_rng([seed, 1])  # the speakers'
+        self.choices = np.random.default_rng([seed, 2])  # the act policies'
         self.state: Any = task.initial(self.rng, None)
         self.seen = {p: list(task.transcript(self.state, p)) for p in task.parties}
         self.returns = dict.fromkeys(task.parties, 0.0)
         self.turns: Counter[str] = Counter()
         for party, lines in self.seen.items():
+            self._check_features(party)
             for line in lines:
                 self._check_line(party, line)
 
@@ -63,6 +62,7 @@ class _Episode:
         task = self.task
         speaker = task.speaker(self.state)
         self._require(speaker in task.parties, f"speaker() gave {speaker!r}, which is no party")
+        check_acts(task, self.state, self.choices, self.seed)
         constraint = task.constraint(self.state, speaker)
         text = random_utterance(task, speaker, constraint, self.words)
         outcome = self._speak_twice(text)
@@ -72,6 +72,7 @@ class _Episode:
             self._check_components(party, outcome)
         for party in task.parties:
             self._check_transcript(party, speaker, text)
+            self._check_features(party)
         over = outcome.terminated or outcome.truncated
         self._require(
             not over or speaker in task.facts.may_end,
@@ -98,6 +99,34 @@ class _Episode:
             f"the components {parts} of {party} do not add up to its reward, "
             f"{outcome.rewards[party]}",
         )
+
+    def _check_features(self, party: str) -> None:
+        form, found = self.task.facts.features.get(party), self.task.features(self.state, party)
+        again = self.task.features(self.state, party)
+        self._require(
+            (form is None) == (found is None),
+            f"features of {party}: expected {form} by facts.features; got {found!r}",
+        )
+        if form is None or found is None or again is None:
+            return
+        right = found.shape == form.shape and found.dtype == form.dtype
+        self._require(
+            right and (form.low <= found).all() and (found <= form.high).all(),
+            f"features of {party}: expected {form}; got {found.dtype} {found.shape} from "
+            f"{found.min()} to {found.max()}",
+        )
+        self._require(
+            not np.shares_memory(found, again),
+            f"features of {party}: two calls gave one array; give a copy",
+        )
+
+    def _check_anchors(self) -> None:
+        copy = pickle.loads(pickle.dumps(self.state))
+        for party in self.task.parties:
+            first, other = (self.task.anchor(state, party) for state in (self.state, copy))
+            self._require(
+                first == other, f"the anchor of {party} is {first}, and {other} in a pickled copy"
+            )
 
     def _speak_twice(self, text: str) -> Outcome:
         """Speak, having first done the same on a pickled copy with the same generator."""
@@ -165,6 +194,7 @@ class _Episode:
         )
 
     def _check_end(self, outcome: Outcome) -> None:
+        self._check_anchors()
         facts, (system, _) = self.task.facts, self.task.parties
         self._require(
             self.turns[system] <= facts.turn_limit,

@@ -106,7 +106,7 @@ class DialogueVecEnv(VecEnv):
         return self.env.get_state()
 
     def set_state(self, state: Any) -> None:
-        """Go on from where another pool was. Reads a pickle: only from a source you trust."""
+        """Go on from where another pool was; raises ValueError for any other state."""
         self.env.set_state(state)
 
     def close(self) -> None:

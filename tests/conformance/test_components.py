@@ -8,9 +8,9 @@ import pytest
 
 import dialgym
 from dialgym.registry import entry_of, make_task
-from dialgym.rollouts.random_text import random_utterance
 from dialgym.testing import check_task
 from dialgym.testing.batches import row_info
+from dialgym.testing.scripts import random_utterance
 from dialgym.views.dialogue import Dialogue, find_speaker
 
 EPISODES = 3

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dialgym.cache import PerTask
 from dialgym.simulators import EachReplies, Speaker
 from dialgym.tasks.comments.types import CommentsState
-from dialgym.tasks.memory import PerTask
 
 if TYPE_CHECKING:
     from dialgym.tasks.comments.task import Comments
