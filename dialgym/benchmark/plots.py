@@ -1,4 +1,4 @@
-"""Pictures of results: bars with intervals, learning curves, boards of games."""
+"""Plots of results: bars with intervals, learning curves, boards of games."""
 
 from collections.abc import Sequence
 from pathlib import Path

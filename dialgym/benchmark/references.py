@@ -1,4 +1,4 @@
-"""The registry's reference scores: computed, and written into its text."""
+"""Reference scores of the registry: computed, and written into its text."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What an evaluation found: the episodes, and the figures made of them."""
+"""Results of an evaluation: its episodes, and the statistics made of them."""
 
 import json
 from collections.abc import Callable, Mapping

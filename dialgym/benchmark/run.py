@@ -1,4 +1,4 @@
-"""The benchmark: several policies on several ids, as tables, pictures and games."""
+"""The benchmark: several policies on several ids, as tables, plots and sample dialogues."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The program: its commands, and what becomes of their errors."""
+"""The command-line program: its commands, and how their errors are reported."""
 
 import os
 import sys

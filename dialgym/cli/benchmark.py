@@ -1,4 +1,4 @@
-"""``dialgym evaluate``, ``dialgym benchmark``: scores."""
+"""``dialgym evaluate`` and ``dialgym benchmark``: score policies on ids."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``dialgym chat``"""
+"""``dialgym chat``: talk to an agent or a language model at the terminal."""
 
 from collections.abc import Callable
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""``dialgym play``"""
+"""``dialgym play``: play a party at the terminal."""
 
 import secrets
 from typing import Annotated, Any

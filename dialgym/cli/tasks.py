@@ -1,4 +1,4 @@
-"""``dialgym list``, ``dialgym check``, ``dialgym check-domain``: what there is, and is it sound."""
+"""``dialgym list``, ``check``, ``check-domain``: list the ids, check a task, check a domain."""
 
 import json as json_format
 from typing import Annotated, Any

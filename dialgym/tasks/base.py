@@ -1,4 +1,4 @@
-"""What a task is: rules as functions of an explicit state."""
+"""The base class of tasks: rules as functions of an explicit state."""
 
 import json
 from abc import ABC, abstractmethod

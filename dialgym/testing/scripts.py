@@ -1,4 +1,4 @@
-"""What the checks have in common: utterances to test with, and how they fail."""
+"""Random utterances for the checks, and the error of a check that fails."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""One dialogue from the learner's side: the rules, with the other party played by a speaker."""
+"""One dialogue from the learner's side: the rules, with a speaker as the other party."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -59,7 +59,7 @@ class Dialogue:
     def speak(self, text: str, rng: np.random.Generator) -> None:
         """Let the learner say `text`."""
         self.turn += 1
-        self._seen += 1  # its own words are no news to it
+        self._seen += 1  # the learner knows its own words
         self._last = outcome = self.task.speak(self.state, text, rng)
         self._reward, self._components = outcome.rewards[self.learner], outcome.parts(self.learner)
 

@@ -201,7 +201,7 @@ class TwoPartyEnv(AECEnv):
         assert self.rng is not None
         outcome = self.task.speak(self.dialogue_state, text, self.rng)
         self._turns[agent] += 1
-        self._seen[agent] += 1  # its own words are no news to it
+        self._seen[agent] += 1  # it knows its own words
         fits = self._tell_all()
         self.rewards = {name: float(outcome.rewards[name]) for name in self.agents}
         over = outcome.terminated or outcome.truncated
