@@ -12,7 +12,7 @@ import yaml
 from stable_baselines3.common.callbacks import BaseCallback, EventCallback, ProgressBarCallback
 from stable_baselines3.common.logger import Logger, configure
 
-from agents.offline.base import StepsBar
+from agents.offline.algorithm import StepsBar
 from agents.storage.models import save
 from agents.training.checkpoint import FILE, Checkpoint
 from agents.training.curves import LearningCurve, LossCurve
