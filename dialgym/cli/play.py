@@ -1,4 +1,4 @@
-"""``dialgym play``"""
+"""``dialgym play``: play a party at the terminal."""
 
 import secrets
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ EXPERT = "optimal"
 def play(
     id: EnvId,
     as_: Annotated[
-        str, typer.Option("--as", metavar="PARTY", help="Whom you play: system or user.")
+        str, typer.Option("--as", metavar="PARTY", help="The party that you play: system or user.")
     ] = "system",
     against: Annotated[
         str | None, typer.Option(metavar="NAME", help="Who plays the other party.")
@@ -27,17 +27,22 @@ def play(
         str | None, typer.Option(help="A policy or checkpoint plays in your place.")
     ] = None,
     hints: Annotated[bool, typer.Option("--hints", help="Show what an expert would say.")] = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of the dialogue; else random.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the dialogue; random by default.")
+    ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", "-o", metavar="KEY=VALUE", help="Fix a hidden part: word=crane."),
+        typer.Option(
+            "--option",
+            "-o",
+            metavar="KEY=VALUE",
+            help="An option of reset that fixes a hidden part, word=crane.",
+        ),
     ] = None,
     set_: Set = None,
 ) -> None:
-    """Hold a dialogue at the terminal, or watch a policy hold it."""
-    from dialgym.benchmark.games import play_game
-    from dialgym.views.episodes import make_dialogue
-    from dialgym.views.policies import open_policy
+    """Play a dialogue at the terminal, or watch a policy play it."""
+    from dialgym.rollouts.player import Player, make_dialogue, opened_for
 
     entry = entry_of(id)
     suited = make_task(entry, {}).for_people if policy is None else {}
@@ -47,18 +52,21 @@ def play(
     kwargs["simulator"] = against or _opponent(dialogue, expert)
     number = secrets.randbelow(2**31) if seed is None else seed
     if policy is None:
-        player: Any = _person(dialogue.task, as_, expert if hints else None)
+        chosen: Any = _person(dialogue.task, as_, expert if hints else None)
     else:
-        player = open_policy(policy, [dialogue])
-        entry = entry.in_view("token") if hasattr(player, "predict") else entry
+        chosen = opened_for(policy, [entry], {**kwargs, "simulator": None})
+    if hasattr(chosen, "predict") and entry.view == "utterance":
+        entry = entry.in_view("token")
+    player = Player(entry, chosen, kwargs, num_envs=1)
     fixed = settings(option, "--option")
     try:
-        held, gained, solved = play_game(player, entry, (number, 0), kwargs, fixed)
+        held, played = player.hold((number, 0), fixed)
     except (EOFError, KeyboardInterrupt):
         console.print("\nGoodbye.")
         return
-    _finish(held, player, policy is not None)
-    console.print(_verdict(solved, held.turn, gained), style="bold", end=" ")
+    _finish(held, chosen, policy is not None)
+    verdict = _verdict(bool(played.success[0]), held.turn, float(played.returns[0]))
+    console.print(verdict, style="bold", end=" ")
     console.print(f"seed {number}", style="dim")
 
 

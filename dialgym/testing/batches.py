@@ -1,4 +1,4 @@
-"""Is a batch of N dialogues the same as N single ones?"""
+"""A check that a batch of N dialogues equals N single ones."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Does a task do what it declares? Random dialogues against its facts."""
+"""A check of a task against its declared facts, by random dialogues."""
 
 import math
 import pickle

@@ -1,4 +1,4 @@
-"""Does one script of utterances give the same dialogue through every view?"""
+"""A check that a script of utterances gives the same dialogue through every view."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""One dialogue from the learner's side: the rules, with the other party played by a speaker."""
+"""One dialogue from the learner's side: the rules, with a speaker as the other party."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -10,10 +10,9 @@ from gymnasium.utils.seeding import np_random
 
 from dialgym.errors import one_of, with_settings
 from dialgym.language import render_transcript
-from dialgym.rewards import Components
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, ActSpeaker, Outcome, Task
-from dialgym.tasks.exchange import Exchange, add
+from dialgym.tasks.batch import Exchange, add
 from dialgym.tasks.lookup import find_object
 
 
@@ -62,7 +61,7 @@ class Dialogue:
     def speak(self, text: str, rng: np.random.Generator) -> None:
         """Let the learner say `text`."""
         self.turn += 1
-        self._seen += 1  # its own words are no news to it
+        self._seen += 1  # the learner knows its own words
         self._last = outcome = self.task.speak(self.state, text, rng)
         self._reward, self._components = outcome.rewards[self.learner], outcome.parts(self.learner)
 

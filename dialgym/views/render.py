@@ -1,4 +1,4 @@
-"""Dialogues for people: plain text, coloured text on the terminal, pictures."""
+"""Rendering of dialogues: plain text, coloured text on the terminal, images."""
 
 from typing import Any
 

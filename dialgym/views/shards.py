@@ -1,4 +1,4 @@
-"""Batched views sharded over processes: arrays in shared memory, few words on a pipe.
+"""Batched views sharded over worker processes, with their arrays in shared memory.
 
 A worker is a plain Python process that imports dialgym and nothing heavier. It does not import
 the caller's script again, so scripts need no ``if __name__ == "__main__"``.

@@ -1,4 +1,4 @@
-"""What the single token env and the single utterance env have in common."""
+"""The base of the single views: one dialogue as a Gymnasium environment."""
 
 from abc import abstractmethod
 from copy import deepcopy
@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 
 from dialgym.tasks import Task
-from dialgym.tasks.exchange import Exchange
+from dialgym.tasks.batch import Exchange
 from dialgym.views.dialogue import (
     Dialogue,
     SavedDialogue,

@@ -1,4 +1,4 @@
-"""What the batched token env and the batched utterance env have in common.
+"""The base of the batched views: autoreset, seeds, masks and final observations.
 
 Rows are independent: each has its own generator, and row i of a batch seeded with s is the single
 env seeded with s + i, over any number of autoresets.

@@ -1,4 +1,4 @@
-"""Who can comment by rules: whoever did, the best of those who did, somebody on something else."""
+"""Scripted commenters: the logged comment, the best on the same parent, a random one."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Who can play Wordle by rules: hosts for the user, scripted policies for the system.
+"""Scripted speakers of Wordle: hosts for the user, policies for the system.
 
 All of them know only what their side has seen. The set of policies is that of ILQL's
 `src/wordle/policy.py`; "information" is the expected entropy gained, log N - E[log n_next].
