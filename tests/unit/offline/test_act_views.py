@@ -54,28 +54,31 @@ def test_a_batch_has_every_decision_and_the_state_at_which_a_limit_cut_off(env, 
     data = cut(dialogues.acts(gamma=0.9))
     stored = data.decisions
     batch = made(BC, env).batch(data)
-    beliefs = batch.observations.flatten(0, 1)[batch.at]
-    expected = []
-    longest_first = np.argsort(
-        -(np.diff(data.offsets) + np.arange(12) % 12 // 11 * 0), kind="stable"
-    )
-    for i in range(len(dialogues)):
+    beliefs = batch.observations.flatten(0, 1)[batch.at].numpy()
+    states = np.diff(data.offsets)
+    states[1] += 1  # the one at which it was cut off
+    n = 0
+    for i in np.argsort(-states, kind="stable").tolist():  # longest first
         rows = range(data.offsets[i], data.offsets[i + 1])
-        total = stored.rewards[list(rows)].sum()
+        total = pytest.approx(stored.rewards[list(rows)].sum())
         for row in rows:
-            more = row + 1 < data.offsets[i + 1] or bool(stored.truncated[row])
-            expected.append((stored.observations[row], stored.actions[row], total, True, more))
-        if stored.truncated[rows[-1]]:
-            expected.append((stored.next_observations[rows[-1]], 0, total, False, False))
-    assert len(expected) == len(batch.at) == len(stored.rewards) + 1
-    for i, (belief, action, total, is_action, not_done) in enumerate(expected):
-        np.testing.assert_array_equal(beliefs[i], belief)
-        assert batch.actions[i] == action
-        assert batch.total_returns[i] == pytest.approx(total)
-        assert (bool(batch.is_action[i]), bool(batch.not_done[i])) == (is_action, not_done)
-    kept = batch.is_action.numpy()
-    np.testing.assert_allclose(batch.returns[kept], stored.returns_to_go)
-    np.testing.assert_array_equal(batch.allowed[kept], stored.action_masks)
+            np.testing.assert_array_equal(beliefs[n], stored.observations[row])
+            np.testing.assert_array_equal(batch.allowed[n], stored.action_masks[row])
+            assert (batch.actions[n], batch.rewards[n]) == (
+                stored.actions[row],
+                stored.rewards[row],
+            )
+            assert batch.returns[n] == pytest.approx(stored.returns_to_go[row])
+            assert batch.total_returns[n] == total
+            assert batch.is_action[n]
+            assert batch.not_done[n] == (row < rows[-1] or i == 1)
+            n += 1
+        if i == 1:
+            np.testing.assert_array_equal(beliefs[n], stored.next_observations[row])
+            np.testing.assert_array_equal(batch.allowed[n], stored.next_action_masks[row])
+            assert not batch.is_action[n]
+            n += 1
+    assert n == len(batch.at) == len(stored.rewards) + 1
 
 
 @pytest.mark.parametrize("algorithm", [ILQL, CQL])
@@ -172,7 +175,9 @@ def test_several_acts_at_once_are_cloned():
     assert batch.allowed.shape == (4, 4)  # of each lamp, whether it may be off, and on
     model.learn(60)
     obs = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.float32)
-    assert model.predict(obs, deterministic=True)[0].tolist() == obs.astype(int).tolist()
+    masks = np.stack([[True] * 4, obs[:, 0] > 0, [True] * 4, [True] * 4], 1)
+    acts, _ = model.predict(obs, deterministic=True, action_masks=masks)
+    assert acts.tolist() == obs.astype(int).tolist()
     with pytest.raises(ValueError, match="expected Discrete actions, of which each has a Q value"):
         made(ILQL, DummyVecEnv([Lamps]), lamps())
 
