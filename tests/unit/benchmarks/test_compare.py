@@ -30,6 +30,8 @@ def test_a_checkout_measures_itself():
 def test_what_fails_says_where_and_why(tmp_path):
     home = tmp_path / "benchmarks" / "environments"
     home.mkdir(parents=True)
+    for package in (home, home.parent):
+        (package / "__init__.py").touch()
     (home / "__main__.py").write_text("raise ArithmeticError('no clock')")
     with pytest.raises(RuntimeError, match=r"imports in .*no clock"):
         compare.measured(tmp_path, "imports", 1, 0.0)
