@@ -185,7 +185,7 @@ class _EnvWave:
         self.steps = np.zeros(n, np.int64)
         self.kept: list[tuple[Any, ...]] = []  # by step: actions, closed, reward, seen, mask
         self.last: list[tuple[Any, ...]] = [()] * k  # by row: lines, and what was seen at the end
-        self.places = [[self._length(row)] for row in range(k)] if record else []
+        self.told = [self._length(row) for row in range(k)] if record else []
 
     def play(self, policy: Predictor, deterministic: bool, report: Report) -> None:
         masked, state = takes_masks(policy), None
@@ -203,7 +203,6 @@ class _EnvWave:
             start = terminated | truncated
             if self.record:
                 closed = info["turn"] > 0
-                self._keep(closed)
                 more = (seen, mask) if self.acts else ()
                 self.kept.append((np.array(actions), closed, reward, *more))
             self._score(reward, info["turn"])
@@ -218,12 +217,8 @@ class _EnvWave:
         masks: np.ndarray = self.own.action_masks()
         return masks
 
-    def _keep(self, closed: np.ndarray) -> None:
-        """Note where the next utterances of the rows will stand in their transcripts."""
-        for row in np.flatnonzero(closed & self.alive).tolist():
-            self.places[row].append(self._length(row))
-
     def _length(self, row: int) -> int:
+        """The lines of a row's transcript; at the beginning, those that its learner was told."""
         return len(self.own.dialogues.transcript(row))
 
     def _score(self, reward: np.ndarray, turn: np.ndarray) -> None:
@@ -270,10 +265,20 @@ class _EnvWave:
             tokens = None
             if shown is not None:
                 tokens = [ids.tolist() for ids in np.split(shown[:steps, row], ends + 1)]
-            # the last place is that of an utterance that never came, and so are the last tokens
-            places = self.places[row][:-1]
+            places = self._places(row, len(ends))
             turns.add(self.last[row][0], places, rewards[ends, row].tolist(), tokens)
         return turns
+
+    def _places(self, row: int, count: int) -> list[int]:
+        """Where the `count` utterances of a learner stand in its transcript."""
+        lines, told, me = self.last[row][0], self.told[row], self.own.learner
+        found = [i for i in range(told, len(lines)) if lines[i].speaker == me]
+        if len(found) != count:
+            raise RuntimeError(
+                f"{self.own.task.name}: its transcript has {len(found)} utterances of the {me}, "
+                f"which made {count}. dialgym.testing.check_task says where it breaks its word."
+            )
+        return found
 
     def _decisions(
         self, actions: np.ndarray, observations: np.ndarray, masks: np.ndarray

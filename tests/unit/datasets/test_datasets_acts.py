@@ -136,7 +136,7 @@ def test_a_policy_of_acts_alone_is_scored_and_collected():
     data = dialgym.collect(ENV, Any_(), 20)
     np.testing.assert_array_equal(data.returns, result.overall.returns[0])
     with pytest.raises(
-        ValueError, match=r"a policy with act\(\) plays act views; got .*token view"
+        ValueError, match=r"with act\(\) plays act views; got .*token view"
     ):
         dialgym.evaluate(Any_(), ENV.replace("-act", ""), 2)
 
@@ -150,7 +150,7 @@ def test_numbers_play_acts_of_either_party():
 
 def test_what_has_no_acts_says_so(games: Dataset):
     words = dialgym.collect(ENV.replace("-act", ""), "handcrafted", 3)
-    with pytest.raises(ValueError, match="got dialogues without acts. Collect them in an act view"):
+    with pytest.raises(ValueError, match="got dialogues without acts"):
         words.acts()
     other = dialgym.collect(ENV, "agenda", 2, env_kwargs={"learner": "user"})
     with pytest.raises(ValueError, match="got acts of 2 kinds"):
