@@ -19,7 +19,8 @@ from dialgym.rewards import Cost
 from dialgym.simulators import Speaker
 from dialgym.simulators.agenda import USERS, AgendaUser, Behaviour, UserState, listen
 from dialgym.simulators.error_channel import FIDELITIES, STATISTICS, ListChannel, SingleChannel
-from dialgym.tasks.base import SYSTEM, USER, DialogueBatch, Facts, Outcome, Task
+from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
+from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.slot_filling import policies
 from dialgym.tasks.slot_filling.acts import SummaryActs
 from dialgym.tasks.slot_filling.languages import HYPOTHESES, LANGUAGES, USER_ACTS, read_notation
@@ -263,7 +264,8 @@ class SlotFilling(Task):
         state.user_speaks = False
         act = self.language.understand(text, USER) or read_notation(text) or NULL
         act = act if act.type in USER_ACTS else NULL
-        state.told |= {item.slot for item in act.items if item.value is not None}
+        if act.items:
+            state.told |= {item.slot for item in act.items if item.value is not None}
         state.simulated = text == state.planned[0]
         self._take_in(state, state.simulated)
         state.replies += 1

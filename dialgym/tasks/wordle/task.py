@@ -11,7 +11,8 @@ from dialgym.errors import one_of
 from dialgym.language import AnyText, Constraint, Letters, Lexicon, Utterance
 from dialgym.rewards import Cost
 from dialgym.simulators import Speaker
-from dialgym.tasks.base import SYSTEM, USER, DialogueBatch, Facts, Outcome, Task
+from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
+from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.wordle import patterns, policies
 from dialgym.tasks.wordle.generators import GENERATORS
 from dialgym.tasks.wordle.patterns import LENGTH, REPLIES, SOLVED
@@ -241,7 +242,7 @@ class Wordle(Task):
         return WordleBatch(self, size) if plain and default else None
 
     def picture(self, state: WordleState) -> np.ndarray:
-        from dialgym.tasks.wordle.render import board
+        from dialgym.tasks.wordle.patterns import board
 
         return board(state.guesses, state.patterns, self.turns)
 
