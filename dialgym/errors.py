@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from inspect import Parameter, signature
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 
@@ -70,3 +70,15 @@ def with_settings(make: Callable[..., Any], what: str, settings: Mapping[str, An
         if name not in settings:
             raise ValueError(f"{what} needs the setting {name!r}; got {sorted(settings)}.")
     return make(**settings)
+
+
+def whole_number(
+    what: str, value: object, where: str, least: int = 1, most: int | None = None
+) -> int:
+    """The value as an int; a ValueError where it is no whole number, or beyond the bounds."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        number = int(value)
+        if number >= least and (most is None or number <= most):
+            return number
+    to = "" if most is None else f" to {most}"
+    raise ValueError(f"{what} of {where} must be a whole number from {least}{to}; got {value!r}.")

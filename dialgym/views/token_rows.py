@@ -30,6 +30,15 @@ class TokenRows:
         self.tokens[rows] = PAD
         self.length[rows] = 0
 
+    def saved(self, row: int) -> tuple[np.ndarray, int, int]:
+        """See `TokenTranscript.saved`."""
+        return self.tokens[row, : self.window].copy(), int(self.length[row]), int(self.start[row])
+
+    def restore(self, row: int, saved: tuple[np.ndarray, int, int]) -> None:
+        """Go on from what was `saved`, here or of a `TokenTranscript`."""
+        self.tokens[row] = PAD
+        self.tokens[row, : self.window], self.length[row], self.start[row] = saved
+
     def utterances(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Ids (k, limit) and lengths (k,) of the utterances that have just ended."""
         start = self.start[rows]

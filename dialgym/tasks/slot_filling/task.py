@@ -58,6 +58,9 @@ class SlotFilling(Task):
         user: p8 inform food thai p1 request phone
         system: request area
 
+    In act views the system observes its belief and chooses summary acts, `SystemActs`, and the user
+    observes how its goal stands and chooses acts about it, `UserActs`.
+
     Rewards, the same for both: -1 for each utterance of the system and for its answer to the
     user's goodbye; 20 at the end if the row named last meets the user's goal as it is by then, and
     all requests are answered. The dialogue ends (terminated) with a ``bye()`` of either, that of
