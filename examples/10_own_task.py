@@ -45,6 +45,7 @@ class HigherLower(Task):
             heard={p: {"system": turns, "user": turns} for p in ("system", "user")},
             returns={"system": (-turns, 0), "user": (0, 0)},
             charset="0123456789abcdefghijklmnopqrstuvwxyz",
+            components={"system": ("wrong guess",)},
         )
 
     def initial(self, rng, options=None):
@@ -62,8 +63,8 @@ class HigherLower(Task):
         reply = "yes" if won else "higher" if guess < state.secret else "lower"
         state.lines += [Utterance("system", text), Utterance("user", reply)]
         over = won or len(state.lines) == 2 * self.turns
-        rewards = {"system": 0.0 if won else -1.0, "user": 0.0}
-        return Outcome(rewards, over, success=won if over else None)
+        components = {"system": {} if won else {"wrong guess": -1.0}, "user": {}}
+        return Outcome.of(components, terminated=over, success=won if over else None)
 
 
 dialgym.register("HigherLower-v0", HigherLower, {"turns": 7}, tags=["mine"])
@@ -72,7 +73,6 @@ if __name__ == "__main__":
     for check in (check_task, check_views, check_batch):
         check(HigherLower())
     print(dialgym.make("HigherLower-v0").observation_space.shape)
-    print(dialgym.aec_env(HigherLower(turns=3)).possible_agents)
     print(dialgym.make_vec("HigherLower-v0", 4).reset(seed=0)[0].shape)
     print(dialgym.evaluate("bisect", "HigherLower-v0", 200).to_markdown())
     games = dialgym.collect("HigherLower-v0", "bisect", 100)
