@@ -259,7 +259,7 @@ class Updater:
     def _check_sharding(self) -> None:
         given = {
             "autocast: fp16": self.compute.autocast == "fp16",
-            "compile": self.policy.config["compile"],
+            "compile": self.policy.execution.compile,
         }
         for name, on in given.items():
             if on:

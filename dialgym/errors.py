@@ -70,3 +70,10 @@ def with_settings(make: Callable[..., Any], what: str, settings: Mapping[str, An
         if name not in settings:
             raise ValueError(f"{what} needs the setting {name!r}; got {sorted(settings)}.")
     return make(**settings)
+
+
+def refuse_renamed(who: str, given: Iterable[str], renamed: Mapping[str, str]) -> None:
+    """Raise a ValueError for an argument whose spelling changed; `renamed` has the new ones."""
+    for name in given:
+        if name in renamed:
+            raise ValueError(f"{who}: {name} is spelled {renamed[name]} now; see CHANGELOG.md")

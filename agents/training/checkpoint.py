@@ -20,7 +20,7 @@ from stable_baselines3.common.vec_env import (
 )
 
 from agents.offline.base import OfflineAlgorithm
-from agents.online.base import SequenceAlgorithm
+from agents.online.on_policy import SequenceAlgorithm
 from agents.training.callbacks import Curve
 from agents.training.metrics import Metrics
 from dialgym.files import write_atomically

@@ -17,7 +17,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 from agents.distributed.processes import Processes
 from agents.offline.base import OfflineAlgorithm
-from agents.online.base import SequenceAlgorithm
+from agents.online.on_policy import SequenceAlgorithm
 from agents.saved import start_from
 from agents.training.callbacks import AtMultiples, LearningCurve, LossCurve, progress
 from agents.training.checkpoint import FILE, Checkpoint, read_checkpoint
