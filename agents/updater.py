@@ -17,6 +17,7 @@ from agents.distributed.deepspeed import DeepSpeedSharding
 from agents.distributed.fsdp import FSDPSharding, Sharding
 from agents.distributed.processes import Processes
 from agents.faults import check_number, check_weights
+from agents.storage.values import storable
 from dialgym.errors import one_of, unknown
 
 AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -28,6 +29,7 @@ Loss = Callable[[Any], tuple[Tensor, dict[str, Tensor]]]
 """From a batch to the losses (n,) of its decisions, and metrics (n,) to be averaged and logged."""
 
 
+@storable
 @dataclass(frozen=True)
 class Compute:
     """In what precision an update computes, and how much of it at once.

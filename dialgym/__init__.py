@@ -15,11 +15,21 @@ if TYPE_CHECKING:
     from dialgym.views.making import make, make_vec
     from dialgym.views.sb3 import make_sb3_pool, sb3_vec_env
     from dialgym.views.two_party import aec_env, parallel_env
+    from dialgym.views.wrappers import (
+        MaskedObservation,
+        ReplaceForbidden,
+        VectorMaskedObservation,
+        VectorReplaceForbidden,
+    )
 
 __version__ = "0.1.0"
 __all__ = [
     "Dataset",
+    "MaskedObservation",
+    "ReplaceForbidden",
     "Result",
+    "VectorMaskedObservation",
+    "VectorReplaceForbidden",
     "aec_env",
     "collect",
     "evaluate",
@@ -35,7 +45,11 @@ __all__ = [
 
 _LAZY = {
     "Dataset": "dialgym.datasets",
+    "MaskedObservation": "dialgym.views.wrappers",
+    "ReplaceForbidden": "dialgym.views.wrappers",
     "Result": "dialgym.benchmark",
+    "VectorMaskedObservation": "dialgym.views.wrappers",
+    "VectorReplaceForbidden": "dialgym.views.wrappers",
     "aec_env": "dialgym.views.two_party",
     "collect": "dialgym.datasets",
     "evaluate": "dialgym.benchmark",

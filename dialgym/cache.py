@@ -1,4 +1,4 @@
-"""Caches: arrays on disk between runs, and the values used last in memory."""
+"""Caches: arrays on disk between runs; in memory the values used last, and values by task."""
 
 import os
 from collections import OrderedDict
@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 from zipfile import BadZipFile
 
 import numpy as np
@@ -87,3 +88,10 @@ class LRU(Generic[Value]):
             self._kept.move_to_end(key)
         while len(self._kept) > self.size:
             self._kept.popitem(last=False)
+
+
+class PerTask(WeakKeyDictionary[Any, Any]):
+    """Weak cache of values by task, emptied on pickling."""
+
+    def __reduce__(self) -> tuple[type["PerTask"], tuple[()]]:
+        return PerTask, ()

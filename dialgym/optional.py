@@ -1,4 +1,4 @@
-"""Imports of what an extra brings, with one clear error where it is missing."""
+"""Imports of optional packages, with one clear error where the extra is missing."""
 
 from importlib import import_module
 from importlib.util import find_spec

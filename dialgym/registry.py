@@ -1,4 +1,4 @@
-"""Ids: who has one, what may stand in the place of one, and from an id to a task and its views.
+"""The registry of ids: environments into Gymnasium, and from an id to its task and views.
 
 An id, a `Task` object, a subclass of `Task` and ``module:Class`` are interchangeable wherever one
 is asked for; `entry_of` takes them all.

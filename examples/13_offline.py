@@ -38,7 +38,7 @@ env = dialgym.sb3_vec_env(ID, n_envs=1, **GAME)
 common = {"learning_rate": 3e-3, "policy_kwargs": {"n_embd": 32}, "seed": 0}
 
 clone = BC("GPTPolicy", env, games, **common)
-learner = ILQL("GPTPolicy", env, games, expectile=0.9, target_rate=0.05, **common)
+learner = ILQL("GPTPolicy", env, games, expectile=0.9, tau=0.05, **common)
 for model in (clone, learner):
     model.learn(450)
     greedy = model is learner  # a clone is true to its games where it draws its words

@@ -12,7 +12,7 @@ from agents.chat.language_model import CausalTalker
 from agents.decoding.replies import PolicyTalker, Talker, Turn, chat
 from agents.decoding.sampling import Sampling, Seed, generator_of
 from dialgym.errors import unknown
-from dialgym.views.policies import CHECKPOINT, find_checkpoint
+from dialgym.rollouts.policies import CHECKPOINT, find_checkpoint
 
 CONFIGS = ("config.json", "adapter_config.json")
 """What a folder of `transformers` or `peft` has."""

@@ -1,4 +1,4 @@
-"""Cloning: say what was said."""
+"""Behavioural cloning: maximum likelihood of what the learner said."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from agents.buffers.sequences import Part, Sequences
-from agents.offline.base import OfflineAlgorithm
-from agents.updater import Loss
+from agents.buffers.sequences import Sequences
+from agents.buffers.stored import DecisionBatch
+from agents.offline.algorithm import Losses, OfflineAlgorithm
 from dialgym.datasets import TokenBatch
 from dialgym.language.tokenizers import PAD, TAGS
 
@@ -31,24 +31,17 @@ class BC(OfflineAlgorithm):
         self.both_parties = both_parties
         super().__init__(*args, **kwargs)
 
-    def _decisions(self, batch: TokenBatch) -> Sequences:
-        return super()._decisions(_everything_said(batch) if self.both_parties else batch)
+    def loss(self, batch: DecisionBatch) -> Losses:
+        _, log_prob, entropy = self.policy.evaluate_sequences(
+            batch.observations, batch.at, batch.actions, batch.allowed
+        )
+        return -log_prob * batch.is_action, {"entropy": entropy * batch.is_action}
 
-    def _allowed(self, sequences: Sequences, rows: Tensor) -> Tensor | None:
-        return None if self.both_parties else super()._allowed(sequences, rows)
+    def read(self, dialogues: TokenBatch) -> Sequences:
+        return super().read(_everything_said(dialogues) if self.both_parties else dialogues)
 
-    def _loss_of(self, sequences: Sequences) -> Loss:
-        def loss_of(part: Part) -> tuple[Tensor, dict[str, Tensor]]:
-            actions = sequences.columns["actions"][part.rows]
-            allowed = self._allowed(sequences, part.rows)
-            with self.updater.precision():
-                _, log_prob, entropy = self.policy.evaluate_sequences(
-                    part.tokens, part.at, actions, allowed
-                )
-            real = sequences.columns["real"][part.rows]
-            return -log_prob * real, {"entropy": entropy * real}
-
-        return loss_of
+    def allowed(self, sequences: Sequences, rows: Tensor) -> Tensor | None:
+        return None if self.both_parties else super().allowed(sequences, rows)
 
 
 def _everything_said(batch: TokenBatch) -> TokenBatch:

@@ -9,19 +9,13 @@ import torch
 from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
-from agents.buffers.sequences import Part, Sequences
-from agents.buffers.stored_utterances import spread
-from agents.decoding.generation import (
-    Prompts,
-    Utterances,
-    room_of,
-    sample_utterances,
-)
+from agents.buffers.stored import UtteranceBatch, scattered
+from agents.decoding.generation import Prompts, Utterances, room_of, sample_utterances
 from agents.models.prefixes import lengths_of
-from agents.offline.losses import bellman_target, following
+from agents.offline.algorithm import Losses
+from agents.offline.ilql import bellman_target, next_values
 from agents.offline.utterance_ilql import UtteranceAlgorithm
 from agents.policies.utterance import UtteranceGPTPolicy
-from agents.updater import Loss
 
 
 class CHAIPolicy(UtteranceGPTPolicy):
@@ -110,81 +104,69 @@ class CHAI(UtteranceAlgorithm):
         super()._setup_model()
         networks = (self.policy.backbone, self.policy.policy_head)
         self._language = [p for n in networks for p in n.parameters() if p.requires_grad]
+        self._seed_proposals()
+
+    def _seed_proposals(self) -> None:
+        """Proposals follow from seed, process and gradient step, so that a resumed run is exact."""
+        self.rng = np.random.default_rng([self.seed or 0, self.processes.rank, self._n_updates])
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "_language"]
+        return [*super()._excluded_save_params(), "_language", "rng"]
 
     @property
     def cloning(self) -> bool:
         """Whether the next gradient step is one of the language model."""
         return self._n_updates < self.clone_steps
 
-    def _learn_from(self, rows: np.ndarray) -> None:
+    def gradient_step(self, rows: np.ndarray) -> dict[str, float]:
+        """As of `ValueAlgorithm`; of the language model, or else of the Q heads alone."""
         for weight in self._language:
             weight.requires_grad_(self.cloning)
-        super()._learn_from(rows)
+        self._seed_proposals()
+        return super().gradient_step(rows)
 
-    def _loss_of(self, sequences: Sequences) -> Loss:
-        return self._clone_loss_of(sequences) if self.cloning else self._q_loss_of(sequences)
+    def loss(self, batch: UtteranceBatch) -> Losses:
+        if self.cloning:
+            hidden = self.policy.backbone(batch.observations, batch.at)
+            return self.clone_loss(batch, hidden), {}
+        with torch.no_grad():
+            sums = running_sums(self.policy.backbone(batch.observations))
+            sums = sums.flatten(0, 1)[batch.at]  # (n, d)
+            proposed = self.propose(batch)
+        lengths = batch.at % batch.observations.shape[1] + 1
+        features = mean_hidden(sums[batch.begins], lengths[batch.begins], proposed)
+        return self.q_loss(batch, sums / lengths[:, None], features)
 
-    def _clone_loss_of(self, sequences: Sequences) -> Loss:
-        ratio = self._utterances_per_token(sequences)
+    def propose(self, batch: UtteranceBatch) -> Utterances:
+        """Replies (b, samples + random_samples, K) in each state where an utterance begins.
 
-        def loss_of(part: Part) -> tuple[Tensor, dict[str, Tensor]]:
-            said = sequences.columns["said"][part.rows]
-            with self.updater.precision():
-                hidden = self.policy.backbone(part.tokens, part.at)
-            log_prob = self._log_probs_said(sequences, part, hidden, said)
-            return spread(-ratio * log_prob, said), {}
-
-        return loss_of
-
-    def _q_loss_of(self, sequences: Sequences) -> Loss:
-        rng = np.random.default_rng([self.seed or 0, self.processes.rank, self._n_updates])
-
-        def loss_of(part: Part) -> tuple[Tensor, dict[str, Tensor]]:
-            columns = {name: values[part.rows] for name, values in sequences.columns.items()}
-            with torch.no_grad(), self.updater.precision():
-                sums = running_sums(self.policy.backbone(part.tokens)).flatten(0, 1)[part.at]
-                proposed = self._proposals(part, columns, rng)
-            lengths = part.at % part.tokens.shape[1] + 1
-            begins = columns["begins"]
-            features = mean_hidden(sums[begins], lengths[begins], proposed)
-            return self._losses(columns, sums / lengths[:, None], features)
-
-        return loss_of
-
-    def _proposals(
-        self, part: Part, columns: dict[str, Tensor], rng: np.random.Generator
-    ) -> Utterances:
-        """Replies (b, samples + random_samples, K) in each state where an utterance begins."""
-        prompts = prompts_within(self.policy, part, columns)
+        They are drawn with numbers of `rng`, the last of them of random tokens.
+        """
+        prompts = prompts_within(self.policy, batch)
         count = self.samples + self.random_samples
-        numbers = rng.random((len(prompts), count, int(prompts.room.max(initial=1))))
+        numbers = self.rng.random((len(prompts), count, int(prompts.room.max(initial=1))))
         uniform = torch.from_numpy(numbers).to(self.device)
         return sample_utterances(
             self.policy, prompts, count, uniform, self.random_samples, keep_hidden=True
         )
 
-    def _losses(
-        self, columns: dict[str, Tensor], means: Tensor, features: Tensor
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Losses (n,) and figures, from mean hidden states (n, d) and of proposals (b, k, d)."""
-        ends, begins = columns["real"], columns["begins"]
+    def q_loss(self, batch: UtteranceBatch, means: Tensor, features: Tensor) -> Losses:
+        """Losses of the Q heads, from mean hidden states (n, d) and of proposals (b, k, d)."""
+        begins, ends = batch.begins, batch.ends
         q = self.policy.q_values(means[ends])[..., 0]  # (2, m)
         best = self.policy.target_q(features[:, : self.samples])[..., 0].amax(1)  # (b,)
-        v = spread(best, begins)
+        v = scattered(best, begins)
         targets = bellman_target(
-            columns["rewards"][ends], following(v)[ends], columns["goes_on"][ends], self.gamma
+            batch.rewards[ends], next_values(v)[ends], batch.not_done[ends], self.gamma
         )
-        others = self.policy.q_values(features[columns["said"][begins]])[..., 0]  # (2, m, k)
+        others = self.policy.q_values(features[batch.is_action[begins]])[..., 0]  # (2, m, k)
         cql_loss = torch.cat([q[..., None], others], -1).logsumexp(-1) - q
-        parts = {
-            "q_loss": spread((targets - q).square().sum(0), ends),
-            "cql_loss": spread(cql_loss.sum(0), ends),
+        losses = {
+            "q_loss": scattered((targets - q).square().sum(0), ends),
+            "cql_loss": scattered(cql_loss.sum(0), ends),
         }
-        loss = parts["q_loss"] + self.cql_weight * parts["cql_loss"]
-        return loss, {**parts, "q": spread(q.mean(0), ends), "v": v * columns["said"]}
+        loss = losses["q_loss"] + self.cql_weight * losses["cql_loss"]
+        return loss, {**losses, "q": scattered(q.mean(0), ends), "v": v * batch.is_action}
 
 
 def running_sums(hidden: Tensor) -> Tensor:
@@ -206,24 +188,24 @@ def mean_hidden(sums: Tensor, lengths: Tensor, said: Utterances) -> Tensor:
 
 
 @torch.no_grad()
-def prompts_within(policy: CHAIPolicy, part: Part, columns: dict[str, Tensor]) -> Prompts:
-    """The beginnings of sequences at which an utterance begins; each sequence is read once."""
-    tokens, begins = part.tokens, columns["begins"]
+def prompts_within(policy: CHAIPolicy, batch: UtteranceBatch) -> Prompts:
+    """The beginnings of dialogues at which an utterance begins; each dialogue is read once."""
+    tokens, begins = batch.observations, batch.begins
     ends = lengths_of(tokens)
     cache, counts = policy.backbone.new_cache(len(tokens)), ends.cpu().numpy()
     inside = torch.arange(tokens.shape[1], device=tokens.device) < ends[:, None]
     policy.backbone.extend(tokens[inside], counts, cache, np.arange(len(tokens)))
-    at = part.at[begins]
+    at = batch.at[begins]
     rows, lengths = at // tokens.shape[1], at % tokens.shape[1] + 1
     seen = torch.arange(tokens.shape[1], device=tokens.device) < lengths[:, None]
     known = lengths.cpu().numpy()
-    states = columns.get("states")
+    states = np.zeros_like(known) if batch.states is None else batch.states[begins].cpu().numpy()
     return Prompts(
         tokens[rows] * seen,
         known,
         policy.backbone(tokens, at),
         cache,
         rows.cpu().numpy(),
-        np.zeros_like(known) if states is None else states[begins].cpu().numpy(),
+        states,
         room_of(policy, known, np.zeros_like(known), policy.decoding.max_tokens),
     )

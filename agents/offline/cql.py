@@ -1,4 +1,4 @@
-"""Conservative Q-learning (Kumar et al. 2020) of single tokens."""
+"""Conservative Q-learning (Kumar et al. 2020) of single decisions."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import torch
 from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
-from agents.offline.ilql import ILQL
-from agents.offline.losses import bellman_target, following
+from agents.buffers.stored import DecisionBatch
+from agents.offline.ilql import ILQL, Estimates, bellman_target, next_values
 
 
 class CQL(ILQL):
     """Q-learning over all tokens, whose Q of unsaid tokens are pressed down.
 
     Q regresses to r + gamma max_a min target Q(s', a), over what may be said there; the
-    conservative regulariser keeps that maximum near what was said. V is the mean of Q, for speaking
-    by advantages.
+    conservative regulariser (`agents.offline.ilql.conservative_loss`) keeps that maximum near what
+    was said. V is the mean of Q, for speaking by advantages.
 
     Args:
         cql_weight: of the regulariser.
@@ -35,10 +35,10 @@ class CQL(ILQL):
     ) -> None:
         super().__init__(policy, env, dataset, expectile=expectile, cql_weight=cql_weight, **kwargs)
 
-    def _targets(
-        self, columns: dict[str, Tensor], allowed: Tensor | None, v: Tensor, target_q: Tensor
-    ) -> Tensor:
-        if allowed is not None:
-            target_q = target_q.masked_fill(~allowed, -torch.inf)
-        best = following(target_q.amax(1))
-        return bellman_target(columns["rewards"], best, columns["goes_on"], self.gamma)
+    def q_targets(self, batch: DecisionBatch, estimates: Estimates) -> Tensor:
+        """r + gamma max_a min target Q(s', a) (n,)."""
+        target_q = estimates.target_q
+        if batch.allowed is not None:
+            target_q = target_q.masked_fill(~batch.allowed, -torch.inf)
+        following = next_values(target_q.amax(1))
+        return bellman_target(batch.rewards, following, batch.not_done, self.gamma)

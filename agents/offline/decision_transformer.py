@@ -1,4 +1,4 @@
-"""Cloning conditioned on what a dialogue earned (Chen et al. 2021)."""
+"""Decision transformer: cloning conditioned on the return of the dialogue (Chen et al. 2021)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor
 
-from agents.buffers.sequences import Part, Sequences
+from agents.buffers.stored import DecisionBatch
 from agents.models.returns import ReturnEmbedding, add_to_embeddings
+from agents.offline.algorithm import Losses
 from agents.offline.bc import BC
 from agents.policies.gpt import GPTPolicy
-from agents.updater import Loss
-from dialgym.datasets import TokenBatch, TokenData
+from dialgym.datasets import TokenData
 
 
 class ReturnGPTPolicy(GPTPolicy):
@@ -112,25 +112,11 @@ class DecisionTransformer(BC):
             target = float(returns.max()) if target is None else target
         self.policy.target_return = target or 0.0
 
-    def _decisions(self, batch: TokenBatch) -> Sequences:
-        sequences = super()._decisions(batch)
-        used = batch.is_action.any(1)
-        totals = np.where(batch.is_action, batch.reward, 0).sum(1, dtype=np.float32)[used]
-        column = torch.from_numpy(np.repeat(totals, sequences.sizes))
-        sequences.columns["total"] = column.to(self.device)
-        return sequences
-
-    def _loss_of(self, sequences: Sequences) -> Loss:
-        cloning = super()._loss_of(sequences)
-
-        def loss_of(part: Part) -> tuple[Tensor, dict[str, Tensor]]:
-            returns = torch.zeros(len(part.tokens), device=self.device)
-            owner = part.at // part.tokens.shape[1]
-            returns[owner] = sequences.columns["total"][part.rows]
-            with self.policy.given(returns):
-                return cloning(part)
-
-        return loss_of
+    def loss(self, batch: DecisionBatch) -> Losses:
+        returns = torch.zeros(len(batch.observations), device=self.device)
+        returns[batch.at // batch.observations.shape[1]] = batch.total_returns
+        with self.policy.given(returns):
+            return super().loss(batch)
 
 
 def total_returns(data: TokenData) -> np.ndarray:

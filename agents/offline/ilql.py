@@ -1,19 +1,100 @@
-"""Implicit language Q-learning (Snell et al. 2022), and single-step RL as its special case."""
+"""Implicit language Q-learning (Snell et al. 2022), and single-step RL as its special case.
+
+The losses stand here with their equations; `ValueAlgorithm` has what every algorithm with Q values
+shares: target networks that follow slowly, and decoding by advantages.
+"""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import torch
+import torch.nn.functional as F
 from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
-from agents.buffers.sequences import Part, Sequences
-from agents.offline.losses import bellman_target, conservative, expectile, following
-from agents.offline.values import ValueAlgorithm
-from agents.policies.gpt import chosen, token_log_probs
-from agents.updater import Loss
+from agents.buffers.stored import DecisionBatch
+from agents.models.masking import FORBIDDEN
+from agents.offline.algorithm import Losses, OfflineAlgorithm
+from agents.policies.gpt import chosen
+from agents.policies.value import ValueGPTPolicy
 from dialgym.errors import one_of
+
+
+class ValueAlgorithm(OfflineAlgorithm):
+    """Base of the algorithms that learn values and speak by them.
+
+    Args:
+        policy: the algorithm's own kind, or "GPTPolicy", which names it.
+        env, dataset: as of `OfflineAlgorithm`.
+        tau: of the target networks' Polyak average, each step: target <- (1 - tau) target + tau q.
+        kwargs: further arguments of `OfflineAlgorithm`.
+
+    Raises:
+        ValueError: a number that cannot be, another policy, or as of `OfflineAlgorithm`.
+    """
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": ValueGPTPolicy}
+    policy: ValueGPTPolicy
+    decoding_defaults: ClassVar[dict[str, float]] = {}
+    """Settings of the policy's `decoding` that hold unless `policy_kwargs` gives others."""
+
+    def __init__(
+        self,
+        policy: str | type[BasePolicy],
+        env: Any,
+        dataset: Any = None,
+        tau: float = 0.005,
+        **kwargs: Any,
+    ) -> None:
+        self.tau = self._share("tau", tau)
+        super().__init__(policy, env, dataset, **kwargs)
+
+    def _share(self, name: str, number: float) -> float:
+        if not 0 < number < 1:
+            raise ValueError(f"{type(self).__name__}: {name} must be between 0 and 1, got {number}")
+        return number
+
+    def _setup_model(self) -> None:
+        super()._setup_model()
+        expected = self.policy_aliases["GPTPolicy"]
+        if not isinstance(self.policy, expected):
+            raise ValueError(
+                f"{self.algorithm}: expected agents.{expected.__name__}, which speaks by values "
+                f"such as it learns, got {type(self.policy).__name__}"
+            )
+        given = self.policy_kwargs.get("decoding", {})
+        self.policy.decoding = self.policy.decoding_class(**{**self.decoding_defaults, **given})
+
+    def save(
+        self,
+        path: Any,
+        exclude: Iterable[str] | None = None,
+        include: Iterable[str] | None = None,
+    ) -> None:
+        """As everywhere in Stable-Baselines3; `policy.decoding` is saved as it is now."""
+        given = self.policy_kwargs
+        self.policy_kwargs = {**given, "decoding": asdict(self.policy.decoding)}
+        super().save(path, exclude, include)
+        self.policy_kwargs = given
+
+    def gradient_step(self, rows: np.ndarray) -> dict[str, float]:
+        """As of `OfflineAlgorithm`; the target networks follow."""
+        metrics = super().gradient_step(rows)
+        self.policy.update_targets(self.tau)
+        return metrics
+
+
+class Estimates(NamedTuple):
+    """What the networks say of n decisions among A actions."""
+
+    log_prob: Tensor  # (n,) float32, log pi(a | s) of what was said, by the cloned policy
+    q: Tensor  # (2, n, A) float32
+    v: Tensor  # (n,) float32
+    target_q: Tensor  # (n, A) float32, min target Q, without gradient
 
 
 class ILQL(ValueAlgorithm):
@@ -29,7 +110,7 @@ class ILQL(ValueAlgorithm):
         policy: `agents.ValueGPTPolicy`, or "GPTPolicy", which names it here. Of its arguments,
             `decoding={"beta": ...}` says how much advantages count in speech; 8 unless given.
         env, dataset: as of `OfflineAlgorithm`.
-        expectile: tau of the value loss; 0.5 is the mean, near 1 the best of what was said.
+        expectile: of the value loss; 0.5 is the mean, near 1 the best of what was said.
         q_weight, v_weight: of the Q and the value loss.
         cql_weight: of the conservative regulariser.
         cql_temperature: of the softmax over Q in it.
@@ -43,7 +124,7 @@ class ILQL(ValueAlgorithm):
         ValueError: as of `ValueAlgorithm`.
     """
 
-    speech: ClassVar[dict[str, float]] = {"beta": 8.0}
+    decoding_defaults: ClassVar[dict[str, float]] = {"beta": 8.0}
 
     def __init__(
         self,
@@ -71,68 +152,61 @@ class ILQL(ValueAlgorithm):
         self.awac_beta, self.awac_clip = awac_beta, awac_clip
         super().__init__(policy, env, dataset, **kwargs)
 
-    def _loss_of(self, sequences: Sequences) -> Loss:
-        def loss_of(part: Part) -> tuple[Tensor, dict[str, Tensor]]:
-            columns = {name: values[part.rows] for name, values in sequences.columns.items()}
-            allowed = self._allowed(sequences, part.rows)
-            with self.updater.precision():
-                hidden, value_hidden, slow = self.policy.hidden_states(part.tokens, part.at)
-            return self._losses(columns, allowed, hidden, value_hidden, slow)
-
-        return loss_of
-
-    def _losses(
-        self,
-        columns: dict[str, Tensor],
-        allowed: Tensor | None,
-        hidden: Tensor,
-        value_hidden: Tensor,
-        slow: Tensor,
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Losses (n,) and their parts, from hidden states (n, d)."""
-        actions, real = columns["actions"], columns["real"]
-        q = self.policy.q_values(value_hidden)  # (2, n, V)
-        q_said = q[:, torch.arange(len(actions)), actions]  # (2, n)
-        v = self.policy.value_head(value_hidden)[:, 0]
-        target_q = self.policy.target_q(slow)
-        target_said = chosen(target_q, actions)
-        log_prob = chosen(token_log_probs(self.policy.policy_head, hidden, allowed), actions)
-        columns["log_prob"] = log_prob.detach()
-        with torch.no_grad():
-            targets = self._targets(columns, allowed, v, target_q)
-        q_loss = self._regression(targets - q_said).sum(0)
-        v_loss = expectile(self._value_targets(columns, target_said) - v, self.expectile)
-        cql_loss = conservative(q, actions, allowed, self.cql_temperature)
-        policy_loss = -log_prob * self._clone_weights(target_said - v)
-        parts = {
-            "q_loss": q_loss * real,
-            "v_loss": v_loss * real,
-            "cql_loss": cql_loss.sum(0) * real,
-            "policy_loss": policy_loss * real,
-        }
-        loss = (
-            self.q_weight * parts["q_loss"]
-            + self.v_weight * parts["v_loss"]
-            + self.cql_weight * parts["cql_loss"]
-            + self.policy_weight * parts["policy_loss"]
+    def loss(self, batch: DecisionBatch) -> Losses:
+        hidden, value_hidden, target_hidden = self.policy.hidden_states(
+            batch.observations, batch.at
         )
-        return loss, {**parts, "q": q_said.mean(0) * real, "v": v * real}
+        estimates = Estimates(
+            log_prob=chosen(self.policy.log_probs(hidden, batch.allowed), batch.actions),
+            q=self.policy.q_values(value_hidden),
+            v=self.policy.value_head(value_hidden)[:, 0],
+            target_q=self.policy.target_q(target_hidden),
+        )
+        return self.loss_of_estimates(batch, estimates)
 
-    def _regression(self, errors: Tensor) -> Tensor:
+    def loss_of_estimates(self, batch: DecisionBatch, estimates: Estimates) -> Losses:
+        """The loss, from what the networks say: a weighted sum of four.
+
+        Q: (y - Q_i(s, a))^2, i = 1, 2, for y of `q_targets`; V: the expectile loss of min target
+        Q(s, a) - V(s) (Kostrikov et al. 2021, equations 5 and 6); the conservative regulariser; and
+        cloning, -log pi(a | s).
+        """
+        log_prob, q, v, target_q = estimates
+        q_said = q[:, torch.arange(len(v), device=v.device), batch.actions]  # (2, n)
+        target_said = chosen(target_q, batch.actions)
+        with torch.no_grad():
+            q_targets = self.q_targets(batch, estimates)
+            v_targets = self.v_targets(batch, target_said)
+        cql_loss = conservative_loss(q, batch.actions, batch.allowed, self.cql_temperature)
+        losses = {
+            "q_loss": self.q_error(q_targets - q_said).sum(0),
+            "v_loss": expectile_loss(v_targets - v, self.expectile),
+            "cql_loss": cql_loss.sum(0),
+            "policy_loss": -log_prob * self._awac_weights(target_said - v),
+        }
+        losses = {name: values * batch.is_action for name, values in losses.items()}
+        loss = (
+            self.q_weight * losses["q_loss"]
+            + self.v_weight * losses["v_loss"]
+            + self.cql_weight * losses["cql_loss"]
+            + self.policy_weight * losses["policy_loss"]
+        )
+        return loss, {**losses, "q": q_said.mean(0) * batch.is_action, "v": v * batch.is_action}
+
+    def q_targets(self, batch: DecisionBatch, estimates: Estimates) -> Tensor:
+        """What both Q (n,) of what was said regress to: r + gamma V(s')."""
+        following = next_values(estimates.v)
+        return bellman_target(batch.rewards, following, batch.not_done, self.gamma)
+
+    def v_targets(self, batch: DecisionBatch, target_said: Tensor) -> Tensor:
+        """What V (n,) is an expectile of: min target Q(s, a) (n,) of what was said."""
+        return target_said
+
+    def q_error(self, errors: Tensor) -> Tensor:
         """Loss of errors of Q, of any shape."""
         return errors.square()
 
-    def _targets(
-        self, columns: dict[str, Tensor], allowed: Tensor | None, v: Tensor, target_q: Tensor
-    ) -> Tensor:
-        """What both Q (n,) of what was said regress to."""
-        return bellman_target(columns["rewards"], following(v), columns["goes_on"], self.gamma)
-
-    def _value_targets(self, columns: dict[str, Tensor], target_said: Tensor) -> Tensor:
-        """What V (n,) is an expectile of."""
-        return target_said
-
-    def _clone_weights(self, advantages: Tensor) -> Tensor | float:
+    def _awac_weights(self, advantages: Tensor) -> Tensor | float:
         if not self.awac_beta:
             return 1.0
         return (self.awac_beta * advantages.detach()).exp().clamp(max=self.awac_clip)
@@ -162,12 +236,44 @@ class SingleStepRL(ILQL):
         self.returns = returns
         super().__init__(policy, env, dataset, expectile=expectile, **kwargs)
 
-    def _targets(
-        self, columns: dict[str, Tensor], allowed: Tensor | None, v: Tensor, target_q: Tensor
-    ) -> Tensor:
+    def q_targets(self, batch: DecisionBatch, estimates: Estimates) -> Tensor:
         if self.returns == "monte-carlo":
-            return columns["returns"]
-        return super()._targets(columns, allowed, v, target_q)
+            return batch.returns
+        return super().q_targets(batch, estimates)
 
-    def _value_targets(self, columns: dict[str, Tensor], target_said: Tensor) -> Tensor:
-        return columns["returns"] if self.returns == "monte-carlo" else target_said
+    def v_targets(self, batch: DecisionBatch, target_said: Tensor) -> Tensor:
+        return batch.returns if self.returns == "monte-carlo" else target_said
+
+
+# Losses of single decisions, (n,) each
+
+
+def expectile_loss(difference: Tensor, expectile: float) -> Tensor:
+    """|tau - 1(u < 0)| u^2 of u = target - prediction (Kostrikov et al. 2021, equation 5)."""
+    weight = torch.where(difference < 0, 1 - expectile, expectile)
+    return weight * difference.square()
+
+
+def bellman_target(rewards: Tensor, values: Tensor, not_done: Tensor, gamma: float) -> Tensor:
+    """r + gamma V(s'), and r alone where the dialogue ended by its rules; `values` are V(s')."""
+    return rewards + gamma * torch.where(not_done, values, 0.0)
+
+
+def next_values(values: Tensor) -> Tensor:
+    """Of values (n,) at states in order, that of the next state; the last has none and gets 0."""
+    return F.pad(values[1:], (0, 1))
+
+
+def conservative_loss(
+    q: Tensor, actions: Tensor, allowed: Tensor | None = None, temperature: float = 1.0
+) -> Tensor:
+    """Cross-entropies (k, n) of what was said under softmax(Q / temperature), Q being (k, n, A).
+
+    Up to that factor CQL's regulariser, logsumexp Q - Q(a) (Kumar et al. 2020, equation 4). The sum
+    is over actions that are `allowed` (n, A): the others are none. Where what was said is none
+    either (a state that a limit cut off), the result means nothing.
+    """
+    if allowed is not None:
+        q = q.masked_fill(~allowed, FORBIDDEN)
+    log_probs = (q / temperature).log_softmax(-1)
+    return -log_probs.gather(-1, actions.expand(len(q), -1)[..., None])[..., 0]

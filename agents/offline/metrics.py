@@ -1,4 +1,4 @@
-"""What offline learning is judged by, beside returns.
+"""Measures of offline learning beside returns: Q, V, KL to the clone, entropy, rank accuracy.
 
 The measures are those of Snell et al. (2022): how far speech is from the cloned policy, how sure it
 is, what tokens earn, whether Q ranks what an expert said above what led nowhere, and which
@@ -14,16 +14,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agents.buffers.sequences import Part, Sequences
-from agents.buffers.stored import token_data
+from agents.buffers.stored import DecisionBatch, token_data
 from agents.models.masking import FORBIDDEN
-from agents.offline.base import OfflineAlgorithm
+from agents.offline.algorithm import OfflineAlgorithm
 from agents.policies.value import ValueGPTPolicy
 from dialgym.datasets import Dataset, TokenBatch, TokenData
 from dialgym.errors import one_of
 from dialgym.language.tokenizers import END
 
-BATCH = 64
+BATCH, MOST_TOKENS = 64, 4096
+"""Dialogues, and most tokens, that are read at once."""
 
 
 @dataclass(frozen=True)
@@ -205,10 +205,12 @@ def _of_batch(
     model: OfflineAlgorithm, policy: ValueGPTPolicy, batch: TokenBatch
 ) -> dict[str, np.ndarray]:
     row, place = np.nonzero(batch.is_action)
-    whole = model._decisions(batch._replace(truncated=np.zeros_like(batch.truncated)))
-    parts = list(whole.parts(np.arange(len(whole.sizes)), model.updater.most_tokens))
+    whole = model.read(batch._replace(truncated=np.zeros_like(batch.truncated)))
+    everything = np.arange(len(whole.sizes))
+    parts = list(whole.parts(everything, MOST_TOKENS))
     order = torch.cat([part.rows for part in parts]).argsort()
-    figures = torch.cat([_figures(model, policy, whole, part) for part in parts], 1)[:, order]
+    found = [_estimates(policy, model.gather(whole, part)) for part in parts]
+    estimates = torch.cat(found, 1)[:, order]
     begins = _begins(row, place - np.arange(len(place)))
     number = begins.cumsum() - 1
     first = np.flatnonzero(_begins(row))
@@ -218,23 +220,19 @@ def _of_batch(
         "utterance": number - np.repeat(number[first], np.diff(np.append(first, len(row)))),
         "token": batch.tokens[row, place].astype(np.int64),
         "reward": batch.reward[row, place],
-        **dict(zip(names, figures.cpu().numpy(), strict=True)),
+        **dict(zip(names, estimates.cpu().numpy(), strict=True)),
     }
 
 
-def _figures(
-    model: OfflineAlgorithm, policy: ValueGPTPolicy, whole: Sequences, part: Part
-) -> Tensor:
-    """Q, V, KL and entropy (4, n) of the decisions of a part."""
-    hidden = value_hidden = policy.backbone(part.tokens, part.at)
+def _estimates(policy: ValueGPTPolicy, batch: DecisionBatch) -> Tensor:
+    """Q, V, KL and entropy (4, n) of the decisions of a batch."""
+    hidden = value_hidden = policy.backbone(batch.observations, batch.at)
     if policy.value_backbone is not None:
-        value_hidden = policy.value_backbone(part.tokens, part.at)
+        value_hidden = policy.value_backbone(batch.observations, batch.at)
     q, v = policy.least_q(value_hidden), policy.value_head(value_hidden)
     cloned = policy.policy_head(hidden)
-    allowed = model._allowed(whole, part.rows)
-    if allowed is not None:
-        cloned = cloned.masked_fill(~allowed, FORBIDDEN)
+    if batch.allowed is not None:
+        cloned = cloned.masked_fill(~batch.allowed, FORBIDDEN)
     spoken = policy.decoding.logits(cloned, policy.decoding.clip(q - v))
-    said = whole.columns["actions"][part.rows]
-    q_said = q.gather(1, said[:, None])[:, 0]
+    q_said = q.gather(1, batch.actions[:, None])[:, 0]
     return torch.stack([q_said, v[:, 0], divergence(spoken, cloned), entropy(spoken)])

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
-from agents.offline.ilql import ILQL
-from agents.offline.losses import bellman_target, following
+from agents.buffers.stored import DecisionBatch
+from agents.offline.ilql import ILQL, Estimates, bellman_target, next_values
 
 
 class PsiLearning(ILQL):
@@ -24,7 +24,7 @@ class PsiLearning(ILQL):
         kwargs: as of `ILQL`.
     """
 
-    speech: ClassVar[dict[str, float]] = {"policy_weight": 0.0, "beta": 1.0}
+    decoding_defaults: ClassVar[dict[str, float]] = {"policy_weight": 0.0, "beta": 1.0}
 
     def __init__(
         self,
@@ -41,14 +41,15 @@ class PsiLearning(ILQL):
         self.reward_scale = reward_scale
         super().__init__(policy, env, dataset, expectile=expectile, cql_weight=cql_weight, **kwargs)
 
-    def _targets(
-        self, columns: dict[str, Tensor], allowed: Tensor | None, v: Tensor, target_q: Tensor
-    ) -> Tensor:
-        if allowed is not None:
-            target_q = target_q.masked_fill(~allowed, -torch.inf)
-        rewards = columns["rewards"] / self.reward_scale + columns["log_prob"]
-        soft = following(target_q.logsumexp(1))
-        return bellman_target(rewards, soft, columns["goes_on"], self.gamma)
+    def q_targets(self, batch: DecisionBatch, estimates: Estimates) -> Tensor:
+        """r / c + log p(a | s) + gamma log sum_a exp min target Q(s', a) (n,)."""
+        target_q = estimates.target_q
+        if batch.allowed is not None:
+            target_q = target_q.masked_fill(~batch.allowed, -torch.inf)
+        rewards = batch.rewards / self.reward_scale + estimates.log_prob.detach()
+        following = next_values(target_q.logsumexp(1))
+        return bellman_target(rewards, following, batch.not_done, self.gamma)
 
-    def _regression(self, errors: Tensor) -> Tensor:
+    def q_error(self, errors: Tensor) -> Tensor:
+        """Huber's loss."""
         return F.huber_loss(errors, torch.zeros_like(errors), reduction="none")

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import torch
 from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.buffers.sequences import Part, Sequences
-from agents.buffers.stored_utterances import spread, utterances_of
-from agents.offline.losses import bellman_target, expectile, following
-from agents.offline.values import ValueAlgorithm
-from agents.policies.gpt import chosen, token_log_probs
+from agents.buffers.stored import UtteranceBatch, scattered, utterances_of
+from agents.offline.algorithm import Losses
+from agents.offline.ilql import ValueAlgorithm, bellman_target, expectile_loss, next_values
+from agents.policies.gpt import chosen
 from agents.policies.utterance import UtteranceGPTPolicy
-from agents.updater import Loss
+from dialgym.datasets import TokenBatch
 
 
 class UtteranceAlgorithm(ValueAlgorithm):
@@ -30,7 +31,9 @@ class UtteranceAlgorithm(ValueAlgorithm):
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": UtteranceGPTPolicy}
     policy: UtteranceGPTPolicy
-    read: ClassVar[Callable[..., Sequences]] = staticmethod(utterances_of)
+    find_decisions: ClassVar[Callable[..., Sequences]] = staticmethod(utterances_of)
+    batch_class: ClassVar[Any] = UtteranceBatch
+    averaged_over: ClassVar[str] = "ends"
 
     def _setup_model(self) -> None:
         super()._setup_model()
@@ -38,22 +41,32 @@ class UtteranceAlgorithm(ValueAlgorithm):
             layout = self.data.layout
             self.policy.decoding.max_tokens = layout.limit(layout.party)
 
-    def _utterances_per_token(self, sequences: Sequences) -> float:
-        """Of all processes: sums over tokens are divided by the number of utterances elsewhere."""
+    def read(self, dialogues: TokenBatch) -> Sequences:
+        """As of `OfflineAlgorithm`, with `token_weights`.
+
+        The updater divides all sums by the number of utterances; a mean over tokens has to make up
+        for it, by the utterances per token of all processes.
+        """
+        sequences = super().read(dialogues)
         columns = sequences.columns
         utterances, tokens = self.processes.sums(
-            float(columns["real"].sum()), float(columns["said"].sum())
+            float(columns["ends"].sum()), float(columns["is_action"].sum())
         )
-        return utterances / max(tokens, 1)
+        ratio = utterances / max(tokens, 1)
+        columns["token_weights"] = torch.full(columns["is_action"].shape, ratio, device=self.device)
+        return sequences
 
-    def _log_probs_said(
-        self, sequences: Sequences, part: Part, hidden: Tensor, said: Tensor
-    ) -> Tensor:
-        """Log-probabilities (m,) of the tokens at the m set places of `said` (n,)."""
-        rows = part.rows[said]
-        allowed = self._allowed(sequences, rows)
-        log_probs = token_log_probs(self.policy.policy_head, hidden[said], allowed)
-        return chosen(log_probs, sequences.columns["actions"][rows])
+    def gather(self, sequences: Sequences, part: Part) -> UtteranceBatch:
+        """A part of `sequences` as a batch; what could be said is found for its tokens alone."""
+        tokens = part.rows[sequences.columns["is_action"][part.rows]]
+        return UtteranceBatch.gather(sequences, part, self.allowed(sequences, tokens))
+
+    def clone_loss(self, batch: UtteranceBatch, hidden: Tensor) -> Tensor:
+        """-log pi(a | s) (n,) of the tokens, weighed so as to be averaged over them."""
+        said = batch.is_action
+        log_probs = self.policy.log_probs(hidden[said], batch.allowed)
+        log_prob = chosen(log_probs, batch.actions[said])
+        return scattered(-batch.token_weights[said] * log_prob, said)
 
 
 class UtteranceILQL(UtteranceAlgorithm):
@@ -72,7 +85,7 @@ class UtteranceILQL(UtteranceAlgorithm):
     Args:
         policy: `UtteranceGPTPolicy`, or "GPTPolicy", which names it here.
         env, dataset: as of `OfflineAlgorithm`.
-        expectile: tau of the value loss; 0.5 is the mean, near 1 the best of what was said.
+        expectile: of the value loss; 0.5 is the mean, near 1 the best of what was said.
         q_weight, v_weight: of the Q and the value loss.
         policy_weight: of the cloning loss.
         kwargs: further arguments of `UtteranceAlgorithm`.
@@ -96,41 +109,26 @@ class UtteranceILQL(UtteranceAlgorithm):
         self.q_weight, self.v_weight, self.policy_weight = q_weight, v_weight, policy_weight
         super().__init__(policy, env, dataset, **kwargs)
 
-    def _loss_of(self, sequences: Sequences) -> Loss:
-        ratio = self._utterances_per_token(sequences)
-
-        def loss_of(part: Part) -> tuple[Tensor, dict[str, Tensor]]:
-            columns = {name: values[part.rows] for name, values in sequences.columns.items()}
-            with self.updater.precision():
-                hidden, value_hidden, slow = self.policy.hidden_states(part.tokens, part.at)
-            losses = self._value_losses(columns, value_hidden, slow)
-            log_prob = self._log_probs_said(sequences, part, hidden, columns["said"])
-            losses["policy_loss"] = spread(-ratio * log_prob, columns["said"])
-            loss = (
-                self.q_weight * losses["q_loss"]
-                + self.v_weight * losses["v_loss"]
-                + self.policy_weight * losses["policy_loss"]
-            )
-            return loss, losses
-
-        return loss_of
-
-    def _value_losses(
-        self, columns: dict[str, Tensor], hidden: Tensor, slow: Tensor
-    ) -> dict[str, Tensor]:
-        """Losses (n,), from hidden states (n, d); they stand at the utterances' ends."""
-        ends, begins = columns["real"], columns["begins"]
-        q = self.policy.q_values(hidden[ends])[..., 0]  # (2, m)
-        target_q = self.policy.target_q(slow[ends])[:, 0]
-        v = spread(self.policy.value_head(hidden[begins])[:, 0], begins)  # (n,)
-        v_next = following(v.detach())[ends]
-        v_said = v[begins & columns["said"]]  # (m,), in the order of the ends
-        targets = bellman_target(
-            columns["rewards"][ends], v_next, columns["goes_on"][ends], self.gamma
+    def loss(self, batch: UtteranceBatch) -> Losses:
+        hidden, value_hidden, target_hidden = self.policy.hidden_states(
+            batch.observations, batch.at
         )
-        return {
-            "q_loss": spread((targets - q).square().sum(0), ends),
-            "v_loss": spread(expectile(target_q - v_said, self.expectile), ends),
-            "q": spread(q.mean(0), ends),
-            "v": spread(v_said, ends),
+        begins, ends = batch.begins, batch.ends
+        q = self.policy.q_values(value_hidden[ends])[..., 0]  # (2, m), after each utterance
+        target_q = self.policy.target_q(target_hidden[ends])[:, 0]
+        v = scattered(self.policy.value_head(value_hidden[begins])[:, 0], begins)  # (n,)
+        v_said = v[begins & batch.is_action]  # (m,), in the order of the ends
+        q_targets = bellman_target(
+            batch.rewards[ends], next_values(v.detach())[ends], batch.not_done[ends], self.gamma
+        )
+        losses = {
+            "q_loss": scattered((q_targets - q).square().sum(0), ends),
+            "v_loss": scattered(expectile_loss(target_q - v_said, self.expectile), ends),
+            "policy_loss": self.clone_loss(batch, hidden),
         }
+        loss = (
+            self.q_weight * losses["q_loss"]
+            + self.v_weight * losses["v_loss"]
+            + self.policy_weight * losses["policy_loss"]
+        )
+        return loss, {**losses, "q": scattered(q.mean(0), ends), "v": scattered(v_said, ends)}

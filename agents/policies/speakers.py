@@ -106,7 +106,7 @@ class RankedSpeaker(Speaker):
         max_tokens: int | None = None,
     ) -> None:
         super().__init__(model, max_tokens)
-        values = isinstance(self.policy, ValueGPTPolicy) and self.policy._q_outputs > 1
+        values = isinstance(self.policy, ValueGPTPolicy) and self.policy.q_outputs > 1
         if not values or self.policy.value_backbone is not None:
             raise ValueError(
                 "RankedSpeaker: expected an agent with values of tokens on the policy's own trunk, "

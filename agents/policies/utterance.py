@@ -144,7 +144,7 @@ class UtteranceGPTPolicy(ValueGPTPolicy):
         self.plans = Plans()
 
     @property
-    def _q_outputs(self) -> int:
+    def q_outputs(self) -> int:
         return 1
 
     def set_training_mode(self, mode: bool) -> None:

@@ -1,4 +1,4 @@
-"""A GPT that also knows what its tokens are worth, and speaks by both."""
+"""A GPT with Q values of tokens and V(s), which decodes by advantages over the cloned policy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from agents.decoding.sampling import cut_off
 from agents.models.heads import MLPHead
 from agents.models.masking import FORBIDDEN
-from agents.policies.gpt import MASK_TYPES, GPTPolicy
+from agents.policies.gpt import MASK_TYPES, GPTPolicy, token_log_probs
 from dialgym.errors import unknown
 
 
@@ -82,6 +82,41 @@ class Decoding:
         return cut_off(logits, self.top_k, self.top_p)
 
 
+class QHeads(nn.ModuleList):
+    """Two Q heads over hidden states, of which the lesser is believed (Fujimoto et al. 2018).
+
+    Args:
+        width: d of the hidden states.
+        outputs: A, Q values of one hidden state.
+    """
+
+    def __init__(self, width: int, outputs: int) -> None:
+        super().__init__(MLPHead(width, outputs) for _ in range(2))
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """(2, ..., A) float32: Q from both heads, of hidden states (..., d)."""
+        return torch.stack([head(hidden) for head in self])
+
+
+def made_decoding(kind: type[Decoding], settings: dict[str, Any] | None) -> Decoding:
+    """How a policy decodes, from its `decoding` argument.
+
+    Raises:
+        ValueError: unknown settings, with the nearest one, or numbers that cannot be.
+    """
+    known = kind.__dataclass_fields__
+    for name in settings or {}:
+        if name not in known:
+            raise unknown("setting", name, known, "decoding")
+    return kind(**(settings or {}))
+
+
+def follow(target: nn.Module, source: nn.Module, tau: float) -> None:
+    """Polyak averaging: target <- (1 - tau) target + tau source, weight by weight."""
+    for slow, fast in zip(target.parameters(), source.parameters(), strict=True):
+        slow.lerp_(fast, tau)
+
+
 class ValueGPTPolicy(GPTPolicy):
     """`GPTPolicy` with two Q heads (V values each), their slow copies, and a head for V(s).
 
@@ -97,11 +132,7 @@ class ValueGPTPolicy(GPTPolicy):
     decoding_class: ClassVar[type[Decoding]] = Decoding
 
     def __init__(self, *args: Any, decoding: dict[str, Any] | None = None, **kwargs: Any) -> None:
-        known = self.decoding_class.__dataclass_fields__
-        for name in decoding or {}:
-            if name not in known:
-                raise unknown("setting", name, known, "decoding")
-        self.decoding = self.decoding_class(**(decoding or {}))
+        self.decoding = made_decoding(self.decoding_class, decoding)
         super().__init__(*args, **kwargs)
 
     def _build(self, lr_schedule: Schedule) -> None:
@@ -109,7 +140,7 @@ class ValueGPTPolicy(GPTPolicy):
         width = self.backbone.width
         if self.config["value_head"] is None:
             self.value_head = MLPHead(width, 1)
-        self.q_heads = nn.ModuleList(MLPHead(width, self._q_outputs) for _ in range(2))
+        self.q_heads = QHeads(width, self.q_outputs)
         self.target_q_heads = deepcopy(self.q_heads).requires_grad_(False)
         self.target_backbone = None
         if self.value_backbone is not None:
@@ -121,11 +152,11 @@ class ValueGPTPolicy(GPTPolicy):
         )
 
     @property
-    def _q_outputs(self) -> int:
+    def q_outputs(self) -> int:
         """Q values of one hidden state: one for each token that may follow."""
         return int(self.action_space.n)  # type: ignore[attr-defined]
 
-    # What learning asks for
+    # What losses ask for
 
     def hidden_states(self, tokens: Tensor, at: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Hidden states (n, d) at the flat places `at` (n,), for policy, values and targets."""
@@ -134,29 +165,31 @@ class ValueGPTPolicy(GPTPolicy):
             return hidden, hidden, hidden.detach()
         assert self.target_backbone is not None
         with torch.no_grad():
-            slow = self.target_backbone(tokens, at)
-        return hidden, self.value_backbone(tokens, at), slow
+            target_hidden = self.target_backbone(tokens, at)
+        return hidden, self.value_backbone(tokens, at), target_hidden
+
+    def log_probs(self, hidden: Tensor, allowed: Tensor | None) -> Tensor:
+        """(n, V): of the cloned policy, of every token, from hidden states (n, d)."""
+        return token_log_probs(self.policy_head, hidden, allowed)
 
     def q_values(self, hidden: Tensor) -> Tensor:
         """(2, n, V): Q of every token, from both heads, of hidden states (n, d)."""
-        return torch.stack([head(hidden) for head in self.q_heads])
+        return self.q_heads(hidden)
 
     @torch.no_grad()
     def target_q(self, hidden: Tensor) -> Tensor:
         """(n, V): the lesser of both target Qs of every token."""
-        return torch.stack([head(hidden) for head in self.target_q_heads]).amin(0)
+        return self.target_q_heads(hidden).amin(0)
 
     @torch.no_grad()
-    def update_targets(self, rate: float) -> None:
-        """Move the targets by `rate` of the way to what they copy (Polyak averaging)."""
-        pairs = [(self.target_q_heads, self.q_heads)]
+    def update_targets(self, tau: float) -> None:
+        """Move the targets by `tau` of the way to what they copy (Polyak averaging)."""
+        follow(self.target_q_heads, self.q_heads, tau)
         if self.target_backbone is not None:
-            pairs.append((self.target_backbone, self.value_backbone))  # type: ignore[arg-type]
-        for slow, fast in pairs:
-            for target, source in zip(slow.parameters(), fast.parameters(), strict=True):
-                target.lerp_(source, rate)
+            assert self.value_backbone is not None
+            follow(self.target_backbone, self.value_backbone, tau)
 
-    # Speaking
+    # Decoding
 
     def _distribution(
         self, tokens: Tensor, hidden: Tensor, masks: MASK_TYPES | None

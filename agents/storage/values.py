@@ -273,13 +273,6 @@ def _unpack_generator(unpacker: Unpacker, value: Json) -> np.random.Generator:
     return np.random.Generator(bits)
 
 
-def _unpack_scaler(unpacker: Unpacker, value: Json) -> torch.amp.GradScaler:
-    state = unpacker.unpack(value["state"])
-    scaler = torch.amp.GradScaler(value["device"], enabled=bool(state))
-    scaler.load_state_dict(state)
-    return scaler
-
-
 def _is_named(value: tuple) -> bool:
     return hasattr(value, "_fields")
 
@@ -332,11 +325,6 @@ KINDS: dict[str, tuple[Any, Pack, Unpack]] = {
         np.random.Generator,
         lambda p, v, place: {"state": p.pack(v.bit_generator.state, place)},
         _unpack_generator,
-    ),
-    "scaler": (
-        torch.amp.GradScaler,
-        lambda p, v, place: {"device": v._device, "state": p.pack(v.state_dict(), place)},
-        _unpack_scaler,
     ),
     "class": (type, lambda p, v, place: {"name": home_of(v)}, lambda u, v: u.find(v["name"])),
     "function": (FunctionType | MethodType, _pack_function, _unpack_function),

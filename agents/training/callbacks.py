@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback, EventCallback, ProgressBarCallback
 
-from agents.offline.base import StepsBar
+from agents.offline.algorithm import StepsBar
 from dialgym.files import write_text
 
 

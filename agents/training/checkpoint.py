@@ -19,7 +19,7 @@ from stable_baselines3.common.vec_env import (
     unwrap_vec_wrapper,
 )
 
-from agents.offline.base import OfflineAlgorithm
+from agents.offline.algorithm import OfflineAlgorithm
 from agents.online.on_policy import SequenceAlgorithm
 from agents.training.callbacks import Curve
 from agents.training.metrics import Metrics

@@ -15,7 +15,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 from agents.training.tracking import log_dialogues
 from dialgym.files import write_text
-from dialgym.views.episodes import takes_masks
+from dialgym.rollouts.policies import takes_masks
 
 
 def evaluation(

@@ -16,7 +16,7 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 from agents.distributed.processes import Processes
-from agents.offline.base import OfflineAlgorithm
+from agents.offline.algorithm import OfflineAlgorithm
 from agents.online.on_policy import SequenceAlgorithm
 from agents.saved import start_from
 from agents.training.callbacks import AtMultiples, LearningCurve, LossCurve, progress

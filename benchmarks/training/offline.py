@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import dialgym
-from agents.offline.base import OfflineAlgorithm
+from agents.offline.algorithm import OfflineAlgorithm
 from agents.offline.bc import BC
 from agents.offline.ilql import ILQL
 from benchmarks.environments.timing import Figure
@@ -60,7 +60,7 @@ class Steps:
     def __call__(self) -> None:
         """A step, logging included."""
         rows = self.model.sampler.rows(self.count)
-        self.model._learn_from(rows)
+        self.model.gradient_step(rows)
         self.count += 1
         self.tokens += int(self.model.data.lengths[rows].sum())
 

@@ -3,8 +3,7 @@
 from dialgym.benchmark.evaluate import evaluate
 from dialgym.benchmark.result import Episodes, Result
 from dialgym.benchmark.run import Benchmark, benchmark, load_results
-from dialgym.views.episodes import MisfitError, Predictor, episode_seed
-from dialgym.views.policies import Policy
+from dialgym.rollouts import MisfitError, Policy, Predictor, episode_seed
 
 __all__ = [
     "Benchmark",

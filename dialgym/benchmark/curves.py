@@ -1,4 +1,4 @@
-"""Learning curves as training leaves them behind."""
+"""Learning curves read from the folders that training writes."""
 
 import csv
 from collections.abc import Iterator, Mapping

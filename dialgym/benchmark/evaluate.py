@@ -1,17 +1,15 @@
 """Score any policy on any ids."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dialgym.benchmark.result import Episodes, Result
-from dialgym.benchmark.rollout import Played, play_many, play_predictor, play_scripted
 from dialgym.registry import Entry, Environment, entry_of
-from dialgym.simulators import BatchSpeaker, Speaker
-from dialgym.views.dialogue import Dialogue
-from dialgym.views.episodes import Job, Report, make_dialogue, make_numeric_batch, named_speaker
-from dialgym.views.policies import Policy, open_policy, policy_name
+from dialgym.rollouts import Played, Player, Policy, Report
+from dialgym.rollouts.player import opened_for
+from dialgym.rollouts.policies import policy_name
 
 NEUTRAL = {"tokenizer", "action_masks"}
 """Arguments of an environment that leave its reference scores valid."""
@@ -35,8 +33,9 @@ def evaluate(
 
     Args:
         policy: a registered name (``random``, ``optimal`` ...), an object with
-            ``reply(task, state, rng) -> str``, an object with Stable-Baselines3's ``predict`` for
-            observations of a token or act view, or the path to a checkpoint.
+            ``reply(task, state, rng) -> str`` or ``act(task, state, rng)``, an object with
+            Stable-Baselines3's ``predict`` for observations of a token or act view, or the path
+            to a checkpoint.
         ids: one id or several; a task, its class or ``module:Class`` stands for one.
         episodes: for each seed.
         seeds: whole numbers from 0, distinct.
@@ -44,7 +43,7 @@ def evaluate(
             since the references hold for the registry's settings. Where something stands in for
             what a setting names, tables say so, and scores are by references of its own.
         name: what tables call the policy.
-        num_envs: dialogues at once, for a policy with `predict` or `reply_many`.
+        num_envs: dialogues at once, for a policy with `predict`.
         deterministic: such a policy takes the likeliest action, else samples.
         report: called with the number of episodes that have just ended.
 
@@ -57,40 +56,20 @@ def evaluate(
     wanted = ids if isinstance(ids, (list, tuple)) else [ids]
     places = {entry.id: entry for entry in map(entry_of, wanted)}
     _check(places, episodes, seeds)
-    dialogues = [make_dialogue(entry, kwargs) for entry in places.values()]
-    opened = open_policy(policy, dialogues)
+    opened = opened_for(policy, list(places.values()), kwargs)
     jobs = [(seed, episode) for seed in seeds for episode in range(episodes)]
     by_id = {}
     stand_ins: dict[str, str] = {}
-    for entry, dialogue in zip(places.values(), dialogues):
-        if isinstance(opened, (str, Speaker)):
-            speaker = named_speaker(opened, dialogue)
-            played = _play_speaker(speaker, dialogue, jobs, num_envs, report)
-        else:
-            env = make_numeric_batch(entry, min(num_envs, len(jobs)), kwargs)
-            played = play_predictor(opened, env, jobs, report, deterministic)
-            env.close()
-        stand_in = dialogue.task.stand_in
+    for entry in places.values():
+        size = min(num_envs, len(jobs))
+        player = Player(entry, opened, kwargs, num_envs=size, deterministic=deterministic)
+        played = list(player.play(jobs, report=report))
+        player.close()
+        stand_in = player.task.stand_in
         if stand_in:
             stand_ins[entry.id] = stand_in
         by_id[entry.id] = _arrange(played, len(seeds), _references(entry, kwargs, stand_in))
     return Result(name or policy_name(policy), tuple(seeds), by_id, kwargs, stand_ins)
-
-
-def _play_speaker(
-    policy: Speaker,
-    dialogue: Dialogue,
-    jobs: Sequence[Job],
-    num_envs: int,
-    report: Report,
-) -> Played:
-    """Many dialogues at once where policy and task can; the episodes are the same."""
-    task, size = dialogue.task, min(num_envs, len(jobs))
-    if isinstance(policy, BatchSpeaker):
-        batch = task.batch(size, dialogue.learner, dialogue.other)
-        if batch is not None:
-            return play_many(policy, task, batch, jobs, size, report)
-    return play_scripted(policy, dialogue, jobs, report)
 
 
 def _references(
@@ -104,8 +83,11 @@ def _references(
     return random, expert
 
 
-def _arrange(played: Played, seeds: int, references: tuple[float, float] | None) -> Episodes:
-    returns, solved, lengths = (np.reshape(column, (seeds, -1)) for column in played)
+def _arrange(
+    played: Iterable[Played], seeds: int, references: tuple[float, float] | None
+) -> Episodes:
+    columns = zip(*((part.returns, part.success, part.lengths) for part in played))
+    returns, solved, lengths = (np.concatenate(c).reshape(seeds, -1) for c in columns)
     if references is None:
         return Episodes(returns, solved, lengths)
     random, expert = references

@@ -1,17 +1,19 @@
-"""Pictures of results: bars with intervals, learning curves, boards of games."""
+"""Plots of results: bars with intervals, learning curves, boards of games."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dialgym.benchmark.curves import Curve, smooth
-from dialgym.benchmark.games import Game
 from dialgym.benchmark.report import PREFIX, labels
 from dialgym.benchmark.result import Result
 from dialgym.files import write_atomically
 from dialgym.optional import require
+
+if TYPE_CHECKING:
+    from dialgym.benchmark.run import Game
 
 # Told apart by colour-blind readers too (Okabe and Ito, 2008), the trained agents' first.
 AGENTS = ("#d55e00", "#cc79a7", "#f0e442", "#56b4e9")
@@ -82,7 +84,7 @@ def plot_curves(curves: Sequence[Curve], path: Path) -> None:
     _save(figure, path)
 
 
-def plot_games(games: Sequence[Game], path: Path, title: str) -> None:
+def plot_games(games: Sequence["Game"], path: Path, title: str) -> None:
     """The pictures of the games: a column for each policy, a row for each hidden state.
 
     Raises:
@@ -105,7 +107,7 @@ def plot_games(games: Sequence[Game], path: Path, title: str) -> None:
     _save(figure, path)
 
 
-def _heading(game: Game, first: bool) -> str:
+def _heading(game: "Game", first: bool) -> str:
     gained = f"return {game.gained:g}"
     return f"{game.policy}\n\n{gained}" if first else gained
 

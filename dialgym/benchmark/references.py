@@ -1,4 +1,4 @@
-"""The registry's reference scores: computed, and written into its text."""
+"""Reference scores of the registry: computed, and written into its text."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from dialgym.benchmark.evaluate import evaluate
 from dialgym.files import write_text
 from dialgym.registry import Row, entry_of
-from dialgym.views.episodes import Report
+from dialgym.rollouts import Report
 
 EPISODES = 20_000
 """Where a row does not say how many."""

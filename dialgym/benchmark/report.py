@@ -5,11 +5,12 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from dialgym.benchmark.result import Episodes, Interval, Result
 from dialgym.registry import NAMESPACE
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from dialgym.benchmark.result import Episodes, Interval, Result
 
 HEAD = ("environment", "policy", "mean return", "IQM", "success", "score", "turns")
 ALL = "all"
@@ -18,7 +19,7 @@ PREFIX = f"{NAMESPACE}/"
 Row = tuple[str, ...]
 
 
-def rows(results: Sequence[Result]) -> Iterator[Row]:
+def rows(results: Sequence["Result"]) -> Iterator[Row]:
     """The cells, environment by environment; last those over all, where there are several."""
     places = labels(results)
     for env_id, label in places:
@@ -31,20 +32,20 @@ def rows(results: Sequence[Result]) -> Iterator[Row]:
                 yield (ALL, result.policy, *_cells(result.overall))
 
 
-def labels(results: Sequence[Result]) -> list[tuple[str, str]]:
+def labels(results: Sequence["Result"]) -> list[tuple[str, str]]:
     """The ids and what tables call them; an id that was played in two ways has two."""
     pairs = ((env_id, r.label(env_id)) for r in results for env_id in r.by_id)
     return list(dict.fromkeys(pairs))
 
 
-def markdown(results: Sequence[Result]) -> str:
+def markdown(results: Sequence["Result"]) -> str:
     """A Markdown table, and below it what its figures mean."""
     lines = [HEAD, ("---",) * len(HEAD), *rows(results)]
     table = "".join("| " + " | ".join(line) + " |\n" for line in lines)
     return f"{table}\n{caption(*results)}\n"
 
 
-def rich_table(results: Sequence[Result], width: int | None = None) -> "Table":
+def rich_table(results: Sequence["Result"], width: int | None = None) -> "Table":
     """The same for the terminal, a section for each environment; without the turns.
 
     Where `width`, by default the terminal's, is less than `WIDE`, intervals go below their values.
@@ -74,7 +75,7 @@ BUILT_IN = (
 )
 
 
-def caption(*results: Result) -> str:
+def caption(*results: "Result") -> str:
     """What the figures of a table mean."""
     result = results[0]
     episodes = next(iter(result.by_id.values())).returns.shape[1]
@@ -86,7 +87,7 @@ def caption(*results: Result) -> str:
     )
 
 
-def _cells(part: Episodes) -> Row:
+def _cells(part: "Episodes") -> Row:
     return (
         with_interval(part.mean_return, part.interval, 2),
         with_interval(part.iqm, part.iqm_interval, 2),
@@ -96,7 +97,7 @@ def _cells(part: Episodes) -> Row:
     )
 
 
-def with_interval(value: float | None, bounds: Interval | None, digits: int) -> str:
+def with_interval(value: float | None, bounds: "Interval | None", digits: int) -> str:
     """``-2.61 [-2.65, -2.57]``, or a dash where there is no value."""
     if value is None or bounds is None:
         return "-"

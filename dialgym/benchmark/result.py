@@ -1,4 +1,4 @@
-"""What an evaluation found: the episodes, and the figures made of them."""
+"""Results of an evaluation: its episodes, and the statistics made of them."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from dialgym.benchmark.report import markdown, rich_table
 from dialgym.benchmark.statistics import Resampled, bootstrap, interval, iqm
 from dialgym.errors import unknown
 from dialgym.files import write_text
@@ -152,14 +153,10 @@ class Result:
 
     def to_markdown(self) -> str:
         """A table with a row for each environment and, if there are several, one for all."""
-        from dialgym.benchmark.report import markdown
-
         return markdown([self])
 
     def to_table(self) -> "Table":
         """The same for `rich.print`."""
-        from dialgym.benchmark.report import rich_table
-
         return rich_table([self])
 
     def as_dict(self) -> dict[str, Any]:

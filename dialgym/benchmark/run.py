@@ -1,20 +1,43 @@
-"""The benchmark: several policies on several ids, as tables, pictures and games."""
+"""The benchmark: several policies on several ids, as tables, plots and sample dialogues."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from dialgym.benchmark.curves import Curve, read_curve
 from dialgym.benchmark.evaluate import evaluate
-from dialgym.benchmark.games import Game, as_text, play_games
 from dialgym.benchmark.report import markdown
 from dialgym.benchmark.result import Episodes, Result, read_json, write_json
 from dialgym.files import write_text
-from dialgym.registry import Environment, entry_of
-from dialgym.views.episodes import MisfitError, Report, make_dialogue
-from dialgym.views.policies import Policy, open_policy
+from dialgym.registry import Entry, Environment, entry_of
+from dialgym.rollouts import Job, MisfitError, Player, Policy, Report
+from dialgym.rollouts.player import opened_for
+from dialgym.views.dialogue import Dialogue
+from dialgym.views.render import render
+
+
+class Game(NamedTuple):
+    """One dialogue of a policy.
+
+    Attributes:
+        policy: its name.
+        job: seed and episode.
+        gained: the return.
+        turns: utterances of the learner.
+        text: the transcript.
+        picture: (H, W, 3) uint8.
+    """
+
+    policy: str
+    job: Job
+    gained: float
+    turns: int
+    text: str
+    picture: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +125,7 @@ def benchmark(
     read = [read_curve(path) for path in curves]
     kwargs = dict(env_kwargs or {})
     entries = [entry_of(env_id) for env_id in ids]
-    dialogues = [make_dialogue(entry, kwargs) for entry in entries]
-    opened = {name: open_policy(policy, dialogues) for name, policy in policies.items()}
+    opened = {name: opened_for(policy, entries, kwargs) for name, policy in policies.items()}
     jobs = [(seeds[0], episode) for episode in range(games)]
     results, shown, notes = [], [], []
     for name, policy in opened.items():
@@ -128,3 +150,38 @@ def benchmark(
 def load_results(path: str | PathLike[str]) -> list[Result]:
     """The results in the results.json of a benchmark."""
     return [Result.from_dict(values) for values in read_json(path, "results")["results"]]
+
+
+def play_games(
+    name: str, policy: Any, entry: Entry, jobs: Iterable[Job], kwargs: Mapping[str, Any]
+) -> list[Game]:
+    """Let an opened policy play the episodes; they are those of `evaluate`."""
+    player = Player(entry, policy, kwargs, num_envs=1)
+    games = []
+    for job in jobs:
+        dialogue, played = player.hold(job)
+        shown = dialogue.turn, dialogue.transcript(), _picture(dialogue)
+        games.append(Game(name, job, float(played.returns[0]), *shown))
+    player.close()
+    return games
+
+
+def _picture(dialogue: Dialogue) -> np.ndarray:
+    picture = render("rgb_array", dialogue.task, dialogue.state, dialogue.learner)
+    assert isinstance(picture, np.ndarray)
+    return picture
+
+
+def as_text(env_id: str, games: Sequence[Game]) -> str:
+    """The transcripts, episode by episode, the policies below each other."""
+    lines = []
+    for job in dict.fromkeys(game.job for game in games):
+        lines.append(f"{env_id}, seed {job[0]}, episode {job[1]}\n{'=' * 60}\n")
+        for game in games:
+            if game.job == job:
+                lines.append(f"{game.policy}: return {game.gained:g}\n\n{_indented(game.text)}\n")
+    return "\n".join(lines)
+
+
+def _indented(text: str) -> str:
+    return "".join(f"    {line}\n" for line in text.splitlines())

@@ -1,4 +1,4 @@
-"""The command line of the program ``dialgym``; `dialgym --help` lists its commands."""
+"""The command line ``dialgym``; `dialgym --help` lists its commands."""
 
 from dialgym.cli.app import app
 

@@ -1,4 +1,4 @@
-"""The program: its commands, and what becomes of their errors."""
+"""The command-line program: its commands, and how their errors are reported."""
 
 import os
 import sys
@@ -8,15 +8,12 @@ import typer
 from typer.core import TyperGroup
 
 import dialgym
-from dialgym.cli.benchmark import benchmark
+from dialgym.cli.benchmark import benchmark, evaluate
 from dialgym.cli.chat import chat
-from dialgym.cli.check import check
-from dialgym.cli.check_domain import check_domain
 from dialgym.cli.collect import collect
 from dialgym.cli.common import complain
-from dialgym.cli.evaluate import evaluate
-from dialgym.cli.list_ids import list_ids
 from dialgym.cli.play import play
+from dialgym.cli.tasks import check, check_domain, list_ids
 from dialgym.cli.train import train
 from dialgym.cli.train_reward_model import train_reward_model
 

@@ -1,4 +1,4 @@
-"""``dialgym benchmark``"""
+"""``dialgym evaluate`` and ``dialgym benchmark``: score policies on ids."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +12,39 @@ from dialgym.registry import list_ids
 RUNS = Path("runs")
 POLICIES = "random,random-mixture,optimal"
 IDS = "Wordle-20-v0,Wordle-200-v0,Wordle-800-v0,Wordle-v0"
+
+
+def evaluate(
+    policy: Annotated[str, typer.Argument(help="A registered name, or a checkpoint or its run.")],
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Where it is to play.")],
+    episodes: Episodes = 100,
+    seeds: Seeds = "0,1,2",
+    num_envs: Annotated[int, typer.Option(min=1, help="Dialogues at once, for an agent.")] = 128,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="An agent samples instead of taking the likeliest.")
+    ] = False,
+    json: Annotated[Path | None, typer.Option(help="Where to write the result too.")] = None,
+    set_: Set = None,
+) -> None:
+    """Score one policy: returns, success, normalised score, 95 % intervals."""
+    from dialgym.benchmark import evaluate as run
+    from dialgym.benchmark.report import rich_table
+
+    chosen = numbers(seeds)
+    with progress(policy, len(ids) * len(chosen) * episodes) as report:
+        result = run(
+            policy,
+            ids,
+            episodes,
+            chosen,
+            settings(set_),
+            num_envs=num_envs,
+            deterministic=not sample,
+            report=report,
+        )
+    console.print(rich_table([result], console.width))
+    if json:
+        result.to_json(json)
 
 
 def benchmark(
@@ -94,7 +127,7 @@ def parse_policies(text: str) -> dict[str, str]:
     Raises:
         ValueError: a name comes twice, or there is none.
     """
-    from dialgym.views.policies import policy_name
+    from dialgym.rollouts.policies import policy_name
 
     parts = [part.partition("=") for part in words(text)]
     named = [
@@ -110,7 +143,7 @@ def parse_policies(text: str) -> dict[str, str]:
 
 def newest_run(folder: Path) -> Path | None:
     """The run whose model was written last."""
-    from dialgym.views.policies import CHECKPOINT
+    from dialgym.rollouts.policies import CHECKPOINT
 
     models = sorted(folder.glob(f"*/{CHECKPOINT}"), key=lambda path: path.stat().st_mtime)
     return models[-1].parent if models else None

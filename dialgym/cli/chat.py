@@ -1,4 +1,4 @@
-"""``dialgym chat``"""
+"""``dialgym chat``: talk to an agent or a language model at the terminal."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -8,7 +8,7 @@ import typer
 from dialgym.cli.common import complain, console
 from dialgym.errors import did_you_mean
 from dialgym.optional import require_agents
-from dialgym.terminal import speaker_style
+from dialgym.simulators.human import speaker_style
 
 COMMANDS = {
     "/reset": "Forget what was said.",

@@ -1,4 +1,4 @@
-"""``dialgym collect``"""
+"""``dialgym collect``: collect dialogues into a dataset."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What several commands share: options, parsing, progress, errors."""
+"""Options, parsing, progress and errors that several commands share."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

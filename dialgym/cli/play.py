@@ -1,4 +1,4 @@
-"""``dialgym play``"""
+"""``dialgym play``: play a party at the terminal."""
 
 import secrets
 from typing import Annotated, Any
@@ -35,9 +35,7 @@ def play(
     set_: Set = None,
 ) -> None:
     """Hold a dialogue at the terminal, or watch a policy hold it."""
-    from dialgym.benchmark.games import play_game
-    from dialgym.views.episodes import make_dialogue
-    from dialgym.views.policies import open_policy
+    from dialgym.rollouts.player import Player, make_dialogue, opened_for
 
     entry = entry_of(id)
     suited = make_task(entry, {}).for_people if policy is None else {}
@@ -47,18 +45,21 @@ def play(
     kwargs["simulator"] = against or _opponent(dialogue, expert)
     number = secrets.randbelow(2**31) if seed is None else seed
     if policy is None:
-        player: Any = _person(dialogue.task, as_, expert if hints else None)
+        chosen: Any = _person(dialogue.task, as_, expert if hints else None)
     else:
-        player = open_policy(policy, [dialogue])
-        entry = entry.in_view("token") if hasattr(player, "predict") else entry
+        chosen = opened_for(policy, [entry], {**kwargs, "simulator": None})
+    if hasattr(chosen, "predict") and entry.view == "utterance":
+        entry = entry.in_view("token")
+    player = Player(entry, chosen, kwargs, num_envs=1)
     fixed = settings(option, "--option")
     try:
-        held, gained, solved = play_game(player, entry, (number, 0), kwargs, fixed)
+        held, played = player.hold((number, 0), fixed)
     except (EOFError, KeyboardInterrupt):
         console.print("\nGoodbye.")
         return
-    _finish(held, player, policy is not None)
-    console.print(_verdict(solved, held.turn, gained), style="bold", end=" ")
+    _finish(held, chosen, policy is not None)
+    verdict = _verdict(bool(played.success[0]), held.turn, float(played.returns[0]))
+    console.print(verdict, style="bold", end=" ")
     console.print(f"seed {number}", style="dim")
 
 

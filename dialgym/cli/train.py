@@ -1,4 +1,4 @@
-"""``dialgym train``"""
+"""``dialgym train``: train an agent."""
 
 from pathlib import Path
 from typing import Annotated

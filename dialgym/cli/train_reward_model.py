@@ -1,4 +1,4 @@
-"""``dialgym train reward-model``"""
+"""``dialgym train reward-model``: train a reward model."""
 
 from pathlib import Path
 from typing import Annotated

@@ -6,13 +6,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dialgym.datasets.collector import Collector, Recipe, Source, recipe_of, whole_number
+from dialgym.datasets.collector import Collector, Folder, Recipe, recipe_of, whole_number
 from dialgym.datasets.dataset import Dataset
-from dialgym.datasets.folder import Folder
-from dialgym.datasets.tables import arrow, read_tables
+from dialgym.datasets.schema import arrow, read_tables
 from dialgym.datasets.workers import collect_in_workers
 from dialgym.registry import Environment, check_portable, entry_of, settings_beside
-from dialgym.views.episodes import Report
+from dialgym.rollouts import Report
+from dialgym.rollouts.player import Source
 
 
 def collect(

@@ -1,28 +1,31 @@
-"""From a recipe to dialogues, a shard at a time."""
+"""From a recipe to dialogues, a shard at a time, and the folder of files that they fill."""
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from inspect import signature
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
-from dialgym.datasets.generate import play_scripts, play_tree
-from dialgym.datasets.play import play_predictor, play_speaker
-from dialgym.datasets.play_many import SIZE, play_many
-from dialgym.datasets.schema import Origin, Recorder, check_json, played_settings
-from dialgym.datasets.vocabulary import fingerprint
-from dialgym.errors import unknown
+from dialgym.datasets.schema import (
+    Origin,
+    Recorder,
+    acts_name,
+    check_json,
+    fingerprint,
+    played_settings,
+    write_table,
+)
+from dialgym.files import write_text
 from dialgym.registry import Entry
-from dialgym.simulators import BatchSpeaker, Speaker
-from dialgym.tasks import DialogueBatch
-from dialgym.tasks.generators import Scripts, Tree
-from dialgym.views.episodes import Job, Report, make_dialogue, make_numeric_batch
-from dialgym.views.policies import Policy, find_checkpoint, open_policy, policy_name
+from dialgym.rollouts import Player, Report
+from dialgym.rollouts.player import Source
+from dialgym.rollouts.policies import find_checkpoint, policy_name
 
-Source = Policy | Tree | Scripts
-"""What dialogues can come from."""
+RECIPE = "collection.json"
+_NAME = re.compile(r"dialogues-(\d+)-(\d+)\.parquet")
 
 
 @dataclass(frozen=True)
@@ -76,106 +79,36 @@ class Collector:
     """
 
     def __init__(self, recipe: Recipe) -> None:
-        self.recipe, self.entry = recipe, recipe.env
-        check_json(recipe.env_kwargs, f"env_kwargs of {self.entry.id}")
-        check_json(recipe.options, f"options of {self.entry.id}")
-        self.dialogue = make_dialogue(self.entry, recipe.env_kwargs)
-        self.policy = self._open()
-        self._env: Any = None
-
-    def _open(self) -> Any:
-        recipe, dialogue = self.recipe, self.dialogue
-        task, policy = dialogue.task, recipe.policy
-        if isinstance(policy, str) and policy in task.generators:
-            return self._with_settings(task.generators[policy])
-        if isinstance(policy, (Tree, Scripts)):
-            opened: Any = policy
-        else:
-            self._check_name(policy)
-            opened = open_policy(policy, [dialogue])
-        if isinstance(opened, str):
-            return self._with_settings(task.speakers[dialogue.learner][opened])
-        if recipe.policy_kwargs:
-            raise ValueError(
-                f"policy_kwargs are for registered names; got {dict(recipe.policy_kwargs)!r} with "
-                f"{recipe.name!r}. Give the policy its settings yourself."
-            )
-        return opened
-
-    def _with_settings(self, make: Callable[..., Any]) -> Any:
-        kwargs, name = self.recipe.policy_kwargs, self.recipe.name
-        known = signature(make).parameters
-        for setting in kwargs:
-            if setting not in known:
-                raise unknown("setting", setting, known, f"the policy {name!r}")
-        for setting, parameter in known.items():
-            if parameter.default is parameter.empty and setting not in kwargs:
-                raise ValueError(
-                    f"the policy {name!r} needs the setting {setting!r}; got none. Give it as "
-                    f"policy_kwargs={{{setting!r}: ...}} or --param {setting}=..."
-                )
-        return make(**kwargs)
-
-    def _check_name(self, policy: Any) -> None:
-        """A mistaken name is told what it could have been, generators included."""
-        task, learner = self.dialogue.task, self.dialogue.learner
-        names = [*task.speakers.get(learner, {}), *task.generators]
-        plain = isinstance(policy, str) and not {"/", "\\", "."}.intersection(policy)
-        if plain and policy not in names and find_checkpoint(policy) is None:
-            error = unknown(f"policy for the {learner}", policy, names)
-            raise ValueError(f"{error} The path of a checkpoint will do as well.")
+        self.recipe = recipe
+        check_json(recipe.env_kwargs, f"env_kwargs of {recipe.env.id}")
+        check_json(recipe.options, f"options of {recipe.env.id}")
+        self.player = Player(
+            recipe.env,
+            recipe.policy,
+            recipe.env_kwargs,
+            policy_kwargs=recipe.policy_kwargs,
+            num_envs=recipe.num_envs,
+            deterministic=recipe.deterministic,
+            record=True,
+        )
 
     def table(self, episodes: range, report: Report) -> Any:
         """The dialogues of some episodes as an Arrow table, in their order."""
-        recipe = self.recipe
-        jobs = [(recipe.seed, episode) for episode in episodes]
-        recorder = Recorder(self._origin())
-        if isinstance(self.policy, Tree):
-            play_tree(self.policy, self.dialogue, jobs, recipe.options, recorder, report)
-        elif isinstance(self.policy, Scripts):
-            if recipe.options:
-                raise ValueError(
-                    f"options: the dialogues of {recipe.name!r} bring their own; got "
-                    f"{dict(recipe.options)!r}. Leave them out."
-                )
-            play_scripts(self.policy, self.dialogue, jobs, recorder, report)
-        elif isinstance(self.policy, Speaker):
-            self._play_speaker(jobs, recorder, report)
-        else:
-            play_predictor(
-                self.policy, self._batch(), jobs, recipe.options, recorder, report,
-                recipe.deterministic,
-            )  # fmt: skip
+        jobs = [(self.recipe.seed, episode) for episode in episodes]
+        recorder = Recorder(self._origin(), self.recipe.options)
+        for played in self.player.play(jobs, self.recipe.options, report):
+            recorder.add(played)
         return recorder.table()
 
-    def _play_speaker(self, jobs: Sequence[Job], recorder: Recorder, report: Report) -> None:
-        options, dialogue = self.recipe.options, self.dialogue
-        many = self._vectorised() if isinstance(self.policy, BatchSpeaker) else None
-        if many is None:
-            play_speaker(self.policy, dialogue, jobs, options, recorder, report)
-        else:
-            play_many(self.policy, dialogue.task, many, jobs, options, recorder, report)
-
-    def _vectorised(self) -> DialogueBatch | None:
-        """The task's own vectorised form, where it has one for these settings."""
-        dialogue = self.dialogue
-        return dialogue.task.batch(SIZE, dialogue.learner, dialogue.other)
-
-    def _batch(self) -> Any:
-        if self._env is None:
-            recipe = self.recipe
-            kwargs = recipe.env_kwargs
-            self._env = make_numeric_batch(
-                self.entry, recipe.num_envs, kwargs, "NextStep", views=("token",)
-            )
-        return self._env
-
     def _origin(self) -> Origin:
-        text = isinstance(self.policy, (Speaker, Tree, Scripts))
-        ids = "" if text else fingerprint(self._batch().tokenizer)
-        recipe, dialogue = self.recipe, self.dialogue
-        settings = played_settings(recipe.env_kwargs, dialogue)
-        return Origin(self.entry.id, settings, dialogue.learner, recipe.name, ids)
+        player, acts = self.player, ""
+        if player.chooses_acts:
+            chosen = player.task.acts[player.learner]
+            acts = acts_name(chosen.names, chosen.size)
+        settings = played_settings(self.recipe.env_kwargs, player.dialogue)
+        ids = fingerprint(player.tokenizer) if player.tokenizer else ""
+        name = self.recipe.name
+        return Origin(self.recipe.env.id, settings, player.learner, name, ids, acts)
 
 
 def recipe_of(env: Entry, policy: Source, seed: int, name: str | None, **more: Any) -> Recipe:
@@ -195,3 +128,74 @@ def whole_number(what: str, value: Any, least: int) -> None:
     """Raise a ValueError unless `value` is a whole number from `least`."""
     if not isinstance(value, int) or value < least:
         raise ValueError(f"collect: {what} must be a whole number from {least}; got {value!r}.")
+
+
+class Folder:
+    """The files of one collection; the name of each says which episodes it holds.
+
+    A file that is there is whole, so what is missing is what no file is named after.
+
+    Args:
+        path: where the files are.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def prepare(self, recipe: Recipe, episodes: int) -> list[range]:
+        """Make the folder ready to take `episodes` of a recipe; the shards that are missing.
+
+        Raises:
+            ValueError: it holds another collection, or a longer one.
+        """
+        self._claim(recipe)
+        wanted = [recipe.episodes(shard, episodes) for shard in range(recipe.shards(episodes))]
+        have = self.files()
+        longest = max((part.stop for part in have), default=0)
+        if longest > episodes:
+            raise ValueError(
+                f"collect: {str(self.path)!r} holds {longest} episodes already; got "
+                f"episodes={episodes}. Load it with load_dataset, or give another path."
+            )
+        for part in have.keys() - set(wanted):  # the last shard of a shorter collection
+            have[part].unlink()
+        return [part for part in wanted if part not in have]
+
+    def _claim(self, recipe: Recipe) -> None:
+        facts, file = recipe.facts(), self.path / RECIPE
+        if not file.exists():
+            if self.path.exists() and any(self.path.glob("*.parquet")):
+                raise ValueError(
+                    f"collect: {str(self.path)!r} holds Parquet files of something else. "
+                    "Give another path."
+                )
+            write_text(file, json.dumps(facts, indent=1))
+            return
+        before = json.loads(file.read_text("utf-8"))
+        if before.get("env") == facts["env"].partition("/")[2]:  # as it was given
+            before["env"] = facts["env"]
+        changed = [k for k in facts if json.dumps(before.get(k)) != json.dumps(facts[k])]
+        if changed:
+            what = ", ".join(f"{k} {before.get(k)!r}, now {facts[k]!r}" for k in changed)
+            raise ValueError(
+                f"collect: {str(self.path)!r} holds another collection ({what}). "
+                "Give the same arguments to go on with it, or another path."
+            )
+
+    def files(self) -> dict[range, Path]:
+        """The files by their episodes, in order."""
+        found = {}
+        for file in sorted(self.path.glob("dialogues-*.parquet")):
+            if match := _NAME.fullmatch(file.name):
+                found[range(int(match[1]), int(match[2]))] = file
+        return found
+
+    def write(self, part: range, table: Any) -> None:
+        """Write a shard, whole or not at all."""
+        file = self.path / f"dialogues-{part.start:09d}-{part.stop:09d}.parquet"
+        write_table(file, table)
+
+    def tidy(self) -> None:
+        """Remove what killed collectors left."""
+        for file in self.path.glob(".dialogues-*.parquet"):
+            file.unlink(missing_ok=True)

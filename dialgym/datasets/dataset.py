@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from dialgym.datasets.acts import ActData, act_data
 from dialgym.datasets.describe import Description, describe
+from dialgym.datasets.minari import to_minari
 from dialgym.datasets.packing import layout_of
-from dialgym.datasets.tables import arrow, write_table
+from dialgym.datasets.schema import arrow, write_table
 from dialgym.datasets.tokens import TokenData, pack
 from dialgym.optional import require
 
@@ -51,18 +53,18 @@ class Dataset:
     @property
     def returns(self) -> np.ndarray:
         """(N,) float64: the sum of each dialogue's rewards."""
-        sizes, turns = self._turns()
+        sizes, turns = self.turns()
         rewards = turns.field("reward").to_numpy(zero_copy_only=False)
         return np.bincount(np.repeat(np.arange(len(self)), sizes), rewards, len(self))
 
     @property
     def lengths(self) -> np.ndarray:
         """(N,) int64: the learner's utterances in each dialogue."""
-        sizes, turns = self._turns()
+        sizes, turns = self.turns()
         own = turns.field("said").to_numpy(zero_copy_only=False).astype(bool)
         return np.bincount(np.repeat(np.arange(len(self)), sizes)[own], minlength=len(self))
 
-    def _turns(self) -> tuple[np.ndarray, Any]:
+    def turns(self) -> tuple[np.ndarray, Any]:
         """(N,) turns of each dialogue, and the turns of all as one struct array."""
         column = self.table["turns"].combine_chunks()
         return np.diff(column.offsets.to_numpy()), column.flatten()
@@ -146,6 +148,17 @@ class Dataset:
         env, settings = self.environment()
         return pack(self, layout_of(env, **{**settings, **kwargs}), reencode, cache)
 
+    def acts(self, gamma: float = 1.0) -> ActData:
+        """The acts that were chosen as arrays, with what they were chosen by: for offline learning.
+
+        Args:
+            gamma: discount of the returns.
+
+        Raises:
+            ValueError: the learner chose no acts, or those of several kinds.
+        """
+        return act_data(self, gamma)
+
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the dialogues as one Parquet file, whole or not at all; the file.
 
@@ -175,8 +188,6 @@ class Dataset:
 
     def to_minari(self, name: str, data_format: str = "hdf5", **metadata: Any) -> Any:
         """Store the dialogues as a Minari dataset; see `dialgym.datasets.minari.to_minari`."""
-        from dialgym.datasets.minari import to_minari
-
         return to_minari(self, name, data_format, **metadata)
 
     def environment(self) -> tuple[str, dict[str, Any]]:

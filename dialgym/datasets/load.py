@@ -1,4 +1,4 @@
-"""Datasets from files and from the Hugging Face hub."""
+"""Datasets from files, from the Hugging Face hub, and from Minari."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -8,8 +8,8 @@ from typing import Any
 
 from dialgym.cache import cache_dir
 from dialgym.datasets.dataset import Dataset
-from dialgym.datasets.schema import schema
-from dialgym.datasets.tables import arrow, parquet
+from dialgym.datasets.minari import table_of_minari
+from dialgym.datasets.schema import CHOSEN, arrow, parquet, schema
 from dialgym.optional import require
 
 _HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
@@ -115,7 +115,12 @@ def conformed(table: Any, what: str) -> Any:
     Raises:
         ValueError: a column is missing, or of another type.
     """
-    layout = schema()
+    layout, pa = schema(), arrow()
+    for name in ("acts", *CHOSEN):
+        if name not in table.column_names:  # older datasets have none of acts
+            kind = layout.field(name).type
+            empty = pa.repeat(pa.scalar(""), len(table)) if name == "acts" else None
+            table = table.append_column(name, empty or pa.nulls(len(table), kind))
     missing = [name for name in layout.names if name not in table.column_names]
     if missing:
         raise ValueError(
@@ -126,3 +131,16 @@ def conformed(table: Any, what: str) -> Any:
         return table.select(layout.names).cast(layout)
     except (ValueError, TypeError, NotImplementedError) as error:
         raise ValueError(f"{what}: expected columns of {layout}; {error}.") from error
+
+
+def from_minari(name: str) -> Dataset:
+    """The dialogues of a Minari dataset of an utterance or act view.
+
+    That of an act view has no words: its turns hold the names of the acts.
+
+    Raises:
+        ValueError: it is not a dataset of dialogues.
+        FileNotFoundError: Minari has no such dataset.
+        ImportError: Minari is not installed.
+    """
+    return Dataset(table_of_minari(name))

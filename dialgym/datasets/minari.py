@@ -1,30 +1,33 @@
-"""Datasets as Minari's, at the level of utterances, and back."""
+"""Datasets as Minari's, at the level of utterances or acts, and back."""
 
 import json
 from collections.abc import Mapping
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from dialgym.datasets.dataset import Dataset
-from dialgym.datasets.schema import Origin, Recorder
+from dialgym.datasets.schema import Origin, Recorder, acts_name
 from dialgym.language import Utterance, render_transcript
 from dialgym.optional import require
 from dialgym.registry import MAKE_VIEW, Entry, entry_of, path_of
-from dialgym.views.episodes import make_dialogue
+from dialgym.rollouts import Played, make_dialogue
+from dialgym.rollouts.played import Decisions, Turns
+from dialgym.tasks import PartyActs
+from dialgym.views.act_env import act_spaces, acts_of
 from dialgym.views.making import spec_of
 from dialgym.views.spaces import utterance_spaces
 
 
-def to_minari(dataset: Dataset, name: str, data_format: str = "hdf5", **metadata: Any) -> Any:
-    """Store the dialogues as a Minari dataset: those of the utterance view.
+def to_minari(dataset: Any, name: str, data_format: str = "hdf5", **metadata: Any) -> Any:
+    """Store the dialogues as a Minari dataset: those of the act view, else of the utterance view.
 
-    Observations and actions are texts; token ids and what generators say of their dialogues are
-    left out.
+    Where the learner chose acts, observations and actions are those of the act view, and infos
+    hold ``action_mask``. Elsewhere they are texts; token ids and what generators say of their
+    dialogues are left out.
 
     Args:
-        dataset: dialogues of one environment.
+        dataset: a `Dataset` of dialogues of one environment.
         name: of the Minari dataset (``wordle/random-v0``); it must be new.
         data_format: Minari's, ``"hdf5"`` or ``"arrow"``.
         metadata: more for Minari's `create_dataset_from_buffers` (``author``...).
@@ -38,64 +41,80 @@ def to_minari(dataset: Dataset, name: str, data_format: str = "hdf5", **metadata
     """
     minari = _minari()
     env_id, settings = dataset.environment()
-    entry = entry_of(env_id)
-    dialogue = make_dialogue(entry, settings)
-    seen, said = utterance_spaces(dialogue.task, dialogue.learner)
+    dialogue = make_dialogue(env_id, settings)
+    task, learner = dialogue.task, dialogue.learner
+    view, spaces, buffer_of = "utterance", cast(Any, utterance_spaces), _text_buffer
+    if "" not in dataset["acts"]:
+        view, spaces, buffer_of = "act", lambda *of: act_spaces(acts_of(*of)), _act_buffer
+    seen, said = spaces(task, learner)
     policies = sorted({*dataset["policy"].tolist()})
-    spec = _spec(entry.in_view("utterance"), settings)
     return minari.create_dataset_from_buffers(
         name,
-        [_buffer(row) for row in dataset],
-        env=spec,
+        [buffer_of(row) for row in dataset],
+        env=_spec(entry_of(env_id).in_view(view), settings),
         observation_space=seen,
         action_space=said,
         **{"algorithm_name": ", ".join(policies), "data_format": data_format, **metadata},
     )
 
 
-def from_minari(name: str) -> Dataset:
-    """The dialogues of a Minari dataset of an utterance view.
-
-    Raises:
-        ValueError: it is not a dataset of dialogues.
-        FileNotFoundError: Minari has no such dataset.
-        ImportError: Minari is not installed.
-    """
+def table_of_minari(name: str) -> Any:
+    """The dialogues of a Minari dataset as an Arrow table; see `dialgym.datasets.from_minari`."""
     stored = _minari().load_dataset(name)
     spec = stored.env_spec
     if spec is None or path_of(spec.entry_point) != MAKE_VIEW:
         found = "no environment" if spec is None else spec.id
         raise ValueError(
-            f"from_minari: expected a dataset of an utterance view of dialgym; {name!r} is of "
-            f"{found}."
+            f"from_minari: expected a dataset of an utterance or act view of dialgym; {name!r} is "
+            f"of {found}."
         )
     settings = {key: value for key, value in spec.kwargs.items() if key != "env_id"}
     entry = entry_of(spec.kwargs["env_id"])
     dialogue = make_dialogue(entry, settings)
     policy = str(stored.storage.metadata.get("algorithm_name", name))
-    recorder = Recorder(Origin(entry.row.id(), settings, dialogue.learner, policy))
+    acts = acts_of(dialogue.task, dialogue.learner) if entry.view == "act" else None
+    kind = acts_name(acts.names, acts.size) if acts else ""
+    env_id = entry.id if acts else entry.row.id()
+    recorder = Recorder(Origin(env_id, settings, dialogue.learner, policy, acts=kind))
     indices = np.asarray(stored.episode_indices)
     abouts = stored.storage.get_episode_metadata(indices.tolist())
     for number, (episode, about) in enumerate(zip(stored.iterate_episodes(), abouts)):
-        _record(recorder, episode, about, number)
-    return Dataset(recorder.table())
+        recorder.add(_played(episode, about, number, dialogue.learner, acts))
+    return recorder.table()
 
 
-def _record(recorder: Recorder, episode: Any, about: Mapping[str, Any], number: int) -> None:
-    learner, said = recorder.origin.learner, list(episode.actions)
-    lines, places = _lines(episode.observations, learner, said)
+def _played(
+    episode: Any, about: Mapping[str, Any], number: int, learner: str, acts: PartyActs | None
+) -> Played:
+    turns, decisions = Turns(), None
+    rewards = np.asarray(episode.rewards, np.float64)
+    infos = episode.infos or {}
+    if acts is None:
+        turns.add(*_lines(episode.observations, learner, list(episode.actions)), rewards.tolist())
+    else:
+        masks = np.asarray(infos["action_mask"], bool)
+        decisions = [Decisions(episode.observations, episode.actions, masks)]
+        lines = [Utterance(learner, _names(acts, action)) for action in episode.actions]
+        turns.add(lines, range(len(lines)), rewards.tolist())
     options = about.get("options") or {}
-    recorder.add(
-        lines,
-        places,
-        np.asarray(episode.rewards).tolist(),
-        terminated=bool(episode.terminations[-1]),
-        truncated=bool(episode.truncations[-1]),
-        success=bool(np.ravel((episode.infos or {}).get("is_success", False))[-1]),
-        seed=int(about.get("seed") or 0),
-        episode=number,
-        options={key: _plain(value) for key, value in options.items()},
+    return Played(
+        [int(about.get("seed") or 0)],
+        [number],
+        rewards.sum(keepdims=True),
+        np.array([len(rewards)]),
+        np.ravel(infos.get("is_success", False))[-1:].astype(bool),
+        np.asarray(episode.terminations[-1:], bool),
+        np.asarray(episode.truncations[-1:], bool),
+        turns=turns,
+        decisions=decisions,
+        options=[{key: _plain(value) for key, value in options.items()}],
     )
+
+
+def _names(acts: PartyActs, action: Any) -> str:
+    """The acts of an action by name, in the place of the words that they became."""
+    chosen = np.flatnonzero(action) if acts.multiple else [int(action)]
+    return ", ".join(acts.names[int(k)] for k in chosen)
 
 
 def _lines(observations: Any, learner: str, said: list[str]) -> tuple[list[Utterance], list[int]]:
@@ -115,9 +134,8 @@ def _lines(observations: Any, learner: str, said: list[str]) -> tuple[list[Utter
     return lines, places
 
 
-def _buffer(row: Mapping[str, Any]) -> Any:
-    """A row as the episode of Minari: T actions, T + 1 observations."""
-    buffer = require("minari.data_collector", "data", "Minari").EpisodeBuffer
+def _text_buffer(row: Mapping[str, Any]) -> Any:
+    """A row in texts as the episode of Minari: T actions, T + 1 observations."""
     observations, actions, rewards, seen = [], [], [], ""
     for turn in row["turns"]:
         if turn["said"]:
@@ -125,17 +143,37 @@ def _buffer(row: Mapping[str, Any]) -> Any:
             actions.append(turn["text"])
             rewards.append(turn["reward"])
         seen += render_transcript([Utterance(turn["party"], turn["text"])])
+    return _buffer(row, [*observations, seen], actions, rewards, {})
+
+
+def _act_buffer(row: Mapping[str, Any]) -> Any:
+    """A row in acts as the episode of Minari."""
+    actions = np.array(row["actions"])
+    multiple = actions.shape[1] > 1
+    return _buffer(
+        row,
+        np.array(row["observations"], np.float32),
+        actions.astype(np.int8) if multiple else actions[:, 0].astype(np.int64),
+        [turn["reward"] for turn in row["turns"] if turn["said"]],
+        {"action_mask": np.array(row["action_masks"], bool)},
+    )
+
+
+def _buffer(
+    row: Mapping[str, Any], observations: Any, actions: Any, rewards: list[float], infos: Any
+) -> Any:
     ends = len(actions) - 1
-    return buffer(
+    # a column of its own, since Minari's Arrow files cannot give back scalars
+    success = np.array([[False]] * len(actions) + [[row["success"]]])
+    return require("minari.data_collector", "data", "Minari").EpisodeBuffer(
         seed=row["seed"],
         options=json.loads(row["options"]) or None,
-        observations=[*observations, seen],
+        observations=observations,
         actions=actions,
         rewards=rewards,
         terminations=[row["terminated"] and i == ends for i in range(len(actions))],
         truncations=[row["truncated"] and i == ends for i in range(len(actions))],
-        # a column of its own, since Minari's Arrow files cannot give back scalars
-        infos={"is_success": np.array([[False]] * len(actions) + [[row["success"]]])},
+        infos={"is_success": success, **infos},
     )
 
 

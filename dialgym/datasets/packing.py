@@ -1,16 +1,24 @@
-"""From turns to flat token arrays: what the online token env would show, dialogue by dialogue."""
+"""From turns to flat token arrays: what the online token env would show, dialogue by dialogue.
 
+They are built once, and mapped into memory afterwards.
+"""
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialgym.datasets.vocabulary import fingerprint
+from dialgym.cache import cached_array
+from dialgym.datasets.schema import arrow, fingerprint
 from dialgym.language.tokenizers import END, TAGS
 from dialgym.registry import VIEWS, Environment, entry_of, load
 from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.making import split_kwargs
 
 CHUNK = 2**15
+VERSION = "tokens-2"
 
 
 def layout_of(env_id: Environment, **kwargs: Any) -> TokenLayout:
@@ -43,7 +51,7 @@ class Turns(NamedTuple):
 
 def turns_of(dataset: Any) -> Turns:
     """The turns of a dataset as arrays."""
-    sizes, turns = dataset._turns()
+    sizes, turns = dataset.turns()
     dialogue = np.repeat(np.arange(len(dataset)), sizes)
     tokens = turns.field("tokens")
     logged = ~tokens.is_null().to_numpy(zero_copy_only=False)
@@ -180,3 +188,51 @@ def _cut(
         )
     kept = np.minimum(lengths, layout.window)
     return tokens[~beyond], own[~beyond], reward[~beyond], np.concatenate([[0], np.cumsum(kept)])
+
+
+def kept_arrays(
+    dataset: Any, layout: TokenLayout, reencode: bool, build: Callable[[], FlatArrays]
+) -> FlatArrays:
+    """The arrays of `build`, from the cache where the same dialogues were packed before.
+
+    They are read-only. The key is the content of the dialogues and all of the layout, so that
+    equal data from anywhere share one copy.
+    """
+    name = f"{VERSION}-{content_key(dataset, layout, reencode)}"
+    once = cache(build)
+    fields = (
+        cached_array(f"{name}-{field}", lambda field=field: getattr(once(), field))  # type: ignore[misc]
+        for field in FlatArrays._fields
+    )
+    return FlatArrays(*fields)
+
+
+def content_key(dataset: Any, layout: TokenLayout, reencode: bool) -> str:
+    """Short name of what `flat_arrays` gives for these arguments."""
+    parties = layout.task.parties
+    limits = [(party, layout.limit(party)) for party in parties]
+    facts = (fingerprint(layout.tokenizer), layout.party, layout.window, limits, reencode)
+    digest = hashlib.sha256(repr(facts).encode())
+    columns = ["turns", "learner", "terminated", "truncated", "vocabulary"]
+    _hash_table(dataset.table.select(columns), digest)
+    return digest.hexdigest()[:24]
+
+
+class _Sink:
+    """A file that keeps only the digest of what is written to it."""
+
+    closed = False
+
+    def __init__(self, digest: Any) -> None:
+        self.write = digest.update
+
+    def flush(self) -> None:
+        """There is nothing to flush."""
+
+
+def _hash_table(table: Any, digest: Any) -> None:
+    pa = arrow()
+    whole = table.combine_chunks()
+    sink = pa.PythonFile(_Sink(digest), mode="w")
+    with pa.ipc.new_stream(sink, whole.schema) as stream:
+        stream.write_table(whole)

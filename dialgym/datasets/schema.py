@@ -1,13 +1,44 @@
-"""What a stored dialogue is: its turns and where it came from, as columns of an Arrow table."""
+"""What a stored dialogue is, as columns of an Arrow table; tables as Parquet files."""
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from dialgym.datasets.tables import arrow
-from dialgym.language import Utterance
+import numpy as np
+
+from dialgym.files import write_atomically
+from dialgym.language import Tokenizer
+from dialgym.optional import require
+from dialgym.rollouts import Played
+from dialgym.rollouts.played import Decisions, Role, Turns
 from dialgym.views.dialogue import Dialogue
+
+PURPOSE = "storing dialogues"
+
+
+def arrow() -> Any:
+    """The package pyarrow."""
+    return require("pyarrow", "data", PURPOSE)
+
+
+def write_table(file: Path, table: Any) -> None:
+    """Write a table as a Parquet file, whole or not at all."""
+    write_atomically(
+        file, lambda temporary: parquet().write_table(table, temporary, compression="zstd")
+    )
+
+
+def read_tables(files: Sequence[Path]) -> Any:
+    """The rows of Parquet files, one after the other, in memory."""
+    return arrow().concat_tables([parquet().read_table(file) for file in files])
+
+
+def parquet() -> Any:
+    """The module pyarrow.parquet."""
+    return require("pyarrow.parquet", "data", PURPOSE)
 
 
 def schema() -> Any:
@@ -23,6 +54,11 @@ def schema() -> Any:
     whose token ids are logged. ``kind``, ``source`` and ``branch`` are a generator's: the role
     of the dialogue, and, where it goes on from another of the same episode, the place of that one
     among the episode's dialogues (else -1), and how many of the learner's utterances they share.
+
+    Where the learner chose acts, T of them, ``observations`` (T+1, the last at the end of the
+    dialogue) are what it knew or believed, ``actions`` (T) what it chose, the index of an act or a
+    vector of 0 and 1, and ``action_masks`` (T+1) what could be chosen; ``acts`` tells which acts
+    they are. Elsewhere the three are null.
     """
     pa = arrow()
     turn = pa.struct(
@@ -51,6 +87,10 @@ def schema() -> Any:
             ("kind", pa.string()),
             ("source", pa.int64()),
             ("branch", pa.int64()),
+            ("acts", pa.string()),
+            ("observations", pa.list_(pa.list_(pa.float32()))),
+            ("actions", pa.list_(pa.list_(pa.int16()))),
+            ("action_masks", pa.list_(pa.list_(pa.bool_()))),
         ]
     )
 
@@ -64,98 +104,51 @@ class Origin:
     learner: str
     policy: str
     vocabulary: str = ""
+    acts: str = ""
 
 
 class Recorder:
-    """Takes dialogues as they end, and makes a table of them."""
+    """Takes dialogues as they have been played, and makes a table of them.
 
-    def __init__(self, origin: Origin) -> None:
-        self.origin = origin
-        self._sizes: list[int] = []
-        self._turns: dict[str, list[Any]] = {
-            name: [] for name in ("party", "text", "said", "reward", "tokens")
-        }
-        self._rows: dict[str, list[Any]] = {
-            name: []
-            for name in (
-                *("terminated", "truncated", "success", "options"),
-                *("seed", "episode", "kind", "source", "branch"),
-            )
-        }
+    Args:
+        origin: what they have in common.
+        options: of every reset.
+    """
+
+    def __init__(self, origin: Origin, options: Mapping[str, Any] | None = None) -> None:
+        self.origin, self._options = origin, json.dumps(dict(options or {}))
+        self._turns = Turns()
+        self._rows: dict[str, list[Any]] = {name: [] for name in _BY_ROW}
+        self._decisions: list[Decisions] = []
 
     def __len__(self) -> int:
-        return len(self._sizes)
+        return len(self._turns.sizes)
 
-    def add(
-        self,
-        lines: Sequence[Utterance],
-        said: Sequence[int],
-        rewards: Sequence[float],
-        tokens: Sequence[list[int]] | None = None,
-        *,
-        terminated: bool,
-        truncated: bool,
-        success: bool | None,
-        seed: int,
-        episode: int,
-        options: Mapping[str, Any] | None = None,
-        kind: str = "",
-        source: int = -1,
-        branch: int = 0,
-    ) -> None:
-        """Record one dialogue.
-
-        Args:
-            lines: the learner's transcript.
-            said: the places in it of what the learner said.
-            rewards: of each of those.
-            tokens: the ids of each of those, where they are known.
-            terminated, truncated, success, seed, episode, options, kind, source, branch: as in
-                `schema`.
-        """
-        count, turns = len(lines), self._turns
-        own, earned, ids = [False] * count, [0.0] * count, [None] * count
-        for k, place in enumerate(said):
-            own[place], earned[place] = True, rewards[k]
-            if tokens is not None:
-                ids[place] = tokens[k]  # type: ignore[call-overload]
-        turns["party"] += [line.speaker for line in lines]
-        turns["text"] += [line.text for line in lines]
-        turns["said"] += own
-        turns["reward"] += earned
-        turns["tokens"] += ids
-        self._sizes.append(count)
-        row = (terminated, truncated, bool(success), json.dumps(dict(options or {})))
-        for values, value in zip(self._rows.values(), (*row, seed, episode, kind, source, branch)):
-            values.append(value)
-
-    def add_many(
-        self,
-        turns: Mapping[str, list[Any]],
-        sizes: list[int],
-        rows: Mapping[str, list[Any]],
-        options: Mapping[str, Any],
-    ) -> None:
-        """Record dialogues given as columns: of their turns, and of themselves.
-
-        `sizes` are their numbers of turns; columns that are not given have their usual values.
-        """
-        usual = {**_USUAL, "options": json.dumps(dict(options))}
-        for name, values in self._turns.items():
-            values += turns[name] if name in turns else [usual[name]] * sum(sizes)
+    def add(self, played: Played) -> None:
+        """Record dialogues that were played with ``record=True``."""
+        assert played.turns is not None
+        for name, column in vars(self._turns).items():
+            column += getattr(played.turns, name)
+        texts = [json.dumps(dict(options)) for options in played.options or ()]
+        columns = {
+            "terminated": played.terminated.tolist(),
+            "truncated": played.truncated.tolist(),
+            "success": played.success.tolist(),
+            "options": texts or [self._options] * len(played),
+            "seed": played.seeds,
+            "episode": played.episodes,
+            **dict(zip(Role._fields, zip(*(played.roles or [Role()] * len(played))))),
+        }
         for name, values in self._rows.items():
-            values += rows[name] if name in rows else [usual[name]] * len(sizes)
-        self._sizes += sizes
+            values += columns[name]
+        self._decisions += played.decisions or ()
 
     def table(self) -> Any:
         """The dialogues so far as an Arrow table."""
         pa, layout, n = arrow(), schema(), len(self)
-        offsets = pa.array([0, *_running_sum(self._sizes)], pa.int32())
         fields = list(layout.field("turns").type.value_type)
-        children = [pa.array(self._turns[field.name], field.type) for field in fields]
-        turns = pa.ListArray.from_arrays(
-            offsets, pa.StructArray.from_arrays(children, fields=fields)
-        )
+        children = [pa.array(getattr(self._turns, f.name), f.type) for f in fields]
+        turns = pa.StructArray.from_arrays(children, fields=fields)
         origin = self.origin
         same = {
             "env": origin.env,
@@ -163,38 +156,47 @@ class Recorder:
             "learner": origin.learner,
             "policy": origin.policy,
             "vocabulary": origin.vocabulary,
+            "acts": origin.acts,
         }
-        columns = {"turns": turns}
+        columns = {"turns": _lists(turns, self._turns.sizes)}
         columns |= {name: pa.repeat(pa.scalar(value), n) for name, value in same.items()}
         columns |= {
             name: pa.array(values, layout.field(name).type) for name, values in self._rows.items()
         }
+        columns |= self._chosen(layout, n)
         return pa.table([columns[name] for name in layout.names], schema=layout)
 
-
-_USUAL: Mapping[str, Any] = {
-    "tokens": None,
-    "kind": "",
-    "source": -1,
-    "branch": 0,
-}
-
-
-def _running_sum(sizes: list[int]) -> Iterable[int]:
-    total = 0
-    for size in sizes:
-        total += size
-        yield total
+    def _chosen(self, layout: Any, n: int) -> dict[str, Any]:
+        """The columns of what was chosen; nulls where the learner chose no acts."""
+        pa = arrow()
+        if not self._decisions:
+            return {name: pa.nulls(n, layout.field(name).type) for name in CHOSEN}
+        return {
+            name: _nested([getattr(d, field) for d in self._decisions], layout.field(name).type)
+            for name, field in CHOSEN.items()
+        }
 
 
-def origin_of(env_id: str, settings: Mapping[str, Any], dialogue: Dialogue, policy: str) -> Origin:
-    """The origin of dialogues in which the learner speaks in text.
+CHOSEN = {"observations": "observations", "actions": "actions", "action_masks": "masks"}
+"""Columns of what was chosen, and the names that `Decisions` has for them."""
+_BY_ROW = (
+    *("terminated", "truncated", "success", "options"),
+    *("seed", "episode", "kind", "source", "branch"),
+)
 
-    Raises:
-        ValueError: a setting cannot be written down.
-    """
-    check_json(settings, f"env_kwargs of {env_id}")
-    return Origin(env_id, played_settings(settings, dialogue), dialogue.learner, policy)
+
+def _nested(arrays: Sequence[np.ndarray], kind: Any) -> Any:
+    """Arrays (T_i, ...) as a column of lists of lists, of type `kind`."""
+    whole = np.concatenate([a.reshape(len(a), -1) for a in arrays])
+    values = arrow().array(whole.ravel(), kind.value_type.value_type)
+    inner = _lists(values, [whole.shape[1]] * len(whole))
+    return _lists(inner, [len(array) for array in arrays])
+
+
+def _lists(values: Any, sizes: Sequence[int]) -> Any:
+    """An array of values as one of lists, of so many values each."""
+    pa = arrow()
+    return pa.ListArray.from_arrays(pa.array([0, *np.cumsum(sizes).tolist()], pa.int32()), values)
 
 
 def played_settings(settings: Mapping[str, Any], dialogue: Dialogue) -> Mapping[str, Any]:
@@ -213,3 +215,15 @@ def check_json(values: Mapping[str, Any], what: str) -> None:
                 f"{what}: {name} is stored with the dialogues, so it must be a number, a string "
                 f"or a list of them; got {value!r}. Give a name or a path instead of an object."
             ) from None
+
+
+def fingerprint(tokenizer: Tokenizer) -> str:
+    """Short name of a vocabulary: equal for tokenizers with the same tokens at the same ids."""
+    text = "\n".join(tokenizer.tokens)
+    return f"{tokenizer.vocab_size}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def acts_name(names: Sequence[str], size: int) -> str:
+    """Short name of acts that are chosen by observations of a size: equal for the same of both."""
+    digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
+    return f"{len(names)}-{size}-{digest}"

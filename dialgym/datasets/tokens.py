@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dialgym.datasets.packing import check_vocabulary, flat_arrays, kept_arrays
 from dialgym.language.tokenizers import PAD
 from dialgym.views.layout import TokenLayout
 
@@ -178,9 +179,6 @@ def pack(
         ValueError: the learner is another party, logged ids are of another vocabulary, or a
             dialogue does not fit into the window.
     """
-    from dialgym.datasets.packed import kept_arrays
-    from dialgym.datasets.packing import check_vocabulary, flat_arrays
-
     check_vocabulary(dataset, layout, reencode)
 
     def build() -> Any:

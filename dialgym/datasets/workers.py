@@ -6,6 +6,7 @@ it. It does not import the caller's script again, so scripts need no
 """
 
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -15,13 +16,13 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock
-from typing import Any
+from typing import Any, BinaryIO
 
-from dialgym.datasets.collector import Recipe
-from dialgym.views.episodes import Report
+from dialgym.datasets.collector import Collector, Folder, Recipe
+from dialgym.rollouts import Report
 
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); " \
-        "from dialgym.datasets.worker import main; main()"  # fmt: skip
+        "from dialgym.datasets.workers import main; main()"  # fmt: skip
 
 
 def collect_in_workers(
@@ -103,3 +104,40 @@ def _empty(todo: "SimpleQueue[range]") -> None:
     with suppress(Empty):
         while True:
             todo.get_nowait()
+
+
+def main() -> None:
+    """A worker: collect what the parent asks for by standard input, until it hangs up."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a policy prints is no answer
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    try:
+        _serve(sys.stdin.buffer, answers)
+    except (EOFError, BrokenPipeError, KeyboardInterrupt):
+        os._exit(0)  # the parent is gone; nothing is left to flush
+
+
+def _serve(orders: BinaryIO, answers: BinaryIO) -> None:
+    def answer(value: Any) -> None:
+        pickle.dump(value, answers)
+        answers.flush()
+
+    collector: Collector | None = None
+    try:
+        recipe, path = pickle.load(orders)
+        collector = Collector(recipe)
+    except EOFError:
+        raise
+    except Exception as error:
+        answer(error)
+        return
+    while True:
+        part = pickle.load(orders)
+        try:
+            Folder(path).write(part, collector.table(part, answer))
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            answer(error)
+        else:
+            answer(None)

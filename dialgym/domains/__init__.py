@@ -1,4 +1,4 @@
-"""What tasks ask about: an ontology of slots, a database of rows, and goals drawn from both."""
+"""Domains of tasks: an ontology of slots, a database of rows, and goals drawn from both."""
 
 from dialgym.domains.database import Database, read_database
 from dialgym.domains.domain import Domain, find_faults, load_domain, read_domain

@@ -1,4 +1,4 @@
-"""The rows of a domain, and which of them meet constraints: bit sets, one a slot and value."""
+"""The database of a domain, indexed by bit sets of rows: one for each slot and value."""
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A domain: its ontology and its database, built in or from files of PyDial's form; its faults."""
+"""A domain, its ontology and database: built in or read from PyDial's files, and checked."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a user wants: constraints that a few rows meet, and what to find out about such a row."""
+"""User goals: constraints that a few rows meet and slots to ask for, and how they are drawn."""
 
 from collections.abc import Mapping
 from itertools import chain, combinations, permutations

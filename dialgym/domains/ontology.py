@@ -1,4 +1,4 @@
-"""What can be talked about in a domain: slots, their values, and who may ask for them."""
+"""The ontology of a domain: slots, their values, and which party may ask for them."""
 
 import json
 from collections.abc import Mapping

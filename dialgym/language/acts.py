@@ -1,4 +1,4 @@
-"""Dialogue acts: what an utterance does, as a value and as text.
+"""Dialogue acts as values: a type and its items, parsed from text and printed to it.
 
 An act is a type and items, ``inform(food="thai",area="north")``. An item is a slot, a slot with a
 value, or a slot and what its value is not: ``request(phone)``, ``inform(name!="the nirala")``. An

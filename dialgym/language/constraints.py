@@ -1,4 +1,4 @@
-"""What may be said next: constraints over text, and their form over tokens.
+"""Constraints on what may be said next, over text and compiled to tokens.
 
 A task states a constraint on the text of an utterance; a tokenizer turns it into a
 `TokenAutomaton`, whose rows are the action masks of the token views.

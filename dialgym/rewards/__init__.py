@@ -1,4 +1,4 @@
-"""Rewards as small objects, composed by adding up, each logged by its name."""
+"""Rewards of replies: small objects, added up by weights, each logged by its name."""
 
 from dialgym.rewards.base import Components, Cost, Reply, Reward
 from dialgym.rewards.compose import Composite, Examples, make_reward, make_rewards

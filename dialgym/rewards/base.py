@@ -1,4 +1,4 @@
-"""What several tasks share of their rewards."""
+"""Base classes of rewards: components, fixed costs, and scores of replies."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Rewards put together by weights: a composite says what each of them gives for a reply."""
+"""Weighted sums of rewards, made from a specification."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What an evaluation reports of a set of replies, with bootstrap intervals.
+"""Metrics of a set of replies, with bootstrap intervals.
 
 Most measures are means over replies. Corpus BLEU is a function of sums over replies. Distinct-n is
 a property of the whole set, and falls with its size: compare sets of one size only.

@@ -1,4 +1,4 @@
-"""Rewards by overlap with what people said: METEOR, ROUGE, sentence-level BLEU.
+"""Overlap with reference replies as a reward: METEOR, ROUGE, sentence-level BLEU.
 
 Each is the function of its reference library (nltk, rouge-score, sacrebleu), called so that stems
 and tokens are found once. Of several references the best counts; BLEU has its own rule for several.

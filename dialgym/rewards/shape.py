@@ -1,4 +1,4 @@
-"""Rewards of a reply's form alone: its length, its variety, its repetitions."""
+"""Length, distinct n-grams and repetition of a reply as rewards."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The other party: whoever answers the learner."""
+"""Speakers that answer the learner: protocols, slow and remote ones, a person at the terminal."""
 
 from dialgym.simulators.base import BatchSpeaker, EachReplies, Speaker, ask_all
 from dialgym.simulators.concurrent import Asynchronous, AsyncSpeaker, Concurrent

@@ -1,4 +1,4 @@
-"""The protocols of whoever speaks by itself: user simulators and scripted policies."""
+"""Protocols of speakers: user simulators and scripted policies, one reply or many at once."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable

@@ -27,10 +27,10 @@ CONFUSE_TYPE, CONFUSE_SLOT = 0.2, 0.3
 """How often it is the type, and the slot, that is confused; else it is a value."""
 TRIES = 25
 NEAREST, OFFSET = 6, 0.15
-"""How many neighbours a word is taken for, and what evens out their chances."""
+"""How many neighbours a word is taken for, and what is added to the probability of each."""
 
 Neighbours = dict[str, tuple[list[str], list[float]]]
-"""Of each word the words it is taken for, and their cumulated chances."""
+"""Of each word the words it is taken for, and their cumulated probabilities."""
 
 
 class RandomConfusions:
@@ -97,7 +97,7 @@ class RandomConfusions:
 class LevenshteinConfusions(RandomConfusions):
     """One of the six words with the smallest edit distance, the nearer the more likely.
 
-    The chance is the reciprocal of the distance, normalised, plus 0.15, normalised. Of words
+    The probability is the reciprocal of the distance, normalised, plus 0.15, normalised. Of words
     equally far the first in the ontology is the nearer.
     """
 
@@ -145,11 +145,11 @@ def neighbours(words: tuple[str, ...], without: str | None = None) -> Neighbours
     near: Neighbours = {}
     for word, row in zip(words, distances):
         order = [i for i in np.argsort(row, kind="stable").tolist() if words[i] != word]
-        chances = 1 / row[order[:NEAREST]]
-        chances = chances / chances.sum() + OFFSET
-        kept = [(words[i], c) for i, c in zip(order, chances) if words[i] != without]
-        total = sum(chance for _, chance in kept)
-        below = list(accumulate(chance / total for _, chance in kept))
+        weights = 1 / row[order[:NEAREST]]
+        weights = weights / weights.sum() + OFFSET
+        kept = [(words[i], c) for i, c in zip(order, weights) if words[i] != without]
+        total = sum(weight for _, weight in kept)
+        below = list(accumulate(weight / total for _, weight in kept))
         near[word] = ([other for other, _ in kept], below)
     return near
 

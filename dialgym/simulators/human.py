@@ -1,13 +1,17 @@
-"""A person at the terminal as a speaker."""
+"""A person at the terminal as a speaker, and how utterances look there."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dialgym.language import Constraint, Utterance
 from dialgym.simulators.base import Speaker
-from dialgym.terminal import speaker_style, styled_line
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_STYLES = {"system": "bold cyan", "user": "bold magenta"}
 
 
 class HumanSpeaker:
@@ -82,3 +86,16 @@ def allows(constraint: Constraint, text: str) -> bool:
         if state is None:
             return False
     return constraint.accepts(state)
+
+
+def speaker_style(party: str) -> str:
+    """The style of a party's name, in rich's words."""
+    return _STYLES.get(party, "bold")
+
+
+def styled_line(task: Any, utterance: Any) -> "Text":
+    """``speaker: text`` in colour, the text as `task.styled` paints it."""
+    from rich.text import Text
+
+    name = (f"{utterance.speaker}: ", speaker_style(utterance.speaker))
+    return Text.assemble(name, *task.styled(utterance))

@@ -1,4 +1,4 @@
-"""Dialogue acts as actions: what a party can choose from, what it observes, and who can choose."""
+"""Dialogue acts as actions: the act space, observation and masks of a party, and act policies."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a task is: rules as functions of an explicit state."""
+"""The base class of tasks: rules as functions of an explicit state."""
 
 import json
 from abc import ABC, abstractmethod
@@ -88,7 +88,7 @@ class State(Protocol):
 
 
 class Outcome(NamedTuple):
-    """What an utterance led to.
+    """What an utterance led to. Its mappings may be those of others too, and are only read.
 
     Attributes:
         rewards: reward of each party.

@@ -1,4 +1,4 @@
-"""Corpora of tasks: kept as arrays in the cache, by split."""
+"""Corpora of tasks: split by name, and cached as arrays."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path

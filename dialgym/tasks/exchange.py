@@ -1,4 +1,4 @@
-"""An utterance of the learner and what it led to, for one dialogue and for many."""
+"""Exchanges: an utterance of the learner and what it led to, for one dialogue and as arrays."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""How sets of related dialogues are made: declared by tasks, carried out by `dialgym.datasets`."""
+"""Declarations of sets of related dialogues: branches, trees and scripts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Tasks and simulators of any module by ``module:Class``; errors say what is missing."""
+"""Loading tasks and simulators of any module by ``module:Class``, with clear errors."""
 
 import sys
 from importlib import import_module

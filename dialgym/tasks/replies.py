@@ -1,4 +1,4 @@
-"""What tasks share whose learner writes replies and whose rewards are those of language."""
+"""The base of tasks in which the system writes replies that rewards of language score."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ class ReplyBatch:
         self.task, self.partner = task, partner
         self._states: list[Any] = [None] * size
         self._turns = np.zeros(size, np.int64)
-        self._seen = [0] * size  # utterances that the system has been told of
+        self._seen = [0] * size  # utterances of the transcript that the system has been given
 
     def reset(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> BatchOutcome:
         self._turns[rows] = 0
@@ -83,7 +83,7 @@ class ReplyBatch:
         for place, row in enumerate(rows.tolist()):
             own = {name: float(values[place]) for name, values in scores.items()}
             outcomes.append(self.task.conclude(self._states[row], own, rngs[row]))
-            self._seen[row] += 1  # its own words are no news to the system
+            self._seen[row] += 1  # the system knows its own words
         pairs = list(zip(rows.tolist(), outcomes))
         self._answer([row for row, o in pairs if not (o.terminated or o.truncated)], rngs)
         return gather([self._exchange(*pair) for pair in pairs], self.task.parties)

@@ -1,4 +1,4 @@
-"""Checks that the author of a task runs: the rules keep their word, and all views agree."""
+"""Checks for authors of tasks: a task against its facts, and all its views against each other."""
 
 from dialgym.testing.batches import check_batch
 from dialgym.testing.tasks import check_task

@@ -1,12 +1,16 @@
-"""Is a batch of N dialogues the same as N single ones?"""
+"""A check that a batch of N dialogues equals N single ones."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from dialgym.language.tokenizers import END
 from dialgym.tasks import Task
+from dialgym.testing.acts import random_action
 from dialgym.testing.scripts import require
+from dialgym.views.act_env import ActEnv
+from dialgym.views.act_vector_env import ActVectorEnv
 from dialgym.views.token_env import TokenEnv
 from dialgym.views.token_vector_env import TokenVectorEnv
 
@@ -16,32 +20,37 @@ MODES = ("SameStep", "NextStep")
 def check_batch(
     task: Task, num_envs: int = 5, steps: int = 300, seed: int = 0, **kwargs: Any
 ) -> None:
-    """Step a batch and as many single envs with the same random tokens, over many autoresets.
+    """Step a batch and as many single envs with the same random actions, over many autoresets.
 
-    Observations, rewards, ends, masks and infos must be the same, in both autoreset modes.
+    Observations, rewards, ends, masks and infos must be the same, in both autoreset modes: of the
+    token view, and of the act view of each party that has acts.
 
     Args:
         task: the rules.
-        num_envs, steps, seed: how much is played.
-        kwargs: arguments of both views, such as `window` and `overflow`.
+        num_envs, steps, seed: how much is played; an eighth of the steps in acts, which are longer.
+        kwargs: arguments of both token views, such as `window` and `overflow`.
 
     Raises:
         AssertionError: a row differs from its single env; the message says where.
     """
     for mode in MODES:
-        _Comparison(task, num_envs, mode, seed, kwargs).run(steps)
+        batch: Any = TokenVectorEnv(task, num_envs, autoreset_mode=mode, **kwargs)
+        _Comparison(batch, [TokenEnv(task, **kwargs) for _ in range(num_envs)], mode, seed).run(
+            steps
+        )
+        for party in task.acts:
+            batch = ActVectorEnv(task, num_envs, party, autoreset_mode=mode)
+            singles = [ActEnv(task, party) for _ in range(num_envs)]
+            _Comparison(batch, singles, mode, seed).run(steps // 8)
 
 
 class _Comparison:
     """A batch beside its singles."""
 
-    def __init__(
-        self, task: Task, num_envs: int, mode: str, seed: int, kwargs: dict[str, Any]
-    ) -> None:
-        self.task, self.mode, self.seed = task, mode, seed
-        self.batch = TokenVectorEnv(task, num_envs, autoreset_mode=mode, **kwargs)
-        self.singles = [TokenEnv(task, **kwargs) for _ in range(num_envs)]
-        self.over = [False] * num_envs
+    def __init__(self, batch: Any, singles: Sequence[Any], mode: str, seed: int) -> None:
+        self.task, self.mode, self.seed = batch.task, mode, seed
+        self.batch, self.singles = batch, singles
+        self.over = [False] * len(singles)
         self.rng = np.random.default_rng([seed, 2])
         self.at = 0
 
@@ -53,18 +62,20 @@ class _Comparison:
             masks = self.batch.action_masks() if self.at % 3 else None
             actions = np.array([self._act(env) for env in self.singles])
             result = self.batch.step(actions)
-            for row, action in enumerate(actions.tolist()):
+            for row, action in enumerate(actions):
                 if masks is not None and not self.over[row]:
                     self._same(row, "mask", masks[row], self.singles[row].action_masks())
                 self._step(row, action, result)
 
-    def _act(self, env: TokenEnv) -> int:
-        """Mostly a token that the mask allows, else any."""
+    def _act(self, env: Any) -> Any:
+        """Mostly an action that the mask allows, else any."""
         mask = env.action_masks()
+        if isinstance(env, ActEnv):
+            return random_action(mask, env.acts.multiple, self.rng)
         choices = np.flatnonzero(mask) if self.rng.random() < 0.8 else np.arange(len(mask))
         return int(self.rng.choice([*choices, END] if self.rng.random() < 0.1 else choices))
 
-    def _step(self, row: int, action: int, result: Any) -> None:
+    def _step(self, row: int, action: Any, result: Any) -> None:
         observation, reward, terminated, truncated, info = result
         env = self.singles[row]
         if self.over[row]:

@@ -1,4 +1,4 @@
-"""Does a task do what it declares? Random dialogues against its facts."""
+"""A check of a task against its declared facts, by random dialogues."""
 
 import math
 import pickle
@@ -11,6 +11,7 @@ import numpy as np
 from dialgym.language import Utterance
 from dialgym.language.text import UNKNOWN
 from dialgym.tasks import Outcome, Task
+from dialgym.testing.acts import check_acts
 from dialgym.testing.scripts import random_utterance, require
 
 
@@ -21,7 +22,8 @@ def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:
     utterances stay private; states copy and pickle; the same generator gives the same dialogue;
     turn limit, lengths, charset, number of utterances, returns and names of reward components keep
     to `task.facts`; components add up to the reward; features have the form that is declared;
-    anchors are the same in a copy; unknown options are refused.
+    anchors are the same in a copy; acts have the form that is declared, and choosing one changes
+    nothing; unknown options are refused.
 
     Raises:
         AssertionError: a promise is broken; the message says which, where, and what came.
@@ -38,6 +40,7 @@ class _Episode:
         self.task, self.seed = task, seed
         self.rng = np.random.default_rng([seed, 0])  # the rules'
         self.words = np.random.default_rng([seed, 1])  # the speakers'
+        self.choices = np.random.default_rng([seed, 2])  # the act policies'
         self.state: Any = task.initial(self.rng, None)
         self.seen = {p: list(task.transcript(self.state, p)) for p in task.parties}
         self.returns = dict.fromkeys(task.parties, 0.0)
@@ -59,6 +62,7 @@ class _Episode:
         task = self.task
         speaker = task.speaker(self.state)
         self._require(speaker in task.parties, f"speaker() gave {speaker!r}, which is no party")
+        check_acts(task, self.state, self.choices, self.seed)
         constraint = task.constraint(self.state, speaker)
         text = random_utterance(task, speaker, constraint, self.words)
         outcome = self._speak_twice(text)

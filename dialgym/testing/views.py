@@ -1,4 +1,4 @@
-"""Does one script of utterances give the same dialogue through every view?"""
+"""A check that a script of utterances gives the same dialogue through every view."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -7,6 +7,7 @@ import numpy as np
 
 from dialgym.language.tokenizers import END
 from dialgym.tasks import Task
+from dialgym.testing.acts import check_act_views
 from dialgym.testing.scripts import random_utterance, require
 from dialgym.views.dialogue import Dialogue, find_speaker
 from dialgym.views.layout import token_limit
@@ -31,7 +32,8 @@ def check_views(task: Task, episodes: int = 50, seed: int = 0) -> None:
     """Play random scripts through all views; transcript, return and end must be the same.
 
     The views are: token and utterance env, each single and batched, and the two-party env at both
-    levels with the default simulator as the user.
+    levels with the default simulator as the user; and for each party that has acts the act env,
+    single, batched and two-party, whose observations must be the same too.
 
     Raises:
         AssertionError: two views differ; the message names them, the script and the seed.
@@ -47,6 +49,7 @@ def check_views(task: Task, episodes: int = 50, seed: int = 0) -> None:
                 f"the {name} view gave {got}; the rules gave {expected} "
                 f"(script {script}, seed {episode})",
             )
+    check_act_views(task, episodes, seed)
 
 
 def record_script(task: Task, seed: int) -> tuple[list[str], Played]:

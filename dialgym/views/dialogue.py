@@ -1,4 +1,4 @@
-"""One dialogue from the learner's side: the rules, with the other party played by a speaker."""
+"""One dialogue from the learner's side: the rules, with a speaker as the other party."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from dialgym.errors import one_of, with_settings
 from dialgym.language import render_transcript
 from dialgym.rewards import Components
 from dialgym.simulators import Speaker
-from dialgym.tasks import ActPolicy, ActSpeaker, Task
+from dialgym.tasks import ActPolicy, ActSpeaker, Outcome, Task
 from dialgym.tasks.exchange import Exchange, add
 from dialgym.tasks.lookup import find_object
 
@@ -18,7 +18,7 @@ class Dialogue:
     """A state of `task` in which `learner` speaks and `other` answers.
 
     `start` and `say` hold an exchange whole. Where `other` is asked for many dialogues at once, its
-    parts are called: `begin` or `tell`, then `tell` with the other's words while it is `waiting`
+    parts are called: `begin` or `speak`, then `hear` with the other's words while it is `waiting`
     for them, then `exchange`.
     """
 
@@ -27,59 +27,58 @@ class Dialogue:
         self.state: Any = None
         self.turn = 0
         self._seen = 0
-        self._components: Components
-        self._success: bool | None
-        self._clear()
+        self._forget()
 
     def start(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> Exchange:
         """Begin anew, and let the other party speak until it is the learner's turn."""
         self.begin(rng, options)
-        return self._answered(rng)
+        while self.waiting:
+            self.hear(self.other.reply(self.task, self.state, rng), rng)
+        return self.exchange()
 
     def say(self, text: str, rng: np.random.Generator) -> Exchange:
         """Let the learner say `text`, and the other party answer."""
-        self.tell(text, rng)
-        return self._answered(rng)
-
-    def _answered(self, rng: np.random.Generator) -> Exchange:
+        self.speak(text, rng)
         while self.waiting:
-            self.tell(self.other.reply(self.task, self.state, rng), rng)
+            self.hear(self.other.reply(self.task, self.state, rng), rng)
         return self.exchange()
 
     def begin(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> None:
         """Begin anew."""
         self.state = self.task.initial(rng, options)
         self.turn = self._seen = 0
-        self._clear()
+        self._forget()
 
     @property
     def waiting(self) -> bool:
         """Whether it is the other party's turn."""
-        return not self._over and self.task.speaker(self.state) != self.learner
+        if self._last.terminated or self._last.truncated:
+            return False
+        return self.task.speaker(self.state) != self.learner
 
-    def tell(self, text: str, rng: np.random.Generator) -> None:
-        """Let the party whose turn it is say `text`."""
-        if self.task.speaker(self.state) == self.learner:
-            self.turn += 1
-            self._seen += 1  # its own words are no news to the learner
-        outcome = self.task.speak(self.state, text, rng)
+    def speak(self, text: str, rng: np.random.Generator) -> None:
+        """Let the learner say `text`."""
+        self.turn += 1
+        self._seen += 1  # the learner knows its own words
+        self._last = outcome = self.task.speak(self.state, text, rng)
+        self._reward, self._components = outcome.rewards[self.learner], outcome.parts(self.learner)
+
+    def hear(self, text: str, rng: np.random.Generator) -> None:
+        """Let the other party say `text`."""
+        self._last = outcome = self.task.speak(self.state, text, rng)
         self._reward += outcome.rewards[self.learner]
-        parts = outcome.parts(self.learner)
-        self._components = add(self._components, parts) if self._components else parts
-        self._end, self._success = (outcome.terminated, outcome.truncated), outcome.success
-        self._over = outcome.terminated or outcome.truncated
+        self._components = add(self._components, outcome.parts(self.learner))
 
     def exchange(self) -> Exchange:
-        """What has come of it since the last call; it is the learner's turn, or all is over."""
+        """What has come of it since the learner spoke; it is its turn, or all is over."""
         lines = self.task.transcript(self.state, self.learner)
         heard, self._seen = lines[self._seen :], len(lines)
-        found = Exchange(self._reward, *self._end, heard, self._components, self._success)
-        self._clear()
-        return found
+        _, terminated, truncated, _, success = self._last
+        return Exchange(self._reward, terminated, truncated, heard, self._components, success)
 
-    def _clear(self) -> None:
-        self._reward, self._components = 0.0, {}
-        self._over, self._end, self._success = False, (False, False), None
+    def _forget(self) -> None:
+        self._reward, self._last = 0.0, _NOTHING
+        self._components: Components = {}
 
     def fork(self) -> "Dialogue":
         """The same dialogue at the same point, to go on in another way."""
@@ -91,11 +90,15 @@ class Dialogue:
         """Go on from a state of the task, in which the learner has heard everything."""
         self.state, self.turn = state, turn
         self._seen = len(self.task.transcript(state, self.learner))
-        self._clear()
+        self._forget()
 
     def transcript(self) -> str:
         """What the learner has seen, as text."""
         return render_transcript(self.task.transcript(self.state, self.learner))
+
+
+_NOTHING = Outcome({})
+"""Nothing has been said yet."""
 
 
 class Nobody:

@@ -28,7 +28,7 @@ class LoopedBatch:
 
     def say(self, rows: np.ndarray, texts: np.ndarray, rngs: Generators) -> BatchOutcome:
         for row, text in zip(rows.tolist(), texts.tolist()):
-            self.dialogues[row].tell(text, rngs[row])
+            self.dialogues[row].speak(text, rngs[row])
         return self._answer(rows.tolist(), rngs)
 
     def _answer(self, rows: list[int], rngs: Generators) -> BatchOutcome:
@@ -38,7 +38,7 @@ class LoopedBatch:
             states = [self.dialogues[row].state for row in waiting]
             texts = ask_all(self.other, self.task, states, [rngs[row] for row in waiting], waiting)
             for row, text in zip(waiting, texts):
-                self.dialogues[row].tell(text, rngs[row])
+                self.dialogues[row].hear(text, rngs[row])
         return gather([self.dialogues[row].exchange() for row in rows], self.task.parties)
 
     def transcript(self, row: int) -> Sequence[Utterance]:

@@ -1,4 +1,4 @@
-"""From an id, or what stands for one, to a single env or a batch of them."""
+"""Making a single or a batched environment from an id or whatever stands for one."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""An environment's spec, with what is really played."""
+"""The spec of an environment, with the settings that its task came to have."""
 
 from copy import copy
 from typing import Any

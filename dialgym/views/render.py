@@ -1,12 +1,12 @@
-"""Dialogues for people: plain text, coloured text on the terminal, pictures."""
+"""Rendering of dialogues: plain text, coloured text on the terminal, images."""
 
 from typing import Any
 
 import numpy as np
 
 from dialgym.language import render_transcript
+from dialgym.simulators.human import styled_line
 from dialgym.tasks import Task
-from dialgym.terminal import styled_line
 
 RENDER_MODES = ("ansi", "human", "rgb_array")
 

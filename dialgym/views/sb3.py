@@ -1,7 +1,7 @@
 """Batched views as a Stable-Baselines3 `VecEnv`, and stock SB3 pools that start fast."""
 
 import multiprocessing
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,12 @@ PRELOAD = ["stable_baselines3.common.vec_env.subproc_vec_env", "dialgym.views.to
 
 
 def sb3_vec_env(
-    id: Environment, n_envs: int, workers: int = 0, seed: int | None = None, **kwargs: Any
+    id: Environment,
+    n_envs: int,
+    workers: int = 0,
+    seed: int | None = None,
+    wrapper: Callable[[Any], Any] | None = None,
+    **kwargs: Any,
 ) -> "DialogueVecEnv":
     """`n_envs` dialogues as a Stable-Baselines3 `VecEnv`.
 
@@ -31,6 +36,7 @@ def sb3_vec_env(
         n_envs: number of dialogues.
         workers: 0 for this process; k to shard them over k processes.
         seed: of the first reset; dialogue i takes seed + i.
+        wrapper: put around the batch: `VectorReplaceForbidden` or `VectorMaskedObservation`.
         kwargs: as for ``gym.make(id, ...)``.
 
     Raises:
@@ -44,7 +50,7 @@ def sb3_vec_env(
             f"knows; got {entry.id!r} ({entry.view} view). Use {entry.row.id('token')!r}."
         )
     env = make_vec(entry, n_envs, autoreset_mode="SameStep", workers=workers, **kwargs)
-    pool = DialogueVecEnv(env)
+    pool = DialogueVecEnv(wrapper(env) if wrapper else env)
     if seed is not None:
         pool.seed(seed)
     return pool
@@ -103,11 +109,11 @@ class DialogueVecEnv(VecEnv):
 
     def get_state(self) -> Any:
         """All dialogues and their generators as they stand, for `set_state` of an equal pool."""
-        return self.env.get_state()
+        return self.env.unwrapped.get_state()
 
     def set_state(self, state: Any) -> None:
-        """Go on from where another pool was. Reads a pickle: only from a source you trust."""
-        self.env.set_state(state)
+        """Go on from where another pool was; raises ValueError for any other state."""
+        self.env.unwrapped.set_state(state)
 
     def close(self) -> None:
         """End the worker processes, if there are any."""
@@ -133,11 +139,12 @@ class DialogueVecEnv(VecEnv):
 
     def has_attr(self, attr_name: str) -> bool:
         """Whether `get_attr` or `env_method` knows the name."""
-        return attr_name == "action_masks" or hasattr(self.env, attr_name)
+        return attr_name == "action_masks" or hasattr(self.env.unwrapped, attr_name)
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """The batch's own attribute, once for each dialogue asked for."""
         owner = self if attr_name == "render_mode" else self.env
+        owner = owner if hasattr(owner, attr_name) else self.env.unwrapped
         return [getattr(owner, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:

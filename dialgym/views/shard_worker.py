@@ -7,15 +7,10 @@ from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any
 
-<<<<<<< HEAD
 import numpy as np
 
 from dialgym.views.info import Info
-from dialgym.views.shards import SharedArrays
-=======
 from dialgym.views.shards import FINAL, SEEN, Layout, SharedArrays
-from dialgym.views.vector_base import Info
->>>>>>> main
 
 
 def main() -> None:
@@ -56,7 +51,6 @@ class _Shard:
         self.arrays = SharedArrays(Path(path), layout)
         self.with_masks = False
 
-<<<<<<< HEAD
     def reset(
         self,
         seeds: list[int | None] | None,
@@ -67,13 +61,8 @@ class _Shard:
             if not reset_mask.any():
                 return None
             options = {**options, "reset_mask": reset_mask}
-        tokens, info = self.env.reset(seed=seeds, options=options)
-        self.arrays.tokens[self.rows] = tokens
-=======
-    def reset(self, seeds: list[int | None] | None, options: dict[str, Any] | None) -> Info:
         seen, info = self.env.reset(seed=seeds, options=options)
         self.arrays.put(SEEN, self.rows, seen)
->>>>>>> main
         return self._sent(info)
 
     def step(self) -> Info | None:
@@ -107,13 +96,7 @@ class _Shard:
         if "final_obs" in info:
             final = info.pop("final_obs")
             for row in info["_final_obs"].nonzero()[0].tolist():
-<<<<<<< HEAD
-                self.arrays.final[self.rows.start + row] = final[row]
+                self.arrays.put(FINAL, self.rows.start + row, final[row])
         elif "action_mask" not in info and not info["turn"].any():
             return None
-=======
-                self.arrays.put(FINAL, self.rows.start + row, final[row])
-        if self.with_masks:
-            self.masks()
->>>>>>> main
         return info

@@ -1,4 +1,4 @@
-"""Batched views sharded over processes: arrays in shared memory, few words on a pipe.
+"""Batched views sharded over worker processes, with their arrays in shared memory.
 
 A worker is a plain Python process that imports dialgym and nothing heavier. It does not import
 the caller's script again, so scripts need no ``if __name__ == "__main__"``.
@@ -30,17 +30,12 @@ START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); " \
         "from dialgym.views.shard_worker import main; main()"  # fmt: skip
 
 
-<<<<<<< HEAD
-class ShardedTokenVectorEnv(Played, gym.vector.VectorEnv):
-    """N dialogues over `workers` processes; equal to one `TokenVectorEnv` of N rows.
-=======
 Layout = Mapping[str, tuple[str, tuple[int, ...]]]
 """Of shared arrays: dtype and shape by name."""
 
 
-class ShardedVectorEnv(gym.vector.VectorEnv):
+class ShardedVectorEnv(Played, gym.vector.VectorEnv):
     """N dialogues over `workers` processes; equal to one batched token or act view of N rows.
->>>>>>> main
 
     Args:
         make: what each worker calls: the env id and keyword arguments of
@@ -72,13 +67,9 @@ class ShardedVectorEnv(gym.vector.VectorEnv):
         self.action_space = gym.vector.utils.batch_space(self.single_action_space, num_envs)
         self.task = template.task
         self.learner = template.learner
-<<<<<<< HEAD
         self.steps_per_utterance = template.steps_per_utterance
         self._step_limit = template._step_limit
-        self._vocab_size = template.tokenizer.vocab_size
         self._info = BatchInfoForm(self.task, self.learner, num_envs, make.get("text_info", True))
-=======
->>>>>>> main
         self._slices = _slices(num_envs, workers)
         self.arrays = SharedArrays.create(
             layout_of(num_envs, self.single_observation_space, self.single_action_space)
@@ -99,13 +90,8 @@ class ShardedVectorEnv(gym.vector.VectorEnv):
         *,
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
-<<<<<<< HEAD
-    ) -> tuple[np.ndarray, Info]:
-        """Begin all dialogues, or those of ``reset_mask``; see `TokenVectorEnv.reset`."""
-=======
     ) -> tuple[Any, Info]:
-        """Begin all dialogues; row i takes seed + i, or the i-th of a list of seeds."""
->>>>>>> main
+        """Begin all dialogues, or those of ``reset_mask``, as the batched view does."""
         n = self.num_envs
         seeds = seeds_of_rows(seed, n, self.task.name)
         mask, others = split_reset_mask(options, n, self.task.name)
@@ -113,17 +99,10 @@ class ShardedVectorEnv(gym.vector.VectorEnv):
             part = None if mask is None else mask[rows]
             worker.send("reset", seeds and seeds[rows], part, others)
         info = self._join(_gather(self._workers))
-<<<<<<< HEAD
-        return self.arrays.tokens.copy(), info if mask is None else restricted(info, mask)
+        return self.arrays.get(SEEN), info if mask is None else restricted(info, mask)
 
     def step(self, actions: Any) -> Step:
-        """Say one token in each dialogue (see `TokenVectorEnv.step`)."""
-=======
-        return self.arrays.get(SEEN), info
-
-    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, Info]:
         """One action in each dialogue, as the batched view has it."""
->>>>>>> main
         self.step_async(actions)
         return self.step_wait()
 
@@ -133,11 +112,7 @@ class ShardedVectorEnv(gym.vector.VectorEnv):
         for worker in self._workers:
             worker.send("step")
 
-<<<<<<< HEAD
     def step_wait(self) -> Step:
-=======
-    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, Info]:
->>>>>>> main
         """The result of the step under way."""
         info = self._join(_gather(self._workers))
         ends = (self.arrays[name].copy() for name in ("reward", "terminated", "truncated"))

@@ -1,4 +1,4 @@
-"""What the single token env and the single utterance env have in common."""
+"""The base of the single views: one dialogue as a Gymnasium environment."""
 
 from typing import Any
 

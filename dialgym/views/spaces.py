@@ -1,4 +1,4 @@
-"""The spaces of the views."""
+"""Action and observation spaces of the views."""
 
 from collections.abc import Mapping
 from functools import cached_property

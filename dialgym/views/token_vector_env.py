@@ -117,6 +117,16 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         masks[self._ended] = True
         return masks
 
+    def get_state(self) -> bytes:
+        """As of the parent. The masks' automata are no part of it: they are walked anew."""
+        self._walker = None
+        return super().get_state()
+
+    def set_state(self, state: bytes) -> None:
+        """As of the parent."""
+        super().set_state(state)
+        self._walker = None
+
     def _compile(self, row: int) -> TokenAutomaton:
         return compile_constraint(self.dialogues.constraint(row), self.tokenizer)
 

@@ -1,4 +1,4 @@
-"""What one party sees of one dialogue, as it grows: in tokens, or as text."""
+"""The transcript of a dialogue as one party sees it while it grows, in tokens or as text."""
 
 from collections.abc import Callable, Iterable
 from operator import index

@@ -17,11 +17,13 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 
 from dialgym.errors import one_of
-from dialgym.language import Utterance
+from dialgym.language import Utterance, render_transcript
 from dialgym.registry import Environment, entry_of
 from dialgym.tasks import Outcome, PartyActs, Task
+from dialgym.tasks.exchange import Exchange
 from dialgym.views.act_env import act_spaces, acts_of, check_act
 from dialgym.views.dialogue import check_room
+from dialgym.views.info import Info, InfoForm
 from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.making import split_kwargs
 from dialgym.views.render import RENDER_MODES, render
@@ -60,9 +62,14 @@ class TwoPartyEnv(AECEnv):
     Args:
         task, render_mode: as in the single-agent views.
         sides: for each party its transcript, or its acts.
-        action_masks: put ``action_mask``, int8, into the info of the party that acts.
+        action_masks: put ``action_mask``, int8, into the info of each party; the listener's, whose
+            action has no effect, is all 1.
         masked_observations: make each observation a dict of ``observation`` and ``action_mask``,
             int8, as PettingZoo's own games do; the listener's mask is all 1.
+        text_info: whether the infos have texts; without them they are numbers alone.
+
+    The infos are those of `dialgym.views.info`, one for each party: ``utterance`` is its own,
+    ``reply`` what it has heard last, ``turn`` that of whoever has spoken.
     """
 
     metadata = {  # noqa: RUF012
@@ -79,6 +86,7 @@ class TwoPartyEnv(AECEnv):
         render_mode: str | None,
         action_masks: bool = False,
         masked_observations: bool = False,
+        text_info: bool = True,
     ) -> None:
         one_of("render_mode", render_mode, (*RENDER_MODES, None), task.name)
         self.task = task
@@ -87,6 +95,7 @@ class TwoPartyEnv(AECEnv):
         self.agents: list[str] = []
         self._sides = sides
         self._mask_in_info, self._mask_in_observation = action_masks, masked_observations
+        self._forms = {party: InfoForm(task, party, text_info) for party in task.parties}
         self.rng: np.random.Generator | None = None
         self.dialogue_state: Any = None
         self.observation_spaces = {party: self._space_of(side) for party, side in sides.items()}
@@ -116,15 +125,19 @@ class TwoPartyEnv(AECEnv):
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
-        self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
+        self.infos: dict[str, Info] = self._blank_infos()
         self._turns = dict.fromkeys(self.agents, 0)
         self._seen = dict.fromkeys(self.agents, 0)
+        self._heard: dict[str, Sequence[Utterance]] = {}
         for side in self._sides.values():
             side.clear()
         fits = self._tell_all()
         floor = self._give_floor()
         check_room(self.task, self.agent_selection, fits and floor)
-        self._add_mask()
+        self._add_masks()
+
+    def _blank_infos(self) -> dict[str, Info]:
+        return {party: self._forms[party].blank() for party in self.agents}
 
     def _known(self, options: dict[str, Any] | None) -> dict[str, Any]:
         """The options without those that the task does not know.
@@ -168,9 +181,10 @@ class TwoPartyEnv(AECEnv):
             return np.ones(self._sides[party].action_space.n, bool)
         return self._allowed(party)
 
-    def _add_mask(self) -> None:
+    def _add_masks(self) -> None:
         if self._mask_in_info:
-            self.infos[self.agent_selection]["action_mask"] = self.action_masks().view(np.int8)
+            for party, info in self.infos.items():
+                info["action_mask"] = self._masks(party).astype(np.int8)
 
     def step(self, action: Any) -> None:
         """Let the party that holds the floor act.
@@ -188,12 +202,12 @@ class TwoPartyEnv(AECEnv):
             return
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
-        self.infos = {name: {} for name in self.agents}
+        self.infos = self._blank_infos()
         text = self._say(agent, action)
         if text is not None:
             self._speak(agent, text)
         self._accumulate_rewards()
-        self._add_mask()
+        self._add_masks()
         if text is not None and self.render_mode == "human":
             self.render()
 
@@ -201,7 +215,7 @@ class TwoPartyEnv(AECEnv):
         assert self.rng is not None
         outcome = self.task.speak(self.dialogue_state, text, self.rng)
         self._turns[agent] += 1
-        self._seen[agent] += 1  # its own words are no news to it
+        self._seen[agent] += 1  # it knows its own words
         fits = self._tell_all()
         self.rewards = {name: float(outcome.rewards[name]) for name in self.agents}
         over = outcome.terminated or outcome.truncated
@@ -216,6 +230,7 @@ class TwoPartyEnv(AECEnv):
         for party, side in self._sides.items():
             lines = self.task.transcript(self.dialogue_state, party)
             fits &= side.hear(lines[self._seen[party] :])
+            self._heard[party] = lines[self._seen[party] :]
             self._seen[party] = len(lines)
         return fits
 
@@ -225,13 +240,17 @@ class TwoPartyEnv(AECEnv):
         return fits
 
     def _report(self, agent: str, text: str, outcome: Outcome) -> None:
-        info: dict[str, Any] = {"turn": self._turns[agent]}
         over = any(self.terminations.values()) or any(self.truncations.values())
-        if over:
-            info["is_success"] = bool(outcome.success)
-        for name in self.agents:
-            self.infos[name] = {**info, "reward_components": dict(outcome.parts(name))}
-        self.infos[agent]["utterance"] = text
+        for party, form in self._forms.items():
+            end = outcome.terminated, outcome.truncated
+            parts = outcome.parts(party)
+            gained = outcome.rewards[party]
+            exchange = Exchange(gained, *end, self._heard[party], parts, outcome.success)
+            said = text if party == agent else ""
+            info = self.infos[party] = form.of_turn(said, self._turns[agent], exchange)
+            if over:
+                lines = self.task.transcript(self.dialogue_state, party)
+                form.end(info, outcome.success, render_transcript(lines))
 
     def render(self) -> str | np.ndarray | None:
         """The dialogue so far, as the party that holds the floor sees it."""
@@ -250,7 +269,7 @@ class TokenTwoPartyEnv(TwoPartyEnv):
     Args:
         task, tokenizer, overflow, render_mode: as in `TokenEnv`.
         window: L for both parties; None for the length that every dialogue fits into.
-        action_masks, masked_observations: as in `TwoPartyEnv`.
+        action_masks, masked_observations, text_info: as in `TwoPartyEnv`.
     """
 
     def __init__(
@@ -262,12 +281,13 @@ class TokenTwoPartyEnv(TwoPartyEnv):
         action_masks: bool = False,
         masked_observations: bool = False,
         render_mode: str | None = None,
+        text_info: bool = True,
     ) -> None:
         one_of("overflow", overflow, OVERFLOWS, task.name)
         self.tokenizer = tokenizer_of(task, tokenizer)
         layouts = {p: TokenLayout.of(task, self.tokenizer, p, window) for p in task.parties}
         sides = {p: TokenTranscript(layout, overflow == "slide") for p, layout in layouts.items()}
-        super().__init__(task, sides, render_mode, action_masks, masked_observations)
+        super().__init__(task, sides, render_mode, action_masks, masked_observations, text_info)
 
     def _allowed(self, party: str) -> np.ndarray:
         mask: np.ndarray = self._sides[party].masks(
@@ -279,8 +299,9 @@ class TokenTwoPartyEnv(TwoPartyEnv):
 class UtteranceTwoPartyEnv(TwoPartyEnv):
     """Both parties say one utterance a step; spaces as in `UtteranceEnv`, one for each party."""
 
-    def __init__(self, task: Task, render_mode: str | None = None) -> None:
-        super().__init__(task, {p: TextTranscript(task, p) for p in task.parties}, render_mode)
+    def __init__(self, task: Task, render_mode: str | None = None, text_info: bool = True) -> None:
+        sides = {party: TextTranscript(task, party) for party in task.parties}
+        super().__init__(task, sides, render_mode, text_info=text_info)
 
 
 class ActTwoPartyEnv(TwoPartyEnv):
@@ -288,7 +309,8 @@ class ActTwoPartyEnv(TwoPartyEnv):
 
     Args:
         task: the rules; it must have `Task.acts` of both parties.
-        action_masks, masked_observations, render_mode: as in `TwoPartyEnv`.
+        action_masks, masked_observations, render_mode, text_info: as in
+            `TwoPartyEnv`.
 
     Raises:
         ValueError: a party has no acts.
@@ -300,9 +322,10 @@ class ActTwoPartyEnv(TwoPartyEnv):
         action_masks: bool = False,
         masked_observations: bool = False,
         render_mode: str | None = None,
+        text_info: bool = True,
     ) -> None:
         sides = {party: ActSide(acts_of(task, party)) for party in task.parties}
-        super().__init__(task, sides, render_mode, action_masks, masked_observations)
+        super().__init__(task, sides, render_mode, action_masks, masked_observations, text_info)
 
     def _see(self, party: str) -> np.ndarray:
         return self.task.acts[party].observe(self.dialogue_state)

@@ -1,10 +1,9 @@
-"""What the batched token env and the batched utterance env have in common.
+"""The base of the batched views: autoreset, seeds, masks and final observations.
 
 Rows are independent: each has its own generator, and row i of a batch seeded with s is the single
 env seeded with s + i, over any number of autoresets.
 """
 
-import pickle
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,6 +17,7 @@ from gymnasium.vector import AutoresetMode
 from dialgym.errors import one_of
 from dialgym.language import render_transcript
 from dialgym.tasks import BatchOutcome, Task
+from dialgym.views import states
 from dialgym.views.dialogue import SimulatorLike, check_floor, check_room
 from dialgym.views.info import BatchInfoForm, Info, restricted
 from dialgym.views.looped import make_batch
@@ -145,11 +145,15 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
 
     def get_state(self) -> bytes:
         """All dialogues and their generators as they stand, for `set_state` of an equal env."""
-        return pickle.dumps(self.__dict__)
+        return states.to_bytes(self)
 
     def set_state(self, state: bytes) -> None:
-        """Go on from where another env was. Reads a pickle: only from a source that you trust."""
-        self.__dict__.update(pickle.loads(state))
+        """Go on from where another env was; see `dialgym.views.states` for what may be read.
+
+        Raises:
+            ValueError: it is not the state of such an env.
+        """
+        states.from_bytes(self, state)
 
     def _require_reset(self) -> None:
         if not self._rngs:

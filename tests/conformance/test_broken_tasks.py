@@ -160,7 +160,7 @@ PIXELS = np.zeros(SIZE, np.float32)
         ({"features": lambda self, state, party: PIXELS.copy()}, "features of user: expected None"),
         ({"features": lambda *a: NameIt.features(*a) if a[2] == "user" else PIXELS[:3]},
          r"expected Features.*got float32 \(3,\)"),
-        ({"features": lambda *a: PIXELS + 9 if a[2] == "system" else None}, "float32 .6,. from 9.0 to 9.0"),
+        ({"features": lambda *a: PIXELS + 9 if a[2] == "system" else None}, "from 9.0 to 9"),
         ({"features": shared}, "two calls gave one array"),
         ({"situation": lone}, "in a pickled copy"),
     ],

@@ -17,6 +17,7 @@ from tests.conformance.ids import in_full, variants
 
 IDS = in_full()
 TOKEN_IDS = in_full("token")
+ACT_IDS = in_full("act")
 TEXT_IDS = in_full("token", "utterance")
 
 
@@ -27,7 +28,17 @@ def test_gymnasium_checker_has_nothing_to_say(env_id):
         check_env(gym.make(env_id).unwrapped, skip_render_check=False)
 
 
-@pytest.mark.parametrize("env_id", TOKEN_IDS)
+@pytest.mark.parametrize("env_id", ACT_IDS)
+def test_the_checkers_have_nothing_to_say_of_the_other_partys_acts(env_id):
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    env = gym.make(env_id, learner="user").unwrapped
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env, skip_render_check=False)
+        checker.check_env(env)
+
+
+@pytest.mark.parametrize("env_id", [*TOKEN_IDS, *ACT_IDS])
 def test_stable_baselines3_checker_has_nothing_to_say(env_id):
     checker = pytest.importorskip("stable_baselines3.common.env_checker")
     with warnings.catch_warnings():
@@ -36,14 +47,14 @@ def test_stable_baselines3_checker_has_nothing_to_say(env_id):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("env_id", TOKEN_IDS)
+@pytest.mark.parametrize("env_id", [*TOKEN_IDS, *ACT_IDS])
 def test_pettingzoo_api(env_id):
-    """At token level: `api_test` asks observations for a dtype, which strings do not have."""
+    """Not of texts: `api_test` asks observations for a dtype, which strings do not have."""
     api_test(dialgym.aec_env(env_id), num_cycles=200)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("env_id", TEXT_IDS)
+@pytest.mark.parametrize("env_id", [*TEXT_IDS, *ACT_IDS])
 def test_pettingzoo_parallel_api_and_seeds(env_id):
     parallel_api_test(dialgym.parallel_env(env_id), num_cycles=200)
     seed_test(lambda: dialgym.aec_env(env_id), num_cycles=100)

@@ -50,8 +50,8 @@ def test_several_steps_beat_a_single_one_which_beats_cloning(games):
     opens = np.array([row["turns"][0]["text"] == "fjord" for row in games])
     assert games.returns[opens].mean() < games.returns[~opens].mean() - 0.3
     cloned, _ = played(BC, games, deterministic=False)
-    single, opening = played(SingleStepRL, games, target_rate=0.05)
-    several, best_opening = played(ILQL, games, target_rate=0.05, expectile=0.9)
+    single, opening = played(SingleStepRL, games, tau=0.05)
+    several, best_opening = played(ILQL, games, tau=0.05, expectile=0.9)
     assert cloned == pytest.approx(games.returns.mean(), abs=0.2)  # -1.39
     assert cloned + 0.2 < single < several - 0.1
     assert several > -0.85

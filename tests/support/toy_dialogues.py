@@ -52,6 +52,13 @@ def dialogues(count: int, turns: int = 2, said: int = 1, seed: int = 0) -> Token
     )
 
 
+def mean_losses(model, dialogues, most_tokens=None):
+    """Means of loss and metrics over stored dialogues; the gradient is that of all batches."""
+    sequences = model.read(dialogues)
+    count = int(sequences.columns[model.averaged_over].sum())
+    return model.updater.backward(model.loss, model.batches(sequences, most_tokens), count)
+
+
 def randomised(model):
     """Heads and targets that differ, so that no term of a loss vanishes."""
     torch.manual_seed(1)

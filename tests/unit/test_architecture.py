@@ -3,7 +3,7 @@
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -112,3 +112,66 @@ from . import matplotlib
 @pytest.mark.parametrize("package", ["dialgym", "agents"])
 def test_importing_loads_nothing_heavy(package: str):
     assert not loaded_by(f"import {package}") & HEAVY
+
+
+# Cycles
+
+
+def imports_of(path: Path, files: Collection[str]) -> set[str]:
+    """Those of the files that one imports anywhere, in functions too; but not for types alone."""
+    names: set[str] = set()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing_only = {
+        inner for node in ast.walk(tree) if isinstance(node, ast.stmt) and is_type_checking(node)
+        for statement in node.body for inner in ast.walk(statement)
+    }  # fmt: skip
+    for node in ast.walk(tree):
+        if node in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            parts = {f"{node.module}.{alias.name}" for alias in node.names}
+            # a package that is asked for its files only is a folder, no module
+            names |= parts if parts <= set(files) else {node.module, *parts}
+    return names & set(files)
+
+
+def find_cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The sets of modules that reach one another (Tarjan's strongly connected components)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(name: str) -> None:
+        index[name] = low[name] = len(index)
+        stack.append(name)
+        for other in sorted(graph[name]):
+            if other not in index:
+                visit(other)
+                low[name] = min(low[name], low[other])
+            elif other in stack:
+                low[name] = min(low[name], index[other])
+        if low[name] == index[name]:
+            place = stack.index(name)
+            group = stack[place:]
+            del stack[place:]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for name in sorted(graph):
+        if name not in index:
+            visit(name)
+    return found
+
+
+@pytest.mark.parametrize("package", ["dialgym", "agents"])
+def test_no_file_imports_itself_by_way_of_others(package: str):
+    files = {module_name(path): path for path in sorted((ROOT / package).rglob("*.py"))}
+    graph = {name: imports_of(path, files) for name, path in files.items()}
+    assert find_cycles(graph) == []
+
+
+def test_a_cycle_is_found():
+    assert find_cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]

@@ -1,4 +1,4 @@
-"""A user with a goal and an agenda of what to say about it (Schatzmann et al. 2007)."""
+"""The agenda-based user simulator: a goal, and a stack of acts to say (Schatzmann et al. 2007)."""
 
 from dialgym.simulators.agenda.reactions import listen
 from dialgym.simulators.agenda.state import USERS, Behaviour, UserState

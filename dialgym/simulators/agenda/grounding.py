@@ -1,4 +1,4 @@
-"""What the user checks before it goes on: does the system's act fit its goal?"""
+"""The user's check of a system act against its goal: accept, correct it, or ask back."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""What the user does about each act of the system, by putting acts on its agenda."""
+"""The user's reaction to each type of system act: acts pushed on its agenda."""
 
 from collections.abc import Callable, Mapping
 

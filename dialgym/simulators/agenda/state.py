@@ -70,7 +70,7 @@ class Behaviour:
     patience: tuple[int, int] = (4, 5)
 
     def draw(self, rng: np.random.Generator) -> tuple[Mapping[str, float], int]:
-        """Chances by name, and patience."""
+        """Probabilities by name, and patience."""
         names, low, span = self._table
         *drawn, last = rng.random(len(names) + 1).tolist()
         least, most = self.patience

@@ -1,4 +1,4 @@
-"""The simulated user: a goal, and an agenda of what to say about it (Schatzmann et al. 2007)."""
+"""The agenda-based user: begins with a goal, hears an act, answers with one."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Comments on what somebody wrote."""
+"""Comments: write one comment on a post, rewarded for not being toxic or for being liked."""
 
 from dialgym.tasks.comments.task import Comments
 

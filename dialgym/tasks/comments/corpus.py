@@ -1,4 +1,4 @@
-"""Comments, what they are on, and how they were received; read once per process."""
+"""Comments of the data with their parents, scores and toxicity; read once per process."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

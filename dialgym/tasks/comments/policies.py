@@ -1,13 +1,13 @@
-"""Who can comment by rules: whoever did, the best of those who did, somebody on something else."""
+"""Scripted commenters: the logged comment, the best on the same parent, a random one."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dialgym.cache import PerTask
 from dialgym.simulators import EachReplies, Speaker
 from dialgym.tasks.comments.types import CommentsState
-from dialgym.tasks.memory import PerTask
 
 if TYPE_CHECKING:
     from dialgym.tasks.comments.task import Comments

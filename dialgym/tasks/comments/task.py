@@ -1,4 +1,4 @@
-"""The rules of commenting."""
+"""The rules of Comments."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property

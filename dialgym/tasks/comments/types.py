@@ -1,4 +1,4 @@
-"""One comment to be written."""
+"""The state of a dialogue of Comments."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Everyday dialogues."""
+"""DailyDialog: reply in everyday dialogues, scored against what people said."""
 
 from dialgym.tasks.daily_dialog.task import DailyDialog
 

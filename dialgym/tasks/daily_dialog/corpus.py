@@ -1,4 +1,4 @@
-"""The dialogues of a split as flat arrays, read once per process; examples of dialogue acts."""
+"""Everyday dialogues of a split as flat arrays, read once per process; examples of acts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,13 @@ import numpy as np
 from dialgym.rewards import Reply
 from dialgym.sources import locate, stamp
 from dialgym.tasks.corpora import by_split, cached, from_bytes, split_of, splits_of, to_bytes
-from dialgym.tasks.daily_dialog.formats import ACTS, BUILTIN, EMOTIONS, Talk, read_talks
+from dialgym.tasks.daily_dialog.formats import (
+    ACTS,
+    BUILTIN,
+    EMOTIONS,
+    LoggedDialogue,
+    read_dialogues,
+)
 
 VERSION = 2
 """Of the form in which dialogues are kept in the cache."""
@@ -99,25 +105,27 @@ def load_splits(data: Any) -> Mapping[str, Corpus]:
 @lru_cache(maxsize=4)
 def _load(place: Path | str, version: str) -> Mapping[str, Corpus]:
     def read() -> dict[str, np.ndarray]:
-        return to_arrays(read_talks(place), str(place))
+        return to_arrays(read_dialogues(place), str(place))
 
     return dict(_from_arrays(cached(f"dialogues-{VERSION}", place, read)))
 
 
-def to_arrays(talks: Iterable[Talk], where: str) -> dict[str, np.ndarray]:
+def to_arrays(dialogues: Iterable[LoggedDialogue], where: str) -> dict[str, np.ndarray]:
     """Dialogues as arrays, the splits one after the other; text as bytes, lines between.
 
     Raises:
         ValueError: there are none.
     """
-    splits = by_split(talks, where, "dialogues")
+    splits = by_split(dialogues, where, "dialogues")
     acts, emotions = _Names(ACTS), _Names(EMOTIONS)
     arrays: dict[str, np.ndarray] = {}
     for split, found in splits.items():
-        arrays[f"{split}/texts"] = to_bytes(t for talk in found for t in talk.turns)
-        arrays[f"{split}/acts"] = acts.codes(a for talk in found for a in talk.acts)
-        arrays[f"{split}/emotions"] = emotions.codes(e for talk in found for e in talk.emotions)
-        sizes = [len(talk.turns) for talk in found]
+        arrays[f"{split}/texts"] = to_bytes(t for dialogue in found for t in dialogue.turns)
+        arrays[f"{split}/acts"] = acts.codes(a for dialogue in found for a in dialogue.acts)
+        arrays[f"{split}/emotions"] = emotions.codes(
+            e for dialogue in found for e in dialogue.emotions
+        )
+        sizes = [len(dialogue.turns) for dialogue in found]
         arrays[f"{split}/offsets"] = np.concatenate([[0], np.cumsum(sizes)])
     names = {"acts": to_bytes(acts.known), "emotions": to_bytes(emotions.known)}
     return {**arrays, **names}

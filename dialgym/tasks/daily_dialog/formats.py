@@ -1,4 +1,4 @@
-"""Dialogues in the formats that DailyDialog comes in."""
+"""Reading everyday dialogues from the formats that DailyDialog comes in."""
 
 import json
 import re
@@ -24,7 +24,7 @@ _ORIGINAL = re.compile(r"(?:.*/)?dialogues(?:_text)?(_[a-z]+)?\.txt")
 _EOU = "__eou__"
 
 
-class Talk(NamedTuple):
+class LoggedDialogue(NamedTuple):
     """A dialogue; acts and emotions are empty strings where they are not known."""
 
     split: str
@@ -33,7 +33,7 @@ class Talk(NamedTuple):
     emotions: Sequence[str]
 
 
-def read_talks(place: Path | str) -> Iterator[Talk]:
+def read_dialogues(place: Path | str) -> Iterator[LoggedDialogue]:
     """All dialogues of a file, folder or zip, or of a data set on the hub.
 
     Raises:
@@ -47,7 +47,7 @@ def read_talks(place: Path | str) -> Iterator[Talk]:
     if not texts:
         named = [part for part in parts if Path(part.name).name.startswith("dialogues")]
         for where, split, row in all_rows(place, named or parts, EXPECTED):
-            yield _talk(row, split, where)
+            yield _dialogue(row, split, where)
 
 
 def _original(parts: Sequence[Part]) -> list[Part]:
@@ -56,7 +56,7 @@ def _original(parts: Sequence[Part]) -> list[Part]:
     return [part for part in texts if part.split] or texts
 
 
-def _read_original(text: Part, parts: Mapping[str, Part]) -> Iterator[Talk]:
+def _read_original(text: Part, parts: Mapping[str, Part]) -> Iterator[LoggedDialogue]:
     split = text.split or "train"
     lines = _lines(text)
     acts = _beside(text, "act", parts)
@@ -68,7 +68,7 @@ def _read_original(text: Part, parts: Mapping[str, Part]) -> Iterator[Talk]:
             raise ValueError(f"{where}: texts, acts and emotions have not equally many lines.")
         turns = [turn for turn in line.split(_EOU) if turn.strip()]
         labels = {"act": (act or "").split(), "emotion": (emotion or "").split()}
-        yield _talk({"dialog": turns, **labels}, split, where)
+        yield _dialogue({"dialog": turns, **labels}, split, where)
 
 
 def _beside(text: Part, what: str, parts: Mapping[str, Part]) -> list[str] | None:
@@ -83,7 +83,7 @@ def _lines(part: Part) -> list[str]:
     return [line for _, line in part.lines()]
 
 
-def _talk(row: Row, split: str, where: Place) -> Talk:
+def _dialogue(row: Row, split: str, where: Place) -> LoggedDialogue:
     """A dialogue from a row of any of the formats."""
     turns = _listed(first(row, TURNS))
     if not isinstance(turns, Iterable) or isinstance(turns, str) or not turns:
@@ -92,7 +92,7 @@ def _talk(row: Row, split: str, where: Place) -> Talk:
     texts = [_text(turn, where) for turn in turns]
     acts = _labels(row, turns, ("act", "acts"), ("", *ACTS), where)
     emotions = _labels(row, turns, ("emotion", "emotions"), EMOTIONS, where)
-    return Talk(split, texts, acts, emotions)
+    return LoggedDialogue(split, texts, acts, emotions)
 
 
 def _listed(value: Any) -> Any:

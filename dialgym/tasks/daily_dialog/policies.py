@@ -1,4 +1,4 @@
-"""Who can take part in everyday dialogues: people's own words, words from elsewhere."""
+"""Scripted speakers of everyday dialogues: the reference, retrieval, a random utterance."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""The rules of replying in everyday dialogues."""
+"""The rules of DailyDialog."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property

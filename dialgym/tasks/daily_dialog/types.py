@@ -1,4 +1,4 @@
-"""One dialogue between the learner and a partner, beside the one that people had."""
+"""The state of an everyday dialogue, and where it stands in the one that people had."""
 
 from dataclasses import dataclass, field
 

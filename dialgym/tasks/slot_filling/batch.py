@@ -1,4 +1,4 @@
-"""Many dialogues at once: users one by one, what the system believes of all of them together."""
+"""Slot filling in batches: users one by one, beliefs, summaries and masks as arrays over rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
@@ -154,10 +154,10 @@ def _bests(
 ) -> Iterator[tuple[dict[str, Best], tuple[Accepted, ...]]]:
     """Of each belief the best values of the slots that can be asked for, and the accepted ones."""
     asked, texts = summariser.asked, summariser.layout.values
-    numbers = [number for _, number, _ in summariser.chances]
-    chances = np.array([chance for _, _, chance in summariser.chances])
+    numbers = [number for _, number, _ in summariser.thresholds]
+    thresholds = np.array([threshold for _, _, threshold in summariser.thresholds])
     first, p, second, second_p, none_p = (array[:, numbers] for array in top)  # (k, n)
-    accepted = (p >= none_p) & (p > chances)
+    accepted = (p >= none_p) & (p > thresholds)
     columns = (array.tolist() for array in (first, p, second, second_p, accepted))
     for places, firsts, others, seconds, good in zip(*columns):
         values = [texts[place] for place in places]
@@ -209,7 +209,7 @@ class SlotFillingBatch:
     def __init__(self, task: "SlotFilling", size: int) -> None:
         self.task = task
         self._states: list[SlotFillingState] = [None] * size  # type: ignore[list-item]
-        self._seen = [0] * size  # utterances that the system has been told of
+        self._seen = [0] * size  # utterances of the transcript that the system has been given
         self._beliefs = np.zeros((size, task.tracker.layout.vector_size), np.float32)
         self._stale = np.ones(size, bool)
 
@@ -223,7 +223,7 @@ class SlotFillingBatch:
         outcomes = []
         for row, text in zip(rows.tolist(), texts.tolist()):
             outcomes.append(self.task.speak(self._states[row], text, rngs[row]))
-            self._seen[row] += 1  # its own words are no news to the system
+            self._seen[row] += 1  # the system knows its own words
         return self._answer(rows, outcomes, rngs)
 
     def _answer(self, rows: np.ndarray, said: list[Outcome], rngs: Generators) -> BatchOutcome:

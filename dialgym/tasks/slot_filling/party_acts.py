@@ -1,4 +1,4 @@
-"""What the system and the user choose from, and observe, where dialogue acts are the actions."""
+"""Acts, masks and observations of the system and the user in act views."""
 
 from functools import cached_property
 from typing import Any

@@ -1,4 +1,4 @@
-"""What of a belief decides on the next act: best values, accepted slots, method, requests."""
+"""The summary of a belief: best values, accepted slots, method, requests; the belief vector."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -47,7 +47,7 @@ class Summariser:
         return tuple(sorted(self.ontology.system_requestable))
 
     @cached_property
-    def chances(self) -> list[tuple[str, int, float]]:
+    def thresholds(self) -> list[tuple[str, int, float]]:
         """Of each its number, and what a value must be believed at least."""
         sizes = {slot: len(values) for slot, values in self.ontology.informable.items()}
         return [(s, self.layout.number[s], 1 / (sizes[s] - 0.1)) for s in self.asked]
@@ -67,13 +67,13 @@ class Summariser:
         best, none = self._best(belief.goals)
         accepted = [
             Accepted(slot, best[i].value, best[i].p)
-            for slot, i, chance in self.chances
-            if best[i].p >= none[i] and best[i].p > chance
+            for slot, i, threshold in self.thresholds
+            if best[i].p >= none[i] and best[i].p > threshold
         ]
         name = self.layout.number[NAME]
         known = best[name].p >= none[name]
         return Summary(
-            {slot: best[i] for slot, i, _ in self.chances},
+            {slot: best[i] for slot, i, _ in self.thresholds},
             tuple(accepted),
             best[name].value if known else None,
             best[name].p if known else none[name],

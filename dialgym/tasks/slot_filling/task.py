@@ -8,25 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from dialgym.domains.database import Database
 from dialgym.domains.domain import BUILT_IN, load_domain, pydial_folder
 from dialgym.domains.goals import Goal, GoalGenerator
+from dialgym.domains.ontology import DONTCARE, NAME
 from dialgym.errors import one_of
 from dialgym.language import AnyText, Constraint, Lexicon, Utterance
 from dialgym.language.acts import NULL, Act, Hypotheses, Item
+from dialgym.rewards import Cost
 from dialgym.simulators import Speaker
-from dialgym.simulators.agenda import USERS, AgendaUser, Behaviour, listen
+from dialgym.simulators.agenda import USERS, AgendaUser, Behaviour, UserState, listen
 from dialgym.simulators.error_channel import FIDELITIES, STATISTICS, ListChannel, SingleChannel
 from dialgym.tasks.base import SYSTEM, USER, DialogueBatch, Facts, Outcome, Task
 from dialgym.tasks.slot_filling import policies
 from dialgym.tasks.slot_filling.acts import SummaryActs
-from dialgym.tasks.slot_filling.evaluation import (
-    CLOSING,
-    COMPONENTS,
-    SUCCESS,
-    TURN,
-    bonus,
-    succeeded,
-)
 from dialgym.tasks.slot_filling.languages import HYPOTHESES, LANGUAGES, USER_ACTS, read_notation
 from dialgym.tasks.slot_filling.party_acts import SystemActs, UserActs
 from dialgym.tasks.slot_filling.settings import fixed_goal, fixed_patience, setting
@@ -36,6 +31,12 @@ from dialgym.tasks.slot_filling.types import Belief, SlotFillingState, Summary
 
 GREETING = Act("hello")
 BYE = "bye"
+TURN = Cost("turn")
+CLOSING = Cost("closing")
+"""The system's answer to the user's goodbye, which the system has no choice in."""
+SUCCESS = 20.0
+COMPONENTS = (TURN.name, CLOSING.name, "success")
+"""What the reward of either party is made of."""
 SYSTEM_ACTS = ("hello", "bye", "request", "confirm", "select", "inform", "reqmore", "repeat")
 
 
@@ -227,14 +228,13 @@ class SlotFilling(Task):
         state.turns += 1
         self._record(state, SYSTEM, text, heard)
         self._note_alternative(state, act)
-        components = TURN.charge()
         if act.type == BYE:
-            return self._end(state, components)
+            return self._end(state, TURN.charge())
         self._plan_answer(state, rng)
         if state.turns < self.turns:
-            return _outcome(components)
+            return _TURN
         self._take_in(state, state.simulated)
-        return self._end(state, components)
+        return self._end(state, TURN.charge())
 
     def _understand(
         self, state: SlotFillingState, text: str, rng: np.random.Generator
@@ -278,7 +278,7 @@ class SlotFilling(Task):
             state.belief.alternatives = True
         if act.type == BYE and state.replies > 1:
             return self._end(state, CLOSING.charge())
-        return _outcome({})
+        return _QUIET
 
     def _take_in(self, state: SlotFillingState, simulated: bool) -> None:
         """The user's state after the system's act."""
@@ -289,7 +289,8 @@ class SlotFilling(Task):
 
     def _end(self, state: SlotFillingState, components: dict[str, float]) -> Outcome:
         success = succeeded(state.user_state, self.domain.database)
-        return _outcome({**components, **bonus(success)}, True, success)
+        bonus = {"success": SUCCESS} if success else {}
+        return _outcome({**components, **bonus}, True, success)
 
     def static_constraint(self, party: str) -> Constraint | None:
         if party == USER:
@@ -321,8 +322,23 @@ def _outcome(
     return Outcome.of({SYSTEM: components, USER: components}, terminated, False, success)
 
 
+_TURN = _outcome(TURN.charge())
+_QUIET = _outcome({})
+
+
 def _goal_acts(goal: Goal) -> tuple[Act, Act]:
     """What the user wants, and what it wants to know."""
     wants = Act("inform", tuple([Item(*pair) for pair in goal.constraints.items()]))
     asks = Act("request", tuple([Item(slot) for slot in goal.requests]))
     return wants, asks
+
+
+def succeeded(user: UserState, database: Database) -> bool:
+    """Whether all requests are answered, and the row named meets the goal as it is at the end."""
+    name = user.requests.get(NAME)
+    if name is None or user.open_requests() or name in user.unwanted(NAME):
+        return False
+    wanted = {c.slot: str(c.value) for c in user.constraints if not c.negated}
+    if wanted.pop(NAME, name) not in (name, DONTCARE):
+        return False
+    return database.match_bits({NAME: name, **wanted}) > 0

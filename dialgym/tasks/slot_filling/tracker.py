@@ -1,4 +1,4 @@
-"""The focus belief tracker: what was heard now, and what was believed as far as that leaves room.
+"""The focus belief tracker: this turn's evidence, and the old belief as far as that leaves room.
 
 For each slot, with m(v) the probability that v was said now: b(v) <- (1 - sum m) b(v) + m(v).
 Beliefs about the method go the same way. (Henderson et al. 2014, baseline of DSTC2.)

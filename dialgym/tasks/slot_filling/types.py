@@ -50,7 +50,7 @@ class Best(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """A value that is more believed than none, and than chance."""
+    """A value that is more believed than none, and than its threshold."""
 
     slot: str
     value: str

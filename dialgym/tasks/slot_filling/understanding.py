@@ -1,4 +1,4 @@
-"""What an act of the user means, given the system's act before it."""
+"""Interpretation of a user act, given the system's act: goals, requests, method, discourse."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

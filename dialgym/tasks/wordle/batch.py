@@ -1,4 +1,4 @@
-"""Many games of Wordle at once: the rules of `task.py` as table look-ups."""
+"""Wordle in batches: the rules of `task.py` as table look-ups."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""Colours: what the host says of a guess, for one pair, for many, and as a table.
+"""Feedback patterns: the colours of a guess, for one pair, for many, and as a table.
 
 A pattern is a number in base 3, the first letter the most significant digit:
 0 black, 1 yellow, 2 green. 242 is all green.

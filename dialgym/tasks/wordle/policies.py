@@ -1,4 +1,4 @@
-"""Who can play Wordle by rules: hosts for the user, scripted policies for the system.
+"""Scripted speakers of Wordle: hosts for the user, policies for the system.
 
 All of them know only what their side has seen. The set of policies is that of ILQL's
 `src/wordle/policy.py`; "information" is the expected entropy gained, log N - E[log n_next].
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dialgym.cache import PerTask
 from dialgym.simulators import Speaker
-from dialgym.tasks.memory import PerTask
 from dialgym.tasks.wordle.patterns import PATTERNS
 from dialgym.tasks.wordle.types import WordleState
 

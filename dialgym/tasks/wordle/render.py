@@ -1,4 +1,4 @@
-"""The board of a game as a picture."""
+"""The board of a game as an image."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""One game of Wordle."""
+"""The state of a game of Wordle."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Word lists: the built-in ones, and those of a file or a sequence."""
+"""Word lists of Wordle: the built-in ones, and those of a file or a sequence."""
 
 from collections.abc import Sequence
 from functools import cache

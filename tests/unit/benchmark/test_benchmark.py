@@ -146,7 +146,7 @@ def test_checkpoints_are_loaded_by_agents(tmp_path, monkeypatch):
             cls.loaded.append(path)
             return FixedTokens()
 
-    monkeypatch.setattr("dialgym.views.policies.require_agents", lambda: Agents)
+    monkeypatch.setattr("dialgym.rollouts.policies.require_agents", lambda: Agents)
     run = tmp_path / "ppo-run"
     run.mkdir()
     (run / "model.zip").write_bytes(b"")

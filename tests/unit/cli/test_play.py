@@ -71,7 +71,7 @@ def test_watching_a_checkpoint(tmp_path, monkeypatch):
         def load(path):
             return FixedTokens()
 
-    monkeypatch.setattr("dialgym.views.policies.require_agents", lambda: Agents)
+    monkeypatch.setattr("dialgym.rollouts.policies.require_agents", lambda: Agents)
     (tmp_path / "model.zip").write_bytes(b"")
     utterances = "dialgym/Wordle-20-utterance-v0"
     text = succeed("play", utterances, "--policy", str(tmp_path), "-o", "word=sleep")

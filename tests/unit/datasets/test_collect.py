@@ -191,7 +191,7 @@ def test_settings_of_env_policy_and_reset():
         ({"env_kwargs": {"simulator": RandomMixture()}}, "simulator is stored with the dialogues"),
         ({"policy": "human"}, "the policy 'human' needs the setting 'tweets'"),
         ({"options": {"wurd": "about"}}, "unknown option 'wurd'"),
-        ({"policy": Repeater(), "id": "Wordle-utterance-v0"}, "plays token views"),
+        ({"policy": Repeater(), "id": "Wordle-utterance-v0"}, "plays token and act views"),
     ],
 )
 def test_impossible_arguments(change: dict[str, Any], message: str):
@@ -325,8 +325,8 @@ class OneByOne:
 def test_many_at_once_are_the_dialogues_one_by_one(
     policy: Any, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("dialgym.datasets.play_many.SIZE", 16)
-    monkeypatch.setattr("dialgym.datasets.collector.SIZE", 16)
+    monkeypatch.setattr("dialgym.rollouts.waves.SIZE", 16)
+    monkeypatch.setattr("dialgym.rollouts.player.SIZE", 16)
     kwargs: dict[str, Any] = {"env_kwargs": settings, "name": "p", "seed": 6}
     many = dialgym.collect("Wordle-v0", policy, 50, **kwargs)
     single = dialgym.collect("Wordle-v0", OneByOne(policy), 50, **kwargs)

@@ -14,7 +14,7 @@ import dialgym
 from dialgym.datasets import Dataset
 from dialgym.tasks.generators import Branch, Tree
 from dialgym.tasks.wordle import Wordle
-from dialgym.tasks.wordle.human import HumanGames, read_squares
+from dialgym.tasks.wordle.generators import HumanGames, read_squares
 from dialgym.tasks.wordle.patterns import REPLIES
 from dialgym.tasks.wordle.policies import Optimal, Random, Repeat
 
@@ -187,9 +187,11 @@ def test_posts(text: str, game: tuple[int, ...] | None):
 
 
 def test_files_that_hold_no_posts(tmp_path: Path):
-    with pytest.raises(ValueError, match="expected a CSV file in UTF-8 at"):
+    with pytest.raises(ValueError, match="expected a file of rows at"):
         HumanGames(tmp_path / "nothing.csv")
-    with pytest.raises(ValueError, match="has no column 'tweet_text'; it has wordle_id, tweet_id"):
+    with pytest.raises(
+        ValueError, match=r"a\.csv, line 2 has no column 'tweet_text'; it has wordle_id, tweet_id"
+    ):
         HumanGames(write_csv(tmp_path / "a.csv", ["x"], column="words"))
     with pytest.raises(ValueError, match="no game of Wordle in the column 'tweet_text'"):
         HumanGames(write_csv(tmp_path / "b.csv", ["x"]))

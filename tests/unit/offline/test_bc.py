@@ -42,10 +42,10 @@ def test_decisions_are_those_of_the_dialogues(games):
             assert sequences.places[n] == place - 1
             assert column["actions"][n] == batch.tokens[row, place]
             assert column["returns"][n] == batch.return_to_go[row, place]
-            assert column["real"][n]
-            assert column["goes_on"][n] == (place < places[-1])
+            assert column["is_action"][n]
+            assert column["not_done"][n] == (place < places[-1])
             n += 1
-    assert n == len(sequences) == len(column["real"])
+    assert n == len(sequences) == len(column["is_action"])
 
 
 def test_a_truncated_dialogue_ends_with_a_state_without_a_decision(games):
@@ -57,12 +57,9 @@ def test_a_truncated_dialogue_ends_with_a_state_without_a_decision(games):
     for row in (1, 3):
         last = more.first[row + 1] - 1
         assert more.places[last] == batch.lengths[row] - 1
-        real, goes_on = more.columns["real"], more.columns["goes_on"]
-        assert (real[last - 1 : last + 1].tolist(), goes_on[last - 1 : last + 1].tolist()) == (
-            [True, False],
-            [True, False],
-        )
-    kept = more.columns["real"]
+        for name in ("is_action", "not_done"):
+            assert more.columns[name][last - 1 : last + 1].tolist() == [True, False]
+    kept = more.columns["is_action"]
     assert more.columns["actions"][kept].tolist() == whole.columns["actions"].tolist()
     assert len(list(more.parts(np.arange(4), 10_000))) == 1
 
@@ -92,8 +89,9 @@ def test_the_loss_is_the_mean_negative_log_likelihood_token_by_token(games):
         _, log_prob, _ = model.policy.evaluate_actions(torch.tensor(seen[None]), said)
         nll.append(-log_prob.item())
     model.set_logger(Logger(None, []))
-    model._learn_from(model.sampler.rows(0))
-    assert model.logger.name_to_value["train/loss"] == pytest.approx(np.mean(nll), rel=1e-5)
+    found = model.gradient_step(model.sampler.rows(0))  # of more than one forward
+    assert found["loss"] == pytest.approx(np.mean(nll), rel=1e-5)
+    assert model.logger.name_to_value["train/loss"] == found["loss"]
 
 
 def test_a_run_in_two_parts_is_the_same_as_one(games, tmp_path):
@@ -103,7 +101,7 @@ def test_a_run_in_two_parts_is_the_same_as_one(games, tmp_path):
     half.save(tmp_path / "half")
     other = BC.load(tmp_path / "half", dialgym.sb3_vec_env(ID, 2), dataset=games)
     other.learn(3, reset_num_timesteps=False)
-    assert other.num_timesteps == whole.num_timesteps == other._n_updates == 6
+    assert other.num_timesteps == whole.num_timesteps == 6
     for a, b in zip(whole.policy.parameters(), other.policy.parameters(), strict=True):
         assert torch.equal(a, b)
 
@@ -168,11 +166,8 @@ def test_both_parties_are_cloned_where_that_is_asked_for(games):
         log_probs = model.policy.policy_head(hidden).log_softmax(-1)
     losses = -log_probs.gather(2, tokens[:, 1:, None])[..., 0]
     expected = float(losses[said[:, 1:]].mean())
-    logged = {}
-    model.set_logger(Logger(None, []))
-    model.logger.record_mean = lambda name, value: logged.setdefault(name, value)
-    model._learn_from(model.sampler.rows(0))
-    assert logged["train/loss"] == pytest.approx(expected, rel=1e-5)
+    loss, _ = model.loss(model.batch(batch))
+    assert float(loss.detach().mean()) == pytest.approx(expected, rel=1e-5)
     assert said.sum() > 2 * batch.is_action.sum() * 0.9  # a reply is as long as a guess
 
 

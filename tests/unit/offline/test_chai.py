@@ -13,7 +13,7 @@ from agents import BC, CHAI
 from agents.decoding.generation import read_prompts, sample_utterances
 from agents.offline.chai import prompts_within
 from dialgym.language.tokenizers import FIRST_TEXT, TAGS
-from tests.support.toy_dialogues import dialogues, echo, randomised
+from tests.support.toy_dialogues import dialogues, echo, mean_losses, randomised
 
 ID = "dialgym/Wordle-20-v0"
 SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
@@ -39,7 +39,7 @@ def mean_up_to(policy, tokens):
 def slow_losses(model, batch, proposed):
     """Utterance by utterance, with the replies that were proposed at their beginnings."""
     policy, n = model.policy, model.samples
-    q_loss, cql_loss, proposals = [], [], iter(proposed)
+    q_loss, cql_loss = [], []
     for row in range(len(batch.tokens)):
         tokens = batch.tokens[row, : batch.lengths[row]].tolist()
         own = batch.is_action[row]
@@ -48,7 +48,8 @@ def slow_losses(model, batch, proposed):
         if batch.truncated[row]:
             tokens.append(TAGS["system"])
             begins.append(len(tokens))
-        replies = [next(proposals) for _ in begins]
+        whole = tuple(tokens[: max(begins + ends)])
+        replies = [proposed[whole, p] for p in begins]
         for i, (p, q) in enumerate(zip(begins, ends, strict=False)):
             target = float(batch.reward[row, p:q].sum())
             if i + 1 < len(begins):
@@ -66,41 +67,37 @@ def slow_losses(model, batch, proposed):
     return sum(q_loss) / count, sum(cql_loss) / count
 
 
-@pytest.mark.parametrize("micro_batch_tokens", [None, 60])
-def test_losses_and_gradients_are_those_of_a_slow_version(micro_batch_tokens, games, monkeypatch):
-    model = randomised(
-        made(games, gamma=0.8, cql_weight=0.3, compute={"micro_batch_tokens": micro_batch_tokens})
-    )
+@pytest.mark.parametrize("most_tokens", [None, 60])
+def test_losses_and_gradients_are_those_of_a_slow_version(most_tokens, games, monkeypatch):
+    model = randomised(made(games, gamma=0.8, cql_weight=0.3))
     batch = games.tokens().with_token_rewards(0.25).batch(np.arange(4), trim=True)
     cut = np.array([False, True, False, False])
     batch = batch._replace(truncated=cut, terminated=~cut)
-    for weight in model._language:
-        weight.requires_grad_(False)
-    proposed, proposals = {}, model._proposals
+    proposed, propose = {}, model.propose
 
-    def recording(part, columns, rng):
-        drawn = proposals(part, columns, rng)
-        for i, row in enumerate(part.rows[columns["begins"]].tolist()):
+    def recording(part):
+        drawn = propose(part)
+        for i, place in enumerate(part.at[part.begins].tolist()):
+            row, column = divmod(place, part.observations.shape[1])
+            last = int(part.at[part.at // part.observations.shape[1] == row].max()) + 1
+            whole = part.observations.flatten()[row * part.observations.shape[1] : last]
             pairs = zip(drawn.tokens[i], drawn.lengths[i], strict=True)
-            proposed[row] = [tokens[:length].tolist() for tokens, length in pairs]
+            proposed[tuple(whole.tolist()), column + 1] = [
+                tokens[:length].tolist() for tokens, length in pairs
+            ]
         return drawn
 
-    monkeypatch.setattr(model, "_proposals", recording)
-    sequences = model._decisions(batch)
-    count = int(sequences.columns["real"].sum())
-    loss_of = model._loss_of(sequences)
-    metrics = model.updater.backward(
-        loss_of, sequences.parts(np.arange(4), model.updater.most_tokens), count
-    )
+    monkeypatch.setattr(model, "propose", recording)
+    figures = mean_losses(model, batch, most_tokens)
+    assert set(figures) == {"loss", "q_loss", "cql_loss", "q", "v"}
     found = {n: p.grad.clone() for n, p in model.policy.named_parameters() if p.grad is not None}
     model.policy.zero_grad()
 
-    begins = np.flatnonzero(sequences.columns["begins"]).tolist()
-    q_loss, cql_loss = slow_losses(model, batch, [proposed[row] for row in begins])
-    assert metrics["q_loss"] == pytest.approx(q_loss.item(), rel=1e-4)
-    assert metrics["cql_loss"] == pytest.approx(cql_loss.item(), rel=1e-4)
+    q_loss, cql_loss = slow_losses(model, batch, proposed)
+    assert figures["q_loss"] == pytest.approx(q_loss.item(), rel=1e-4)
+    assert figures["cql_loss"] == pytest.approx(cql_loss.item(), rel=1e-4)
     loss = q_loss + 0.3 * cql_loss
-    assert metrics["loss"] == pytest.approx(loss.item(), rel=1e-4)
+    assert figures["loss"] == pytest.approx(loss.item(), rel=1e-4)
     loss.backward()
     assert {name.split(".")[0] for name in found} == {"q_heads"}
     for name, gradient in found.items():
@@ -158,7 +155,7 @@ def test_a_run_in_two_parts_is_the_same_as_one(clone_steps, games, tmp_path):
     half.save(tmp_path / "half")
     other = CHAI.load(tmp_path / "half", dialgym.sb3_vec_env(ID, 2), dataset=games)
     other.learn(3, reset_num_timesteps=False)
-    assert other.num_timesteps == whole.num_timesteps == other._n_updates == 6
+    assert other.num_timesteps == whole.num_timesteps == 6
     for a, b in zip(whole.policy.parameters(), other.policy.parameters(), strict=True):
         assert torch.equal(a, b)
 
@@ -205,7 +202,7 @@ def test_it_learns_which_replies_are_worth_more():
         random_samples=2,
         learning_rate=3e-3,
         batch_size=32,
-        target_rate=0.05,
+        tau=0.05,
         seed=0,
         policy_kwargs=kwargs,
     )
@@ -219,13 +216,11 @@ def test_it_learns_which_replies_are_worth_more():
 def test_states_within_sequences_are_those_of_the_dialogues_read_alone(games):
     model = made(games)
     torch.nn.init.normal_(model.policy.backbone.wte.weight, std=0.3)
-    sequences = model._decisions(games.tokens().batch(np.arange(5), trim=True))
-    [part] = sequences.parts(np.arange(5), 10_000)
-    columns = {name: values[part.rows] for name, values in sequences.columns.items()}
-    within = prompts_within(model.policy, part, columns)
+    batch = model.batch(games.tokens().batch(np.arange(5), trim=True))
+    within = prompts_within(model.policy, batch)
     tokens = torch.nn.functional.pad(within.tokens, (0, games.tokens().window))
     alone = read_prompts(model.policy, tokens[:, : games.tokens().window], 6)
-    assert len(within) == int(sequences.columns["begins"].sum()) > 5
+    assert len(within) == int(batch.begins.sum()) > 5
     for name in ("lengths", "states", "room"):
         assert getattr(within, name).tolist() == getattr(alone, name).tolist(), name
     torch.testing.assert_close(within.hidden, alone.hidden, atol=1e-5, rtol=1e-4)

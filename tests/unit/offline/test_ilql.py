@@ -7,14 +7,14 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import nn
 
 import agents
 import dialgym
 from agents import BC, CQL, ILQL, PsiLearning, SingleStepRL
 from agents.buffers.stored import decisions_of
-from agents.offline.losses import conservative, expectile
+from agents.offline.ilql import conservative_loss, expectile_loss
 from dialgym.language.tokenizers import TAGS
+from tests.support.toy_dialogues import mean_losses, randomised
 
 ID = "dialgym/Wordle-20-v0"
 SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
@@ -39,19 +39,6 @@ def made(kind, games=None, policy=None, **settings):
     env = dialgym.sb3_vec_env(ID, 2)
     kwargs = {**SMALL, **(policy or {})}
     return algorithm("GPTPolicy", env, games, policy_kwargs=kwargs, seed=0, **{**own, **settings})
-
-
-def randomised(model):
-    """Heads and targets that differ, so that no term of a loss vanishes."""
-    torch.manual_seed(1)
-    policy = model.policy
-    for module in (policy.q_heads, policy.target_q_heads, policy.value_head):
-        for weight in module.parameters():
-            nn.init.normal_(weight, std=0.3)
-    if policy.target_backbone is not None:
-        for network in (policy.target_backbone, policy.value_backbone):
-            network.reset_parameters()
-    return model
 
 
 def awkward_batch(games, gamma):
@@ -157,20 +144,17 @@ def next_value(kind, state):
 @pytest.mark.parametrize("policy", [{}, OWN_TRUNK], ids=["one-trunk", "own-trunk-no-mask"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_losses_and_gradients_are_those_of_a_slow_version(kind, policy, games):
-    model = randomised(made(kind, games, policy, gamma=0.9, compute={"micro_batch_tokens": 130}))
+    model = randomised(made(kind, games, policy, gamma=0.9))
     batch = awkward_batch(games, 0.9)
     expected = slow_losses(kind, model, batch)
     expected["loss"].backward()
     grads = {n: p.grad.clone() for n, p in model.policy.named_parameters() if p.grad is not None}
-    sequences = model._decisions(batch)
-    assert len(list(sequences.parts(np.arange(6), 130))) > 2
-    count = int(sequences.columns["real"].sum())
-    loss_of = model._loss_of(sequences)
-    metrics = model.updater.backward(
-        loss_of, sequences.parts(np.arange(6), model.updater.most_tokens), count
-    )
+    model.policy.zero_grad()
+    assert len(list(model.batches(model.read(batch), 130))) > 2
+    found = mean_losses(model, batch, 130)
+    assert {*expected, "q", "v"} == found.keys()
     for name, value in expected.items():
-        assert metrics[name] == pytest.approx(value.item(), rel=1e-4), name
+        assert found[name] == pytest.approx(value.item(), rel=1e-4), name
     for name, weight in model.policy.named_parameters():
         if "target_" in name:
             assert weight.grad is None
@@ -184,7 +168,7 @@ def test_losses_and_gradients_are_those_of_a_slow_version(kind, policy, games):
 
 @pytest.mark.parametrize("policy", [{}, {"share_features_extractor": False}])
 def test_targets_follow_by_polyak_averaging(policy, games):
-    model = made("ilql", games, policy, target_rate=0.25, learning_rate=0.01)
+    model = made("ilql", games, policy, tau=0.25, learning_rate=0.01)
     slow = [model.policy.target_q_heads, model.policy.target_backbone]
     fast = [model.policy.q_heads, model.policy.value_backbone]
     pairs = [(s, f) for s, f in zip(slow, fast, strict=True) if s is not None]
@@ -208,24 +192,24 @@ def test_the_expectile_balances_what_is_above_and_below(values, tau):
     low, high = float(x.min()), float(x.max())
     for _ in range(60):
         middle = torch.tensor((low + high) / 2, dtype=torch.float64, requires_grad=True)
-        expectile(x - middle, tau).sum().backward()
+        expectile_loss(x - middle, tau).sum().backward()
         low, high = (middle.item(), high) if middle.grad < 0 else (low, middle.item())
     above, below = (x - low).clamp(min=0).sum(), (low - x).clamp(min=0).sum()
     assert tau * above.item() == pytest.approx((1 - tau) * below.item(), abs=1e-6)
 
 
 def test_expectile_and_regulariser_in_numbers():
-    errors = expectile(torch.tensor([2.0, -2.0]), 0.9)
+    errors = expectile_loss(torch.tensor([2.0, -2.0]), 0.9)
     assert errors.tolist() == pytest.approx([3.6, 0.4])
     q = torch.tensor([[0.0, math.log(3.0), 5.0]])
-    assert conservative(q[None], torch.tensor([1]))[0].item() == pytest.approx(
+    assert conservative_loss(q[None], torch.tensor([1]))[0].item() == pytest.approx(
         math.log(4 + math.exp(5)) - math.log(3)
     )
     allowed = torch.tensor([[True, True, False]])
-    assert conservative(q[None], torch.tensor([1]), allowed)[0].item() == pytest.approx(
+    assert conservative_loss(q[None], torch.tensor([1]), allowed)[0].item() == pytest.approx(
         math.log(4 / 3)
     )
-    half = conservative(q[None], torch.tensor([1]), allowed, temperature=0.5)
+    half = conservative_loss(q[None], torch.tensor([1]), allowed, temperature=0.5)
     assert half.item() == pytest.approx(math.log(10 / 9))
 
 
@@ -258,7 +242,7 @@ def test_a_run_in_two_parts_is_the_same_as_one(kind, games, tmp_path):
     other = type(half).load(tmp_path / "half", dialgym.sb3_vec_env(ID, 2), dataset=games)
     assert other.num_timesteps == 3
     other.learn(3, reset_num_timesteps=False)
-    assert other.num_timesteps == whole.num_timesteps == other._n_updates == 6
+    assert other.num_timesteps == whole.num_timesteps == 6
     names = [name for name, _ in whole.policy.named_parameters()]
     for name, a, b in zip(names, whole.policy.parameters(), other.policy.parameters(), strict=True):
         assert torch.equal(a, b), name
@@ -285,7 +269,7 @@ def test_mistakes_are_one_clear_error(games):
     env = dialgym.sb3_vec_env(ID, 1)
     for settings, message in {
         ("expectile", 1.0): "expectile must be between 0 and 1, got 1.0",
-        ("target_rate", 0.0): "target_rate must be between 0 and 1",
+        ("tau", 0.0): "tau must be between 0 and 1",
         ("cql_temperature", 0.0): "cql_temperature must be above 0",
         ("gamma", 1.5): "gamma must be from 0 to 1, got 1.5",
     }.items():
@@ -308,10 +292,7 @@ def test_cloning_alone_is_the_same_in_all_of_them(games):
         batch = games.tokens().batch(np.arange(8), trim=True)
         losses = []
         for one in (clone, model):
-            sequences = one._decisions(batch)
-            parts = sequences.parts(np.arange(8), one.updater.most_tokens)
-            count = int(sequences.sizes.sum())
-            found = one.updater.backward(one._loss_of(sequences), parts, count)
+            found = mean_losses(one, batch)
             losses.append(found.get("policy_loss", found["loss"]))
         if kind != "awac":
             assert losses[0] == pytest.approx(losses[1], rel=1e-5)

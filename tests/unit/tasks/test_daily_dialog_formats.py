@@ -76,11 +76,11 @@ def unzipped(path: Path) -> Path:
 
 
 def jsonl(path: Path) -> Path:
-    return Path(write_jsonl(path / "talks.jsonl", rows()))
+    return Path(write_jsonl(path / "dialogues.jsonl", rows()))
 
 
 def gzipped(path: Path) -> Path:
-    target = path / "talks.jsonl.gz"
+    target = path / "dialogues.jsonl.gz"
     target.write_bytes(gzip.compress(jsonl(path).read_bytes()))
     return target
 
@@ -277,7 +277,7 @@ def test_read_once_per_process_and_again_when_the_file_changes(tmp_path, monkeyp
     first = load_splits(path)
     assert load_splits(str(path)) is first
     corpora._load.cache_clear()
-    monkeypatch.setattr(corpora, "read_talks", None)  # from the cache on disk
+    monkeypatch.setattr(corpora, "read_dialogues", None)  # from the cache on disk
     again = load_splits(path)
     assert content(again) == content(first)
     monkeypatch.undo()

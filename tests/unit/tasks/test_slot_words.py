@@ -8,11 +8,11 @@ import pytest
 from dialgym.domains.domain import Domain, load_domain
 from dialgym.language import WordTokenizer
 from dialgym.language.acts import Act, Item, parse_act
+from dialgym.rollouts.random_text import allowed_text
 from dialgym.simulators.error_channel import SET1, ListChannel
 from dialgym.simulators.human import allows
 from dialgym.tasks.slot_filling import SlotFilling
 from dialgym.tasks.slot_filling.languages.words import LIST, SINGLE, Words
-from dialgym.testing.scripts import allowed_text
 from tests.support.slot_acts import BUILT_IN, REAL, system_acts, user_acts
 from tests.support.slot_domains import database_of
 

@@ -1,4 +1,4 @@
-"""English by templates: acts into sentences. `Understanding` goes the other way."""
+"""English by templates: acts into sentences, which `sentences.py` parses."""
 
 import string
 from collections.abc import Mapping, Sequence
@@ -158,7 +158,7 @@ class English:
         return f"{', '.join(first)} and {last}" if first else last
 
     def hear(self, text: str, hypotheses: Hypotheses, rng: Generator) -> str:
-        """The text if it is sure, else a sentence for each hypothesis, with its chance."""
+        """The text if it is sure, else a sentence for each hypothesis, with its probability."""
         said = self.understand(text, USER)
         texts = [text if act.same(said) else self.say(act, USER, rng) for act, _ in hypotheses]
         if len(texts) == 1:

@@ -1,4 +1,4 @@
-"""How slots and values are called in English, and which words mean them."""
+"""English phrases for slots and values."""
 
 from collections.abc import Iterable, Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""A rule-based reading of English: sentences into acts.
+"""A rule-based parser of English sentences into acts.
 
 Phrases are looked for from left to right, the longest first; words that are none are passed over.
 What phrases a sentence has, and in which order, decides on the act.

@@ -1,13 +1,17 @@
-"""What the offline algorithms share: Stable-Baselines3's shape around gradient steps on dialogues.
+"""Base of the offline algorithms: Stable-Baselines3's shape around gradient steps on dialogues.
 
 A timestep is a gradient step. The env is never played while learning; it says what is seen and
 said, and callbacks evaluate in it.
+
+One step, in the order in which it is read: `gradient_step` here takes dialogues that the sampler
+chose; `agents.buffers.stored` finds the decisions in them and gathers a typed batch; the `loss` of
+the algorithm reads it; `agents.updater` accumulates gradients and moves the weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -18,18 +22,21 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
 from torch import Tensor
 
-from agents.buffers.sequences import Sequences
-from agents.buffers.stored import Sampler, decisions_of, token_data
+from agents.buffers.sequences import Part, Sequences
+from agents.buffers.stored import DecisionBatch, Sampler, decisions_of, token_data
 from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
 from agents.storage.models import SafeFiles
-from agents.updater import Compute, Loss, Updater
+from agents.updater import Compute, Updater
 from dialgym.datasets import TokenBatch
+
+Losses = tuple[Tensor, dict[str, Tensor]]
+"""Losses (n,) of a batch, and metrics (n,): averaged over decisions, minimised and logged."""
 
 
 class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
-    """Base of the offline algorithms; a subclass gives the loss of the decisions that it reads.
+    """Base of the offline algorithms; a subclass gives the `loss` of the decisions in a batch.
 
     Args:
         policy: `agents.GPTPolicy`, or its name.
@@ -39,7 +46,7 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
         batch_size: dialogues of a gradient step, over all processes.
         gamma: discount from one token that the learner says to the next.
         max_grad_norm: largest norm of a gradient.
-        compute: precision and memory of a gradient step, see `Compute`.
+        compute: precision and memory of a gradient step, as `Compute` or a mapping of its settings.
         log_interval: gradient steps from one line of the log to the next.
         stats_window_size, tensorboard_log, policy_kwargs, verbose, seed, device: as everywhere in
             Stable-Baselines3.
@@ -53,6 +60,10 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
     policy: GPTActorCritic  # type: ignore[assignment]
     process_state: ClassVar[tuple[str, ...]] = ()
     """Attributes that each process has for itself, beyond what `save` keeps."""
+    find_decisions: ClassVar[Callable[..., Sequences]] = staticmethod(decisions_of)
+    batch_class: ClassVar[Any] = DecisionBatch
+    averaged_over: ClassVar[str] = "is_action"
+    """The column that says over which of its places a batch's losses are averaged."""
 
     def __init__(
         self,
@@ -73,9 +84,7 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
         device: torch.device | str = "auto",
         _init_setup_model: bool = True,
     ) -> None:
-        for name, number in {"batch_size": batch_size, "log_interval": log_interval}.items():
-            if number < 1:
-                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
+        self._check_positive(batch_size=batch_size, log_interval=log_interval)
         if not 0 <= gamma <= 1:
             raise ValueError(f"{type(self).__name__}: gamma must be from 0 to 1, got {gamma}")
         self.algorithm = type(self).__name__  # for whoever loads the file
@@ -130,15 +139,138 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
             self.data = token_data(self.dataset, self.observation_space)
             self.sampler = Sampler(len(self.data), self.batch_size, self.seed or 0)
 
-    def _excluded_save_params(self) -> list[str]:
-        return [
-            *super()._excluded_save_params(),
-            "dataset",
-            "data",
-            "sampler",
-            "processes",
-            "updater",
-        ]
+    def _check_positive(self, **counts: int) -> None:
+        for name, number in counts.items():
+            if number < 1:
+                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
+
+    # Learning
+
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: MaybeCallback = None,
+        log_interval: int | None = None,
+        tb_log_name: str | None = None,
+        reset_num_timesteps: bool = True,
+        progress_bar: bool = False,
+    ) -> Self:
+        """Take `total_timesteps` gradient steps; a second call goes on to further batches.
+
+        Args:
+            total_timesteps: how many, beside those before where `reset_num_timesteps` is false.
+            callback: one, several, or a function, as everywhere in Stable-Baselines3. An interval
+                of the log is to callbacks what a rollout is elsewhere.
+            log_interval: gradient steps from one line of the log to the next, from now on; None
+                leaves it.
+            tb_log_name: of the run's folder; None is the algorithm's name.
+            reset_num_timesteps: count from 0 again, schedules included. The stream of batches goes
+                on in either case.
+            progress_bar: show one.
+
+        Returns:
+            The algorithm itself.
+
+        Raises:
+            ValueError: there is no dataset, or `log_interval` is below 1.
+            FloatingPointError: a loss, a gradient or a weight is not finite.
+        """
+        if self.data is None:
+            raise ValueError(
+                f"{self.algorithm}: expected a dataset to learn from, got none; give one to the "
+                "constructor, or to load(..., dataset=...)"
+            )
+        if log_interval is not None:
+            self._check_positive(log_interval=log_interval)
+            self.log_interval = log_interval
+        name = tb_log_name or self.algorithm
+        total_timesteps, callback = self._setup_learn(
+            total_timesteps, callback, reset_num_timesteps, name, progress_bar
+        )
+        self.processes.agree(self.policy.parameters())
+        callback.on_training_start(locals(), globals())
+        while self.num_timesteps < total_timesteps:
+            if self._n_updates % self.log_interval == 0:
+                callback.on_rollout_start()
+            self._update_current_progress_remaining(self.num_timesteps, total_timesteps)
+            self.gradient_step(self.sampler.rows(self._n_updates))
+            self.num_timesteps += 1
+            callback.update_locals(locals())
+            if self._n_updates % self.log_interval == 0:
+                callback.on_rollout_end()
+                self.dump_logs()
+            if not callback.on_step():
+                break
+        callback.on_training_end()
+        return self
+
+    def gradient_step(self, rows: np.ndarray) -> dict[str, float]:
+        """One step on the dialogues `rows` of the data, of which each process reads its share.
+
+        Returns:
+            The metrics, which are logged too: means over the decisions of all processes.
+        """
+        assert self.data is not None
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        share = rows[self.processes.rank :: self.processes.count]
+        dialogues = self.data.batch(share, self.gamma, trim=True)
+        sequences = self.read(dialogues)
+        count = int(sequences.columns[self.averaged_over].sum())
+        metrics = self.updater.backward(self.loss, self.batches(sequences), count)
+        metrics |= self.updater.step()
+        self.policy.set_training_mode(False)
+        self._n_updates += 1
+        for name, value in metrics.items():
+            self.logger.record_mean(f"train/{name}", value)
+        return metrics
+
+    def loss(self, batch: Any) -> Losses:
+        """Losses (n,) of the decisions in a batch, and metrics (n,) for the log.
+
+        They are averaged over the places that `averaged_over` names; at the others they are 0,
+        unless they make up for it by a weight.
+        """
+        raise NotImplementedError
+
+    # From dialogues to batches
+
+    def batch(self, dialogues: TokenBatch) -> Any:
+        """All decisions in `dialogues` as one batch, such as `loss` reads."""
+        [batch] = self.batches(self.read(dialogues), most_tokens=2 * dialogues.tokens.size)
+        return batch
+
+    def batches(self, sequences: Sequences, most_tokens: int | None = None) -> Iterator[Any]:
+        """All decisions in `sequences`, in batches of at most so many tokens."""
+        everything = np.arange(len(sequences.sizes))
+        for part in sequences.parts(everything, most_tokens or self.updater.most_tokens):
+            yield self.gather(sequences, part)
+
+    def read(self, dialogues: TokenBatch) -> Sequences:
+        """The decisions in stored dialogues, and in which states of the masker they were taken."""
+        space = self.observation_space
+        tag, window = getattr(space, "learner_tag", None), space.shape[0]  # type: ignore[index]
+        sequences = self.find_decisions(dialogues, self.device, tag, window)
+        if self.policy.masker is not None:
+            sequences.add_states(self.policy.masker)
+        return sequences
+
+    def gather(self, sequences: Sequences, part: Part) -> Any:
+        """A part of `sequences` as a batch."""
+        return self.batch_class.gather(sequences, part, self.allowed(sequences, part.rows))
+
+    def allowed(self, sequences: Sequences, rows: Tensor) -> Tensor | None:
+        """What could be said (n, V) at `rows` (n,), and what was; None for everything."""
+        masker = self.policy.masker
+        if masker is None:
+            return None
+        columns = sequences.columns
+        allowed = masker.allowed[columns["states"][rows]]
+        actions, is_action = columns["actions"][rows, None], columns["is_action"][rows, None]
+        # A logged policy may know no rules.
+        return allowed.scatter(1, actions, allowed.gather(1, actions) | is_action)
+
+    # Stable-Baselines3
 
     @property
     def _where(self) -> str:
@@ -159,106 +291,17 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
         self.updater_state = self.updater.state_dict()
         super().save(path, exclude, include)
 
+    def _excluded_save_params(self) -> list[str]:
+        own = ["dataset", "data", "sampler", "processes", "updater"]
+        return [*super()._excluded_save_params(), *own]
+
     def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
         return ["policy", "policy.optimizer"], []
 
-    def learn(
-        self,
-        total_timesteps: int,
-        callback: MaybeCallback = None,
-        log_interval: int | None = None,
-        tb_log_name: str | None = None,
-        reset_num_timesteps: bool = True,
-        progress_bar: bool = False,
-    ) -> OfflineAlgorithm:
-        """Take `total_timesteps` gradient steps.
-
-        An interval of the log is to callbacks what a rollout is elsewhere.
-
-        Raises:
-            ValueError: there is no dataset.
-        """
-        if self.data is None:
-            raise ValueError(
-                f"{self.algorithm}: expected a dataset to learn from, got none; give one to the "
-                "constructor, or to load(..., dataset=...)"
-            )
-        self.log_interval = log_interval or self.log_interval
-        total_timesteps, callback = self._setup_learn(
-            total_timesteps,
-            callback,
-            reset_num_timesteps,
-            tb_log_name or self.algorithm,
-            progress_bar,
-        )
-        self.processes.agree(self.policy.parameters())
-        callback.on_training_start(locals(), globals())
-        while self.num_timesteps < total_timesteps:
-            if self._n_updates % self.log_interval == 0:
-                callback.on_rollout_start()
-            self._update_current_progress_remaining(self.num_timesteps, total_timesteps)
-            self._learn_from(self.sampler.rows(self.num_timesteps))
-            self.num_timesteps += 1
-            callback.update_locals(locals())
-            if self._n_updates % self.log_interval == 0:
-                callback.on_rollout_end()
-                self._dump_logs()
-            if not callback.on_step():
-                break
-        callback.on_training_end()
-        return self
-
-    def _learn_from(self, rows: np.ndarray) -> None:
-        """A gradient step on the dialogues `rows`, of which each process reads its share."""
-        assert self.data is not None
-        self.policy.set_training_mode(True)
-        self._update_learning_rate(self.policy.optimizer)
-        batch = self.data.batch(
-            rows[self.processes.rank :: self.processes.count], self.gamma, trim=True
-        )
-        sequences = self._decisions(batch)
-        everything = np.arange(len(sequences.sizes))
-        count = int(sequences.columns["real"].sum())
-        parts = sequences.parts(everything, self.updater.most_tokens)
-        metrics = self.updater.backward(self._loss_of(sequences), parts, count)
-        metrics |= self.updater.step()
-        self.policy.set_training_mode(False)
-        self._n_updates += 1
-        for name, value in metrics.items():
-            self.logger.record_mean(f"train/{name}", value)
-
-    def _decisions(self, batch: TokenBatch) -> Sequences:
-        """The decisions in a batch, and in which states of the masker they were taken."""
-        space = self.observation_space
-        tag, window = getattr(space, "learner_tag", None), space.shape[0]  # type: ignore[index]
-        sequences = self.read(batch, self.device, tag, window)
-        if self.policy.masker is not None:
-            sequences.add_states(self.policy.masker)
-        return sequences
-
-    def _dump_logs(self) -> None:
+    def dump_logs(self) -> None:
+        """Write a line of the log."""
         self.logger.record("time/total_timesteps", self.num_timesteps, exclude="tensorboard")
         self.logger.dump(self.num_timesteps)
-
-    read: ClassVar[Callable[..., Sequences]] = staticmethod(decisions_of)
-    """From a batch to the places in it that count."""
-
-    def _loss_of(self, sequences: Sequences) -> Loss:
-        """A function that reads a part of `sequences` and gives the losses of its decisions.
-
-        They are averaged over the decisions that are real; at the others they must be 0.
-        """
-        raise NotImplementedError
-
-    def _allowed(self, sequences: Sequences, rows: Tensor) -> Tensor | None:
-        """What could be said (n, V) at the decisions `rows`, and what was; None for everything."""
-        if self.policy.masker is None:
-            return None
-        columns = sequences.columns
-        allowed = self.policy.masker.allowed[columns["states"][rows]]
-        said, real = columns["actions"][rows], columns["real"][rows]
-        said_too = allowed.gather(1, said[:, None]) | real[:, None]
-        return allowed.scatter(1, said[:, None], said_too)  # a logged policy may know no rules
 
     def _init_callback(self, callback: MaybeCallback, progress_bar: bool = False) -> BaseCallback:
         ready = super()._init_callback(callback)
@@ -270,7 +313,7 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
 
 
 class StepsBar(ProgressBarCallback):
-    """Stable-Baselines3's own counts a step for every env."""
+    """A progress bar of gradient steps; Stable-Baselines3's own counts a step for every env."""
 
     def _on_step(self) -> bool:
         self.pbar.update(1)

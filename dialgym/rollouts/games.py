@@ -1,0 +1,217 @@
+"""Scripted policies, one dialogue at a time: games, what branches off them, written scripts."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from gymnasium.utils.seeding import np_random
+
+from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng
+from dialgym.rollouts.played import Decisions, Played, Role, Turns
+from dialgym.simulators import Speaker
+from dialgym.tasks import ActPolicy, PartyActs
+from dialgym.tasks.generators import Scripts, Tree
+from dialgym.views.dialogue import Dialogue
+from dialgym.views.layout import clean
+
+TOGETHER = 128
+"""Episodes that are handed over at once."""
+
+
+class Game:
+    """A dialogue under way, its generator, and what the learner's utterances have earned.
+
+    Args:
+        dialogue: its rules and its other party; begun anew, and used up to the end of the game.
+        job: seed and number of the episode.
+        options: of reset.
+        acts: the learner's, where it chooses acts and its choices are kept.
+    """
+
+    def __init__(
+        self,
+        dialogue: Dialogue,
+        job: Job,
+        options: Mapping[str, Any] | None = None,
+        acts: PartyActs | None = None,
+    ) -> None:
+        self.dialogue, self.job, self.acts = dialogue, job, acts
+        self.options = dict(options or {})
+        self.seed = episode_seed(*job)
+        self.rng = np_random(self.seed)[0]
+        self.role = Role()
+        self.places: list[int] = []  # where in the transcript its utterances stand
+        self.rewards: list[float] = []
+        self.chosen: list[tuple[np.ndarray, Any, np.ndarray]] = []
+        self.exchange = dialogue.start(self.rng, options)
+        self.gained = self.exchange.reward
+        self.length = len(self.exchange.heard)
+
+    @property
+    def over(self) -> bool:
+        """Whether the dialogue has ended."""
+        return self.exchange.over
+
+    def say(self, text: str) -> None:
+        """Let the learner speak."""
+        dialogue = self.dialogue
+        text = clean(text, dialogue.task.facts, dialogue.learner)
+        self.exchange = dialogue.say(text, self.rng)
+        self.gained += self.exchange.reward
+        self.places.append(self.length)
+        self.rewards.append(self.exchange.reward)
+        self.length += 1 + len(self.exchange.heard)
+
+    def choose(self, policy: ActPolicy, rng: np.random.Generator) -> None:
+        """Let the learner speak by an act; what it became is said by the policy's generator."""
+        task, state = self.dialogue.task, self.dialogue.state
+        assert self.acts is not None
+        action = policy.act(task, state, rng)
+        self.chosen.append((self.acts.observe(state), action, self.acts.mask(state)))
+        self.say(self.acts.text(state, action, rng))
+
+    def play(self, policy: Any, rng: np.random.Generator) -> "Game":
+        """Let a scripted policy, with a generator of its own, play to the end."""
+        dialogue = self.dialogue
+        while not self.exchange.over:
+            if self.acts is None:
+                self.say(policy.reply(dialogue.task, dialogue.state, rng))
+            else:
+                self.choose(policy, rng)
+        return self
+
+    def fork(self) -> "Game":
+        """The same game at the same point, to go on in another way.
+
+        Its generator is in the same state, so that seed and utterances still replay it.
+        """
+        other = object.__new__(Game)
+        other.__dict__.update(self.__dict__)
+        other.dialogue, other.rng = self.dialogue.fork(), deepcopy(self.rng)
+        other.places, other.rewards = self.places.copy(), self.rewards.copy()
+        return other
+
+    def decisions(self) -> Decisions:
+        """What was chosen."""
+        assert self.acts is not None
+        observations, actions, masks = zip(*self.chosen)
+        state, dtype = self.dialogue.state, np.int8 if self.acts.multiple else np.int64
+        return Decisions(
+            np.stack([*observations, self.acts.observe(state)]),
+            np.array(actions, dtype),
+            np.stack([*masks, self.acts.mask(state)]),
+        )
+
+
+def play_games(
+    games_of: Callable[[Job], Sequence[Game]], jobs: Sequence[Job], record: bool, report: Report
+) -> Iterator[Played]:
+    """Play episodes one after the other; each is one game, or several.
+
+    Args:
+        games_of: plays those of an episode, which then are over.
+        jobs: the episodes.
+        record: whether what was said and chosen is kept.
+        report: called as they end.
+    """
+    for start in range(0, len(jobs), TOGETHER):
+        table = _Table(record)
+        for job in jobs[start : start + TOGETHER]:
+            for game in games_of(job):
+                table.add(game)
+            report(1)
+        yield table.played()
+
+
+class _Table:
+    """Games that are over, as columns; a dialogue may begin anew once it has been added."""
+
+    def __init__(self, record: bool) -> None:
+        self.turns = Turns() if record else None
+        self.decisions: list[Decisions] = []
+        self.rows: list[tuple[Any, ...]] = []
+
+    def add(self, game: Game) -> None:
+        dialogue, end = game.dialogue, game.exchange
+        self.rows.append(
+            (
+                *(game.seed, game.job[1], game.role, game.gained, dialogue.turn),
+                *(game.options, bool(end.success), end.terminated, end.truncated),
+            )
+        )
+        if self.turns is not None:
+            lines = dialogue.task.transcript(dialogue.state, dialogue.learner)
+            self.turns.add(lines, game.places, game.rewards)
+            if game.acts is not None:
+                self.decisions.append(game.decisions())
+
+    def played(self) -> Played:
+        seeds, episodes, roles, returns, lengths, options, *ends = zip(*self.rows)
+        success, terminated, truncated = (np.array(column, bool) for column in ends)
+        return Played(
+            list(seeds),
+            list(episodes),
+            np.array(returns, np.float64),
+            np.array(lengths, np.int64),
+            success,
+            terminated,
+            truncated,
+            roles=roles,
+            turns=self.turns,
+            decisions=self.decisions or None,
+            options=options,
+        )
+
+
+def tree_games(
+    tree: Tree, dialogue: Dialogue, job: Job, options: Mapping[str, Any] | None
+) -> Iterator[Game]:
+    """A dialogue of the tree's source, then its branches, in order of place."""
+    points = _play_source(tree, Game(dialogue, job, options), job)
+    points[-1].role = Role(tree.kind)
+    yield points[-1]
+    number = 0
+    for branch in tree.branches:
+        places = range(len(points) - 1) if branch.after is None else [branch.after]
+        for after in places:
+            if after >= len(points) - 1:  # it had ended by then
+                continue
+            for _ in range(branch.games):
+                number += 1
+                game = points[after].fork()
+                game.role = Role(branch.kind, 0, after)
+                yield game.play(branch.policy, policy_rng(*job, number))
+
+
+def _play_source(tree: Tree, game: Game, job: Job) -> list[Game]:
+    """The game after each number of the learner's utterances; the last one is over."""
+    rng, task = policy_rng(*job), game.dialogue.task
+    points = []
+    while not game.over:
+        points.append(game.fork())
+        game.say(tree.source.reply(task, game.dialogue.state, rng))
+    return [*points, game]
+
+
+def script_games(scripts: Scripts, dialogue: Dialogue, job: Job) -> list[Game]:
+    """A dialogue that was written in advance; if it stops while open, it is truncated."""
+    script = scripts.script(dialogue.task, policy_rng(*job))
+    game = Game(dialogue, job, script.options)
+    texts = iter(script.texts)
+    while not game.over and (text := next(texts, None)) is not None:
+        game.say(text)
+    if not game.over:
+        game.exchange = game.exchange._replace(truncated=True)
+    return [game]
+
+
+def speaker_games(
+    policy: Speaker | ActPolicy,
+    dialogue: Dialogue,
+    job: Job,
+    options: Mapping[str, Any] | None,
+    acts: PartyActs | None,
+) -> list[Game]:
+    """A dialogue of a scripted policy."""
+    return [Game(dialogue, job, options, acts).play(policy, policy_rng(*job))]

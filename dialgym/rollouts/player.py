@@ -1,0 +1,220 @@
+"""`Player`: an environment and a policy, opened once, that play any number of episodes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from dialgym.errors import with_settings
+from dialgym.registry import VIEWS, Entry, Environment, entry_of, load
+from dialgym.rollouts.episodes import Job, Report
+from dialgym.rollouts.games import play_games, script_games, speaker_games, tree_games
+from dialgym.rollouts.played import Played
+from dialgym.rollouts.policies import (
+    Policy,
+    named_policies,
+    open_policy,
+    policy_name,
+)
+from dialgym.rollouts.waves import SIZE, play_batch, play_env
+from dialgym.simulators import BatchSpeaker, Speaker
+from dialgym.tasks import ActPolicy, ActSpeaker
+from dialgym.tasks.generators import Scripts, Tree
+from dialgym.views.dialogue import Dialogue, find_speaker
+from dialgym.views.making import make_vec, split_kwargs
+
+Source = Policy | Tree | Scripts
+"""What dialogues can come from."""
+PLAYED_BY_NUMBERS = ("token", "act")
+"""Views whose observations and actions are numbers."""
+
+
+def make_dialogue(env: Environment, kwargs: Mapping[str, Any]) -> Dialogue:
+    """The dialogue that a view of `env`, made with `kwargs`, would hold."""
+    entry = entry_of(env)
+    parts = split_kwargs(entry, load(VIEWS[entry.view][1]), kwargs)
+    task, learner = parts["task"], parts.get("learner", "system")
+    return Dialogue(task, learner, find_speaker(task, learner, parts.get("simulator")))
+
+
+def opened_for(policy: Policy, entries: Sequence[Entry], kwargs: Mapping[str, Any]) -> Any:
+    """A policy that is to play in several environments: a checkpoint is loaded, a name stays one.
+
+    Raises:
+        ValueError: none of the environments knows the name, or it is nothing that could play.
+        FileNotFoundError, ImportError: as in `open_policy`.
+    """
+    dialogues = [make_dialogue(entry, kwargs) for entry in entries]
+    named = {name for d in dialogues for name in named_policies(d.task, d.learner)}
+    return open_policy(policy, named, dialogues[0].learner)
+
+
+class Player:
+    """Plays episodes of an environment with a policy.
+
+    A policy with `predict` plays many dialogues at once in the batched view; a scripted one that
+    has `reply_many` does so in the task's vectorised form, if there is one; any other plays one
+    dialogue after the other. The dialogues are the same.
+
+    Args:
+        env: an id, or what stands for one.
+        policy: a registered name, an object with ``reply(task, state, rng) -> str``, with
+            ``act(task, state, rng)``, or with Stable-Baselines3's ``predict``, a path to a
+            checkpoint; or a generator of the task, by name or object.
+        env_kwargs: as for ``gym.make(id, ...)``.
+        policy_kwargs: settings of a registered policy.
+        num_envs: dialogues at once, for a policy with `predict`.
+        deterministic: such a policy takes the likeliest action, else samples.
+        record: what is said is kept, and on an act view what is chosen; see `Played`. There a
+            policy that has both `reply` and `act` then chooses acts, and else speaks.
+
+    Raises:
+        ValueError: the id, a setting or the policy is impossible.
+        FileNotFoundError: there is no such checkpoint.
+        ImportError: a checkpoint is given and the package `agents` cannot be imported.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        policy: Source,
+        env_kwargs: Mapping[str, Any] | None = None,
+        *,
+        policy_kwargs: Mapping[str, Any] | None = None,
+        num_envs: int = 128,
+        deterministic: bool = True,
+        record: bool = False,
+    ) -> None:
+        self.entry, self.env_kwargs = entry_of(env), dict(env_kwargs or {})
+        self.name = _name_of(policy)
+        self.num_envs, self.deterministic, self.record = num_envs, deterministic, record
+        self.dialogue = make_dialogue(self.entry, self.env_kwargs)
+        self.task, self.learner = self.dialogue.task, self.dialogue.learner
+        self.policy: Any = self._as_played(self._open(policy, dict(policy_kwargs or {})))
+        if self._predicts and self.entry.view not in PLAYED_BY_NUMBERS:
+            raise ValueError(
+                f"a policy with predict() plays token and act views here; got {self.entry.id!r} "
+                f"({self.entry.view} view). Use {self.entry.row.id('token')!r}."
+            )
+
+    @property
+    def _predicts(self) -> bool:
+        return not isinstance(self.policy, (Speaker, ActPolicy, Tree, Scripts))
+
+    @property
+    def chooses_acts(self) -> bool:
+        """Whether acts of the learner are kept."""
+        by_acts = self._predicts or not isinstance(self.policy, (Speaker, Tree, Scripts))
+        return self.record and self.entry.view == "act" and by_acts
+
+    @property
+    def tokenizer(self) -> Any:
+        """Whose ids the policy says; None where it speaks in text or by acts."""
+        return self.env.tokenizer if self._predicts and self.entry.view == "token" else None
+
+    @cached_property
+    def env(self) -> Any:
+        """The batched view, for a policy with `predict`."""
+        kwargs = {**self.env_kwargs, "autoreset_mode": "Disabled"}
+        return make_vec(self.entry, self.num_envs, **kwargs).unwrapped
+
+    def play(
+        self,
+        jobs: Sequence[Job],
+        options: Mapping[str, Any] | None = None,
+        report: Report = lambda ended: None,
+    ) -> Iterator[Played]:
+        """Play episodes, a pair of seed and number each, in their order.
+
+        Args:
+            jobs: the episodes.
+            options: of every reset; they fix hidden parts of the dialogue.
+            report: called with the number of episodes that have just ended.
+        """
+        policy, dialogue, fixed = self.policy, self.dialogue, dict(options or {})
+        if self._predicts:
+            best = self.deterministic
+            return play_env(policy, self.env, jobs, fixed, self.record, report, best)
+        if isinstance(policy, Tree):
+            return self._games(lambda job: tree_games(policy, dialogue, job, fixed), jobs, report)
+        if isinstance(policy, Scripts):
+            self._check_options(fixed)
+            return self._games(lambda job: script_games(policy, dialogue, job), jobs, report)
+        acts = self.task.acts[self.learner] if self.chooses_acts else None
+        batch = None
+        if acts is None and isinstance(policy, BatchSpeaker) and len(jobs) > 1:
+            batch = self.task.batch(min(SIZE, len(jobs)), self.learner, dialogue.other)
+        if batch is None:
+            return self._games(
+                lambda job: speaker_games(policy, dialogue, job, fixed, acts), jobs, report
+            )
+        return play_batch(
+            policy, self.task, self.learner, batch, jobs, fixed, self.record, report
+        )  # fmt: skip
+
+    def hold(self, job: Job, options: Mapping[str, Any] | None = None) -> tuple[Dialogue, Played]:
+        """Play one episode: the dialogue as it then stands, and what came of it.
+
+        Where its policy has `predict`, the player must be of one dialogue at once.
+        """
+        (played,) = self.play([job], options)
+        if self._predicts:
+            (state,) = self.env.dialogues.states(np.zeros(1, np.int64))
+            self.dialogue.restore(state, int(played.lengths[0]))
+        return self.dialogue, played
+
+    def close(self) -> None:
+        """Close the batched view, if there is one."""
+        if "env" in self.__dict__:
+            self.env.close()
+
+    def _games(self, games_of: Any, jobs: Sequence[Job], report: Report) -> Iterator[Played]:
+        return play_games(games_of, jobs, self.record, report)
+
+    def _open(self, policy: Source, settings: dict[str, Any]) -> Any:
+        """The policy as an object."""
+        acts_first = self.record and self.entry.view == "act"
+        named = {
+            **named_policies(self.task, self.learner, acts_first),
+            **self.task.generators,
+        }
+        opened: Any = policy
+        if not isinstance(policy, (Tree, Scripts)):
+            opened = open_policy(policy, named, self.learner)
+        if isinstance(opened, str):
+            return with_settings(named[opened], f"the policy {opened!r}", settings)
+        if settings:
+            raise ValueError(
+                f"policy_kwargs are for registered names; got {settings!r} with {self.name!r}. "
+                "Give the policy its settings yourself."
+            )
+        return opened
+
+    def _as_played(self, policy: Any) -> Any:
+        """What says a policy's acts, where words are asked for."""
+        if not isinstance(policy, ActPolicy):
+            return policy
+        acts_asked = self.record and self.entry.view == "act"
+        if acts_asked and self.learner in self.task.acts:
+            return _Chooser(policy)
+        return policy if isinstance(policy, Speaker) else ActSpeaker(policy)
+
+    def _check_options(self, options: Mapping[str, Any]) -> None:
+        if options:
+            raise ValueError(
+                f"options: the dialogues of {self.name!r} bring their own; got "
+                f"{options!r}. Leave them out."
+            )
+
+
+class _Chooser:
+    """An act policy that is asked for acts, whatever else it can do."""
+
+    def __init__(self, policy: ActPolicy) -> None:
+        self.act = policy.act
+
+
+def _name_of(policy: Source) -> str:
+    return policy_name(policy) if isinstance(policy, (str, PathLike)) else type(policy).__name__

@@ -1,0 +1,141 @@
+"""What may stand for a policy: a registered name, an object, a path to a checkpoint."""
+
+from collections.abc import Callable, Collection, Mapping
+from inspect import signature
+from os import PathLike
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from dialgym.errors import unknown
+from dialgym.optional import require_agents
+from dialgym.rollouts.random_text import allowed_text
+from dialgym.simulators import Speaker
+from dialgym.tasks import ActPolicy, Task
+
+CHECKPOINT = "model.zip"
+
+
+@runtime_checkable
+class Predictor(Protocol):
+    """A policy over the observations of token or act views, in the form of Stable-Baselines3."""
+
+    def predict(
+        self,
+        observation: np.ndarray,
+        state: Any = None,
+        episode_start: np.ndarray | None = None,
+        deterministic: bool = False,
+    ) -> tuple[np.ndarray, Any]:
+        """Actions (N, ...) for observations (N, ...), and the state of a recurrent policy."""
+        ...
+
+
+Policy = str | PathLike[str] | Speaker | ActPolicy | Predictor
+
+
+class MisfitError(ValueError):
+    """The policy was made for other observations or actions than the environment has."""
+
+
+class RandomText:
+    """Says anything that the task's constraint allows; anything at all where it has none.
+
+    The policy `random` of a task that names none of its own.
+    """
+
+    def reply(self, task: Task, state: Any, rng: np.random.Generator) -> str:
+        """See `dialgym.simulators.Speaker`."""
+        party = task.speaker(state)
+        return allowed_text(task, party, task.constraint(state, party), rng)
+
+
+def policy_name(policy: Policy) -> str:
+    """What a table calls a policy: its registered name, its run or checkpoint, or its class."""
+    if not isinstance(policy, (str, PathLike)):
+        return type(policy).__name__
+    path = Path(policy)
+    return path.parent.name or path.stem if path.name == CHECKPOINT else path.name
+
+
+def named_policies(task: Task, learner: str, acts_first: bool = False) -> Mapping[str, Any]:
+    """What makes each policy that a party of a task has by name, in words or in acts.
+
+    Args:
+        task, learner: the rules, and the party.
+        acts_first: a name that stands for both means the one that chooses acts.
+    """
+    words: dict[str, Callable[..., Any]] = {"random": RandomText}
+    spoken = task.speakers.get(learner, {})
+    chosen = task.acts[learner].policies if learner in task.acts else {}
+    return words | ({**spoken, **chosen} if acts_first else {**chosen, **spoken})
+
+
+def open_policy(policy: Policy, named: Collection[str], learner: str) -> Any:
+    """The policy itself where it is an object or a checkpoint; a registered name stays a name.
+
+    Args:
+        policy: of the learner.
+        named: the names that are registered.
+        learner: the party.
+
+    Raises:
+        ValueError: it is nothing that could play; the message says what could.
+        FileNotFoundError: there is no such checkpoint.
+        ImportError: a checkpoint is given and the package `agents` cannot be imported.
+    """
+    if isinstance(policy, (str, PathLike)):
+        return policy if policy in named else _load(policy, named, learner)
+    if isinstance(policy, (Speaker, ActPolicy, Predictor)):
+        return policy
+    raise ValueError(
+        "policy: expected a registered name, a path to a checkpoint, or an object with "
+        "reply(task, state, rng) -> str, act(task, state, rng), or predict(observation, state, "
+        f"episode_start, deterministic); got {policy!r}."
+    )
+
+
+def find_checkpoint(path: str | PathLike[str]) -> Path | None:
+    """The file that `path` means: itself, with ``.zip`` added, or the model in a run's folder."""
+    for file in (Path(path), Path(f"{path}.zip"), Path(path) / CHECKPOINT):
+        if file.is_file():
+            return file
+    return None
+
+
+def _load(path: str | PathLike[str], named: Collection[str], learner: str) -> Any:
+    file = find_checkpoint(path)
+    if file is None and isinstance(path, str) and not {"/", "\\", "."}.intersection(path):
+        error = unknown(f"policy for the {learner}", path, named)
+        raise ValueError(f"{error} The path of a checkpoint will do as well.")
+    if file is None:
+        raise FileNotFoundError(
+            f"policy: expected a checkpoint, or a folder with {CHECKPOINT}, at {str(path)!r}; "
+            "there is none. Check the path."
+        )
+    agents = require_agents()
+    if not hasattr(agents, "load"):
+        raise ImportError(
+            f"the checkpoint {str(path)!r} needs agents.load, which this version of the package "
+            "'agents' does not have. Load the model yourself and give the object as policy."
+        )
+    return agents.load(file)
+
+
+def takes_masks(policy: Predictor) -> bool:
+    """Whether `predict` has an argument `action_masks`, as MaskablePPO's."""
+    return "action_masks" in signature(policy.predict).parameters
+
+
+def check_fit(policy: Any, env: Any) -> None:
+    """Raise a MisfitError where the policy's spaces, if it tells them, are not those of `env`."""
+    seen = getattr(getattr(policy, "observation_space", None), "shape", None)
+    said = getattr(getattr(policy, "action_space", None), "n", None)
+    window, size = env.single_observation_space.shape, env.single_action_space.n
+    if seen in (None, window) and said in (None, size):
+        return
+    raise MisfitError(
+        f"{type(policy).__name__} sees {seen} and says one of {said} tokens; {env.spec.id} shows "
+        f"{window} and has {size}. Use it where it was trained, with the same env_kwargs."
+    )

@@ -1,0 +1,292 @@
+"""Many dialogues at a time, in waves: an episode a row, and rows that are over wait for the others.
+
+Rows that went on to the next episode until enough have ended would favour short ones.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.utils.seeding import np_random
+
+from dialgym.language.tokenizers import PAD, UNK
+from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng, seeded
+from dialgym.rollouts.played import Decisions, Played, Turns
+from dialgym.rollouts.policies import Predictor, check_fit, takes_masks
+from dialgym.simulators import BatchSpeaker, ask_all
+from dialgym.tasks import BatchOutcome, DialogueBatch, Task
+
+SIZE = 512
+"""Dialogues of scripted policies at once; what is chosen changes none of them."""
+
+
+def play_batch(
+    policy: BatchSpeaker,
+    task: Task,
+    learner: str,
+    batch: DialogueBatch,
+    jobs: Sequence[Job],
+    options: Mapping[str, Any],
+    record: bool,
+    report: Report,
+) -> Iterator[Played]:
+    """Let a scripted policy play episodes; they are those that it plays one by one.
+
+    Args:
+        policy: of the learner.
+        task, learner: the rules, and the party.
+        batch: `SIZE` dialogues of the task, in its vectorised form.
+        jobs: the episodes.
+        options: of every reset.
+        record: whether what was said is kept.
+        report: called as they end.
+    """
+    for start in range(0, len(jobs), SIZE):
+        wave = _ScriptedWave(task, batch, jobs[start : start + SIZE], options, learner, record)
+        wave.play(policy)
+        report(len(wave.jobs))
+        yield wave.played()
+
+
+class _ScriptedWave:
+    """Episodes held at once; what is said is kept as arrays, a step at a time."""
+
+    def __init__(
+        self,
+        task: Task,
+        batch: DialogueBatch,
+        jobs: Sequence[Job],
+        options: Mapping[str, Any],
+        learner: str,
+        record: bool,
+    ) -> None:
+        self.task, self.batch, self.jobs, self.options = task, batch, jobs, options
+        self.me, self.record = task.parties.index(learner), record
+        self.seeds = [episode_seed(*job) for job in jobs]
+        self.rngs = [np_random(seed)[0] for seed in self.seeds]
+        self.returns, self.lengths = np.zeros(len(jobs)), np.zeros(len(jobs), np.int64)
+        self.terminated, self.truncated, self.success = (np.zeros(len(jobs), bool) for _ in "123")
+        self.notes: list[tuple[np.ndarray, ...]] = []  # rows, parties, texts, rewards, said
+
+    def play(self, policy: BatchSpeaker) -> None:
+        own = [policy_rng(*job) for job in self.jobs]
+        rows = np.arange(len(self.jobs))
+        rows = self._hear(rows, self.batch.reset(rows, self.rngs, self.options))
+        while len(rows):
+            states, chosen = self.batch.states(rows), rows.tolist()
+            said = ask_all(policy, self.task, states, [own[row] for row in chosen], chosen)
+            texts = np.array(said, np.str_)
+            outcome = self.batch.say(rows, texts, self.rngs)
+            self._note(rows, np.full(len(rows), self.me), texts, outcome.reward, True)
+            rows = self._hear(rows, outcome)
+
+    def _hear(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
+        """Note what was heard and which dialogues are over; the rows that go on."""
+        heard = rows[outcome.heard_rows]
+        self._note(heard, outcome.heard_parties, outcome.heard_texts, np.zeros(len(heard)), False)
+        over = outcome.terminated | outcome.truncated
+        self.terminated[rows], self.truncated[rows] = outcome.terminated, outcome.truncated
+        self.success[rows] = outcome.success & over
+        self.returns[rows] += outcome.reward
+        self.lengths[rows] = self.batch.turn(rows)
+        going: np.ndarray = rows[~over]
+        return going
+
+    def _note(
+        self,
+        rows: np.ndarray,
+        parties: np.ndarray,
+        texts: np.ndarray,
+        rewards: np.ndarray,
+        said: bool,
+    ) -> None:
+        if self.record:
+            self.notes.append((rows, parties, texts, rewards, np.full(len(rows), said)))
+
+    def played(self) -> Played:
+        return Played(
+            self.seeds,
+            [episode for _, episode in self.jobs],
+            self.returns,
+            self.lengths,
+            self.success,
+            self.terminated,
+            self.truncated,
+            turns=self._turns() if self.record else None,
+        )
+
+    def _turns(self) -> Turns:
+        rows, *columns = (np.concatenate(column) for column in zip(*self.notes))
+        order = np.argsort(rows, kind="stable")
+        party, text, reward, said = (column[order] for column in columns)
+        return Turns(
+            np.bincount(rows, minlength=len(self.jobs)).tolist(),
+            np.array(self.task.parties, object)[party].tolist(),
+            text.tolist(),
+            said.tolist(),
+            reward.tolist(),
+            [None] * len(rows),
+        )
+
+
+def play_env(
+    policy: Predictor,
+    env: Any,
+    jobs: Sequence[Job],
+    options: Mapping[str, Any],
+    record: bool,
+    report: Report,
+    deterministic: bool,
+) -> Iterator[Played]:
+    """Let a policy with `predict` play episodes, in waves of as many as `env` has dialogues.
+
+    A policy that has Stable-Baselines3's ``set_random_seed`` is seeded for each wave, so that a
+    wave comes out the same whoever plays it.
+
+    Args:
+        policy: see `Predictor`; action masks are handed over if its `predict` takes them.
+        env: a batched token or act view with autoreset disabled.
+        jobs: the episodes; those of one wave are played together.
+        options: of every reset.
+        record: whether what was said and chosen is kept.
+        report: called with the number of dialogues that have just ended.
+        deterministic: the likeliest action, else a sampled one.
+
+    Raises:
+        MisfitError: the policy was made for other spaces.
+    """
+    check_fit(policy, env)
+    for start in range(0, len(jobs), env.num_envs):
+        jobs_now = jobs[start : start + env.num_envs]
+        with seeded(policy, episode_seed(*jobs_now[0]) % 2**31):
+            wave = _EnvWave(env, jobs_now, options, record)
+            wave.play(policy, deterministic, report)
+        yield wave.played()
+
+
+class _EnvWave:
+    """Episodes held at once, one in each row; rows that have none repeat the last.
+
+    What was chosen is kept as it comes, an array for each step, and taken apart at the end.
+    """
+
+    def __init__(
+        self, env: Any, jobs: Sequence[Job], options: Mapping[str, Any], record: bool
+    ) -> None:
+        self.env, self.own, self.jobs, self.record = env, env.unwrapped, jobs, record
+        self.acts = record and hasattr(self.own, "act_names")
+        k, n = len(jobs), env.num_envs
+        self.seeds = [episode_seed(*job) for job in jobs]
+        seeds = self.seeds + self.seeds[-1:] * (n - k)
+        self.observation, _ = env.reset(seed=seeds, options=dict(options))
+        self.alive = np.arange(n) < k
+        self.returns, self.lengths = np.zeros(n), np.zeros(n, np.int64)
+        self.terminated, self.truncated, self.success = (np.zeros(n, bool) for _ in "123")
+        self.steps = np.zeros(n, np.int64)
+        self.kept: list[tuple[Any, ...]] = []  # by step: actions, closed, reward, seen, mask
+        self.last: list[tuple[Any, ...]] = [()] * k  # by row: lines, and what was seen at the end
+        self.places = [[self._length(row)] for row in range(k)] if record else []
+
+    def play(self, policy: Predictor, deterministic: bool, report: Report) -> None:
+        masked, state = takes_masks(policy), None
+        start = np.ones(self.env.num_envs, bool)
+        while self.alive.any():
+            seen, mask = self.observation, self._masks() if masked or self.acts else None
+            actions, state = policy.predict(
+                seen,
+                state=state,
+                episode_start=start,
+                deterministic=deterministic,
+                **({"action_masks": mask} if masked else {}),
+            )
+            self.observation, reward, terminated, truncated, info = self.env.step(actions)
+            start = terminated | truncated
+            if self.record:
+                closed = info["turn"] > 0
+                self._keep(closed)
+                more = (seen, mask) if self.acts else ()
+                self.kept.append((np.array(actions), closed, reward, *more))
+            self._score(reward, info["turn"])
+            ended = self.alive & start
+            if ended.any():
+                self._end(ended, terminated, truncated, info["is_success"])
+                report(int(ended.sum()))
+            if start.any() and self.alive.any():  # those that wait talk on, unheeded
+                self.observation, _ = self.env.reset(options={"reset_mask": start})
+
+    def _masks(self) -> np.ndarray:
+        masks: np.ndarray = self.own.action_masks()
+        return masks
+
+    def _keep(self, closed: np.ndarray) -> None:
+        """Note where the next utterances of the rows will stand in their transcripts."""
+        for row in np.flatnonzero(closed & self.alive).tolist():
+            self.places[row].append(self._length(row))
+
+    def _length(self, row: int) -> int:
+        return len(self.own.dialogues.transcript(row))
+
+    def _score(self, reward: np.ndarray, turn: np.ndarray) -> None:
+        alive = self.alive
+        self.returns[alive] += reward[alive]
+        self.lengths[alive] = np.maximum(self.lengths, turn)[alive]
+        self.steps[alive] += 1
+
+    def _end(
+        self, ended: np.ndarray, terminated: np.ndarray, truncated: np.ndarray, success: np.ndarray
+    ) -> None:
+        """Note how dialogues ended, before they begin anew."""
+        self.terminated[ended], self.truncated[ended] = terminated[ended], truncated[ended]
+        self.success[ended] = success[ended]
+        self.alive &= ~ended
+        if not self.record:
+            return
+        masks = self._masks() if self.acts else None
+        for row in np.flatnonzero(ended).tolist():
+            lines = list(self.own.dialogues.transcript(row))
+            seen = () if masks is None else (self.observation[row], masks[row])
+            self.last[row] = (lines, *seen)
+
+    def played(self) -> Played:
+        k = len(self.jobs)
+        kept = [np.stack(column) for column in zip(*self.kept)] if self.record else []
+        return Played(
+            self.seeds,
+            [episode for _, episode in self.jobs],
+            self.returns[:k],
+            self.lengths[:k],
+            self.success[:k],
+            self.terminated[:k],
+            self.truncated[:k],
+            turns=self._turns(*kept[:3]) if kept else None,
+            decisions=self._decisions(kept[0], *kept[3:]) if kept and self.acts else None,
+        )
+
+    def _turns(self, actions: np.ndarray, closed: np.ndarray, rewards: np.ndarray) -> Turns:
+        turns = Turns()
+        shown = None if self.acts else np.where(actions == PAD, UNK, actions)
+        for row, steps in enumerate(self.steps[: len(self.jobs)].tolist()):
+            ends = np.flatnonzero(closed[:steps, row])
+            tokens = None
+            if shown is not None:
+                tokens = [ids.tolist() for ids in np.split(shown[:steps, row], ends + 1)]
+            # the last place is that of an utterance that never came, and so are the last tokens
+            places = self.places[row][:-1]
+            turns.add(self.last[row][0], places, rewards[ends, row].tolist(), tokens)
+        return turns
+
+    def _decisions(
+        self, actions: np.ndarray, observations: np.ndarray, masks: np.ndarray
+    ) -> list[Decisions]:
+        dtype = np.int64 if actions.ndim == 2 else np.int8
+        found = []
+        for row, steps in enumerate(self.steps[: len(self.jobs)].tolist()):
+            _, seen, mask = self.last[row]
+            found.append(
+                Decisions(
+                    np.concatenate([observations[:steps, row], seen[None]]),
+                    actions[:steps, row].astype(dtype),
+                    np.concatenate([masks[:steps, row], mask[None]]),
+                )
+            )
+        return found
