@@ -20,7 +20,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
-from stable_baselines3.common.utils import FloatSchedule
+from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
@@ -241,7 +241,9 @@ class SequenceAlgorithm(Chats, SafeFiles, OnPolicyAlgorithm):
             other = load(self.kl.reference, device=self.device).policy
             who = f"reference {str(self.kl.reference)!r}"
             check_same_tokens(self.observation_space, other.observation_space, who)
-            self.reference_made_by = type(other), other._get_constructor_parameters()
+            arguments = other._get_constructor_parameters()
+            arguments["lr_schedule"] = ConstantSchedule(0.0)  # the policy's own is no data
+            self.reference_made_by = type(other), arguments
         else:
             kind, arguments = self.reference_made_by
             other = kind(**arguments).to(self.device)
@@ -525,7 +527,7 @@ class SequenceAlgorithm(Chats, SafeFiles, OnPolicyAlgorithm):
             action_masks: (n_envs, V), or (V,), what may be said, where the caller knows more than
                 the observation space. A policy made with `mask=False` takes no notice.
         """
-        if self.env_masks and action_masks is None:
+        if self.env_masks and action_masks is None and self.policy.config["mask"]:
             self._warn_unmasked()
         masks = self._masks_to_predict(observation, action_masks)
         if masks is None:

@@ -52,8 +52,8 @@ class KLControl:
                 finite_number(f"KL to the reference: {name}", getattr(self, name))
         if self.coef < 0 or (self.target is not None and self.target <= 0):
             raise ValueError(
-                "KL to the reference: expected a coef of at least 0 and a target above 0 (or None), "
-                f"got {self.coef} and {self.target}"
+                "KL to the reference: expected a coef of at least 0 and a target above 0 (or None),"
+                f" got {self.coef} and {self.target}"
             )
         if self.clip <= 0 or (self.horizon is not None and self.horizon < 1):
             raise ValueError(
