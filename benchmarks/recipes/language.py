@@ -1,4 +1,4 @@
-"""Everyday talk: supervised learning, and what PPO with a composite reward makes of it.
+"""Everyday dialogue: supervised learning, and what PPO with a composite reward makes of it.
 
 The question is that of RL4LMs (Ramamurthy et al. 2023) and of OpenRL's tutorial, which answer it on
 DailyDialog with GPT-2: does reinforcement learning improve on the supervised model by every metric?

@@ -1,4 +1,4 @@
-"""The dialogue that learners are timed on: answer everyday talk in up to 20 words.
+"""The dialogue that learners are timed on: answer everyday dialogue in up to 20 words.
 
 Its shape is that of DailyDialog as OpenRL trains on it (vocabulary 512, prompts of about 66 tokens,
 replies of 20); its text is drawn at random, so that nothing needs to be downloaded.

@@ -16,10 +16,10 @@ IDS = "Wordle-20-v0,Wordle-200-v0,Wordle-800-v0,Wordle-v0"
 
 def evaluate(
     policy: Annotated[str, typer.Argument(help="A registered name, or a checkpoint or its run.")],
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Where it is to play.")],
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="The environments.")],
     episodes: Episodes = 100,
     seeds: Seeds = "0,1,2",
-    num_envs: Annotated[int, typer.Option(min=1, help="Dialogues at once, for an agent.")] = 128,
+    num_envs: Annotated[int, typer.Option(min=1, help="Parallel dialogues, for an agent.")] = 128,
     sample: Annotated[
         bool, typer.Option("--sample", help="An agent samples instead of taking the likeliest.")
     ] = False,
@@ -57,7 +57,7 @@ def benchmark(
             show_default=False,
         ),
     ] = None,
-    ids: Annotated[str, typer.Option(metavar="ID,ID,...", help="Where they are to play.")] = IDS,
+    ids: Annotated[str, typer.Option(metavar="ID,ID,...", help="The environments.")] = IDS,
     episodes: Episodes = 100,
     seeds: Seeds = "0,1,2",
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = RUNS / "benchmark",
@@ -76,7 +76,7 @@ def benchmark(
         typer.Option(help="With --references: the envs_registry.yaml to write them into."),
     ] = None,
 ) -> None:
-    """Score several policies side by side: tables, pictures, games, and all episodes.
+    """Score several policies side by side: tables, plots, sample games, and all episodes.
 
     Without arguments it scores what `dialgym train` has trained last.
     """

@@ -23,16 +23,21 @@ def chat(
         str,
         typer.Option("--model", "-m", metavar="PATH_OR_NAME", help="An agent or language model."),
     ],
-    temperature: Annotated[float, typer.Option(help="Below 1 the likely becomes likelier.")] = 1.0,
-    top_k: Annotated[int | None, typer.Option(help="Only so many of the likeliest tokens.")] = None,
+    temperature: Annotated[
+        float, typer.Option(help="Of sampling; below 1 sharpens the distribution.")
+    ] = 1.0,
+    top_k: Annotated[int | None, typer.Option(help="Sample from the k likeliest tokens.")] = None,
     top_p: Annotated[
-        float | None, typer.Option(help="Only the likeliest tokens of that probability.")
+        float | None,
+        typer.Option(help="Sample from the likeliest tokens of this total probability."),
     ] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Of a reply, at most.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Most tokens of a reply.")] = None,
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="Always the likeliest token.")
     ] = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of all replies; else random.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of sampling; random by default.")
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
 ) -> None:
     """Talk to an agent, or to a language model, at the terminal; /help shows what else it does.

@@ -15,14 +15,16 @@ def collect(
         str, typer.Option(help="A registered name or generator, or a checkpoint or its run.")
     ],
     out: Annotated[Path, typer.Option(help="Folder of Parquet files; an unfinished one goes on.")],
-    episodes: Annotated[int, typer.Option("--episodes", "-n", min=1, help="How many.")] = 1000,
+    episodes: Annotated[
+        int, typer.Option("--episodes", "-n", min=1, help="Number of dialogues.")
+    ] = 1000,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0 for this one.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Of all dialogues.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all dialogues.")] = 0,
     param: Annotated[
         list[str] | None,
         typer.Option("--param", "-p", metavar="KEY=VALUE", help="A setting of the policy."),
     ] = None,
-    num_envs: Annotated[int, typer.Option(min=1, help="Dialogues at once, for an agent.")] = 128,
+    num_envs: Annotated[int, typer.Option(min=1, help="Parallel dialogues, for an agent.")] = 128,
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="An agent takes the likeliest token.")
     ] = False,
@@ -32,7 +34,7 @@ def collect(
     ] = None,
     set_: Set = None,
 ) -> None:
-    """Let a policy hold dialogues and store them; the same seed gives the same dialogues."""
+    """Collect dialogues of a policy; the same seed gives the same dialogues."""
     from dialgym.datasets import collect as run
 
     began = time.perf_counter()

@@ -18,7 +18,7 @@ EXPERT = "optimal"
 def play(
     id: EnvId,
     as_: Annotated[
-        str, typer.Option("--as", metavar="PARTY", help="Whom you play: system or user.")
+        str, typer.Option("--as", metavar="PARTY", help="The party that you play: system or user.")
     ] = "system",
     against: Annotated[
         str | None, typer.Option(metavar="NAME", help="Who plays the other party.")
@@ -27,14 +27,21 @@ def play(
         str | None, typer.Option(help="A policy or checkpoint plays in your place.")
     ] = None,
     hints: Annotated[bool, typer.Option("--hints", help="Show what an expert would say.")] = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of the dialogue; else random.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the dialogue; random by default.")
+    ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", "-o", metavar="KEY=VALUE", help="Fix a hidden part: word=crane."),
+        typer.Option(
+            "--option",
+            "-o",
+            metavar="KEY=VALUE",
+            help="An option of reset that fixes a hidden part, word=crane.",
+        ),
     ] = None,
     set_: Set = None,
 ) -> None:
-    """Hold a dialogue at the terminal, or watch a policy hold it."""
+    """Play a dialogue at the terminal, or watch a policy play it."""
     from dialgym.rollouts.player import Player, make_dialogue, opened_for
 
     entry = entry_of(id)

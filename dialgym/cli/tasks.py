@@ -12,7 +12,9 @@ from dialgym.registry import entry_of, make_task
 
 def list_ids(
     tag: Annotated[str | None, typer.Option(help="Only those with this tag or view.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="All that the registry knows.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the rows of the registry as JSON.")
+    ] = False,
 ) -> None:
     """List the environments."""
     chosen = [registry.entries()[env_id] for env_id in registry.list_ids(tag)]
@@ -53,10 +55,12 @@ def check(
     target: Annotated[
         str, typer.Argument(metavar="ID | MODULE:CLASS", help="An id, or a task of your own.")
     ],
-    episodes: Annotated[int, typer.Option("--episodes", "-n", min=1, help="Dialogues.")] = 50,
+    episodes: Annotated[
+        int, typer.Option("--episodes", "-n", min=1, help="Number of random dialogues.")
+    ] = 50,
     set_: Set = None,
 ) -> None:
-    """Check a task: its rules, the agreement of its views, its batch.
+    """Check a task: rules against facts, views against each other, batch against single.
 
     The exit code is 1 where a check fails.
     """
@@ -64,7 +68,7 @@ def check(
 
     task = make_task(entry_of(target), settings(set_))
     checks = {
-        "rules keep their word": lambda: testing.check_task(task, episodes),
+        "rules agree with facts": lambda: testing.check_task(task, episodes),
         "views agree": lambda: testing.check_views(task, episodes),
         "a batch equals single envs": lambda: testing.check_batch(task, steps=6 * episodes),
     }
@@ -89,7 +93,7 @@ def check_domain(
         bool, typer.Option("--shared-names", help="Several rows may have one name.")
     ] = False,
 ) -> None:
-    """Check a domain of slot filling, and say how large it is.
+    """Check the files of a slot-filling domain, and print its size.
 
     The exit code is 1 where something is wrong with it.
     """

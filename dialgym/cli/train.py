@@ -13,13 +13,14 @@ def train(
     algo: Annotated[str, typer.Argument(help="ppo, nlpo, grpo, bc, ilql ...; or reward-model.")],
     id: EnvId,
     timesteps: Annotated[
-        int | None, typer.Option(min=1, help="Tokens, or gradient steps, to learn from.")
+        int | None,
+        typer.Option(min=1, help="Timesteps of training: tokens played, or gradient steps."),
     ] = None,
     n_envs: Annotated[
-        int | None, typer.Option(min=1, help="Dialogues at a time; else as configured.")
+        int | None, typer.Option(min=1, help="Parallel dialogues; by default as configured.")
     ] = None,
     workers: Annotated[int, typer.Option(min=0, help="Processes for the dialogues.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Of networks and dialogues.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of networks and dialogues.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the run; default runs/ALGO-ID-seedN.")
     ] = None,
@@ -35,15 +36,15 @@ def train(
         int, typer.Option(min=1, help="PyTorch threads; one is the fastest for small models.")
     ] = 1,
     eval_freq: Annotated[
-        int, typer.Option(min=0, help="Timesteps from one evaluation to the next; 0 is never.")
+        int, typer.Option(min=0, help="Timesteps between evaluations; 0 for none.")
     ] = 0,
     eval_episodes: Annotated[int, typer.Option(min=1, help="Dialogues of one evaluation.")] = 200,
     samples: Annotated[
         int | None,
-        typer.Option(min=0, help="Dialogues to write down at each evaluation; else 3."),
+        typer.Option(min=0, help="Sample dialogues to log at each evaluation; 3 by default."),
     ] = None,
     save_freq: Annotated[
-        int, typer.Option(min=0, help="Timesteps from one kept model to the next; 0 is never.")
+        int, typer.Option(min=0, help="Timesteps between checkpoints; 0 for none.")
     ] = 0,
     wandb: Annotated[bool, typer.Option("--wandb", help="Log to Weights & Biases too.")] = False,
     init_from: Annotated[

@@ -1,4 +1,4 @@
-"""The rules keep their word and all views agree, for every task in the registry and beyond."""
+"""The rules agree with their facts and all views agree, for every task registered and beyond."""
 
 import numpy as np
 import pytest

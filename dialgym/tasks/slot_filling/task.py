@@ -263,7 +263,8 @@ class SlotFilling(Task):
         state.user_speaks = False
         act = self.language.understand(text, USER) or read_notation(text) or NULL
         act = act if act.type in USER_ACTS else NULL
-        state.told |= {item.slot for item in act.items if item.value is not None}
+        if act.items:
+            state.told |= {item.slot for item in act.items if item.value is not None}
         state.simulated = text == state.planned[0]
         self._take_in(state, state.simulated)
         state.replies += 1

@@ -241,7 +241,7 @@ class Wordle(Task):
         return WordleBatch(self, size) if plain and default else None
 
     def picture(self, state: WordleState) -> np.ndarray:
-        from dialgym.tasks.wordle.render import board
+        from dialgym.tasks.wordle.patterns import board
 
         return board(state.guesses, state.patterns, self.turns)
 

@@ -108,7 +108,7 @@ def test_your_own_task_is_checked(module):
 def test_a_broken_task_is_told_so(module):
     result = run("check", "my_own_task:Broken", "-n", "5")
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: Broken: rules keep their word: ")
+    assert result.stderr.startswith("error: Broken: rules agree with facts: ")
     assert len(result.stderr.splitlines()) == 1
 
 
