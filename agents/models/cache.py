@@ -22,8 +22,8 @@ def to_device(array: np.ndarray, device: torch.device) -> Tensor:
     """The array on the device, without waiting for what is computed there."""
     tensor = torch.from_numpy(array)
     if device.type == "cuda":
-        return tensor.pin_memory().to(device, non_blocking=True)
-    return tensor.to(device)
+        tensor = tensor.pin_memory()  # else the copy waits all the same
+    return tensor.to(device, non_blocking=True)
 
 
 @dataclass(frozen=True)

@@ -202,7 +202,7 @@ def test_minibatches_are_whole_pieces_of_episodes(seed, batch_size):
     ("observations", "actions", "message"),
     [
         (spaces.Box(0, 1, (4,)), spaces.Discrete(2), "expected observations Box"),
-        (spaces.Discrete(3), spaces.Discrete(2), "use the token view of the task"),
+        (spaces.Discrete(3), spaces.Discrete(2), "Use the token view of the task"),
         (box(4), spaces.Discrete(V + 1), rf"expected actions Discrete\({V}\)"),
     ],
 )
