@@ -60,8 +60,7 @@ for update in range(UPDATES):
                terminated | truncated, starts)  # fmt: skip
         for name, item in zip(store, row):
             store[name].append(tensor(item))
-        if "is_success" in info:
-            returns += (-info["turn"] + info["is_success"])[info["_is_success"]].tolist()
+        returns += (-info["turn"] + info["is_success"])[terminated | truncated].tolist()
         obs, starts = following, terminated | truncated
 
     with torch.no_grad():

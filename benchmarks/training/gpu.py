@@ -1,7 +1,7 @@
 """How fast GPT-2's shape learns on a GPU: ``python -m benchmarks.training gpu``.
 
-SequencePPO in bfloat16 on Wordle, on dialogues of 256 tokens and on replies to everyday dialogue with
-its own rewards, 256 of each at once; beside it, in the same run, stock PPO with a
+SequencePPO in bfloat16 on Wordle, on dialogues of 256 tokens and on replies to everyday dialogue
+with its own rewards, 256 of each at once; beside it, in the same run, stock PPO with a
 Hugging Face GPT-2 of that shape as features extractor, which reads the whole window at every step.
 Then ILQL's gradient steps on stored games of Wordle. Wall time, the
 environment included. Without a GPU the same runs with a small model, to show that it runs.

@@ -1,4 +1,4 @@
-"""Figures of a GPT of 4 layers of 256 that learns to reply to everyday dialogue, its rewards included.
+"""Figures of a GPT of 4 layers of 256 that learns to reply in everyday dialogue, rewards included.
 
 The shape is that in which OpenRL and RL4LMs were timed: replies of at most 20 tokens, prompts of
 about 68, 5 epochs, one thread. Text, tokenizer and dialogue-act classifier are the built-in ones.

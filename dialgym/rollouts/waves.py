@@ -15,6 +15,7 @@ from dialgym.rollouts.played import Decisions, Played, Turns
 from dialgym.rollouts.policies import Predictor, check_fit, takes_masks
 from dialgym.simulators import BatchSpeaker, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
+from dialgym.views.spaces import maskable
 
 SIZE = 512
 """Dialogues of scripted policies at once; what is chosen changes none of them."""
@@ -192,12 +193,13 @@ class _EnvWave:
         start = np.ones(self.env.num_envs, bool)
         while self.alive.any():
             seen, mask = self.observation, self._masks() if masked or self.acts else None
+            shown = {} if mask is None or not masked else {"action_masks": self._form(mask)}
             actions, state = policy.predict(
                 seen,
                 state=state,
                 episode_start=start,
                 deterministic=deterministic,
-                **({"action_masks": mask} if masked else {}),
+                **shown,
             )
             self.observation, reward, terminated, truncated, info = self.env.step(actions)
             start = terminated | truncated
@@ -217,6 +219,9 @@ class _EnvWave:
     def _masks(self) -> np.ndarray:
         masks: np.ndarray = self.own.action_masks()
         return masks
+
+    def _form(self, masks: np.ndarray) -> np.ndarray:
+        return maskable(masks, self.env.single_action_space)
 
     def _keep(self, closed: np.ndarray) -> None:
         """Note where the next utterances of the rows will stand in their transcripts."""

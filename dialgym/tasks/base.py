@@ -15,6 +15,7 @@ from dialgym.language import AnyText, Constraint, Utterance
 from dialgym.rewards import Components
 from dialgym.simulators import Speaker
 from dialgym.tasks.acts import PartyActs
+from dialgym.tasks.batch import DialogueBatch
 
 Parties = tuple[str, str]
 SYSTEM, USER = "system", "user"
@@ -131,59 +132,6 @@ class Outcome(NamedTuple):
             f"components of an Outcome: expected a mapping for each party, with {party!r} among "
             f"them; got {dict(self.components)!r}. Give {{{party!r}: {{name: value}}, ...}}."
         )
-
-
-class BatchOutcome(NamedTuple):
-    """What k utterances, one in each of k dialogues, led to.
-
-    What the learners hear then is a flat list: `heard_texts[j]` by the party of index
-    `heard_parties[j]` in the dialogue `rows[heard_rows[j]]`, in order.
-    """
-
-    reward: np.ndarray  # (k,) float64, the learner's
-    terminated: np.ndarray  # (k,) bool
-    truncated: np.ndarray  # (k,) bool
-    success: np.ndarray  # (k,) bool, False while open
-    components: Mapping[str, np.ndarray]  # the learner's, (k,) float64, NaN where a row has none
-    heard_texts: np.ndarray  # (m,) <U
-    heard_parties: np.ndarray  # (m,) int64, into Task.parties
-    heard_rows: np.ndarray  # (m,) int64, into the k rows
-
-
-class DialogueBatch(Protocol):
-    """Many dialogues of one task at once, the learner's side; rows are independent."""
-
-    def reset(
-        self, rows: np.ndarray, rngs: Sequence[np.random.Generator], options: Mapping[str, Any]
-    ) -> BatchOutcome:
-        """Begin `rows` anew; `rngs` is the list of all rows' generators. Rewards are 0."""
-        ...
-
-    def say(
-        self, rows: np.ndarray, texts: np.ndarray, rngs: Sequence[np.random.Generator]
-    ) -> BatchOutcome:
-        """Let the learner of each of the `rows` say `texts` (k,) of dtype ``<U``."""
-        ...
-
-    def transcript(self, row: int) -> Sequence[Utterance]:
-        """What the learner of a row has seen."""
-        ...
-
-    def constraint(self, row: int) -> Constraint:
-        """What the learner of a row may say next."""
-        ...
-
-    def states(self, rows: np.ndarray) -> Sequence[Any]:
-        """The dialogues of the rows (k,), to be read; each may be made when it is asked for."""
-        ...
-
-    def turn(self, rows: np.ndarray) -> np.ndarray:
-        """(k,) utterances of the learner so far."""
-        ...
-
-    def restore(self, row: int, state: Any, turn: int) -> None:
-        """Let a row go on from a state of the task, in which the learner has heard everything."""
-        ...
 
 
 class Task(ABC):

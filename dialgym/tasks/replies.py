@@ -10,8 +10,8 @@ from dialgym.language import Constraint, Utterance
 from dialgym.rewards import Components, Composite, Reply
 from dialgym.simulators import Speaker, ask_all
 from dialgym.sources import locate, stamp
-from dialgym.tasks.base import SYSTEM, USER, BatchOutcome, DialogueBatch, Outcome, Task
-from dialgym.tasks.exchange import Exchange, gather
+from dialgym.tasks.base import SYSTEM, USER, Outcome, Task
+from dialgym.tasks.batch import BatchOutcome, DialogueBatch, Exchange, gather
 
 Generators = Sequence[np.random.Generator]
 

@@ -10,7 +10,7 @@ from dialgym.language import render_transcript
 from dialgym.rewards import Components
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, ActSpeaker, Outcome, Task
-from dialgym.tasks.exchange import Exchange, add
+from dialgym.tasks.batch import Exchange, add
 from dialgym.tasks.lookup import find_object
 
 

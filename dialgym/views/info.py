@@ -24,7 +24,7 @@ import numpy as np
 
 from dialgym.rewards import Components
 from dialgym.tasks import BatchOutcome, Task
-from dialgym.tasks.exchange import Exchange
+from dialgym.tasks.batch import Exchange
 
 Info = dict[str, Any]
 TEXTS = ("utterance", "reply", "transcript")

@@ -8,7 +8,7 @@ import numpy as np
 from dialgym.language import Constraint, Utterance
 from dialgym.simulators import Speaker, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
-from dialgym.tasks.exchange import gather
+from dialgym.tasks.batch import gather
 from dialgym.views.dialogue import Dialogue, SimulatorLike, find_speaker
 
 Generators = Sequence[np.random.Generator]

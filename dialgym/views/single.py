@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 
 from dialgym.tasks import Task
-from dialgym.tasks.exchange import Exchange
+from dialgym.tasks.batch import Exchange
 from dialgym.views.dialogue import Dialogue, SimulatorLike, check_floor, find_speaker
 from dialgym.views.info import Info, InfoForm
 from dialgym.views.played import Played

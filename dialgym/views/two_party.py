@@ -20,7 +20,7 @@ from dialgym.errors import one_of
 from dialgym.language import Utterance, render_transcript
 from dialgym.registry import Environment, entry_of
 from dialgym.tasks import Outcome, PartyActs, Task
-from dialgym.tasks.exchange import Exchange
+from dialgym.tasks.batch import Exchange
 from dialgym.views.act_env import act_spaces, acts_of, check_act
 from dialgym.views.dialogue import check_room
 from dialgym.views.info import Info, InfoForm

@@ -9,8 +9,8 @@ import numpy as np
 from dialgym.domains.ontology import NAME, NONE
 from dialgym.language import Constraint, Utterance
 from dialgym.language.acts import Act, Hypotheses
-from dialgym.tasks.base import SYSTEM, BatchOutcome, Outcome
-from dialgym.tasks.exchange import Exchange, add, gather
+from dialgym.tasks.base import SYSTEM, Outcome
+from dialgym.tasks.batch import BatchOutcome, Exchange, add, gather
 from dialgym.tasks.slot_filling.acts import SummaryActs
 from dialgym.tasks.slot_filling.summary import REQUESTED, Summariser
 from dialgym.tasks.slot_filling.tracker import Evidence, FocusTracker, Layout

@@ -19,7 +19,8 @@ from dialgym.rewards import Cost
 from dialgym.simulators import Speaker
 from dialgym.simulators.agenda import USERS, AgendaUser, Behaviour, UserState, listen
 from dialgym.simulators.error_channel import FIDELITIES, STATISTICS, ListChannel, SingleChannel
-from dialgym.tasks.base import SYSTEM, USER, DialogueBatch, Facts, Outcome, Task
+from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
+from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.slot_filling import policies
 from dialgym.tasks.slot_filling.acts import SummaryActs
 from dialgym.tasks.slot_filling.languages import HYPOTHESES, LANGUAGES, USER_ACTS, read_notation

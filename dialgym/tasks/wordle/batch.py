@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dialgym.language import Constraint, Utterance
-from dialgym.tasks.base import SYSTEM, USER, BatchOutcome
+from dialgym.tasks.base import SYSTEM, USER
+from dialgym.tasks.batch import BatchOutcome
 from dialgym.tasks.wordle.patterns import LENGTH, REPLIES, SOLVED, colour
 from dialgym.tasks.wordle.types import INVALID, WordleState
 

@@ -11,7 +11,8 @@ from dialgym.errors import one_of
 from dialgym.language import AnyText, Constraint, Letters, Lexicon, Utterance
 from dialgym.rewards import Cost
 from dialgym.simulators import Speaker
-from dialgym.tasks.base import SYSTEM, USER, DialogueBatch, Facts, Outcome, Task
+from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
+from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.wordle import patterns, policies
 from dialgym.tasks.wordle.generators import GENERATORS
 from dialgym.tasks.wordle.patterns import LENGTH, REPLIES, SOLVED

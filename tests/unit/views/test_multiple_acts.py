@@ -158,3 +158,5 @@ def test_maskable_ppo_keeps_to_the_masks():
             assert not (action.astype(bool) & ~masks).any()
             seen, _, terminated, truncated, _ = env.step(action)
             over = terminated or truncated
+    result = dialgym.evaluate(model, ID, 4, env_kwargs={"learner": "user", "simulator": "ask-all"})
+    assert len(result.overall.returns.ravel()) == 12

@@ -1,0 +1,109 @@
+"""Many dialogues of a task at once: their protocol, and exchanges gathered as arrays."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from dialgym.language import Constraint, Utterance
+from dialgym.rewards import Components
+
+
+class BatchOutcome(NamedTuple):
+    """What k utterances, one in each of k dialogues, led to.
+
+    What the learners hear then is a flat list: `heard_texts[j]` by the party of index
+    `heard_parties[j]` in the dialogue `rows[heard_rows[j]]`, in order.
+    """
+
+    reward: np.ndarray  # (k,) float64, the learner's
+    terminated: np.ndarray  # (k,) bool
+    truncated: np.ndarray  # (k,) bool
+    success: np.ndarray  # (k,) bool, False while open
+    components: Mapping[str, np.ndarray]  # the learner's, (k,) float64, NaN where a row has none
+    heard_texts: np.ndarray  # (m,) <U
+    heard_parties: np.ndarray  # (m,) int64, into Task.parties
+    heard_rows: np.ndarray  # (m,) int64, into the k rows
+
+
+class DialogueBatch(Protocol):
+    """Many dialogues of one task at once, the learner's side; rows are independent."""
+
+    def reset(
+        self, rows: np.ndarray, rngs: Sequence[np.random.Generator], options: Mapping[str, Any]
+    ) -> BatchOutcome:
+        """Begin `rows` anew; `rngs` is the list of all rows' generators. Rewards are 0."""
+        ...
+
+    def say(
+        self, rows: np.ndarray, texts: np.ndarray, rngs: Sequence[np.random.Generator]
+    ) -> BatchOutcome:
+        """Let the learner of each of the `rows` say `texts` (k,) of dtype ``<U``."""
+        ...
+
+    def transcript(self, row: int) -> Sequence[Utterance]:
+        """What the learner of a row has seen."""
+        ...
+
+    def constraint(self, row: int) -> Constraint:
+        """What the learner of a row may say next."""
+        ...
+
+    def states(self, rows: np.ndarray) -> Sequence[Any]:
+        """The dialogues of the rows (k,), to be read; each may be made when it is asked for."""
+        ...
+
+    def turn(self, rows: np.ndarray) -> np.ndarray:
+        """(k,) utterances of the learner so far."""
+        ...
+
+    def restore(self, row: int, state: Any, turn: int) -> None:
+        """Let a row go on from a state of the task, in which the learner has heard everything."""
+        ...
+
+
+class Exchange(NamedTuple):
+    """What one utterance of the learner led to, up to its next turn.
+
+    Reward and components are the learner's, summed over the utterances of both parties.
+    """
+
+    reward: float
+    terminated: bool
+    truncated: bool
+    heard: Sequence[Utterance]
+    components: Components
+    success: bool | None
+
+    @property
+    def over(self) -> bool:
+        return self.terminated or self.truncated
+
+
+def add(first: Components, second: Components) -> Components:
+    """The components of two utterances, summed by name."""
+    total = dict(first)
+    for name, value in second.items():
+        total[name] = total.get(name, 0.0) + value
+    return total
+
+
+def gather(exchanges: Sequence[Exchange], parties: Sequence[str]) -> BatchOutcome:
+    """The exchanges of k dialogues of the `parties` as arrays."""
+    heard = [(row, line) for row, e in enumerate(exchanges) for line in e.heard]
+    return BatchOutcome(
+        np.array([e.reward for e in exchanges], np.float64),
+        np.array([e.terminated for e in exchanges], bool),
+        np.array([e.truncated for e in exchanges], bool),
+        np.array([bool(e.success) for e in exchanges], bool),
+        _columns([e.components for e in exchanges]),
+        np.array([line.text for _, line in heard], np.str_),
+        np.array([parties.index(line.speaker) for _, line in heard], np.int64),
+        np.array([row for row, _ in heard], np.int64),
+    )
+
+
+def _columns(components: Sequence[Components]) -> dict[str, np.ndarray]:
+    """Each component over all rows; NaN in a row that does not have it."""
+    names = dict.fromkeys(name for row in components for name in row)
+    return {name: np.array([row.get(name, np.nan) for row in components]) for name in names}
