@@ -24,6 +24,7 @@ from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
+from agents import updater
 from agents.buffers.sequences import Part, SequenceBuffer, Sequences, minibatches
 from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
@@ -44,8 +45,7 @@ RENAMED = {
     "reference_kl_horizon": "kl={'horizon': ...}",
     "reference_kl_clip": "kl={'clip': ...}",
     "reference_model": "kl={'reference': ...}",
-    "autocast": "compute={'autocast': ...}",
-    "micro_batch_tokens": "compute={'micro_batch_tokens': ...}",
+    **updater.RENAMED,
 }
 """Arguments of earlier versions, and how they are given now."""
 
@@ -136,6 +136,7 @@ class SequenceAlgorithm(Chats, SafeFiles, OnPolicyAlgorithm):
     processes: Processes
     updater: Updater
     target_kl: float | None = None
+    renamed: ClassVar[Mapping[str, str]] = RENAMED
     process_state: ClassVar[tuple[str, ...]] = (
         "rng",
         "_last_obs",
@@ -147,7 +148,7 @@ class SequenceAlgorithm(Chats, SafeFiles, OnPolicyAlgorithm):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Refuses arguments of earlier versions, whichever class takes them."""
-        refuse_renamed(cls.__name__, kwargs, RENAMED)
+        refuse_renamed(cls.__name__, kwargs, cls.renamed)
         return super().__new__(cls)
 
     def __init__(

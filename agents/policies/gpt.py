@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -84,11 +84,12 @@ class GPTActorCritic(BasePolicy):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Refuses arguments of earlier versions, whichever class takes them."""
-        refuse_renamed(cls.__name__, kwargs, RENAMED)
+        refuse_renamed(cls.__name__, kwargs, cls.renamed)
         return super().__new__(cls)
 
     # Set before the parent's constructor, which calls `_build`.
     config: dict[str, Any]
+    renamed: ClassVar[Mapping[str, str]] = RENAMED
     action_dist: Distribution
 
     def __init__(

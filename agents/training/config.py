@@ -17,7 +17,7 @@ from stable_baselines3.common.utils import LinearSchedule
 
 from agents.models.build import SIZES
 from agents.models.named import load_name
-from dialgym.errors import unknown
+from dialgym.errors import refuse_renamed, unknown
 from dialgym.optional import require
 
 ONLINE = {
@@ -40,7 +40,7 @@ ONLINE_KEYS = {"n_timesteps", "policy", "n_envs", "normalize", "metrics"}
 OFFLINE_KEYS = {"n_timesteps", "policy", "top"}
 TRAINER_KEYS = (ONLINE_KEYS | OFFLINE_KEYS) - {"policy"}
 GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
-GIVEN_KEYS |= {"hyperparameters", "dataset"}
+GIVEN_KEYS |= {"dataset"}
 SCHEDULES = ("learning_rate", "clip_range", "clip_range_vf", "ent_coef")
 
 
@@ -92,6 +92,7 @@ def read_config(
         ("overrides", overrides),
     ):
         place = f"{name} of {where}" if name != "overrides" else f"{name} of {algo}"
+        refuse_renamed(place, part or {}, getattr(find_algorithm(algo), "renamed", {}))
         _check_keys(part or {}, known, place)
         config = _merge(_without_sizes(config, part or {}), part or {})
     _check_policy(config, f"policy_kwargs of {env_id}")
@@ -122,7 +123,9 @@ def _check_policy(config: Mapping[str, Any], where: str) -> None:
     """Raises ValueError, with the nearest one, for an argument that the policy does not take."""
     if "." not in str(config.get("policy")):
         return
-    known = set(arguments_of(load_name("policy", str(config["policy"]))))
+    policy = load_name("policy", str(config["policy"]))
+    refuse_renamed(where, config.get("policy_kwargs") or {}, getattr(policy, "renamed", {}))
+    known = set(arguments_of(policy))
     known -= {"self", "observation_space", "action_space", "lr_schedule", "use_sde"}
     for key in config.get("policy_kwargs") or {}:
         if key not in known:
