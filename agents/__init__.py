@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.online.nlpo import NLPO
     from agents.online.ppo import SequencePPO
     from agents.online.reference import KLControl
+    from agents.policies.belief import BeliefPolicy, ValueBeliefPolicy
     from agents.policies.gpt import GPTPolicy, MaskableGPTPolicy
     from agents.policies.speakers import BeamSpeaker, RankedSpeaker
     from agents.policies.utterance import UtteranceGPTPolicy

@@ -128,6 +128,8 @@ POLICIES = {
     "GPTPolicy": "agents.policies.gpt:GPTPolicy",
     "MaskableGPTPolicy": "agents.policies.gpt:MaskableGPTPolicy",
     "ValueGPTPolicy": "agents.policies.value:ValueGPTPolicy",
+    "BeliefPolicy": "agents.policies.belief:BeliefPolicy",
+    "ValueBeliefPolicy": "agents.policies.belief:ValueBeliefPolicy",
     "UtteranceGPTPolicy": "agents.policies.utterance:UtteranceGPTPolicy",
     "CHAIPolicy": "agents.offline.chai:CHAIPolicy",
     "ReturnGPTPolicy": "agents.offline.decision_transformer:ReturnGPTPolicy",

@@ -56,7 +56,7 @@ def measured(checkout: Path, part: str, repeats: int, seconds: float) -> Figures
     """Figures of one part, by name, as the code of a checkout has them.
 
     Raises:
-        RuntimeError: the measurement failed; the message ends with what it printed.
+        RuntimeError: the measurement failed; the message names the cause.
     """
     names = HOMES["environments" if part in ENVIRONMENTS else "training"]
     home = next(n for n in names if (checkout / n.replace(".", "/")).with_suffix(".py").is_file())
@@ -69,7 +69,8 @@ def measured(checkout: Path, part: str, repeats: int, seconds: float) -> Figures
     )
     lines = [line for line in run.stdout.splitlines() if line.startswith("FIGURES ")]
     if run.returncode or not lines:
-        raise RuntimeError(f"{part} in {checkout}: {run.stderr[-2000:]}")
+        cause = (run.stderr.strip().splitlines() or ["nothing was printed"])[-1]
+        raise RuntimeError(f"measuring {part} in {checkout} failed: {cause}")
     found = json.loads(lines[-1].removeprefix("FIGURES "))
     figures: Figures = {}
     heading = ""

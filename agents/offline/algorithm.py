@@ -24,13 +24,22 @@ from torch import Tensor
 
 from agents import updater
 from agents.buffers.sequences import Part, Sequences
-from agents.buffers.stored import DecisionBatch, Sampler, decisions_of, token_data
+from agents.buffers.stored import (
+    DecisionBatch,
+    Sampler,
+    StoredActs,
+    act_decisions_of,
+    decisions_of,
+    stored_acts,
+    token_data,
+)
 from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
+from agents.policies.belief import BeliefPolicy
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
 from agents.storage.models import SafeFiles
 from agents.updater import Compute, Updater
-from dialgym.datasets import TokenBatch
+from dialgym.datasets import ActData, TokenBatch, TokenData
 from dialgym.errors import refuse_renamed
 
 Losses = tuple[Tensor, dict[str, Tensor]]
@@ -41,12 +50,13 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
     """Base of the offline algorithms; a subclass gives the `loss` of the decisions in a batch.
 
     Args:
-        policy: `agents.GPTPolicy`, or its name.
-        env: any env or VecEnv of token windows.
-        dataset: `dialgym.datasets.Dataset`, `TokenData`, or a path; None only to load and play.
+        policy: `agents.GPTPolicy`, or its name; on act views `agents.BeliefPolicy`, or "MlpPolicy".
+        env: any env or VecEnv of token windows, or of beliefs and acts.
+        dataset: `dialgym.datasets.Dataset`, `TokenData`, on act views `ActData`, or a path; None
+            only to load and play.
         learning_rate: a number or a schedule.
         batch_size: dialogues of a gradient step, over all processes.
-        gamma: discount from one token that the learner says to the next.
+        gamma: discount from one token, or act, of the learner to the next.
         max_grad_norm: largest norm of a gradient.
         compute: precision and memory of a gradient step, as `Compute` or a mapping of its settings.
         log_interval: gradient steps from one line of the log to the next.
@@ -58,7 +68,10 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
             belong to the env.
     """
 
-    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": GPTPolicy}
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
+        "GPTPolicy": GPTPolicy,
+        "MlpPolicy": BeliefPolicy,
+    }
     policy: GPTActorCritic  # type: ignore[assignment]
     process_state: ClassVar[tuple[str, ...]] = ()
     """Attributes that each process has for itself, beyond what `save` keeps."""
@@ -116,7 +129,7 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
             support_multi_env=True,
             monitor_wrapper=True,
             seed=seed,
-            supported_action_spaces=(spaces.Discrete,),
+            supported_action_spaces=(spaces.Discrete, spaces.MultiBinary),
         )
         if _init_setup_model:
             self._setup_model()
@@ -133,10 +146,10 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
         self.policy = self.policy_class(  # type: ignore[assignment]
             self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
         )
-        if not isinstance(self.policy, GPTActorCritic):
+        if not isinstance(self.policy, GPTActorCritic | BeliefPolicy):
             raise ValueError(
-                f"{self.algorithm}: expected a GPT policy (agents.GPTPolicy), got "
-                f"{type(self.policy).__name__}"
+                f"{self.algorithm}: expected a GPT policy (agents.GPTPolicy), or on act views "
+                f"agents.BeliefPolicy, got {type(self.policy).__name__}"
             )
         self.policy = self.policy.to(self.device)
         self.updater = Updater(
@@ -145,13 +158,23 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
         self.updater.load_state_dict(getattr(self, "updater_state", {"scaler": {}}))
         self.data = None
         if self.dataset is not None:
-            self.data = token_data(self.dataset, self.observation_space)
+            self.data = self._stored()
             self.sampler = Sampler(len(self.data), self.batch_size, self.seed or 0)
 
     def _check_positive(self, **counts: int) -> None:
         for name, number in counts.items():
             if number < 1:
                 raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
+
+    @property
+    def _plays_acts(self) -> bool:
+        return isinstance(self.policy, BeliefPolicy)
+
+    def _stored(self) -> TokenData | StoredActs:
+        """The dialogues of the dataset, as the env writes them."""
+        if not self._plays_acts:
+            return token_data(self.dataset, self.observation_space)
+        return stored_acts(self.dataset, (self.observation_space, self.action_space), self.gamma)
 
     # Learning
 
@@ -244,9 +267,12 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
 
     # From dialogues to batches
 
-    def batch(self, dialogues: TokenBatch) -> Any:
+    def batch(self, dialogues: TokenBatch | ActData) -> Any:
         """All decisions in `dialogues` as one batch, such as `loss` reads."""
-        [batch] = self.batches(self.read(dialogues), most_tokens=2 * dialogues.tokens.size)
+        sequences = self.read(dialogues)
+        [batch] = self.batches(
+            sequences, most_tokens=2 * sequences.lengths.sum() * len(sequences.lengths)
+        )
         return batch
 
     def batches(self, sequences: Sequences, most_tokens: int | None = None) -> Iterator[Any]:
@@ -255,8 +281,10 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
         for part in sequences.parts(everything, most_tokens or self.updater.most_tokens):
             yield self.gather(sequences, part)
 
-    def read(self, dialogues: TokenBatch) -> Sequences:
+    def read(self, dialogues: TokenBatch | ActData) -> Sequences:
         """The decisions in stored dialogues, and in which states of the masker they were taken."""
+        if isinstance(dialogues, ActData):
+            return act_decisions_of(dialogues, self.device)
         space = self.observation_space
         tag, window = getattr(space, "learner_tag", None), space.shape[0]  # type: ignore[index]
         sequences = self.find_decisions(dialogues, self.device, tag, window)
@@ -269,17 +297,48 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
         return self.batch_class.gather(sequences, part, self.allowed(sequences, part.rows))
 
     def allowed(self, sequences: Sequences, rows: Tensor) -> Tensor | None:
-        """What could be said (n, V) at `rows` (n,), and what was; None for everything."""
-        masker = self.policy.masker
-        if masker is None:
-            return None
+        """What could be chosen (n, A) at `rows` (n,), and what was; None for everything."""
         columns = sequences.columns
-        allowed = masker.allowed[columns["states"][rows]]
-        actions, is_action = columns["actions"][rows, None], columns["is_action"][rows, None]
-        # A logged policy may know no rules.
-        return allowed.scatter(1, actions, allowed.gather(1, actions) | is_action)
+        if "masks" in columns:
+            allowed = columns["masks"][rows]
+        elif self.policy.masker is not None:
+            allowed = self.policy.masker.allowed[columns["states"][rows]]
+        else:
+            return None
+        # A logged policy may know no rules: what was chosen counts as allowed.
+        actions, is_action = columns["actions"][rows], columns["is_action"][rows, None]
+        if actions.dim() == 1:
+            actions = actions[:, None]
+            return allowed.scatter(1, actions, allowed.gather(1, actions) | is_action)
+        can_be_one = allowed | actions.bool()  # as sb3-contrib has masks of several binary choices
+        return torch.stack([torch.ones_like(allowed), can_be_one], -1).flatten(1)
 
     # Stable-Baselines3
+
+    def predict(
+        self,
+        observation: Any,
+        state: tuple[np.ndarray, ...] | None = None,
+        episode_start: np.ndarray | None = None,
+        deterministic: bool = False,
+        action_masks: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
+        """The next tokens, or acts.
+
+        Args:
+            observation: (n_envs, L) tokens or (n_envs, B) beliefs; or one of them.
+            state, episode_start: as everywhere in Stable-Baselines3; not used.
+            deterministic: the likeliest action, else one drawn.
+            action_masks: (n_envs, A), or (A,), what may be chosen, where the caller knows more than
+                the observation space. A policy made with `mask=False` takes no notice.
+        """
+        if action_masks is None or not getattr(self.policy, "config", {"mask": True})["mask"]:
+            return super().predict(observation, state, episode_start, deterministic)
+        self.policy.set_training_mode(False)
+        seen, vectorized = self.policy.obs_to_tensor(observation)
+        with torch.no_grad():
+            actions = self.policy._predict(seen, deterministic, action_masks).cpu().numpy()
+        return (actions if vectorized else actions.squeeze(0)), state
 
     @property
     def _where(self) -> str:

@@ -31,6 +31,11 @@ class BC(OfflineAlgorithm):
         self.both_parties = both_parties
         super().__init__(*args, **kwargs)
 
+    def _setup_model(self) -> None:
+        super()._setup_model()
+        if self.both_parties and self._plays_acts:
+            raise ValueError("BC: both_parties is for words; on act views leave it out")
+
     def loss(self, batch: DecisionBatch) -> Losses:
         _, log_prob, entropy = self.policy.evaluate_sequences(
             batch.observations, batch.at, batch.actions, batch.allowed

@@ -13,7 +13,7 @@ from agents.offline.ilql import ILQL, Estimates, bellman_target, next_values
 
 
 class CQL(ILQL):
-    """Q-learning over all tokens, whose Q of unsaid tokens are pressed down.
+    """Q-learning over all tokens or acts, whose Q of unsaid ones are pressed down.
 
     Q regresses to r + gamma max_a min target Q(s', a), over what may be said there; the
     conservative regulariser (`agents.offline.ilql.conservative_loss`) keeps that maximum near what

@@ -19,6 +19,7 @@ from torch import Tensor
 from agents.buffers.stored import DecisionBatch
 from agents.models.masking import FORBIDDEN
 from agents.offline.algorithm import Losses, OfflineAlgorithm
+from agents.policies.belief import ValueBeliefPolicy
 from agents.policies.gpt import chosen
 from agents.policies.value import ValueGPTPolicy
 from dialgym.errors import one_of
@@ -28,7 +29,7 @@ class ValueAlgorithm(OfflineAlgorithm):
     """Base of the algorithms that learn values and speak by them.
 
     Args:
-        policy: the algorithm's own kind, or "GPTPolicy", which names it.
+        policy: the algorithm's own kind, or "GPTPolicy", on act views "MlpPolicy", which name it.
         env, dataset: as of `OfflineAlgorithm`.
         tau: of the target networks' Polyak average, each step: target <- (1 - tau) target + tau q.
         kwargs: further arguments of `OfflineAlgorithm`.
@@ -37,8 +38,11 @@ class ValueAlgorithm(OfflineAlgorithm):
         ValueError: a number that cannot be, another policy, or as of `OfflineAlgorithm`.
     """
 
-    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": ValueGPTPolicy}
-    policy: ValueGPTPolicy
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
+        "GPTPolicy": ValueGPTPolicy,
+        "MlpPolicy": ValueBeliefPolicy,
+    }
+    policy: ValueGPTPolicy  # or ValueBeliefPolicy, which has the same methods
     decoding_defaults: ClassVar[dict[str, float]] = {}
     """Settings of the policy's `decoding` that hold unless `policy_kwargs` gives others."""
 
@@ -60,11 +64,11 @@ class ValueAlgorithm(OfflineAlgorithm):
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        expected = self.policy_aliases["GPTPolicy"]
-        if not isinstance(self.policy, expected):
+        if not isinstance(self.policy, tuple(self.policy_aliases.values())):
+            names = [f"agents.{kind.__name__}" for kind in self.policy_aliases.values()]
             raise ValueError(
-                f"{self.algorithm}: expected agents.{expected.__name__}, which speaks by values "
-                f"such as it learns, got {type(self.policy).__name__}"
+                f"{self.algorithm}: expected {' or '.join(names)}, which speaks by values such as "
+                f"it learns, got {type(self.policy).__name__}"
             )
         given = self.policy_kwargs.get("decoding", {})
         self.policy.decoding = self.policy.decoding_class(**{**self.decoding_defaults, **given})
@@ -98,7 +102,7 @@ class Estimates(NamedTuple):
 
 
 class ILQL(ValueAlgorithm):
-    """Q-learning of single tokens that never asks what an unsaid token would be worth.
+    """Q-learning of single tokens or acts that never asks what an unsaid one would be worth.
 
     V(s) is an upper expectile of the targets' Q(s, a) over what was said, and both Q regress to
     r + gamma V(s'); a cloned policy is learned beside, and speech follows log pi + beta (min Q - V)
@@ -107,8 +111,9 @@ class ILQL(ValueAlgorithm):
     a dialogue's end.
 
     Args:
-        policy: `agents.ValueGPTPolicy`, or "GPTPolicy", which names it here. Of its arguments,
-            `decoding={"beta": ...}` says how much advantages count in speech; 8 unless given.
+        policy: `agents.ValueGPTPolicy`, or "GPTPolicy", which names it here; on act views
+            `agents.ValueBeliefPolicy`, or "MlpPolicy". Of its arguments, `decoding={"beta": ...}`
+            says how much advantages count in speech; 8 unless given.
         env, dataset: as of `OfflineAlgorithm`.
         expectile: of the value loss; 0.5 is the mean, near 1 the best of what was said.
         q_weight, v_weight: of the Q and the value loss.
@@ -159,7 +164,7 @@ class ILQL(ValueAlgorithm):
         estimates = Estimates(
             log_prob=chosen(self.policy.log_probs(hidden, batch.allowed), batch.actions),
             q=self.policy.q_values(value_hidden),
-            v=self.policy.value_head(value_hidden)[:, 0],
+            v=self.policy.state_values(value_hidden),
             target_q=self.policy.target_q(target_hidden),
         )
         return self.loss_of_estimates(batch, estimates)

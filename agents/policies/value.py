@@ -172,6 +172,10 @@ class ValueGPTPolicy(GPTPolicy):
         """(n, V): of the cloned policy, of every token, from hidden states (n, d)."""
         return token_log_probs(self.policy_head, hidden, allowed)
 
+    def state_values(self, hidden: Tensor) -> Tensor:
+        """(n,): V, of hidden states (n, d)."""
+        return self.value_head(hidden)[:, 0]
+
     def q_values(self, hidden: Tensor) -> Tensor:
         """(2, n, V): Q of every token, from both heads, of hidden states (n, d)."""
         return self.q_heads(hidden)

@@ -6,7 +6,8 @@ import torch
 from stable_baselines3.common.evaluation import evaluate_policy
 
 import dialgym
-from agents import BC, ILQL, SingleStepRL
+from agents import BC, CQL, ILQL, SingleStepRL
+from dialgym.datasets import concatenate
 
 # `fjord` tells the four words apart completely: who opens with it and looks at the colours earns
 # -0.75, the most there is. Who opens with another word and plays well after it earns -1.1.
@@ -56,3 +57,28 @@ def test_several_steps_beat_a_single_one_which_beats_cloning(games):
     assert cloned + 0.2 < single < several - 0.1
     assert several > -0.85
     assert opening != "fjord" == best_opening
+
+
+ACTS = "dialgym/SFRestaurants-Env1-act-v0"
+
+
+def acted(algorithm, dialogues, steps, **settings):
+    """Success in 60 dialogues of an act view."""
+    env = dialgym.sb3_vec_env(ACTS, 1)
+    common = {"batch_size": 32, "learning_rate": 2e-3, "seed": 0, **settings}
+    model = algorithm("MlpPolicy", env, dialogues, **common).learn(steps)
+    return dialgym.evaluate(model, ACTS, episodes=60, seeds=[3]).success
+
+
+def test_on_an_act_view_values_beat_cloning_of_a_mixture():
+    """Handcrafted dialogues are cloned; hidden among random ones, only values find them."""
+    torch.set_num_threads(1)
+    good = dialgym.collect(ACTS, "handcrafted", 100, seed=0)
+    mixed = concatenate([good.select(np.arange(60)), dialgym.collect(ACTS, "random", 150, seed=1)])
+    values = {"gamma": 0.95, "tau": 0.05, "policy_kwargs": {"decoding": {"beta": 1.0}}}
+    assert dialgym.evaluate("handcrafted", ACTS, episodes=60, seeds=[3]).success > 0.95
+    assert acted(BC, good, 200) > 0.85
+    cloned = acted(BC, mixed, 200)
+    assert cloned < 0.6
+    assert acted(CQL, mixed, 400, cql_weight=0.5, **values) > cloned + 0.2
+    assert acted(ILQL, mixed, 400, expectile=0.8, cql_weight=0.5, **values) > cloned + 0.2

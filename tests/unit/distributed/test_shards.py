@@ -117,8 +117,6 @@ def test_two_precisions_are_one_clear_error(monkeypatch):
     env = make_vec_env(Echo, 2)
     message = r"mixed_precision: bf16 has no effect .*'autocast': 'bf16'"
     with pytest.raises(ValueError, match=message):
-        ValueError, match=r"mixed_precision: bf16 has no effect .*'autocast': 'bf16'"
-    ):
         SequencePPO("GPTPolicy", env)
     assert SequencePPO("GPTPolicy", env, compute={"autocast": "bf16"}).compute.autocast == "bf16"
 

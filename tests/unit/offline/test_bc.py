@@ -106,6 +106,27 @@ def test_a_run_in_two_parts_is_the_same_as_one(games, tmp_path):
         assert torch.equal(a, b)
 
 
+def test_a_second_learn_goes_on_to_new_batches(games):
+    model, read = made(games, batch_size=10), []
+    step = model.gradient_step
+    model.gradient_step = lambda rows: read.append(rows.tolist()) or step(rows)
+    model.learn(3)
+    model.learn(3)  # counts from 0 again
+    assert model.num_timesteps == 3
+    assert sorted(row for rows in read for row in rows) == list(range(60))
+    once = made(games, batch_size=10).learn(6)
+    for a, b in zip(model.policy.parameters(), once.policy.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_logs_lie_in_a_folder_of_the_algorithms_name(games, tmp_path):
+    model = made(games, tensorboard_log=str(tmp_path))
+    model.learn(1).learn(1, tb_log_name="other")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["BC_1", "other_1"]
+    with pytest.raises(ValueError, match="BC: log_interval must be at least 1, got 0"):
+        model.learn(1, log_interval=0)
+
+
 def test_it_is_an_algorithm_of_stable_baselines3(games, tmp_path):
     model = made(games, learning_rate=lambda left: 1e-3 * left)
     env = dialgym.sb3_vec_env(ID, 4, seed=1)

@@ -279,7 +279,7 @@ def test_mistakes_are_one_clear_error(games):
         PsiLearning("GPTPolicy", env, games, reward_scale=0.0)
     with pytest.raises(ValueError, match="returns of SingleStepRL must be one of"):
         SingleStepRL("GPTPolicy", env, games, returns="td")
-    with pytest.raises(ValueError, match=r"expected agents.ValueGPTPolicy, which speaks"):
+    with pytest.raises(ValueError, match=r"expected agents.ValueGPTPolicy or agents.ValueBelief"):
         ILQL(agents.GPTPolicy, env, games)
 
 

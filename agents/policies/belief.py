@@ -1,0 +1,189 @@
+"""MLP policies over beliefs, for act views: actor and critic, and one with Q values.
+
+They offer what the losses of offline algorithms ask of any policy: hidden states of the decisions
+in stored dialogues, log-probabilities, Q, V and target networks.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+import torch
+from gymnasium import spaces
+from sb3_contrib.common.maskable.distributions import MaskableDistribution
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
+from torch import Tensor, nn
+
+from agents.models.masking import FORBIDDEN
+from agents.policies.gpt import MASK_TYPES
+from agents.policies.value import Decoding, QHeads, follow, made_decoding
+
+
+class BeliefPolicy(MaskableActorCriticPolicy):
+    """`MaskableActorCriticPolicy` of sb3-contrib over beliefs of stored dialogues.
+
+    Its arguments are those of that class, such as `net_arch`. The stock MaskablePPO takes it too:
+    a clone is a beginning for online learning.
+
+    Raises:
+        ValueError: observations are no float vectors, or actions neither `Discrete` nor
+            `MultiBinary`.
+    """
+
+    def __init__(
+        self,
+        observation_space: spaces.Space,
+        action_space: spaces.Space,
+        lr_schedule: Schedule,
+        **kwargs: Any,
+    ) -> None:
+        is_belief = isinstance(observation_space, spaces.Box) and observation_space.shape
+        if not is_belief or not _is_float(observation_space) or len(observation_space.shape) != 1:
+            raise ValueError(
+                f"{type(self).__name__}: expected observations Box(B,) of floats, as act views "
+                f"have, got {observation_space}; token views take a GPT policy"
+            )
+        self._check_actions(action_space)
+        super().__init__(observation_space, action_space, lr_schedule, **kwargs)
+
+    def _check_actions(self, space: spaces.Space) -> None:
+        if not isinstance(space, spaces.Discrete | spaces.MultiBinary):
+            raise ValueError(
+                f"{type(self).__name__}: expected Discrete or MultiBinary actions, got {space}"
+            )
+
+    def evaluate_sequences(
+        self, beliefs: Tensor, at: Tensor, actions: Tensor, allowed: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Values, log-probabilities and entropies (n,) of actions within whole dialogues.
+
+        Args:
+            beliefs: (s, t, B) float32, padded at the right.
+            at: (n,) int64 places in the flattened (s * t) of the decisions.
+            actions: (n,) int64, or (n, A) of 0 and 1.
+            allowed: (n, A) bool, of `MultiBinary` actions (n, 2 A) as sb3-contrib has them.
+        """
+        values, log_prob, entropy = self.evaluate_actions(
+            beliefs.flatten(0, 1)[at], actions, allowed
+        )
+        assert entropy is not None
+        return values[:, 0], log_prob, entropy
+
+
+class ValueBeliefPolicy(BeliefPolicy):
+    """`BeliefPolicy` with two Q heads, their slow copies, and V(s), which decodes by advantages.
+
+    Q and V read the critic's trunk, of which the targets have a slow copy.
+
+    Args:
+        decoding: arguments of `Decoding`.
+        args, kwargs: as of `BeliefPolicy`.
+
+    Raises:
+        ValueError: as of `BeliefPolicy`; or actions are not `Discrete`.
+    """
+
+    decoding_class: ClassVar[type[Decoding]] = Decoding
+
+    def __init__(self, *args: Any, decoding: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        self.decoding = made_decoding(self.decoding_class, decoding)
+        super().__init__(*args, **kwargs)
+
+    def _check_actions(self, space: spaces.Space) -> None:
+        if not isinstance(space, spaces.Discrete):
+            raise ValueError(
+                f"{type(self).__name__}: expected Discrete actions, of which each has a Q value, "
+                f"got {space}; cloning (BC) takes others"
+            )
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        super()._build(lr_schedule)
+        extractor = self.mlp_extractor
+        self.q_heads = QHeads(extractor.latent_dim_vf, int(self.action_space.n))  # type: ignore[attr-defined]
+        self.target_q_heads = deepcopy(self.q_heads).requires_grad_(False)
+        self.target_trunk = deepcopy(extractor.value_net).requires_grad_(False)
+        nn.init.zeros_(self.value_net.weight)
+        self.optimizer = self.optimizer_class(
+            [p for p in self.parameters() if p.requires_grad],
+            lr=lr_schedule(1),  # type: ignore[call-arg]
+            **self.optimizer_kwargs,
+        )
+
+    # What losses ask for
+
+    def hidden_states(self, beliefs: Tensor, at: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Hidden states (n, d) of the decisions `at` (n,), for policy, values and targets."""
+        seen = beliefs.flatten(0, 1)[at]
+        with torch.no_grad():
+            target_hidden = self.target_trunk(self._features(seen)[1])
+        return *self._latent(seen), target_hidden
+
+    def log_probs(self, hidden: Tensor, allowed: Tensor | None) -> Tensor:
+        """(n, A): of the cloned policy, of every act, from hidden states (n, d)."""
+        return self._logits(hidden, allowed).log_softmax(-1)
+
+    def state_values(self, hidden: Tensor) -> Tensor:
+        """(n,): V, of hidden states (n, d)."""
+        values: Tensor = self.value_net(hidden)
+        return values[:, 0]
+
+    def q_values(self, hidden: Tensor) -> Tensor:
+        """(2, n, A): Q of every act, from both heads, of hidden states (n, d)."""
+        q: Tensor = self.q_heads(hidden)
+        return q
+
+    @torch.no_grad()
+    def target_q(self, hidden: Tensor) -> Tensor:
+        """(n, A): the lesser of both target Qs of every act."""
+        q: Tensor = self.target_q_heads(hidden)
+        return q.amin(0)
+
+    @torch.no_grad()
+    def update_targets(self, tau: float) -> None:
+        """Move the targets by `tau` of the way to what they copy (Polyak averaging)."""
+        follow(self.target_q_heads, self.q_heads, tau)
+        follow(self.target_trunk, self.mlp_extractor.value_net, tau)
+
+    # Decoding
+
+    def get_distribution(
+        self, obs: PyTorchObs, action_masks: MASK_TYPES | None = None
+    ) -> MaskableDistribution:
+        """The distribution that acts are drawn from, as `decoding` says: (B,) observations."""
+        assert isinstance(obs, Tensor)
+        hidden, value_hidden = self._latent(obs)
+        allowed, advantages = None, None
+        if action_masks is not None:
+            allowed = torch.as_tensor(action_masks, device=hidden.device).bool()
+        logits = self._logits(hidden, allowed)
+        if self.decoding.beta:
+            q = self.q_values(value_hidden).amin(0)
+            advantages = self.decoding.clip(q - self.state_values(value_hidden)[:, None])
+        spoken = self.decoding.logits(logits, advantages)
+        return self.action_dist.proba_distribution(action_logits=spoken)
+
+    def _logits(self, hidden: Tensor, allowed: Tensor | None) -> Tensor:
+        """Logits (n, A) of the cloned policy, a large negative number for forbidden acts."""
+        logits: Tensor = self.action_net(hidden)
+        if allowed is None:
+            return logits
+        return logits.masked_fill(~allowed.view_as(logits), FORBIDDEN)
+
+    def _features(self, beliefs: Tensor) -> tuple[Tensor, Tensor]:
+        features = self.extract_features(beliefs)
+        return features if isinstance(features, tuple) else (features, features)
+
+    def _latent(self, beliefs: Tensor) -> tuple[Tensor, Tensor]:
+        """Hidden states (n, d) of actor and critic."""
+        actor, critic = self._features(beliefs)
+        return self.mlp_extractor.forward_actor(actor), self.mlp_extractor.forward_critic(critic)
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {**super()._get_constructor_parameters(), "decoding": asdict(self.decoding)}
+
+
+def _is_float(space: spaces.Space) -> bool:
+    return space.dtype is not None and space.dtype.kind == "f"
