@@ -65,7 +65,9 @@ class Compute:
         Raises:
             ValueError: an unknown setting, or as of the class.
         """
-        return value if isinstance(value, cls) else cls(**_known(cls, value or {}, "compute"))
+        if isinstance(value, Compute):
+            return value
+        return cls(**_known(cls, value or {}, "compute"))
 
     def precision(self, device: torch.device) -> AbstractContextManager[Any]:
         """A context in which forwards compute as `autocast` says."""

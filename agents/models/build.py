@@ -45,7 +45,7 @@ class Execution:
 
         Raises ValueError for an unknown setting.
         """
-        if isinstance(value, cls):
+        if isinstance(value, Execution):
             return value
         for name in value or {}:
             if name not in cls.__dataclass_fields__:

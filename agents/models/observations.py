@@ -81,7 +81,7 @@ def has_masks(space: Any) -> bool:
 def feature_count(space: Any) -> int:
     """Numbers in the feature array beside the tokens; 0 where there is none."""
     if isinstance(space, spaces.Dict) and FEATURES in space.spaces:
-        return int(np.prod(space[FEATURES].shape))
+        return int(np.prod(space[FEATURES].shape or ()))
     return 0
 
 

@@ -68,7 +68,7 @@ class KLControl:
         Raises:
             ValueError: an unknown setting, or as of the class.
         """
-        if isinstance(value, cls):
+        if isinstance(value, KLControl):
             return value
         for name in value or {}:
             if name not in cls.__dataclass_fields__:
