@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from inspect import Parameter, signature
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 
@@ -77,3 +77,15 @@ def refuse_renamed(who: str, given: Iterable[str], renamed: Mapping[str, str]) -
     for name in given:
         if name in renamed:
             raise ValueError(f"{who}: {name} is spelled {renamed[name]} now; see CHANGELOG.md")
+
+
+def whole_number(
+    what: str, value: object, where: str, least: int = 1, most: int | None = None
+) -> int:
+    """The value as an int; a ValueError where it is no whole number, or beyond the bounds."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        number = int(value)
+        if number >= least and (most is None or number <= most):
+            return number
+    to = "" if most is None else f" to {most}"
+    raise ValueError(f"{what} of {where} must be a whole number from {least}{to}; got {value!r}.")

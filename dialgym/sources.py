@@ -262,7 +262,7 @@ def locate(data: Any, what: str) -> Path | str:
     return name
 
 
-def stamp(place: Path | str) -> str:
+def fingerprint(place: Path | str) -> str:
     """What tells one state of the data from another: path, and times and sizes of its files."""
     if isinstance(place, str):
         return place

@@ -1,6 +1,7 @@
-"""Whole utterances of a GPT policy, drawn or searched for: one cached forward for each token.
+"""Batched generation: whole utterances drawn from a GPT policy, one cached forward for each token.
 
 The keys and values of a dialogue are computed once, and copied for all that might follow it.
+`agents.decoding.beams` searches in the same way.
 """
 
 from __future__ import annotations
@@ -141,36 +142,21 @@ def sample_utterances(
         shape = (len(prompts), count, int(prompts.room.max(initial=1)))
         uniform = torch.rand(shape, dtype=torch.float64, device=prompts.hidden.device)
     parts = []
-    for rows in _pieces(prompts, count):
-        drawn = Growth(policy, prompts.part(rows), count)
+    for rows in pieces(prompts, count):
+        drawn = Continuations(policy, prompts.part(rows), count)
         drawn.sample(uniform[torch.from_numpy(rows).to(uniform.device)], random, keep_hidden)
         parts.append(drawn.utterances())
-    return _joined(parts)
+    return joined(parts)
 
 
-@torch.no_grad()
-def beam_search(policy: GPTActorCritic, prompts: Prompts, width: int) -> Utterances:
-    """The utterances (B, width, K) that a beam search finds, likeliest first.
+class Continuations:
+    """N = B n utterances said token by token, n for each dialogue side by side.
 
-    The likeliest `width` beginnings are kept at each token, whole utterances among them. A width
-    of 1 is greedy; one of all possible beginnings finds the likeliest utterance. Where fewer can be
-    said, the others have no tokens and log-probability -inf.
-
-    Raises:
-        ValueError: the width is not positive.
+    Args:
+        policy: speaks.
+        prompts: B of them.
+        count: n.
     """
-    if width < 1:
-        raise ValueError(f"beam_search: width must be at least 1, got {width}")
-    parts = []
-    for rows in _pieces(prompts, width):
-        beams = Growth(policy, prompts.part(rows), width)
-        beams.search()
-        parts.append(beams.utterances())
-    return _joined(parts)
-
-
-class Growth:
-    """N = B n utterances that grow token by token, those of a dialogue side by side."""
 
     def __init__(self, policy: GPTActorCritic, prompts: Prompts, count: int) -> None:
         self.policy, self.count = policy, count
@@ -201,49 +187,18 @@ class Growth:
             self.hidden = torch.zeros(shape, device=self.device)
         alive = np.arange(len(self.starts))
         for step in range(self.most):
-            index = self._index(alive)
-            log_probs = self._log_probs(alive, at_random[alive])
+            index = self.index(alive)
+            log_probs = self.next_log_probs(alive, at_random[alive])
             said = draw(log_probs, numbers[index, step])
-            going_on = self._append(alive, said, log_probs.gather(1, said[:, None])[:, 0], step)
+            going_on = self.append(alive, said, log_probs.gather(1, said[:, None])[:, 0], step)
             if keep_hidden:
-                self._read(alive)
+                self.read_last(alive)
                 self.hidden[index, step] = self.ends[index]  # type: ignore[index]
             alive = alive[going_on]
             if not len(alive):
                 return
             if not keep_hidden:
-                self._read(alive)
-
-    def search(self) -> None:
-        """See `beam_search`."""
-        width, rows = self.count, len(self.starts)
-        first = np.arange(rows) % width == 0  # at the start all beams of a dialogue are the same
-        scores = torch.where(torch.from_numpy(first).to(self.device), 0.0, -torch.inf)
-        growing = first
-        for step in range(self.most):
-            alive = np.flatnonzero(growing)
-            log_probs = self._log_probs(alive)
-            vocabulary = log_probs.shape[1]
-            table = torch.full((rows, vocabulary), -torch.inf, device=self.device)
-            table[:, 0] = 0  # whole utterances stay as they are, in any one column
-            table[self._index(alive)] = log_probs
-            best = (scores[:, None] + table).view(-1, width * vocabulary).topk(width)
-            scores = best.values.flatten()
-            parents = best.indices // vocabulary
-            parents += width * torch.arange(len(parents), device=self.device)[:, None]
-            parents, said = parents.flatten(), (best.indices % vocabulary).flatten()
-            self._reorder(parents)
-            origin = parents.cpu().numpy()
-            growing = growing[origin] & (scores > -torch.inf).cpu().numpy()
-            alive = np.flatnonzero(growing)
-            index = self._index(alive)
-            chosen = table[parents[index], said[index]]
-            going_on = self._append(alive, said[index], chosen, step)
-            growing[alive[~going_on]] = False
-            if not growing.any():
-                break
-            self._read(np.flatnonzero(growing))
-        self._bury(scores == -torch.inf)
+                self.read_last(alive)
 
     def utterances(self) -> Utterances:
         """What was said."""
@@ -256,14 +211,14 @@ class Growth:
             hidden,
         )
 
-    def _index(self, rows: np.ndarray) -> Tensor:
+    def index(self, rows: np.ndarray) -> Tensor:
         return torch.from_numpy(rows).to(self.device)
 
-    def _log_probs(self, rows: np.ndarray, at_random: np.ndarray | None = None) -> Tensor:
+    def next_log_probs(self, rows: np.ndarray, at_random: np.ndarray | None = None) -> Tensor:
         """Log-probabilities (b, V) of the next token of `rows`, -inf where it is forbidden."""
-        index, masker, allowed = self._index(rows), self.policy.masker, None
+        index, masker, allowed = self.index(rows), self.policy.masker, None
         if masker is not None:
-            allowed = masker.allowed[self._index(self.state[rows])]
+            allowed = masker.allowed[self.index(self.state[rows])]
         seen = self.seen[index]
         distribution = self.policy._distribution(seen, self.ends[index], allowed)
         logits: Tensor = distribution.distribution.logits  # type: ignore[union-attr]
@@ -278,13 +233,13 @@ class Growth:
         chosen = torch.from_numpy(at_random).to(self.device)[:, None]
         return torch.where(chosen, alike.log_softmax(-1), log_probs)
 
-    def _append(self, rows: np.ndarray, said: Tensor, log_prob: Tensor, step: int) -> np.ndarray:
+    def append(self, rows: np.ndarray, said: Tensor, log_prob: Tensor, step: int) -> np.ndarray:
         """Say tokens (b,) in `rows` (b,), all the `step`-th of an utterance; who goes on, (b,)."""
-        index, spoken = self._index(rows), said.cpu().numpy()
+        index, spoken = self.index(rows), said.cpu().numpy()
         self.tokens[index, step] = said
         self.log_probs[index, step] = log_prob
         self.lengths[rows] = step + 1
-        places = self._index(self.starts[rows] + step)
+        places = self.index(self.starts[rows] + step)
         fits = places < self.seen.shape[1]
         self.seen[index[fits], places[fits]] = said[fits]
         if self.policy.masker is not None:
@@ -292,34 +247,15 @@ class Growth:
             self.state[rows] = moves[self.state[rows] * stride + spoken] // stride
         return (spoken != END) & (step + 1 < self.room[rows])
 
-    def _read(self, rows: np.ndarray) -> None:
+    def read_last(self, rows: np.ndarray) -> None:
         """Let the model read the last token of `rows`, where the window holds it."""
         places = self.starts[rows] + self.lengths[rows] - 1
         rows = rows[places < self.policy.backbone.window]
         if not len(rows):
             return
-        index = self._index(rows)
-        last = self.tokens[index, self._index(self.lengths[rows] - 1)]
+        index = self.index(rows)
+        last = self.tokens[index, self.index(self.lengths[rows] - 1)]
         self.ends[index] = self.policy.backbone.extend(last, np.ones_like(rows), self.cache, rows)
-
-    def _reorder(self, parents: Tensor) -> None:
-        """Row i becomes what row `parents[i]` was, for all rows (N,)."""
-        origin = parents.cpu().numpy()
-        if (origin == np.arange(len(origin))).all():
-            return
-        for name in ("tokens", "log_probs", "ends", "seen"):
-            setattr(self, name, getattr(self, name)[parents])
-        self.lengths, self.state = self.lengths[origin], self.state[origin]
-        span = int(self.cache.lengths.max())
-        for stored in (self.cache.keys, self.cache.values):
-            stored[:, :, :, :span] = stored[:, parents, :, :span]
-        self.cache.lengths = self.cache.lengths[origin]
-
-    def _bury(self, dead: Tensor) -> None:
-        self.tokens[dead] = PAD
-        self.log_probs[dead] = 0
-        self.log_probs[dead, 0] = -torch.inf
-        self.lengths[dead.cpu().numpy()] = 0
 
 
 def copies(prompts: Prompts, count: int, more: int) -> KVCache:
@@ -338,7 +274,7 @@ def copies(prompts: Prompts, count: int, more: int) -> KVCache:
     return cache
 
 
-def _pieces(prompts: Prompts, count: int) -> list[np.ndarray]:
+def pieces(prompts: Prompts, count: int) -> list[np.ndarray]:
     """Numbers of prompts to go on from at once."""
     most = CPU_TOKENS if prompts.hidden.device.type == "cpu" else GPU_TOKENS
     longest = int((prompts.lengths + prompts.room).max(initial=1))
@@ -346,7 +282,7 @@ def _pieces(prompts: Prompts, count: int) -> list[np.ndarray]:
     return np.split(np.arange(len(prompts)), range(size, len(prompts), size))
 
 
-def _joined(parts: list[Utterances]) -> Utterances:
+def joined(parts: list[Utterances]) -> Utterances:
     """Utterances of pieces, of which each may have its own K, as one."""
     if len(parts) == 1:
         return parts[0]

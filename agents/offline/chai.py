@@ -38,7 +38,7 @@ class CHAIPolicy(UtteranceGPTPolicy):
                 "share_features_extractor=False"
             )
 
-    def worth(self, prompts: Prompts, said: Utterances) -> Tensor:
+    def utterance_q(self, prompts: Prompts, said: Utterances) -> Tensor:
         """min target Q (B, n) of utterances whose hidden states were kept."""
         tokens = prompts.tokens[:, : int(prompts.lengths.max())]
         sums = running_sums(self.backbone(tokens))

@@ -1,4 +1,4 @@
-"""Other ways for a trained token-level agent to speak: whole utterances, searched for or ranked."""
+"""Utterances of a trained agent by beam search, or by ranking samples by their advantages."""
 
 from __future__ import annotations
 
@@ -8,13 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agents.decoding.generation import (
-    Prompts,
-    Utterances,
-    beam_search,
-    read_prompts,
-    sample_utterances,
-)
+from agents.decoding.beams import beam_search
+from agents.decoding.generation import Prompts, Utterances, read_prompts, sample_utterances
 from agents.models.prefixes import left_aligned
 from agents.policies.gpt import GPTActorCritic
 from agents.policies.utterance import Plans, numbers
@@ -119,8 +114,8 @@ class RankedSpeaker(Speaker):
     def choose(self, prompts: Prompts, deterministic: bool) -> Utterances:
         uniform = numbers(prompts, self.candidates) if deterministic else None
         drawn = sample_utterances(self.policy, prompts, self.candidates, uniform, keep_hidden=True)
-        worth = self.advantage_weight * summed_advantages(self.policy, prompts, drawn)
-        order = (worth + self.log_prob_weight * drawn.log_prob).argsort(1, descending=True)
+        advantages = self.advantage_weight * summed_advantages(self.policy, prompts, drawn)
+        order = (advantages + self.log_prob_weight * drawn.log_prob).argsort(1, descending=True)
         rows = torch.arange(len(order), device=order.device)[:, None]
         return Utterances(
             drawn.tokens[rows, order], drawn.lengths[rows, order], drawn.log_probs[rows, order]

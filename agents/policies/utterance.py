@@ -1,4 +1,4 @@
-"""Utterances chosen as a whole, and then said token by token."""
+"""A GPT policy with Q values of whole utterances: the best of some samples, said token by token."""
 
 from __future__ import annotations
 
@@ -215,14 +215,14 @@ class UtteranceGPTPolicy(ValueGPTPolicy):
         drawn = sample_utterances(
             self, prompts, self.decoding.candidates, uniform, keep_hidden=True
         )
-        scores = self.worth(prompts, drawn) + self.decoding.log_prob_weight * drawn.log_prob
+        scores = self.utterance_q(prompts, drawn) + self.decoding.log_prob_weight * drawn.log_prob
         best = scores.argmax(1, keepdim=True)
         rows = torch.arange(len(best), device=best.device)[:, None]
         return Utterances(
             drawn.tokens[rows, best], drawn.lengths[rows, best], drawn.log_probs[rows, best]
         )
 
-    def worth(self, prompts: Prompts, said: Utterances) -> Tensor:
+    def utterance_q(self, prompts: Prompts, said: Utterances) -> Tensor:
         """min target Q (B, n) of utterances whose hidden states were kept."""
         if self.target_backbone is None:
             return self.target_q(last_of(said).flatten(0, 1)).view_as(said.lengths)

@@ -13,7 +13,7 @@ import numpy as np
 from dialgym.errors import one_of, unknown
 from dialgym.rewards.base import Reply
 from dialgym.rewards.classifier import Example, TextClassifier, read_labelled, trained_classifier
-from dialgym.rewards.models import Judged
+from dialgym.rewards.models import ClassifierReward
 from dialgym.rewards.words import Hit, Lexicon, read_lexicon, tokens_of
 
 REACH = 3
@@ -32,7 +32,7 @@ POLARITY = {"positive": 1.0, "pos": 1.0, "neutral": 0.0, "negative": -1.0, "neg"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sentiment(Judged):
+class Sentiment(ClassifierReward):
     """From -1 to 1: by a built-in lexicon with negation, or by any classifier.
 
     Each word of the lexicon has a value v from -2 to 2. Within three words before it and the same
@@ -94,7 +94,7 @@ LEVELS = ("0", "1", "2")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Toxicity(Judged):
+class Toxicity(ClassifierReward):
     """A value for each level of toxicity, 0 to 2; by default its negative.
 
     The level comes from a built-in lexicon (that of its worst entry), from a classifier trained on
@@ -191,7 +191,7 @@ def _spread(found: np.ndarray, levels: "Sequence[int] | map[int]") -> np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
-class Intent(Judged):
+class Intent(ClassifierReward):
     """The probability that the reply is of the act in its labels, or whether that is likeliest.
 
     The classifier is trained on `examples` at the first score and kept in dialgym's cache, or it is

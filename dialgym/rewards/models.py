@@ -26,7 +26,7 @@ def pair_of(reply: Reply, turns: int | None = None) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged(Reward):
+class ClassifierReward(Reward):
     """A reward that a sequence classifier gives; its settings, which subclasses add to.
 
     Attributes:
@@ -177,7 +177,7 @@ def _set_padding(tokenizer: Any, model: Any, path: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnedReward(Judged):
+class LearnedReward(ClassifierReward):
     """The output of a reward model for the pair of context and reply, Stiennon et al. (2020).
 
     Attributes:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dialgym.cache import cached_arrays
 from dialgym.errors import unknown
-from dialgym.sources import stamp
+from dialgym.sources import fingerprint
 
 Corpus = TypeVar("Corpus")
 
@@ -30,7 +30,7 @@ def cached(
 
     Data of the hub is not: its library has a cache of its own.
     """
-    return read() if isinstance(place, str) else cached_arrays(f"{name}-{stamp(place)}", read)
+    return read() if isinstance(place, str) else cached_arrays(f"{name}-{fingerprint(place)}", read)
 
 
 def to_bytes(lines: Iterable[str]) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from dialgym.language import Constraint, Utterance
 from dialgym.rewards import Components, Composite, Reply
 from dialgym.simulators import Speaker, ask_all
-from dialgym.sources import locate, stamp
+from dialgym.sources import fingerprint, locate
 from dialgym.tasks.base import SYSTEM, USER, Outcome, Task
 from dialgym.tasks.batch import BatchOutcome, DialogueBatch, Exchange, gather
 
@@ -29,7 +29,7 @@ class ReplyTask(Task):
     def surroundings(cls, settings: Mapping[str, Any]) -> str | None:
         """The state of the data that the setting `data` names."""
         data = settings.get("data")
-        return None if data is None else stamp(locate(data, cls.name))
+        return None if data is None else fingerprint(locate(data, cls.name))
 
     @abstractmethod
     def take(self, state: Any, text: str) -> Reply:
@@ -126,23 +126,10 @@ class ReplyBatch:
         self._seen[row] = len(self.task.transcript(state, SYSTEM))
 
 
-def middle(composite: Composite) -> float:
+def midpoint(composite: Composite) -> float:
     """Halfway between the bounds of a composite: what a success is measured by."""
     low, high = composite.bounds
     return (low + high) / 2
-
-
-def whole(name: str, value: Any, task: str, least: int = 1, most: int | None = None) -> int:
-    """A setting or option that must be a whole number.
-
-    Raises:
-        ValueError: it is none, or beyond the bounds.
-    """
-    number = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if number and value >= least and (most is None or value <= most):
-        return int(value)
-    to = "" if most is None else f" to {most}"
-    raise ValueError(f"{name} of {task} must be a whole number from {least}{to}; got {value!r}.")
 
 
 def _by_row(options: Mapping[str, Any], count: int) -> list[dict[str, Any]]:

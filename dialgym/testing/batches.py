@@ -23,7 +23,8 @@ def check_batch(
     """Step a batch and as many single envs with the same random actions, over many autoresets.
 
     Observations, rewards, ends, masks and infos must be the same, in both autoreset modes: of the
-    token view, and of the act view of each party that has acts.
+    token view, with features where the task has some, and of the act view of each party that has
+    acts.
 
     Args:
         task: the rules.
@@ -33,6 +34,7 @@ def check_batch(
     Raises:
         AssertionError: a row differs from its single env; the message says where.
     """
+    kwargs = {"features": task.parties[0] in task.facts.features, **kwargs}
     for mode in MODES:
         batch: Any = TokenVectorEnv(task, num_envs, autoreset_mode=mode, **kwargs)
         _Comparison(batch, [TokenEnv(task, **kwargs) for _ in range(num_envs)], mode, seed).run(
@@ -57,7 +59,8 @@ class _Comparison:
     def run(self, steps: int) -> None:
         observation, _ = self.batch.reset(seed=self.seed)
         for row, env in enumerate(self.singles):
-            self._same(row, "observation", observation[row], env.reset(seed=self.seed + row)[0])
+            begun = env.reset(seed=self.seed + row)[0]
+            self._same(row, "observation", _row(observation, row), begun)
         for self.at in range(steps):
             masks = self.batch.action_masks() if self.at % 3 else None
             actions = np.array([self._act(env) for env in self.singles])
@@ -84,7 +87,7 @@ class _Comparison:
             self.over[row] = False
         else:
             single = env.step(action)
-        got, final = observation[row], row_info(info, row)
+        got, final = _row(observation, row), row_info(info, row)
         ended = single[2] or single[3]
         if ended and self.mode == "SameStep":
             self._same(row, "final observation", final.pop("final_obs"), single[0])
@@ -99,7 +102,10 @@ class _Comparison:
             require(False, self.task, self._where(row, "info", final, single[4]))
 
     def _same(self, row: int, what: str, got: Any, expected: Any) -> None:
-        if not np.array_equal(got, expected):  # a message about arrays is slow to write
+        if isinstance(expected, dict):
+            for name, value in expected.items():
+                self._same(row, f"{what} ({name})", got[name], value)
+        elif not np.array_equal(got, expected):  # a message about arrays is slow to write
             require(False, self.task, self._where(row, what, got, expected))
 
     def _where(self, row: int, what: str, got: Any, expected: Any) -> str:
@@ -107,6 +113,13 @@ class _Comparison:
             f"row {row} of the batch has another {what} than the single env at step {self.at} "
             f"({self.mode}, seed {self.seed}): got {got}, expected {expected}"
         )
+
+
+def _row(observation: Any, row: int) -> Any:
+    """The observation of a row, which may be of several parts."""
+    if isinstance(observation, dict):
+        return {name: values[row] for name, values in observation.items()}
+    return observation[row]
 
 
 def row_info(info: dict[str, Any], row: int) -> dict[str, Any]:

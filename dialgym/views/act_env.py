@@ -27,10 +27,13 @@ class ActEnv(DialogueEnv, gym.Env):
         action_masks: put ``action_mask``, (A,) int8, into each info.
         render_mode: ``ansi``, ``human`` or ``rgb_array``.
         text_info: whether the info has texts; without them it is numbers alone.
+        anchors: put ``anchor`` into each info; see `TokenEnv`.
 
     Raises:
         ValueError: the task has no acts, or none of the learner's.
     """
+
+    view = "act"
 
     def __init__(
         self,
@@ -40,8 +43,9 @@ class ActEnv(DialogueEnv, gym.Env):
         action_masks: bool = False,
         render_mode: str | None = None,
         text_info: bool = True,
+        anchors: bool = False,
     ) -> None:
-        super().__init__(task, learner, simulator, render_mode, text_info)
+        super().__init__(task, learner, simulator, render_mode, text_info, anchors)
         self.acts = acts_of(task, learner)
         self.observation_space, self.action_space = act_spaces(self.acts)
         self._mask_in_info = action_masks
@@ -56,7 +60,7 @@ class ActEnv(DialogueEnv, gym.Env):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin a dialogue; `options` fixes hidden parts of it (see the task)."""
         self._start(seed, options)
-        return self._observe(), self._with_mask(self._info.blank())
+        return self._observe(), self._more_info(self._info.blank())
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Choose an act, or several.
@@ -71,7 +75,7 @@ class ActEnv(DialogueEnv, gym.Env):
         text = self.acts.text(self.dialogue.state, chosen, self.np_random)
         exchange, info = self._say(text)
         over = exchange.terminated, exchange.truncated
-        return self._observe(), exchange.reward, *over, self._with_mask(info)
+        return self._observe(), exchange.reward, *over, self._more_info(info)
 
     def action_masks(self) -> np.ndarray:
         """(A,) bool: the acts that can be chosen, or the entries of a vector that can be 1."""
@@ -82,10 +86,10 @@ class ActEnv(DialogueEnv, gym.Env):
     def _observe(self) -> np.ndarray:
         return self.acts.observe(self.dialogue.state)
 
-    def _with_mask(self, info: dict[str, Any]) -> dict[str, Any]:
+    def _more_info(self, info: dict[str, Any]) -> dict[str, Any]:
         if self._mask_in_info:
             info["action_mask"] = self.action_masks().astype(np.int8)
-        return info
+        return super()._more_info(info)
 
 
 def acts_of(task: Task, party: str) -> PartyActs:

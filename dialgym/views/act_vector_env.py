@@ -48,12 +48,14 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
     Actions: (N,) whole numbers; (N, A) of 0 and 1 where several acts are chosen at once.
 
     Args:
-        task, learner, simulator, action_masks, text_info: as in `ActEnv`.
+        task, learner, simulator, action_masks, text_info, anchors: as in `ActEnv`.
         num_envs: N.
         autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
             the enum.
         max_episode_steps: a dialogue is truncated after so many steps, as by `TimeLimit`.
     """
+
+    view = "act"
 
     def __init__(
         self,
@@ -65,9 +67,17 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         text_info: bool = True,
         max_episode_steps: int | None = None,
+        anchors: bool = False,
     ) -> None:
         super().__init__(
-            task, num_envs, learner, simulator, autoreset_mode, text_info, max_episode_steps
+            task,
+            num_envs,
+            learner,
+            simulator,
+            autoreset_mode,
+            text_info,
+            max_episode_steps,
+            anchors,
         )
         self.acts = acts_of(task, learner)
         self._batch_spaces(*act_spaces(self.acts))
@@ -110,7 +120,7 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         if self._mask_in_info:
             info["action_mask"] = self.action_masks().astype(np.int8)
             info["_action_mask"] = np.ones(self.num_envs, bool)
-        return info
+        return super()._more_info(info)
 
     def _clear(self, rows: np.ndarray) -> None:
         """Nothing is kept beside the dialogues."""

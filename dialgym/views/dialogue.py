@@ -1,13 +1,15 @@
 """One dialogue from the learner's side: the rules, with a speaker as the other party."""
 
 from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from gymnasium.utils.seeding import np_random
 
 from dialgym.errors import one_of, with_settings
 from dialgym.language import render_transcript
-from dialgym.rewards import Components
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, ActSpeaker, Outcome, Task
 from dialgym.tasks.batch import Exchange, add
@@ -78,7 +80,7 @@ class Dialogue:
 
     def _forget(self) -> None:
         self._reward, self._last = 0.0, _NOTHING
-        self._components: Components = {}
+        self._components = {}
 
     def fork(self) -> "Dialogue":
         """The same dialogue at the same point, to go on in another way."""
@@ -95,6 +97,36 @@ class Dialogue:
     def transcript(self) -> str:
         """What the learner has seen, as text."""
         return render_transcript(self.task.transcript(self.state, self.learner))
+
+
+@dataclass(frozen=True)
+class SavedDialogue:
+    """A dialogue as it stood, with its generator: what `clone_state` of a view gives.
+
+    It can be gone on from any number of times, in a single view and in a row of a batch alike, and
+    be pickled. What a simulator remembers by itself is no part of it.
+    """
+
+    task: str
+    view: str
+    state: Any
+    turn: int
+    rng: np.random.Generator
+    seen: Any  # what the view keeps of the learner's transcript
+    over: bool
+    steps: int = 0  # of the episode, where a batch counts them
+
+    def check(self, task: Task, view: str) -> None:
+        """Raise a ValueError unless it is of this task and view."""
+        if (self.task, self.view) != (task.name, view):
+            raise ValueError(
+                f"restore_state of {task.name}: expected a dialogue of its {view} view; got one of "
+                f"the {self.view} view of {self.task}."
+            )
+
+    def generator(self, seed: int | None) -> np.random.Generator:
+        """A generator to go on with: a copy of its own, or a new one of a seed."""
+        return deepcopy(self.rng) if seed is None else np_random(seed)[0]
 
 
 _NOTHING = Outcome({})

@@ -1,4 +1,4 @@
-"""Batched views as a Stable-Baselines3 `VecEnv`, and stock SB3 pools that start fast."""
+"""Batched views as a Stable-Baselines3 `VecEnv`, and SB3's own pools of processes."""
 
 import multiprocessing
 from collections.abc import Callable, Iterable, Sequence
@@ -97,7 +97,8 @@ class DialogueVecEnv(VecEnv):
 
     def _infos(self, info: Info, done: np.ndarray) -> list[Info]:
         """A dict for each row; where an episode has ended, its last info and observation."""
-        said = range(self.num_envs) if "action_mask" in info else np.flatnonzero(info["turn"])
+        at_each_step = {"action_mask", "anchor"} & info.keys()
+        said = range(self.num_envs) if at_each_step else np.flatnonzero(info["turn"])
         infos = rows_of(info, self.num_envs, [int(row) for row in said])
         ended = np.flatnonzero(done).tolist()
         if ended:

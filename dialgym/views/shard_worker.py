@@ -1,4 +1,4 @@
-"""A worker of `ShardedVectorEnv`: some rows of the batch, in a process of their own."""
+"""A worker process of `ShardedVectorEnv`: some rows of the batch."""
 
 import json
 import sys
@@ -97,6 +97,6 @@ class _Shard:
             final = info.pop("final_obs")
             for row in info["_final_obs"].nonzero()[0].tolist():
                 self.arrays.put(FINAL, self.rows.start + row, final[row])
-        elif "action_mask" not in info and not info["turn"].any():
+        elif not {"action_mask", "anchor"} & info.keys() and not info["turn"].any():
             return None
         return info

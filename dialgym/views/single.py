@@ -1,6 +1,8 @@
 """The base of the single views: one dialogue as a Gymnasium environment."""
 
-from typing import Any
+from abc import abstractmethod
+from copy import deepcopy
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -8,15 +10,24 @@ from gymnasium.error import ResetNeeded
 
 from dialgym.tasks import Task
 from dialgym.tasks.batch import Exchange
-from dialgym.views.dialogue import Dialogue, SimulatorLike, check_floor, find_speaker
+from dialgym.views.dialogue import (
+    Dialogue,
+    SavedDialogue,
+    SimulatorLike,
+    check_floor,
+    find_speaker,
+)
 from dialgym.views.info import Info, InfoForm
 from dialgym.views.played import Played
 from dialgym.views.render import RENDER_MODES, render
+
+AFTER_THE_END = "after the end of the episode"
 
 
 class DialogueEnv(Played, gym.Env):
     """One dialogue; a subclass says what an action and an observation are."""
 
+    view: ClassVar[str]
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # noqa: RUF012
 
     def __init__(
@@ -26,6 +37,7 @@ class DialogueEnv(Played, gym.Env):
         simulator: SimulatorLike,
         render_mode: str | None,
         text_info: bool = True,
+        anchors: bool = False,
     ) -> None:
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise ValueError(
@@ -37,6 +49,7 @@ class DialogueEnv(Played, gym.Env):
         self.render_mode = render_mode
         self.dialogue = Dialogue(task, learner, find_speaker(task, learner, simulator))
         self._info = InfoForm(task, learner, text_info)
+        self._anchor = "" if anchors else None
         self._closed_because = "before the first reset()"
 
     def _start(self, seed: int | None, options: dict[str, Any] | None) -> Exchange:
@@ -44,11 +57,13 @@ class DialogueEnv(Played, gym.Env):
         exchange = self.dialogue.start(self.np_random, options)
         check_floor(self.task, self.learner, exchange.over)
         self._closed_because = ""
+        self._look()
         return exchange
 
     def _say(self, text: str) -> tuple[Exchange, Info]:
         exchange = self.dialogue.say(text, self.np_random)
         info = self._info.of_turn(text, self.dialogue.turn, exchange)
+        self._look()
         if exchange.over:
             self._finish(info, exchange.success)
         if self.render_mode == "human":
@@ -57,7 +72,65 @@ class DialogueEnv(Played, gym.Env):
 
     def _finish(self, info: Info, success: bool | None) -> None:
         self._info.end(info, success, self.dialogue.transcript())
-        self._closed_because = "after the end of the episode"
+        self._closed_because = AFTER_THE_END
+
+    def _look(self) -> None:
+        """Take note of what an exchange has changed beside the transcript."""
+        if self._anchor is not None:
+            self._anchor = self.task.anchor(self.dialogue.state, self.learner)
+
+    def _more_info(self, info: Info) -> Info:
+        """The info with what was asked for beside its constant structure."""
+        if self._anchor is not None:
+            info["anchor"] = self._anchor
+        return info
+
+    def clone_state(self) -> SavedDialogue:
+        """The dialogue as it stands, with its generator, for `restore_state`.
+
+        Raises:
+            ResetNeeded: there has been none yet.
+        """
+        dialogue = self.dialogue
+        if dialogue.state is None:
+            raise ResetNeeded(f"{self.task.name}: clone_state() was called before reset().")
+        state, rng = dialogue.state.copy(), deepcopy(self.np_random)
+        over = bool(self._closed_because)
+        return SavedDialogue(
+            self.task.name, self.view, state, dialogue.turn, rng, self._saved_view(), over
+        )
+
+    def restore_state(self, saved: SavedDialogue, seed: int | None = None) -> Any:
+        """Go on from a saved dialogue, of this env or of another of the same view and settings.
+
+        Args:
+            saved: what `clone_state` gave, here or of a row of the batched view.
+            seed: of a new generator, to go on in another way; None to go on as it did.
+
+        Returns:
+            The observation there.
+
+        Raises:
+            ValueError: it is of another task or view.
+        """
+        saved.check(self.task, self.view)
+        self.np_random = saved.generator(seed)
+        self.dialogue.restore(saved.state.copy(), saved.turn)
+        self._restore_view(saved.seen)
+        self._closed_because = AFTER_THE_END if saved.over else ""
+        self._look()
+        return self._observe()
+
+    def _saved_view(self) -> Any:
+        """What the view keeps beside the dialogue."""
+        return None
+
+    def _restore_view(self, saved: Any) -> None:
+        """Go on from what the view kept."""
+
+    @abstractmethod
+    def _observe(self) -> Any:
+        """The observation now, a copy."""
 
     def _refuse(self) -> ResetNeeded:
         return ResetNeeded(

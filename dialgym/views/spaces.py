@@ -85,3 +85,19 @@ def maskable(masks: np.ndarray, action_space: gym.Space) -> np.ndarray:
     if not isinstance(action_space, gym.spaces.MultiBinary):
         return masks
     return np.stack([np.ones_like(masks), masks], -1).reshape(*masks.shape[:-1], -1)
+
+
+def with_features(tokens: gym.Space, task: Task, party: str) -> gym.spaces.Dict:
+    """``Dict(tokens, features)``: a party's tokens, and the array that it is given beside them.
+
+    Raises:
+        ValueError: the task gives it none.
+    """
+    form = task.facts.features.get(party)
+    if form is None:
+        raise ValueError(
+            f"features of {task.name}: expected True only where the {party} is given some (see "
+            "Facts.features); it is given none. Leave features= out."
+        )
+    box = gym.spaces.Box(form.low, form.high, form.shape, np.dtype(form.dtype))  # type: ignore[arg-type]
+    return gym.spaces.Dict({"tokens": tokens, "features": box})

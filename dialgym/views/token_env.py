@@ -11,6 +11,7 @@ from dialgym.tasks import Task
 from dialgym.views.dialogue import SimulatorLike, check_room
 from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.single import DialogueEnv
+from dialgym.views.spaces import with_features
 from dialgym.views.transcripts import TokenTranscript
 
 OVERFLOWS = ("truncate", "slide")
@@ -22,7 +23,8 @@ class TokenEnv(DialogueEnv, gym.Env):
     Action: `Discrete(V)`. ``<end>`` ends the utterance, and so does the longest length. Any token
     is legal; PAD, which would not be seen, is recorded as ``<unk>``.
     Observation: `TokenBox`, (L,) int32, what the learner has seen, append-only; at its turn it
-    ends with the learner's tag and the tokens of the utterance so far.
+    ends with the learner's tag and the tokens of the utterance so far. With `features` it is a
+    dict of these ``tokens`` and of ``features``.
     Reward: 0 within an utterance, the task's at its end.
     Info: `dialgym.views.info`, the same keys and types at every step: ``utterance``, ``reply``,
     ``turn``, ``reward_components``, ``is_success`` and ``transcript``; all of it is empty within an
@@ -40,7 +42,13 @@ class TokenEnv(DialogueEnv, gym.Env):
         action_masks: put ``action_mask``, (V,) int8, into each info.
         render_mode: ``ansi``, ``human`` or ``rgb_array``.
         text_info: whether the info has texts; without them it is numbers alone.
+        features: observe ``Dict(tokens, features)``: beside the tokens the array that the task
+            gives the learner; see `Task.features`.
+        anchors: put ``anchor`` into each info, the name of the situation that the learner is in
+            since the last exchange; see `Task.anchor`.
     """
+
+    view = "token"
 
     def __init__(
         self,
@@ -53,28 +61,35 @@ class TokenEnv(DialogueEnv, gym.Env):
         action_masks: bool = False,
         render_mode: str | None = None,
         text_info: bool = True,
+        features: bool = False,
+        anchors: bool = False,
     ) -> None:
-        super().__init__(task, learner, simulator, render_mode, text_info)
+        super().__init__(task, learner, simulator, render_mode, text_info, anchors)
         one_of("overflow", overflow, OVERFLOWS, task.name)
         self.tokenizer = tokenizer_of(task, tokenizer)
         layout = TokenLayout.of(task, self.tokenizer, learner, window)
         self._tokens = TokenTranscript(layout, overflow == "slide")
-        self.observation_space = self._tokens.observation_space
+        self._features: np.ndarray | None = None
+        self._has_features = features
+        self.observation_space: gym.Space = self._tokens.observation_space
+        if features:
+            self.observation_space = with_features(self.observation_space, task, learner)
         self.action_space = self._tokens.action_space
         self.steps_per_utterance = layout.limit(learner)
         self._mask_in_info = action_masks
+        self._asked_for_more = action_masks or anchors
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin a dialogue; `options` fixes hidden parts of it (see the task)."""
         exchange = self._start(seed, options)
         self._tokens.clear()
         fits = self._tokens.hear(exchange.heard)
         check_room(self.task, self.learner, self._tokens.open() and fits)
-        return self._tokens.observe(), self._with_mask(self._info.blank())
+        return self._observe(), self._more_info(self._info.blank())
 
-    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Say one token.
 
         Raises:
@@ -87,17 +102,34 @@ class TokenEnv(DialogueEnv, gym.Env):
         text = tokens.say(action)
         if text is None:
             info = self._info.blank()
-            if self._mask_in_info:
-                info["action_mask"] = self.action_masks().view(np.int8)
-            return tokens.tokens.copy(), 0.0, False, False, info
+            if self._asked_for_more:
+                info = self._more_info(info)
+            return self._observe(), 0.0, False, False, info
         exchange, info = self._say(text)
         terminated, truncated = exchange.terminated, exchange.truncated
         fits = tokens.hear(exchange.heard)
         if not (terminated or truncated) and not (fits and tokens.open()):
             truncated = True
             self._finish(info, exchange.success)
-        info = self._with_mask(info)
-        return tokens.observe(), exchange.reward, terminated, truncated, info
+        info = self._more_info(info)
+        return self._observe(), exchange.reward, terminated, truncated, info
+
+    def _observe(self) -> Any:
+        tokens = self._tokens.tokens.copy()
+        if self._features is None:
+            return tokens
+        return {"tokens": tokens, "features": self._features.copy()}
+
+    def _look(self) -> None:
+        super()._look()
+        if self._has_features:
+            self._features = self.task.features(self.dialogue.state, self.learner)
+
+    def _saved_view(self) -> Any:
+        return self._tokens.saved()
+
+    def _restore_view(self, saved: Any) -> None:
+        self._tokens.restore(saved)
 
     def action_masks(self) -> np.ndarray:
         """(V,) bool: the tokens that the task's constraint allows next."""
@@ -108,7 +140,7 @@ class TokenEnv(DialogueEnv, gym.Env):
     def _constraint(self) -> Constraint:
         return self.task.constraint(self.dialogue.state, self.learner)
 
-    def _with_mask(self, info: dict[str, Any]) -> dict[str, Any]:
+    def _more_info(self, info: dict[str, Any]) -> dict[str, Any]:
         if self._mask_in_info:
             info["action_mask"] = self.action_masks().view(np.int8)
-        return info
+        return super()._more_info(info)

@@ -1,4 +1,4 @@
-"""The token buffers of a batch of dialogues: what `TokenEnv` keeps for one, over rows."""
+"""The token buffers of a batch: what `TokenEnv` keeps for one dialogue, over rows."""
 
 import numpy as np
 
@@ -29,6 +29,15 @@ class TokenRows:
         """Forget all tokens of the rows."""
         self.tokens[rows] = PAD
         self.length[rows] = 0
+
+    def saved(self, row: int) -> tuple[np.ndarray, int, int]:
+        """See `TokenTranscript.saved`."""
+        return self.tokens[row, : self.window].copy(), int(self.length[row]), int(self.start[row])
+
+    def restore(self, row: int, saved: tuple[np.ndarray, int, int]) -> None:
+        """Go on from what was `saved`, here or of a `TokenTranscript`."""
+        self.tokens[row] = PAD
+        self.tokens[row, : self.window], self.length[row], self.start[row] = saved
 
     def utterances(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Ids (k, limit) and lengths (k,) of the utterances that have just ended."""

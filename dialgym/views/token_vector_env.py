@@ -12,6 +12,7 @@ from dialgym.language.tokenizers import END, PAD, UNK
 from dialgym.tasks import BatchOutcome, Task
 from dialgym.views.dialogue import SimulatorLike
 from dialgym.views.layout import TokenLayout, clean, tokenizer_of
+from dialgym.views.spaces import with_features
 from dialgym.views.token_env import OVERFLOWS
 from dialgym.views.token_rows import TokenRows
 from dialgym.views.vector_base import DialogueVectorEnv, Info, Step, check_actions
@@ -24,13 +25,15 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
     utterance has just ended.
 
     Args:
-        task, tokenizer, learner, simulator, window, overflow, action_masks, text_info: as in
-            `TokenEnv`.
+        task, tokenizer, learner, simulator, window, overflow, action_masks, text_info, features,
+            anchors: as in `TokenEnv`.
         num_envs: N.
         autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
             the enum.
         max_episode_steps: a dialogue is truncated after so many steps, as by `TimeLimit`.
     """
+
+    view = "token"
 
     def __init__(
         self,
@@ -45,9 +48,18 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         text_info: bool = True,
         max_episode_steps: int | None = None,
+        features: bool = False,
+        anchors: bool = False,
     ) -> None:
         super().__init__(
-            task, num_envs, learner, simulator, autoreset_mode, text_info, max_episode_steps
+            task,
+            num_envs,
+            learner,
+            simulator,
+            autoreset_mode,
+            text_info,
+            max_episode_steps,
+            anchors,
         )
         one_of("overflow", overflow, OVERFLOWS, task.name)
         self.tokenizer = tokenizer_of(task, tokenizer)
@@ -55,7 +67,9 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         self.steps_per_utterance = self.layout.limit(learner)
         self._vocab_size = self.tokenizer.vocab_size
         self._space = self.layout.space()
-        self._batch_spaces(self._space, gym.spaces.Discrete(self._vocab_size))
+        seen = with_features(self._space, task, learner) if features else self._space
+        self._batch_spaces(seen, gym.spaces.Discrete(self._vocab_size))
+        self._features = _zeros(self.observation_space) if features else None
         self._rows = TokenRows(self.layout, num_envs, overflow == "slide")
         self._mask_in_info = action_masks
         self._walker: _Walker | None = None
@@ -102,11 +116,31 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
             self._walker.restart(rows)
         return self._rows.open(rows)
 
-    def _observe(self) -> np.ndarray:
-        return self._rows.tokens[:, : self.layout.window].copy()
+    def _observe(self) -> Any:
+        return self._seen(slice(None))
 
-    def _observe_row(self, row: int) -> np.ndarray:
-        return self._rows.tokens[row, : self.layout.window].copy()
+    def _observe_row(self, row: int) -> Any:
+        return self._seen(row)
+
+    def _seen(self, rows: Any) -> Any:
+        tokens = self._rows.tokens[rows, : self.layout.window].copy()
+        if self._features is None:
+            return tokens
+        return {"tokens": tokens, "features": self._features[rows].copy()}
+
+    def _look(self, rows: np.ndarray) -> None:
+        super()._look(rows)
+        if self._features is not None:
+            for row, state in zip(rows.tolist(), self.dialogues.states(rows)):
+                self._features[row] = self.task.features(state, self.learner)
+
+    def _saved_row(self, row: int) -> Any:
+        return self._rows.saved(row)
+
+    def _restore_row(self, row: int, saved: Any) -> None:
+        self._rows.restore(row, saved)
+        if self._walker is not None:
+            self._walker.restart(np.array([row]))
 
     def action_masks(self) -> np.ndarray:
         """(N, V) bool: the tokens that each row's constraint allows next, all after its end."""
@@ -134,7 +168,14 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         if self._mask_in_info:
             info["action_mask"] = self.action_masks().view(np.int8)
             info["_action_mask"] = np.ones(self.num_envs, bool)
-        return info
+        return super()._more_info(info)
+
+
+def _zeros(space: gym.Space) -> np.ndarray:
+    """(N, ...) room for the features of a batch of ``Dict(tokens, features)``."""
+    assert isinstance(space, gym.spaces.Dict)
+    form = space["features"]
+    return np.zeros(form.shape or (), form.dtype)
 
 
 class _Walker:

@@ -25,7 +25,7 @@ class TokenTranscript:
 
     def __init__(self, layout: TokenLayout, slide: bool) -> None:
         self.layout, self.slide = layout, slide
-        self.observation_space = layout.space()
+        self.observation_space: gym.Space = layout.space()
         self.action_space = gym.spaces.Discrete(layout.tokenizer.vocab_size)
         self.tokens = np.full(layout.window, PAD, np.int32)
         self.length = self._start = 0
@@ -42,6 +42,16 @@ class TokenTranscript:
     def observe(self) -> np.ndarray:
         """(L,) int32, a copy."""
         return self.tokens.copy()
+
+    def saved(self) -> tuple[np.ndarray, int, int]:
+        """All tokens (L,), their number, and where the party's utterance begins."""
+        return self.tokens.copy(), self.length, self._start
+
+    def restore(self, saved: tuple[np.ndarray, int, int]) -> None:
+        """Go on from what was `saved`."""
+        tokens, self.length, self._start = saved
+        self.tokens[:] = tokens
+        self._automaton = None
 
     def hear(self, utterances: Iterable[Utterance]) -> bool:
         """Append utterances; whether all of them fit."""
@@ -130,6 +140,14 @@ class TextTranscript:
     def observe(self) -> str:
         """All lines so far."""
         return self.text
+
+    def saved(self) -> str:
+        """All lines so far."""
+        return self.text
+
+    def restore(self, saved: str) -> None:
+        """Go on from what was `saved`."""
+        self.text = saved
 
     def hear(self, utterances: Iterable[Utterance]) -> bool:
         """Append utterances; all of them fit."""

@@ -27,6 +27,7 @@ from dialgym.views.info import Info, InfoForm
 from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.making import split_kwargs
 from dialgym.views.render import RENDER_MODES, render
+from dialgym.views.spaces import with_features
 from dialgym.views.token_env import OVERFLOWS
 from dialgym.views.transcripts import TextTranscript, TokenTranscript
 
@@ -270,6 +271,7 @@ class TokenTwoPartyEnv(TwoPartyEnv):
         task, tokenizer, overflow, render_mode: as in `TokenEnv`.
         window: L for both parties; None for the length that every dialogue fits into.
         action_masks, masked_observations, text_info: as in `TwoPartyEnv`.
+        features: a party that the task gives features observes ``Dict(tokens, features)``.
     """
 
     def __init__(
@@ -282,12 +284,24 @@ class TokenTwoPartyEnv(TwoPartyEnv):
         masked_observations: bool = False,
         render_mode: str | None = None,
         text_info: bool = True,
+        features: bool = False,
     ) -> None:
         one_of("overflow", overflow, OVERFLOWS, task.name)
         self.tokenizer = tokenizer_of(task, tokenizer)
         layouts = {p: TokenLayout.of(task, self.tokenizer, p, window) for p in task.parties}
         sides = {p: TokenTranscript(layout, overflow == "slide") for p, layout in layouts.items()}
+        given = [party for party in task.parties if party in task.facts.features]
+        self._shown = (given or list(task.parties)) if features else []  # without any, refused
+        for party in self._shown:
+            tokens = sides[party].observation_space
+            sides[party].observation_space = with_features(tokens, task, party)
         super().__init__(task, sides, render_mode, action_masks, masked_observations, text_info)
+
+    def _see(self, party: str) -> Any:
+        tokens = super()._see(party)
+        if party not in self._shown:
+            return tokens
+        return {"tokens": tokens, "features": self.task.features(self.dialogue_state, party)}
 
     def _allowed(self, party: str) -> np.ndarray:
         mask: np.ndarray = self._sides[party].masks(

@@ -23,7 +23,10 @@ class UtteranceEnv(DialogueEnv, gym.Env):
         simulator: who plays the other party; see `find_speaker`. None for the task's default.
         render_mode: ``ansi``, ``human`` or ``rgb_array``.
         text_info: whether the info has texts; without them it is numbers alone.
+        anchors: put ``anchor`` into each info; see `TokenEnv`.
     """
+
+    view = "utterance"
 
     def __init__(
         self,
@@ -32,8 +35,9 @@ class UtteranceEnv(DialogueEnv, gym.Env):
         simulator: SimulatorLike = None,
         render_mode: str | None = None,
         text_info: bool = True,
+        anchors: bool = False,
     ) -> None:
-        super().__init__(task, learner, simulator, render_mode, text_info)
+        super().__init__(task, learner, simulator, render_mode, text_info, anchors)
         self._text = TextTranscript(task, learner)
         self.observation_space = self._text.observation_space
         self.action_space = self._text.action_space
@@ -45,7 +49,7 @@ class UtteranceEnv(DialogueEnv, gym.Env):
         exchange = self._start(seed, options)
         self._text.clear()
         self._text.hear(exchange.heard)
-        return self._text.observe(), self._info.blank()
+        return self._observe(), self._more_info(self._info.blank())
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Say one utterance.
@@ -59,4 +63,13 @@ class UtteranceEnv(DialogueEnv, gym.Env):
         exchange, info = self._say(self._text.say(action))
         self._text.hear(exchange.heard)
         over = exchange.terminated, exchange.truncated
-        return self._text.observe(), exchange.reward, *over, info
+        return self._observe(), exchange.reward, *over, self._more_info(info)
+
+    def _observe(self) -> str:
+        return self._text.observe()
+
+    def _saved_view(self) -> str:
+        return self._text.saved()
+
+    def _restore_view(self, saved: str) -> None:
+        self._text.restore(saved)

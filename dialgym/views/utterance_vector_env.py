@@ -17,12 +17,14 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
     """N dialogues; actions and observations are tuples of N strings. Row by row `UtteranceEnv`.
 
     Args:
-        task, learner, simulator, text_info: as in `UtteranceEnv`.
+        task, learner, simulator, text_info, anchors: as in `UtteranceEnv`.
         num_envs: N.
         autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
             the enum.
         max_episode_steps: a dialogue is truncated after so many steps, as by `TimeLimit`.
     """
+
+    view = "utterance"
 
     def __init__(
         self,
@@ -33,9 +35,17 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         text_info: bool = True,
         max_episode_steps: int | None = None,
+        anchors: bool = False,
     ) -> None:
         super().__init__(
-            task, num_envs, learner, simulator, autoreset_mode, text_info, max_episode_steps
+            task,
+            num_envs,
+            learner,
+            simulator,
+            autoreset_mode,
+            text_info,
+            max_episode_steps,
+            anchors,
         )
         self._batch_spaces(*utterance_spaces(task, learner))
         self._dtype = f"<U{task.facts.limit(learner)}"
@@ -85,3 +95,9 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
 
     def _observe_row(self, row: int) -> str:
         return self._texts[row]
+
+    def _saved_row(self, row: int) -> str:
+        return self._texts[row]
+
+    def _restore_row(self, row: int, saved: str) -> None:
+        self._texts[row] = saved

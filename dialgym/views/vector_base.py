@@ -6,7 +6,8 @@ env seeded with s + i, over any number of autoresets.
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from copy import deepcopy
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -18,7 +19,7 @@ from dialgym.errors import one_of
 from dialgym.language import render_transcript
 from dialgym.tasks import BatchOutcome, Task
 from dialgym.views import states
-from dialgym.views.dialogue import SimulatorLike, check_floor, check_room
+from dialgym.views.dialogue import SavedDialogue, SimulatorLike, check_floor, check_room
 from dialgym.views.info import BatchInfoForm, Info, restricted
 from dialgym.views.looped import make_batch
 from dialgym.views.played import Played
@@ -56,6 +57,7 @@ def check_actions(actions: Any, space: gym.Space, name: str) -> np.ndarray:
 class DialogueVectorEnv(Played, gym.vector.VectorEnv):
     """Many dialogues in one process; a subclass says what actions and observations are."""
 
+    view: ClassVar[str]
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
     def __init__(
@@ -67,6 +69,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         autoreset_mode: str | AutoresetMode,
         text_info: bool = True,
         max_episode_steps: int | None = None,
+        anchors: bool = False,
     ) -> None:
         if not isinstance(num_envs, int) or num_envs < 1:
             raise ValueError(
@@ -87,6 +90,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         self._info = BatchInfoForm(task, learner, num_envs, text_info)
         self._step_limit = check_step_limit(max_episode_steps, task.name)
         self._steps = np.zeros(num_envs, np.int64)
+        self._anchors = np.full(num_envs, "", object) if anchors else None
 
     def _batch_spaces(self, observation: gym.Space, action: gym.Space) -> None:
         self.single_observation_space, self.single_action_space = observation, action
@@ -141,6 +145,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         over = bool((outcome.terminated | outcome.truncated).any())
         check_floor(self.task, self.learner, over)
         fits = self._hear(rows, outcome)
+        self._look(rows)
         check_room(self.task, self.learner, bool((self._open(rows) & fits).all()))
 
     def get_state(self) -> bytes:
@@ -154,6 +159,77 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
             ValueError: it is not the state of such an env.
         """
         states.from_bytes(self, state)
+
+    def clone_state(self, rows: Sequence[int] | None = None) -> list[SavedDialogue]:
+        """The dialogues of some rows, or of all, as they stand, with their generators.
+
+        Raises:
+            ResetNeeded: before the first reset.
+        """
+        self._require_reset()
+        chosen = self._all if rows is None else np.asarray(rows, np.int64)
+        turns = self.dialogues.turn(chosen).tolist()
+        return [
+            SavedDialogue(
+                self.task.name, self.view, state.copy(), turn, deepcopy(self._rngs[row]),
+                self._saved_row(row), bool(self._over[row]), int(self._steps[row]),
+            )
+            for row, turn, state in zip(chosen.tolist(), turns, self.dialogues.states(chosen))
+        ]  # fmt: skip
+
+    def restore_state(
+        self,
+        saved: Sequence[SavedDialogue],
+        rows: Sequence[int] | None = None,
+        seeds: Sequence[int | None] | None = None,
+    ) -> Any:
+        """Let some rows, or all, go on from saved dialogues; the others stay as they are.
+
+        Args:
+            saved: k dialogues, of rows or of single envs of the same view and settings; the same
+                one may come several times.
+            rows: k rows.
+            seeds: of new generators, k, to go on in other ways; None to go on as they did.
+
+        Returns:
+            The observations of all rows.
+
+        Raises:
+            ResetNeeded: before the first reset.
+            ValueError: the numbers differ, or a dialogue is of another task or view, or over.
+        """
+        self._require_reset()
+        chosen = self._all if rows is None else np.asarray(rows, np.int64)
+        seeds = [None] * len(saved) if seeds is None else seeds
+        if not len(chosen) == len(saved) == len(seeds):
+            raise ValueError(
+                f"restore_state of {self.task.name}: expected as many dialogues as rows and seeds; "
+                f"got {len(saved)}, {len(chosen)} and {len(seeds)}."
+            )
+        for row, dialogue, seed in zip(chosen.tolist(), saved, seeds):
+            self._restore(row, dialogue, seed)
+        self._look(chosen)
+        return self._observe()
+
+    def _restore(self, row: int, saved: SavedDialogue, seed: int | None) -> None:
+        saved.check(self.task, self.view)
+        if saved.over and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            raise ValueError(
+                f"restore_state of {self.task.name}: the dialogue for row {row} is over; with "
+                "same-step autoreset there is nothing to go on with."
+            )
+        self.dialogues.restore(row, saved.state.copy(), saved.turn)
+        self._rngs[row] = saved.generator(seed)
+        self._over[row] = self._ended[row] = saved.over
+        self._steps[row] = saved.steps
+        self._restore_row(row, saved.seen)
+
+    def _saved_row(self, row: int) -> Any:
+        """What the view keeps of a row beside the dialogue."""
+        return None
+
+    def _restore_row(self, row: int, saved: Any) -> None:
+        """Let a row go on from what the view kept."""
 
     def _require_reset(self) -> None:
         if not self._rngs:
@@ -172,6 +248,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
             return reward, terminated, truncated, self._info.blank()
         outcome = self.dialogues.say(rows, texts, self._rngs)
         fits = self._hear(rows, outcome)
+        self._look(rows)
         over = outcome.terminated | outcome.truncated
         fits[~over] &= self._open(rows[~over])
         reward[rows] = outcome.reward
@@ -240,7 +317,17 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         self._begin(rows, {})
         return going
 
+    def _look(self, rows: np.ndarray) -> None:
+        """Take note of what an exchange of the rows has changed beside the transcripts."""
+        if self._anchors is not None:
+            states = self.dialogues.states(rows)
+            self._anchors[rows] = [self.task.anchor(state, self.learner) for state in states]
+
     def _more_info(self, info: Info) -> Info:
+        """The info with what was asked for beside its constant structure."""
+        if self._anchors is not None:
+            info["anchor"] = self._anchors.copy()
+            info["_anchor"] = np.ones(self.num_envs, bool)
         return info
 
     @abstractmethod

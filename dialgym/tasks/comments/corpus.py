@@ -44,7 +44,7 @@ class Corpus:
         return len(self.comments)
 
 
-class Written(NamedTuple):
+class LoggedComment(NamedTuple):
     """A comment as it is read."""
 
     split: str
@@ -66,7 +66,7 @@ def load_corpus(data: Any, split: str) -> Corpus:
 def load_splits(data: Any) -> Mapping[str, Corpus]:
     """All splits of the data, by name; shared by all who ask in this process."""
     place = Path(str(BUILTIN)) if data is None else sources.locate(data, "Comments")
-    return _load(place, sources.stamp(place))
+    return _load(place, sources.fingerprint(place))
 
 
 @lru_cache(maxsize=4)
@@ -93,7 +93,7 @@ def _from_arrays(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Corpus
         yield split, Corpus(parents, comments, scores, toxicity)
 
 
-def _read(place: Path | str) -> Iterator[Written]:
+def _read(place: Path | str) -> Iterator[LoggedComment]:
     """The comments of all rows but for those that are empty or gone."""
     parts = [] if isinstance(place, str) else sources.parts_of(place)
     for where, split, row in sources.all_rows(place, parts, EXPECTED):
@@ -102,7 +102,7 @@ def _read(place: Path | str) -> Iterator[Written]:
             raise ValueError(f"{where}: expected a comment as {' or '.join(COMMENTS)}; got {row}.")
         text = plain(str(comment or ""))
         if text not in GONE:
-            yield Written(
+            yield LoggedComment(
                 split, plain(str(parent or "")), text, _score(row, where), _label(row, where)
             )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.errors import finite_number, one_of
+from dialgym.errors import finite_number, one_of, whole_number
 from dialgym.language import Utterance
 from dialgym.language.text import CHARSET
 from dialgym.optional import check_installed
@@ -16,7 +16,7 @@ from dialgym.tasks.comments import policies
 from dialgym.tasks.comments.corpus import UNKNOWN_LABEL, Corpus, load_corpus, load_splits
 from dialgym.tasks.comments.rewards import LOGGED, TRANSFORMS, LabelledToxicity, Score, transformed
 from dialgym.tasks.comments.types import CommentsState
-from dialgym.tasks.replies import ReplyTask, whole
+from dialgym.tasks.replies import ReplyTask
 
 SCALES = {"toxicity": -5.0, "noised-toxicity": -5.0, "score": 1.0, "model": 1.0}
 """The rewards, and what they are multiplied by unless told otherwise."""
@@ -97,10 +97,10 @@ class Comments(ReplyTask):
         self.transform, self.shift = scores, finite_number(f"shift of {self.name}", shift)
         scale = SCALES[reward] if scale is None else scale
         self.scale = finite_number(f"scale of {self.name}", scale)
-        self.longest = whole("longest", longest, self.name)
+        self.longest = whole_number("longest", longest, self.name)
         self.pieces = {
-            SYSTEM: whole("reply_tokens", reply_tokens, self.name, 2),
-            USER: whole("parent_tokens", parent_tokens, self.name, 2),
+            SYSTEM: whole_number("reply_tokens", reply_tokens, self.name, 2),
+            USER: whole_number("parent_tokens", parent_tokens, self.name, 2),
         }
         load_corpus(data, split)  # so that it is missed at once where it is not there
         self.rewards = self._rewards(model)
@@ -164,7 +164,7 @@ class Comments(ReplyTask):
         count = len(self.corpus)
         if index is None:
             return CommentsState(int(rng.integers(count)))
-        return CommentsState(whole("option 'index'", index, self.name, 0, count - 1))
+        return CommentsState(whole_number("option 'index'", index, self.name, 0, count - 1))
 
     def speaker(self, state: CommentsState) -> str:
         return SYSTEM

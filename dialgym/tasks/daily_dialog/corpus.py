@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dialgym.rewards import Reply
-from dialgym.sources import locate, stamp
+from dialgym.sources import fingerprint, locate
 from dialgym.tasks.corpora import by_split, cached, from_bytes, split_of, splits_of, to_bytes
 from dialgym.tasks.daily_dialog.formats import (
     ACTS,
@@ -99,7 +99,7 @@ def load_corpus(data: Any, split: str) -> Corpus:
 def load_splits(data: Any) -> Mapping[str, Corpus]:
     """All splits of the data, by name; shared by all who ask in this process."""
     place = Path(str(BUILTIN)) if data is None else locate(data, "DailyDialog")
-    return _load(place, stamp(place))
+    return _load(place, fingerprint(place))
 
 
 @lru_cache(maxsize=4)

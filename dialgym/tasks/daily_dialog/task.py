@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.errors import one_of
+from dialgym.errors import one_of, whole_number
 from dialgym.language import Utterance
 from dialgym.language.text import CHARSET
 from dialgym.optional import check_installed
@@ -17,7 +17,7 @@ from dialgym.tasks.corpora import training_split
 from dialgym.tasks.daily_dialog import policies
 from dialgym.tasks.daily_dialog.corpus import ActExamples, Corpus, load_corpus, load_splits
 from dialgym.tasks.daily_dialog.types import DailyDialogState
-from dialgym.tasks.replies import ReplyTask, middle, whole
+from dialgym.tasks.replies import ReplyTask, midpoint
 
 REWARDS = {
     "meteor": 1.0,
@@ -97,13 +97,13 @@ class DailyDialog(ReplyTask):
     ) -> None:
         one_of("start", start, STARTS, self.name)
         self.data, self.split, self.start = data, split, start
-        self.turns = whole("turns", turns, self.name)
-        self.context = whole("context", context, self.name)
-        self.least_context = whole("least_context", least_context, self.name, 1, context)
-        self.longest = whole("longest", longest, self.name)
+        self.turns = whole_number("turns", turns, self.name)
+        self.context = whole_number("context", context, self.name)
+        self.least_context = whole_number("least_context", least_context, self.name, 1, context)
+        self.longest = whole_number("longest", longest, self.name)
         self.pieces = {
-            SYSTEM: whole("reply_tokens", reply_tokens, self.name, 2),
-            USER: whole("context_tokens", context_tokens, self.name, 2),
+            SYSTEM: whole_number("reply_tokens", reply_tokens, self.name, 2),
+            USER: whole_number("context_tokens", context_tokens, self.name, 2),
         }
         if rewards is None:
             needed = ("nltk", "rouge_score", "sacrebleu", "sklearn")
@@ -187,7 +187,7 @@ class DailyDialog(ReplyTask):
             raise ValueError(f"option 'turn' of {self.name} needs the option 'dialogue'.")
         count = len(self.places)
         if "index" in chosen:
-            index = whole("option 'index'", chosen["index"], self.name, 0, count - 1)
+            index = whole_number("option 'index'", chosen["index"], self.name, 0, count - 1)
         else:
             index = int(rng.integers(count))
         dialogue, turn = self.places[index].tolist()
@@ -199,10 +199,10 @@ class DailyDialog(ReplyTask):
         if index is not None:
             raise ValueError(f"options of {self.name}: give 'index', or 'dialogue' and 'turn'.")
         last = len(self.corpus) - 1
-        dialogue = whole("option 'dialogue'", dialogue, self.name, 0, last)
+        dialogue = whole_number("option 'dialogue'", dialogue, self.name, 0, last)
         if turn is not None:
             length = self.corpus.length(dialogue)
-            return dialogue, whole("option 'turn'", turn, self.name, 1, length - 1)
+            return dialogue, whole_number("option 'turn'", turn, self.name, 1, length - 1)
         begin, end = np.searchsorted(self.places[:, 0], [dialogue, dialogue + 1])
         if begin == end:
             raise ValueError(
@@ -236,7 +236,7 @@ class DailyDialog(ReplyTask):
         state.gained += sum(scores.values())
         more = state.turn + 1 < self.corpus.length(state.dialogue)
         state.over = state.said == self.turns or not more
-        success = state.gained / state.said > middle(self.rewards) if state.over else None
+        success = state.gained / state.said > midpoint(self.rewards) if state.over else None
         return Outcome.of({SYSTEM: scores, USER: {}}, state.over, False, success)
 
     def listen(self, state: DailyDialogState, text: str) -> Outcome:

@@ -12,7 +12,7 @@ from dialgym.domains.database import Database
 from dialgym.domains.domain import BUILT_IN, load_domain, pydial_folder
 from dialgym.domains.goals import Goal, GoalGenerator
 from dialgym.domains.ontology import DONTCARE, NAME
-from dialgym.errors import one_of
+from dialgym.errors import one_of, whole_number
 from dialgym.language import AnyText, Constraint, Lexicon, Utterance
 from dialgym.language.acts import NULL, Act, Hypotheses, Item
 from dialgym.rewards import Cost
@@ -57,6 +57,9 @@ class SlotFilling(Task):
 
         user: p8 inform food thai p1 request phone
         system: request area
+
+    In act views the system observes its belief and chooses summary acts, `SystemActs`, and the user
+    observes how its goal stands and chooses acts about it, `UserActs`.
 
     Rewards, the same for both: -1 for each utterance of the system and for its answer to the
     user's goodbye; 20 at the end if the row named last meets the user's goal as it is by then, and
@@ -106,8 +109,7 @@ class SlotFilling(Task):
         one_of("fidelity", fidelity, FIDELITIES, self.name)
         one_of("language", language, LANGUAGES, self.name)
         one_of("masks", masks, (True, False, None), self.name)
-        if not isinstance(turns, int) or turns < 1:
-            raise ValueError(f"turns of {self.name} must be a whole number from 1; got {turns!r}.")
+        whole_number("turns", turns, self.name)
         chosen = setting(env)
         self.env, self.fidelity, self.turns = env, fidelity, turns
         self.domain = load_domain(domain)

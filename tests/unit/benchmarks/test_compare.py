@@ -33,7 +33,6 @@ def test_what_fails_says_where_and_why(tmp_path):
     for package in (home, home.parent):
         (package / "__init__.py").touch()
     (home / "__main__.py").write_text("raise ArithmeticError('no clock')")
-    with pytest.raises(
-        RuntimeError, match=r"measuring imports in .* failed: ArithmeticError: no clock"
-    ):
+    message = r"measuring imports in .* failed: ArithmeticError: no clock"
+    with pytest.raises(RuntimeError, match=message):
         compare.measured(tmp_path, "imports", 1, 0.0)

@@ -87,6 +87,16 @@ def nothing():
 """
 
 
+BROKEN_ACTS = """
+class Few(Asking):
+    def mask(self, state):
+        return super().mask(state)[:2]
+
+class Broken(Wishes):
+    acts = {**Wishes.acts, "system": Few()}
+"""
+
+
 @pytest.fixture
 def module(tmp_path, monkeypatch):
     (tmp_path / "my_own_task.py").write_text(TASK)
@@ -103,6 +113,15 @@ def test_a_registered_task_is_checked():
 
 def test_your_own_task_is_checked(module):
     assert "✓ Small: views agree" in succeed("check", "my_own_task:Small", "-n", "5")
+
+
+def test_acts_are_checked_too(module):
+    assert "✓ Wishes: views agree" in succeed("check", "tests.support.toy_acts:Wishes", "-n", "5")
+    broken = "from tests.support.toy_acts import Asking, Wishes\n\n" + BROKEN_ACTS
+    Path("my_own_task.py").write_text(broken)
+    result = run("check", "my_own_task:Broken", "-n", "5")
+    assert result.exit_code == 1
+    assert "acts of system (seed 0): expected (4,) bool of mask(); got" in result.stderr
 
 
 def test_a_broken_task_is_told_so(module):

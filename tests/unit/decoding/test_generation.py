@@ -6,7 +6,8 @@ import torch
 from gymnasium import spaces
 
 from agents.decoding import generation
-from agents.decoding.generation import beam_search, draw, read_prompts, sample_utterances
+from agents.decoding.beams import beam_search
+from agents.decoding.generation import draw, read_prompts, sample_utterances
 from agents.models.build import Execution
 from agents.policies.value import ValueGPTPolicy
 from dialgym.language.constraints import AnyText, Lexicon

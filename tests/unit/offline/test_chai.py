@@ -137,7 +137,7 @@ def test_the_best_reply_is_that_of_the_greatest_lesser_target_value(games):
     with torch.no_grad():
         prompts = read_prompts(model.policy, obs, 6)
         drawn = sample_utterances(model.policy, prompts, 4, keep_hidden=True)
-        worth = model.policy.worth(prompts, drawn)
+        worth = model.policy.utterance_q(prompts, drawn)
         for row in range(3):
             for j in range(4):
                 said = drawn.tokens[row, j, : drawn.lengths[row, j]].tolist()

@@ -6,7 +6,8 @@ import torch
 from stable_baselines3.common.evaluation import evaluate_policy
 
 from agents import BC, ILQL
-from agents.decoding.generation import beam_search, read_prompts, sample_utterances
+from agents.decoding.beams import beam_search
+from agents.decoding.generation import read_prompts, sample_utterances
 from agents.policies.speakers import BeamSpeaker, RankedSpeaker, summed_advantages
 from agents.policies.utterance import numbers
 from dialgym.language.tokenizers import END, FIRST_TEXT

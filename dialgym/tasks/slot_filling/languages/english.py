@@ -18,7 +18,7 @@ from dialgym.tasks.slot_filling.languages.notation import (
     longest_user_act,
 )
 from dialgym.tasks.slot_filling.languages.phrases import Phrases
-from dialgym.tasks.slot_filling.languages.sentences import Understanding
+from dialgym.tasks.slot_filling.languages.sentences import SentenceParser
 
 Generator = np.random.Generator
 Frames = Mapping[str, tuple[str, ...]]
@@ -90,8 +90,8 @@ class English:
         return {SYSTEM: told + more, USER: hypotheses * (said + more)}
 
     @cached_property
-    def _understanding(self) -> Mapping[str, Understanding]:
-        return {party: Understanding(self.phrases, party) for party in (SYSTEM, USER)}
+    def _understanding(self) -> Mapping[str, SentenceParser]:
+        return {party: SentenceParser(self.phrases, party) for party in (SYSTEM, USER)}
 
     def understand(self, text: str, party: str) -> Act | None:
         """The act that a sentence comes nearest to; None where nothing in it is known."""

@@ -60,7 +60,7 @@ class Phrase(NamedTuple):
     items: tuple[Item, ...] = ()
 
 
-class Understanding:
+class SentenceParser:
     """Reads what a party says.
 
     Args:
