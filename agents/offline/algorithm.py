@@ -23,15 +23,8 @@ from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedul
 from torch import Tensor
 
 from agents.buffers.sequences import Part, Sequences
-from agents.buffers.stored import (
-    DecisionBatch,
-    Sampler,
-    StoredActs,
-    act_decisions_of,
-    decisions_of,
-    stored_acts,
-    token_data,
-)
+from agents.buffers.stored import DecisionBatch, Sampler, decisions_of, token_data
+from agents.buffers.stored_acts import StoredActs, act_decisions_of, stored_acts
 from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
 from agents.policies.belief import BeliefPolicy
@@ -50,8 +43,8 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
     Args:
         policy: `agents.GPTPolicy`, or its name; on act views `agents.BeliefPolicy`, or "MlpPolicy".
         env: any env or VecEnv of token windows, or of beliefs and acts.
-        dataset: `dialgym.datasets.Dataset`, `TokenData`, on act views `ActData`, or a path; None
-            only to load and play.
+        dataset: `dialgym.datasets.Dataset`, `TokenData`, on act views `ActData` (with the returns
+            that it has), or a path; None only to load and play.
         learning_rate: a number or a schedule.
         batch_size: dialogues of a gradient step, over all processes.
         gamma: discount from one token, or act, of the learner to the next.
