@@ -31,6 +31,7 @@ class HigherLower(Task):
         heard={p: {"system": 8, "user": 8} for p in ("system", "user")},
         returns={"system": (-8, 0), "user": (0, 0)},
         charset="0123456789abcdefghijklmnopqrstuvwxyz",
+        components={"system": ("wrong guess",)},
     )
 
     def initial(self, rng, options=None):
@@ -48,8 +49,8 @@ class HigherLower(Task):
         reply = "yes" if won else "higher" if guess < state.secret else "lower"
         state.lines += [Utterance("system", text), Utterance("user", reply)]
         over = won or len(state.lines) == 16
-        rewards = {"system": 0.0 if won else -1.0, "user": 0.0}
-        return Outcome(rewards, terminated=over, success=won if over else None)
+        components = {"system": {} if won else {"wrong guess": -1.0}, "user": {}}
+        return Outcome.of(components, terminated=over, success=won if over else None)
 
 
 for check in (check_task, check_views, check_batch):

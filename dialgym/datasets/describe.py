@@ -1,4 +1,4 @@
-"""What a dataset holds, in numbers and as a picture."""
+"""Statistics and histograms of a dataset."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

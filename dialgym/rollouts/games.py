@@ -1,4 +1,4 @@
-"""Scripted policies, one dialogue at a time: games, what branches off them, written scripts."""
+"""Playing scripted policies one dialogue at a time: games, their branches, written scripts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""What may stand for a policy: a registered name, an object, a path to a checkpoint."""
+"""Policies by registered name, object or path to a checkpoint."""
 
 from collections.abc import Callable, Collection, Mapping
 from inspect import signature
