@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.saved import start_from
     from agents.storage.models import load, save
     from agents.storage.values import storable
-    from agents.training.train import train
+    from agents.training.run import train
     from agents.updater import Compute
 
 # Another distribution installs a package of this name; whoever imports us can tell them apart.
@@ -50,7 +50,7 @@ _HOMES = {
     "save": "agents.storage.models",
     "start_from": "agents.saved",
     "storable": "agents.storage.values",
-    "train": "agents.training.train",
+    "train": "agents.training.run",
     "train_reward_model": "agents.reward_model.training",
 }
 _TABLED = (*(r.home for r in ALGORITHMS.values()), *POLICIES.values(), *PARTS.values())

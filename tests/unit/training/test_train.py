@@ -9,8 +9,10 @@ import torch
 
 import dialgym
 from agents import BC, GRPO, GPTPolicy, SequencePPO, SingleStepRL, train
-from agents.training.config import ALGORITHMS, ONLINE, constructor_arguments, read_config
-from agents.training.train import build, torch_threads
+from agents.registry import ALGORITHMS
+from agents.training.config import constructor_arguments, read_config
+from agents.training.prepare import build
+from agents.training.run import torch_threads
 from tests.support.close import assert_close
 from tests.support.commands import fail, succeed
 
@@ -29,14 +31,27 @@ def small(config):
     return {**config, "policy_kwargs": {**config["policy_kwargs"], **smaller}}
 
 
-@pytest.mark.parametrize("algo", ALGORITHMS)
+OURS = [name for name, row in ALGORITHMS.items() if row.home.startswith("agents.")]
+
+
+@pytest.mark.parametrize("algo", OURS)
 def test_built_in_hyperparameters_are_known_for_every_algorithm(algo):
     config = read_config(algo, ID)
     assert {"n_timesteps", "policy"} <= config.keys()
-    assert ("n_envs" in config) == (algo in ONLINE)
+    assert ("n_envs" in config) == ALGORITHMS[algo].plays
     model = build(algo, small(config), dialgym.sb3_vec_env(ID, 16))
     assert f"agents.{type(model.policy).__name__}" == config["policy"]
     assert read_config(algo, "dialgym/Wordle-v0").keys() <= config.keys()
+
+
+@pytest.mark.parametrize("algo", sorted(ALGORITHMS.keys() - OURS))
+@pytest.mark.parametrize("env_id", [ID, "dialgym/SlotFilling-act-v0"])
+def test_stock_algorithms_are_made_for_token_and_act_views(algo, env_id):
+    kind = "acts" if "act" in env_id else "tokens"
+    config = read_config(algo, env_id, {"n_envs": 2}, kind=kind)
+    model = build(algo, config, dialgym.sb3_vec_env(env_id, 2, seed=0))
+    assert type(model) is ALGORITHMS[algo].load()
+    assert model.policy.predict(model.env.reset())[0].shape == (2,)
 
 
 def test_overrides_are_merged_and_names_resolved(tmp_path):
