@@ -32,4 +32,6 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run(command, check=True)
     (saved,) = Path(folder).rglob(f"{ACTS.split('/')[1]}.zip")
     model = DQN.load(saved)
-report(view, mean_return(gym.make(ACTS), lambda seen, _: model.predict(seen, deterministic=True)[0]))
+report(
+    view, mean_return(gym.make(ACTS), lambda seen, _: model.predict(seen, deterministic=True)[0])
+)
