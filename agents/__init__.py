@@ -16,6 +16,7 @@ from agents.registry import ALGORITHMS, PARTS, POLICIES, register
 if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.buffers.episodes import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
     from agents.chat.agent import ChatAgent
+    from agents.models.build import Execution
     from agents.offline.bc import BC
     from agents.offline.chai import CHAI, CHAIPolicy
     from agents.offline.cql import CQL

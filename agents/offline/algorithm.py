@@ -22,6 +22,7 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
 from torch import Tensor
 
+from agents import updater
 from agents.buffers.sequences import Part, Sequences
 from agents.buffers.stored import DecisionBatch, Sampler, decisions_of, token_data
 from agents.buffers.stored_acts import StoredActs, act_decisions_of, stored_acts
@@ -32,6 +33,7 @@ from agents.policies.gpt import GPTActorCritic, GPTPolicy
 from agents.storage.models import SafeFiles
 from agents.updater import Compute, Updater
 from dialgym.datasets import ActData, TokenBatch, TokenData
+from dialgym.errors import refuse_renamed
 
 Losses = tuple[Tensor, dict[str, Tensor]]
 """Losses (n,) of a batch, and metrics (n,): averaged over decisions, minimised and logged."""
@@ -70,6 +72,13 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
     batch_class: ClassVar[Any] = DecisionBatch
     averaged_over: ClassVar[str] = "is_action"
     """The column that says over which of its places a batch's losses are averaged."""
+
+    renamed: ClassVar[Mapping[str, str]] = updater.RENAMED
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Refuses arguments of earlier versions, whichever class takes them."""
+        refuse_renamed(cls.__name__, kwargs, cls.renamed)
+        return super().__new__(cls)
 
     def __init__(
         self,

@@ -276,12 +276,18 @@ def _heads_resolved(value: Any, unpacker: Unpacker) -> Any:
         head = value.get("value_head")
         parts = {name: _heads_resolved(part, unpacker) for name, part in value.items()}
         if isinstance(head, str):
-            module, _, name = head.rpartition(":" if ":" in head else ".")
-            parts["value_head"] = unpacker.find(f"{module}:{name}")
+            parts["value_head"] = _found_class(head, unpacker)
+        elif isinstance(head, dict) and isinstance(head.get("class"), str):
+            parts["value_head"] = {**head, "class": _found_class(head["class"], unpacker)}
         return parts
     if type(value) in (list, tuple):
         return type(value)(_heads_resolved(part, unpacker) for part in value)
     return value
+
+
+def _found_class(name: str, unpacker: Unpacker) -> Any:
+    module, _, attribute = name.rpartition(":" if ":" in name else ".")
+    return unpacker.find(f"{module}:{attribute}")
 
 
 def _fitting(cls: Any, env: GymEnv, attributes: dict[str, Any], force_reset: bool) -> Any:

@@ -17,7 +17,7 @@ from agents.models.build import SIZES
 from agents.models.named import load_name
 from agents.registry import Algorithm, find, read_rows
 from agents.storage.values import storable
-from dialgym.errors import unknown
+from dialgym.errors import refuse_renamed, unknown
 
 PLAYS_KEYS = {"n_timesteps", "policy", "n_envs", "normalize", "metrics"}
 STORED_KEYS = {"n_timesteps", "policy", "top"}
@@ -53,7 +53,8 @@ def read_config(
         ValueError: unknown algorithm or key (with the nearest one), or a file without rows.
     """
     row = find(algo) if isinstance(algo, str) else algo
-    arguments = arguments_of(row.load())
+    learner = row.load()
+    arguments, renamed = arguments_of(learner), getattr(learner, "renamed", {})
     known = arguments.keys() - GIVEN_KEYS | (PLAYS_KEYS if row.plays else STORED_KEYS)
     rows, where = read_rows(Path(path)) if path else row.rows()
     if not isinstance(rows, Mapping) or not {"default", env_id} & rows.keys():
@@ -64,7 +65,9 @@ def read_config(
     config: dict[str, Any] = {"policy": row.policy}
     config |= {"n_envs": DEFAULT_ENVS} if row.plays else {}
     for name in dict.fromkeys(("default", kind, env_id)):
+        refuse_renamed(f"{name} of {where}", rows.get(name) or {}, renamed)
         config = _with(config, rows.get(name) or {}, known, f"{name} of {where}")
+    refuse_renamed(row.name, overrides or {}, renamed)
     config = _with(config, overrides or {}, known, f"overrides of {row.name}")
     _check_policy(config, f"policy_kwargs of {env_id}")
     _check_numbers(config, arguments, f"{row.name} on {env_id}")
@@ -107,7 +110,9 @@ def _check_policy(config: Mapping[str, Any], where: str) -> None:
     """Raises ValueError, with the nearest one, for an argument that the policy does not take."""
     if "." not in str(config.get("policy")):
         return
-    known = set(arguments_of(_named_class("policy", config["policy"])))
+    policy = _named_class("policy", config["policy"])
+    refuse_renamed(where, config.get("policy_kwargs") or {}, getattr(policy, "renamed", {}))
+    known = set(arguments_of(policy))
     known -= {"self", "observation_space", "action_space", "lr_schedule", "use_sde"}
     for key in config.get("policy_kwargs") or {}:
         if key not in known:

@@ -74,9 +74,15 @@ def test_bad_hyperparameters_are_explained(tmp_path):
         read_config("ppo", ID, {"n_epoch": 3})
     with pytest.raises(ValueError, match=r"unknown algorithm 'pp0'. Did you mean 'ppo'"):
         read_config("pp0", ID)
-    for key in ("n_steps", "gamma", "n_timesteps", "reference_kl"):
+    for key in ("n_steps", "gamma", "n_timesteps", "vf_coef"):
         with pytest.raises(ValueError, match=f"{key} of ppo on .*: expected a number, got 'abc'"):
             read_config("ppo", ID, {key: "abc"})
+    with pytest.raises(ValueError, match=r"reference_kl is spelled kl=\{'coef': ...\} now"):
+        read_config("ppo", ID, {"reference_kl": 0.1})
+    with pytest.raises(ValueError, match=r"autocast is spelled compute=\{'autocast': ...\} now"):
+        read_config("bc", ID, {"autocast": "bf16"})
+    with pytest.raises(ValueError, match=r"cache is spelled execution=\{'cache': ...\} now"):
+        read_config("ppo", ID, {"policy_kwargs": {"cache": False}})
     assert constructor_arguments({"learning_rate": "1e-4"})["learning_rate"] == 1e-4
     with pytest.raises(ValueError, match=r"learning_rate: expected a number or 'lin_<number>'"):
         constructor_arguments({"learning_rate": "cos_1"})
