@@ -4,8 +4,6 @@
 replaced by allowed ones, so that words are spoken.
 """
 
-
-
 import gymnasium as gym
 import torch
 from common import ACTS, TOKENS, chosen_view, mean_return, report
@@ -81,4 +79,3 @@ def act(observation, info) -> int:
 
 single = gym.make(ACTS) if view == "act" else dialgym.ReplaceForbidden(gym.make(TOKENS))
 report(view, mean_return(single, act))
-
