@@ -16,6 +16,7 @@ from agents.registry import ALGORITHMS, PARTS, POLICIES, register
 if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.buffers.episodes import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
     from agents.chat.agent import ChatAgent
+    from agents.models.build import Execution
     from agents.offline.bc import BC
     from agents.offline.chai import CHAI, CHAIPolicy
     from agents.offline.cql import CQL
@@ -36,7 +37,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.saved import start_from
     from agents.storage.models import load, save
     from agents.storage.values import storable
-    from agents.training.train import train
+    from agents.training.run import train
     from agents.updater import Compute
 
 # Another distribution installs a package of this name; whoever imports us can tell them apart.
@@ -50,7 +51,7 @@ _HOMES = {
     "save": "agents.storage.models",
     "start_from": "agents.saved",
     "storable": "agents.storage.values",
-    "train": "agents.training.train",
+    "train": "agents.training.run",
     "train_reward_model": "agents.reward_model.training",
 }
 _TABLED = (*(r.home for r in ALGORITHMS.values()), *POLICIES.values(), *PARTS.values())

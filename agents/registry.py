@@ -138,6 +138,7 @@ POLICIES = {
 
 PARTS = {
     "Compute": "agents.updater:Compute",
+    "Execution": "agents.models.build:Execution",
     "KLControl": "agents.online.reference:KLControl",
     "EpisodeRolloutBuffer": "agents.buffers.episodes:EpisodeRolloutBuffer",
     "MaskableEpisodeRolloutBuffer": "agents.buffers.episodes:MaskableEpisodeRolloutBuffer",

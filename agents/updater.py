@@ -25,6 +25,8 @@ CPU_TOKENS, GPU_TOKENS = 4096, 65536
 LEAST_SCALE = 1.0
 """A gradient that is not finite at this scale of the loss is no matter of float16's range."""
 
+RENAMED = {name: f"compute={{{name!r}: ...}}" for name in ("autocast", "micro_batch_tokens")}
+"""Arguments of learners in earlier versions, and how they are given now."""
 Loss = Callable[[Any], tuple[Tensor, dict[str, Tensor]]]
 """From a batch to the losses (n,) of its decisions, and metrics (n,) to be averaged and logged."""
 
@@ -63,7 +65,9 @@ class Compute:
         Raises:
             ValueError: an unknown setting, or as of the class.
         """
-        return value if isinstance(value, cls) else cls(**_known(cls, value or {}, "compute"))
+        if isinstance(value, Compute):
+            return value
+        return cls(**_known(cls, value or {}, "compute"))
 
     def precision(self, device: torch.device) -> AbstractContextManager[Any]:
         """A context in which forwards compute as `autocast` says."""
@@ -261,7 +265,7 @@ class Updater:
     def _check_sharding(self) -> None:
         given = {
             "autocast: fp16": self.compute.autocast == "fp16",
-            "compile": self.policy.config["compile"],
+            "compile": self.policy.execution.compile,
         }
         for name, on in given.items():
             if on:

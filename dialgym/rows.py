@@ -1,4 +1,4 @@
-"""Rows of envs_registry.yaml: environments and rewards, as data. Nothing is loaded or made here."""
+"""The rows of envs_registry.yaml as data: environments and rewards."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

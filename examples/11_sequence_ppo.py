@@ -22,8 +22,7 @@ model = SequencePPO(
     learning_rate=1e-3,
     gae_lambda=0.9,
     vf_coef=0.03,
-    reference_kl=0.01,
-    reference_kl_target=0.2,
+    kl={"coef": 0.01, "target": 0.2},
     seed=0,
 )
 start_from(model.policy, clone)

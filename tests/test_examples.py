@@ -31,7 +31,7 @@ SAYS = {
     "07_rl_zoo3": "Saving to",
     "08_cleanrl_ppo": "update 3: mean return",
     "09_pettingzoo": "{'system': -",
-    "10_own_task": "user: yes",
+    "10_own_task": "| HigherLower-v0 | bisect | -4.",
     "11_sequence_ppo": "PPO: mean return",
     "12_grpo": "iteration 5: mean return",
     "13_offline": "ILQL  mean return -0.",

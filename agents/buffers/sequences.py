@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from agents.models.masking import TokenMasker
+from agents.models.observations import token_space
 from agents.models.prefixes import buckets
 
 PADDING_RATIO = 0.8
@@ -32,7 +33,7 @@ class SequenceBuffer:
 
     def __init__(self, buffer_size: int, observation_space: Any, *_: Any, **__: Any) -> None:
         self.buffer_size = buffer_size
-        self.window: int = observation_space.shape[0]
+        self.window: int = token_space(observation_space).shape[0]
         self.reset()
 
     def reset(self) -> None:
@@ -40,33 +41,54 @@ class SequenceBuffer:
         self._steps: dict[str, list[np.ndarray]] = {}
         self._closed: list[np.ndarray] = []  # token rows of finished sequences
         self._open: np.ndarray | None = None  # (n_envs, L) tokens of the ones that go on
+        self._features: list[np.ndarray] = []  # (F,) beside each sequence, where there are any
         self._number = np.zeros(0, np.int64)  # (n_envs,) of the open sequences
 
     def __len__(self) -> int:
         return len(self._steps.get("lengths", ()))
 
-    def add(self, tokens: np.ndarray, lengths: np.ndarray, starts: np.ndarray, **step: Any) -> None:
+    def add(
+        self,
+        tokens: np.ndarray,
+        lengths: np.ndarray,
+        starts: np.ndarray,
+        playing: np.ndarray | None = None,
+        features: np.ndarray | None = None,
+        **step: Any,
+    ) -> None:
         """One step of all dialogues.
 
         Args:
             tokens: (n_envs, L) int observations, left-aligned.
             lengths: (n_envs,) int, their tokens.
             starts: (n_envs,) bool, whether an episode begins with this observation.
-            step: further arrays (n_envs, ...) to keep, by name.
+            playing: (n_envs,) bool; what rows that rest observe is not looked at. None: all play.
+            features: (n_envs, F) beside the tokens.
+            step: further arrays or tensors (n_envs, ...) to keep, by name; tensors stay where they
+                are until they are asked for.
         """
         if self._open is None:
             self._open = np.zeros(tokens.shape, np.int32)
             self._number = np.zeros(len(tokens), np.int64)
             fresh = np.ones(len(tokens), bool)
         else:
-            known = np.arange(self.window) < self._steps["lengths"][-1][:, None]
+            before = self._steps["lengths"][-1]
+            known = np.arange(self.window) < before[:, None]
             fresh = starts | ((tokens != self._open) & known).any(1)
+            if features is not None:
+                fresh |= (features != np.stack(self._features)[self._number]).any(1)
+            if playing is not None:
+                fresh &= playing
+                tokens = np.where(playing[:, None], tokens, self._open)
+                lengths = np.where(playing, lengths, before)
             self._close(fresh)
         self._number[fresh] = len(self._closed) + np.arange(fresh.sum())
         self._closed += [np.empty(0)] * int(fresh.sum())
+        if features is not None:
+            self._features += list(features[fresh])
         self._open[:] = tokens
         for name, value in {"lengths": lengths, "sequence": self._number.copy(), **step}.items():
-            self._steps.setdefault(name, []).append(np.asarray(value))
+            self._steps.setdefault(name, []).append(value)
 
     def _close(self, rows: np.ndarray) -> None:
         assert self._open is not None
@@ -76,7 +98,11 @@ class SequenceBuffer:
 
     def steps(self, name: str) -> np.ndarray:
         """What was added under `name`, stacked: (n_steps, n_envs, ...)."""
-        return np.stack(self._steps[name])
+        values = self._steps[name]
+        if isinstance(values[0], Tensor):
+            stacked: np.ndarray = torch.stack(values).cpu().numpy()
+            return stacked
+        return np.stack(values)
 
     def sequences(self, keep: np.ndarray, device: torch.device, **columns: np.ndarray) -> Sequences:
         """The rollout in order of its sequences.
@@ -95,8 +121,12 @@ class SequenceBuffer:
         tokens = np.zeros((len(used), int(lengths.max(initial=1))), np.int64)
         for row, number, length in zip(tokens, used.tolist(), lengths.tolist(), strict=True):
             row[:length] = self._closed[number][:length]
+        features = None
+        if self._features:
+            features = torch.from_numpy(np.stack(self._features)[used]).to(device)
         return Sequences(
             tokens=torch.from_numpy(tokens).to(device),
+            features=features,
             lengths=lengths,
             first=first,
             places=place[order],
@@ -111,6 +141,7 @@ class Part(NamedTuple):
     tokens: Tensor  # (s, t) int64
     at: Tensor  # (n,) flat places of the hidden states before the decisions
     rows: Tensor  # (n,) numbers of the decisions, into the columns
+    features: Tensor | None = None  # (s, F) beside the tokens
 
 
 @dataclass
@@ -123,6 +154,7 @@ class Sequences:
     places: np.ndarray  # (N,) of the token that stands before each decision
     steps: np.ndarray  # (N,) where in the flat (n_steps * n_envs) of the rollout each was taken
     columns: dict[str, Tensor]  # (N, ...) each
+    features: Tensor | None = None  # (S, F) beside the tokens, where observations have them
 
     def __len__(self) -> int:
         return len(self.places)
@@ -132,10 +164,16 @@ class Sequences:
         """Decisions in each sequence (S,)."""
         return np.diff(self.first)
 
-    def add(self, name: str, values: np.ndarray) -> None:
-        """A further column, from an array (n_steps, n_envs)."""
-        column = np.ascontiguousarray(values).reshape(-1)[self.steps]
-        self.columns[name] = torch.from_numpy(column).to(self.tokens.device)
+    def column(self, grid: np.ndarray) -> Tensor:
+        """Of an array (n_steps, n_envs) of the rollout, the numbers (N,) at the decisions."""
+        column = np.ascontiguousarray(grid).reshape(-1)[self.steps]
+        return torch.from_numpy(column).to(self.tokens.device)
+
+    def grid(self, column: Tensor, shape: tuple[int, ...]) -> np.ndarray:
+        """Of numbers (N,) at the decisions, an array (n_steps, n_envs), 0 elsewhere."""
+        grid = np.zeros(shape, np.float32)
+        grid.reshape(-1)[self.steps] = column.cpu().numpy()
+        return grid
 
     def add_states(self, masker: TokenMasker) -> None:
         """The column `states`: of the masker's automaton, before each decision."""
@@ -176,6 +214,7 @@ class Sequences:
             self.tokens[index, :longest],
             torch.from_numpy(at).to(device),
             torch.from_numpy(decisions).to(device),
+            None if self.features is None else self.features[index],
         )
 
     def decisions(self, chosen: np.ndarray) -> Tensor:

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from agents.decoding.sampling import draw
-from agents.models.cache import KVCache, weights_version
+from agents.models.cache import KVCache
 from agents.models.masking import FORBIDDEN
+from agents.models.observations import Observed, token_space
 from agents.models.prefixes import PAD, lengths_of
 from dialgym.language.tokenizers import END
 
@@ -83,7 +84,7 @@ def read_prompts(policy: GPTActorCritic, tokens: Tensor, max_tokens: int | None 
     tokens = tokens.long()
     lengths = lengths_of(tokens)
     caches = policy.caches
-    hidden = caches.last_hidden(tokens, lengths, weights_version(caches.backbone))
+    hidden = caches.read(Observed.of(tokens))
     ends = lengths.cpu().numpy()
     states = np.zeros_like(ends)
     if policy.masker is not None:
@@ -101,7 +102,7 @@ def read_prompts(policy: GPTActorCritic, tokens: Tensor, max_tokens: int | None 
 
 def said_so_far(policy: GPTActorCritic, tokens: Tensor, lengths: np.ndarray) -> np.ndarray:
     """Tokens (B,) of the learner's utterance at the end of each row of (B, L)."""
-    tag = getattr(policy.observation_space, "learner_tag", -1)
+    tag = getattr(token_space(policy.observation_space), "learner_tag", -1)
     places = np.arange(1, tokens.shape[1] + 1)
     starts = ((tokens.cpu().numpy() == tag) * places).max(1)
     return np.where(starts > 0, lengths - starts, 0)
@@ -265,6 +266,7 @@ def copies(prompts: Prompts, count: int, more: int) -> KVCache:
     cache = KVCache(
         n_layer, len(rows), n_head, span + more, head_size, source.keys.device, source.keys.dtype
     )
+    cache.reserve(span)
     index = torch.from_numpy(rows).to(source.keys.device)
     cache.keys[:, :, :, :span] = source.keys[:, index, :, :span]
     cache.values[:, :, :, :span] = source.values[:, index, :, :span]

@@ -24,11 +24,13 @@ LAUNCHER_FIELDS = (
     "mixed_precision",
 )
 """Of `deepspeed_config` in a file for accelerate: those that its plugin does not read."""
-FLOAT32 = "weights are float32; give the learner autocast='bf16' (--param autocast=bf16)"
+FLOAT32 = "weights are float32; give the learner compute={'autocast': 'bf16'}"
 REFUSED: Mapping[str, str] = {
     "optimizer": "the learner brings its own (policy_kwargs: optimizer_class, optimizer_kwargs)",
     "scheduler": "learning_rate of the learner may be a schedule",
-    "activation_checkpointing": "policy_kwargs={'gradient_checkpointing': True} is for that",
+    "activation_checkpointing": (
+        "policy_kwargs={'execution': {'gradient_checkpointing': True}} is for that"
+    ),
 }
 """Sections of DeepSpeed's file that the learner decides, and where it does."""
 ENGINE_KEYS = ("steps_per_print", "wall_clock_breakdown")
@@ -85,8 +87,8 @@ class Launched:
         if self.precision not in (None, autocast):
             raise ValueError(
                 f"accelerate: mixed_precision: {self.precision} has no effect by itself, and "
-                f"autocast is {autocast!r}. Give the learner autocast={self.precision!r} "
-                f"(--param autocast={self.precision}), or set mixed_precision: 'no'"
+                f"autocast is {autocast!r}. Give the learner "
+                f"compute={{'autocast': {self.precision!r}}}, or set mixed_precision: 'no'"
             )
 
 
@@ -206,7 +208,7 @@ def _read_fsdp() -> bool:
     if plugin.activation_checkpointing:
         raise _refusal(
             "fsdp_activation_checkpointing: true",
-            "set it to false, and policy_kwargs={'gradient_checkpointing': True}",
+            "set it to false, and policy_kwargs={'execution': {'gradient_checkpointing': True}}",
         )
     return bool(plugin.reshard_after_forward)
 

@@ -25,11 +25,14 @@ class Backbone(Protocol):
         """Token embeddings (V, d), which a tied policy head shares."""
         ...
 
-    def __call__(self, tokens: Tensor, at: Tensor | None = None) -> Tensor:
+    def __call__(
+        self, tokens: Tensor, at: Tensor | None = None, bias: Tensor | None = None
+    ) -> Tensor:
         """Hidden states of whole sequences of token ids (B, T), T <= window.
 
         All of them, (B, T, d); or only those at the places `at` (N,) of the flattened (B * T),
-        as (N, d), which spares the last layer the rest.
+        as (N, d), which spares the last layer the rest. A `bias` (B, d) is added to the embedding
+        of each token of a row.
         """
         ...
 
@@ -38,7 +41,12 @@ class Backbone(Protocol):
         ...
 
     def extend(
-        self, tokens: Tensor, counts: np.ndarray, cache: KVCache, rows: np.ndarray
+        self,
+        tokens: Tensor,
+        counts: np.ndarray,
+        cache: KVCache,
+        rows: np.ndarray,
+        bias: Tensor | None = None,
     ) -> Tensor:
         """Append new tokens to cached sequences; return the hidden states (b, d) of their ends.
 
@@ -47,5 +55,6 @@ class Backbone(Protocol):
             counts: (b,) int64, how many each row adds, 1 or more; n in all.
             cache: grows by `counts` in place.
             rows: (b,) int64, the cache rows to extend, each once.
+            bias: (n, d), added to the embeddings of the new tokens.
         """
         ...

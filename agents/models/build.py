@@ -7,18 +7,50 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from gymnasium import spaces
 from torch import Tensor, nn
 
 from agents.models.gpt import GPT, preset
 from agents.models.heads import PolicyHead, ValueHead
 from agents.models.lora import add_lora
 from agents.models.named import load_name
+from agents.models.observations import token_space
+from dialgym.errors import unknown
 
 SIZES = ("preset", "n_layer", "n_head", "n_embd", "init_std")
 DEFAULT_PRESET = "nano"
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How the networks of a policy are run: other costs, the same results.
+
+    Attributes:
+        cache: a rollout keeps keys and values between steps.
+        cache_rows: batches with more rows than this are read without a cache.
+        group: an update by single observations reads one sequence for all that are its beginnings.
+        gradient_checkpointing: compute activations twice rather than keep them.
+        compile: `torch.compile` for the update; needs a C++ compiler.
+    """
+
+    cache: bool = True
+    cache_rows: int = 4096
+    group: bool = True
+    gradient_checkpointing: bool = False
+    compile: bool = False
+
+    @classmethod
+    def of(cls, value: Execution | Mapping[str, Any] | None) -> Execution:
+        """The value itself, or what YAML spells as a mapping; None is all defaults.
+
+        Raises ValueError for an unknown setting.
+        """
+        if isinstance(value, Execution):
+            return value
+        for name in value or {}:
+            if name not in cls.__dataclass_fields__:
+                raise unknown("setting", name, cls.__dataclass_fields__, "execution")
+        return cls(**(value or {}))
 
 
 @dataclass(frozen=True)
@@ -37,17 +69,19 @@ def build_networks(space: Any, config: Mapping[str, Any]) -> Networks:
     Raises:
         ValueError: arguments that exclude each other, or a model that cannot be used.
     """
+    space = token_space(space)
     vocab_size = int(space.high.max()) + 1
     backbone, head = _backbone(space, vocab_size, config)
     if config["lora"] is not None:
         add_lora(backbone, config["lora"])
-    backbone.gradient_checkpointing = config["gradient_checkpointing"]
+    execution: Execution = config["execution"]
+    backbone.gradient_checkpointing = execution.gradient_checkpointing
     tied_to = backbone.embedding if config["tie"] and head is None else None
     if config["pretrained"] is not None and tied_to is None and head is None:
         head = backbone.embedding.detach()
     policy_head = PolicyHead(backbone.width, vocab_size, tied_to, head)
     value_backbone = None if config["share_features_extractor"] else copy.deepcopy(backbone)
-    if config["compile"]:
+    if execution.compile:
         for network in filter(None, (backbone, value_backbone)):
             network.compile(dynamic=True)  # sequences are of many lengths
     return Networks(backbone, value_backbone, policy_head, _value_head(backbone.width, config))
@@ -55,7 +89,10 @@ def build_networks(space: Any, config: Mapping[str, Any]) -> Networks:
 
 def _value_head(width: int, config: Mapping[str, Any]) -> nn.Module:
     """Our linear one, or the class that was asked for; it must give one value a hidden state."""
-    given, settings = config["value_head"], config["value_head_kwargs"] or {}
+    given, settings = config["value_head"], {}
+    if isinstance(given, Mapping):
+        settings = {key: value for key, value in given.items() if key != "class"}
+        given = given.get("class")
     if given is None:
         return ValueHead(width, **settings)
     example = "agents.models.heads.MLPHead"
@@ -74,7 +111,8 @@ def _value_head(width: int, config: Mapping[str, Any]) -> nn.Module:
 def _bad_value_head(given: Any, got: str) -> ValueError:
     return ValueError(
         f"value_head {given!r}: expected a torch.nn.Module, made with the width of hidden states "
-        f"and value_head_kwargs, that takes hidden states (..., d) to values (..., 1); got {got}"
+        f"and the other keys of value_head, that takes hidden states (..., d) to values (..., 1); "
+        f"got {got}"
     )
 
 
@@ -100,27 +138,6 @@ def _backbone(space: Any, vocab_size: int, config: Mapping[str, Any]) -> tuple[A
     return load_backbone(config["pretrained"], space.tokenizer, space.shape[0])
 
 
-def check_spaces(observation_space: spaces.Space, action_space: spaces.Space) -> None:
-    """Raises ValueError unless observations are token windows and actions are their tokens."""
-    is_tokens = (
-        isinstance(observation_space, spaces.Box)
-        and len(observation_space.shape) == 1
-        and np.issubdtype(observation_space.dtype, np.integer)
-    )
-    if not is_tokens:
-        raise ValueError(
-            "GPTPolicy: expected observations Box(0, V - 1, (L,), integer), token ids with 0 as "
-            f"padding, got {observation_space}; use the token view of the task"
-        )
-    assert isinstance(observation_space, spaces.Box)
-    vocab_size = int(observation_space.high.max()) + 1
-    if not isinstance(action_space, spaces.Discrete) or int(action_space.n) != vocab_size:
-        raise ValueError(
-            f"GPTPolicy: expected actions Discrete({vocab_size}), one for each token of the "
-            f"observations, got {action_space}"
-        )
-
-
 def check_same_tokens(ours: Any, theirs: Any, who: str, window: bool = True) -> None:
     """Raises ValueError unless ids mean the same in two observation spaces, and windows suffice.
 
@@ -130,6 +147,7 @@ def check_same_tokens(ours: Any, theirs: Any, who: str, window: bool = True) -> 
         who: names the other party in the message.
         window: look at the windows too.
     """
+    ours, theirs = token_space(ours), token_space(theirs)
     have, need = int(theirs.high.max()) + 1, int(ours.high.max()) + 1
     tokenizers = getattr(theirs, "tokenizer", None), getattr(ours, "tokenizer", None)
     if have != need or (None not in tokenizers and tokenizers[0] != tokenizers[1]):

@@ -14,6 +14,17 @@ from torch import Tensor
 
 from agents.models.lora import adapters_off
 
+FIRST_CAPACITY = 64
+"""Tokens of a row that a new cache has room for."""
+
+
+def to_device(array: np.ndarray, device: torch.device) -> Tensor:
+    """The array on the device, without waiting for what is computed there."""
+    tensor = torch.from_numpy(array)
+    if device.type == "cuda":
+        tensor = tensor.pin_memory()  # else the copy waits all the same
+    return tensor.to(device, non_blocking=True)
+
 
 @dataclass(frozen=True)
 class Group:
@@ -62,11 +73,11 @@ class Slots:
 
 
 class KVCache:
-    """Keys and values of `rows` sequences, preallocated, each row with its own length.
+    """Keys and values of `rows` sequences, each row with its own length.
 
-    Shapes: `keys` and `values` (n_layer, B, nh, T, hs), `lengths` (B,) int64, on the host. A
-    prefix of a cached sequence is itself a valid cache, so shortening a row is only a smaller
-    length.
+    Shapes: `keys` and `values` (n_layer, B, nh, C, hs), `lengths` (B,) int64, on the host. The
+    capacity C grows with the longest sequence, up to `window`. A prefix of a cached sequence is
+    itself a valid cache, so shortening a row is only a smaller length.
     """
 
     def __init__(
@@ -79,7 +90,8 @@ class KVCache:
         device: torch.device | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        shape = (n_layer, rows, n_head, window, head_size)
+        self.window = window
+        shape = (n_layer, rows, n_head, min(window, FIRST_CAPACITY), head_size)
         self.keys = torch.zeros(shape, device=device, dtype=dtype)
         self.values = torch.zeros(shape, device=device, dtype=dtype)
         self.lengths = np.zeros(rows, np.int64)
@@ -89,8 +101,22 @@ class KVCache:
         return self.keys.shape[1]
 
     @property
-    def window(self) -> int:
+    def capacity(self) -> int:
+        """Tokens of a row that there is room for without growing."""
         return self.keys.shape[3]
+
+    def reserve(self, tokens: int) -> None:
+        """Make room for sequences of that many tokens; at least twice as many as before."""
+        held = self.capacity
+        if tokens <= held:
+            return
+        capacity = min(self.window, max(tokens, 2 * held))
+        with torch.inference_mode(False), torch.no_grad():  # written to outside of it, too
+            for name in ("keys", "values"):
+                old = getattr(self, name)
+                new = old.new_zeros((*old.shape[:3], capacity, old.shape[4]))
+                new[:, :, :, :held] = old
+                setattr(self, name, new)
 
     def reset(self) -> None:
         """Forget all rows."""
@@ -106,6 +132,7 @@ class KVCache:
         """
         known = self.lengths[rows]
         self._check(known, counts)
+        self.reserve(int((known + counts).max()))
         if counts.max() == 1:
             group = self._group(0, rows, known, counts)
             return Slots(self._tensor(rows), self._tensor(known), [group], None, group)
@@ -161,7 +188,7 @@ class KVCache:
         else:
             first, inside = known, np.flatnonzero(np.arange(longest) < counts[:, None])
             chosen = self._tensor(rows)
-        positions = np.minimum(first[:, None] + np.arange(longest), self.window - 1)
+        positions = np.minimum(first[:, None] + np.arange(longest), self.capacity - 1)
         padded = not np.array_equal(inside, np.arange(positions.size))
         return Group(
             tokens=slice(int(start), int(start + counts.sum())),
@@ -174,7 +201,7 @@ class KVCache:
         )
 
     def _tensor(self, array: np.ndarray) -> Tensor:
-        return torch.from_numpy(array).to(self.keys.device)
+        return to_device(array, self.keys.device)
 
 
 def packed(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

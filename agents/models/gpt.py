@@ -176,8 +176,12 @@ class GPT(nn.Module):
     def embedding(self) -> Tensor:
         return self.wte.weight
 
-    def forward(self, tokens: Tensor, at: Tensor | None = None) -> Tensor:
+    def forward(
+        self, tokens: Tensor, at: Tensor | None = None, bias: Tensor | None = None
+    ) -> Tensor:
         """Hidden states (B, T, d) of token ids (B, T), or (N, d) of the flat places `at` (N,).
+
+        A `bias` (B, d) is added to the embeddings of each row.
 
         Raises ValueError when T > window.
         """
@@ -185,6 +189,8 @@ class GPT(nn.Module):
         if t > self.window:
             raise ValueError(f"GPT: sequences of {t} tokens, the window is {self.window}")
         x = self.wte(tokens) + self.wpe.weight[:t]  # (B, T, d)
+        if bias is not None:
+            x = x + bias[:, None]
         last = len(self.blocks) - 1
         recompute = self.gradient_checkpointing and torch.is_grad_enabled()
         for layer, block in enumerate(self.blocks):
@@ -201,7 +207,12 @@ class GPT(nn.Module):
 
     @torch.inference_mode()
     def extend(
-        self, tokens: Tensor, counts: np.ndarray, cache: KVCache, rows: np.ndarray
+        self,
+        tokens: Tensor,
+        counts: np.ndarray,
+        cache: KVCache,
+        rows: np.ndarray,
+        bias: Tensor | None = None,
     ) -> Tensor:
         """Hidden states (b, d) at the ends of rows that grow by the packed `tokens` (n,).
 
@@ -209,6 +220,8 @@ class GPT(nn.Module):
         """
         slots = cache.plan(counts, rows)
         x = self.wte(tokens) + self.wpe(slots.positions)  # (n, d)
+        if bias is not None:
+            x = x + bias
         final = len(self.blocks) - 1
         for layer, block in enumerate(self.blocks):
             assert isinstance(block, Block)

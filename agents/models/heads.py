@@ -8,9 +8,15 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from agents.models.masking import FORBIDDEN, unpacked_bits
 
 EXACT_HEAD = 2**20
 """Policy heads of at most this many weights are computed in float32 under autocast too."""
+
+MOST_LOGITS = 2**24
+"""Logits that are computed at once, 64 MB of them."""
 
 
 def exactly(hidden: Tensor) -> AbstractContextManager[Any]:
@@ -49,6 +55,55 @@ class PolicyHead(nn.Module):
             return F.linear(hidden, self.weight).float()
         with exactly(hidden):
             return F.linear(hidden.float(), self.weight.float())
+
+
+def log_probs_of(
+    head: PolicyHead,
+    hidden: Tensor,
+    actions: Tensor,
+    allowed: Tensor | None = None,
+    entropy_gradient: bool = True,
+) -> tuple[Tensor, Tensor]:
+    """Log-probabilities and entropies (N,) of decisions, without logits (N, V) of all at once.
+
+    Of many decisions those of a piece are computed, and computed again when gradients are taken:
+    with V = 50,000 the logits of one decision alone are 200 kB.
+
+    Args:
+        head: of the policy.
+        hidden: (N, d) states before the decisions.
+        actions: (N,) int64 token ids.
+        allowed: (N, V) bool, or its bits (N, ceil(V / 8)) uint8 (`packed_bits`); None allows all.
+        entropy_gradient: whether a gradient is to flow through the entropies.
+    """
+    size = max(MOST_LOGITS // head.weight.shape[0], 1)
+    if len(hidden) <= size:
+        return _log_probs_of(head, hidden, actions, allowed, entropy_gradient)
+    masks = [None] * -(-len(hidden) // size) if allowed is None else allowed.split(size)
+    parts = [
+        checkpoint(_log_probs_of, head, *piece, entropy_gradient, use_reentrant=False)
+        for piece in zip(hidden.split(size), actions.split(size), masks, strict=True)
+    ]
+    log_probs, entropies = zip(*parts, strict=True)
+    return torch.cat(log_probs), torch.cat(entropies)
+
+
+def _log_probs_of(
+    head: PolicyHead,
+    hidden: Tensor,
+    actions: Tensor,
+    allowed: Tensor | None,
+    entropy_gradient: bool,
+) -> tuple[Tensor, Tensor]:
+    logits = head(hidden)
+    if allowed is not None:
+        if allowed.dtype == torch.uint8:
+            allowed = unpacked_bits(allowed, logits.shape[-1])
+        logits = logits.masked_fill(~allowed, FORBIDDEN)
+    log_probs = logits.log_softmax(-1)
+    with torch.set_grad_enabled(torch.is_grad_enabled() and entropy_gradient):
+        entropy = -(log_probs.exp() * log_probs).sum(-1)
+    return log_probs.gather(-1, actions[:, None])[:, 0], entropy
 
 
 class ValueHead(nn.Module):

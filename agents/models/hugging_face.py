@@ -63,8 +63,12 @@ class HuggingFaceBackbone(nn.Module):
         self.model.eval()
         return self
 
-    def forward(self, tokens: Tensor, at: Tensor | None = None) -> Tensor:
+    def forward(
+        self, tokens: Tensor, at: Tensor | None = None, bias: Tensor | None = None
+    ) -> Tensor:
         """Hidden states (B, T, d) of token ids (B, T), or (N, d) of the flat places `at` (N,).
+
+        A `bias` (B, d) is added to the embeddings of each row.
 
         Raises ValueError when T > window.
         """
@@ -75,7 +79,8 @@ class HuggingFaceBackbone(nn.Module):
         recompute = self._checkpoints and torch.is_grad_enabled()
         if recompute:
             self.model.train()  # the layers are checkpointed in this mode alone
-        hidden = self.model(input_ids=tokens.long(), use_cache=False).last_hidden_state.float()
+        read = self._embedded(tokens, None if bias is None else bias[:, None])
+        hidden = self.model(**read, use_cache=False).last_hidden_state.float()
         if recompute:
             self.model.eval()
         return hidden if at is None else hidden.flatten(0, 1)[at]
@@ -88,7 +93,12 @@ class HuggingFaceBackbone(nn.Module):
 
     @torch.no_grad()
     def extend(
-        self, tokens: Tensor, counts: np.ndarray, cache: KVCache, rows: np.ndarray
+        self,
+        tokens: Tensor,
+        counts: np.ndarray,
+        cache: KVCache,
+        rows: np.ndarray,
+        bias: Tensor | None = None,
     ) -> Tensor:
         """Hidden states (b, d) at the ends of rows that grow by the packed `tokens` (n,).
 
@@ -96,20 +106,37 @@ class HuggingFaceBackbone(nn.Module):
         rows that add about as many tokens.
         """
         slots = cache.plan(counts, rows)
-        hidden = torch.cat([self._extend(tokens, cache, slots, group) for group in slots.groups])
+        hidden = torch.cat(
+            [self._extend(tokens, cache, slots, group, bias) for group in slots.groups]
+        )
         cache.commit(counts, rows)
         return (hidden if slots.last is None else hidden[slots.last]).float()
 
-    def _extend(self, tokens: Tensor, cache: KVCache, slots: Slots, group: Group) -> Tensor:
+    def _extend(
+        self,
+        tokens: Tensor,
+        cache: KVCache,
+        slots: Slots,
+        group: Group,
+        bias: Tensor | None,
+    ) -> Tensor:
         """Hidden states (n, d) of a group's new tokens."""
+        more = None if bias is None else group.pad(bias[group.tokens])
         hidden: Tensor = self.model(
-            input_ids=group.pad(tokens[group.tokens].long()),
+            **self._embedded(group.pad(tokens[group.tokens]), more),
             attention_mask=group.bias,
             position_ids=group.positions,
             past_key_values=Layers(cache, slots, group),
             use_cache=True,
         ).last_hidden_state
         return group.unpad(hidden)
+
+    def _embedded(self, tokens: Tensor, bias: Tensor | None) -> dict[str, Tensor]:
+        """What the model is given to read tokens (B, T), with a bias (B, T, d) or (B, 1, d)."""
+        if bias is None:
+            return {"input_ids": tokens.long()}
+        embedded = self.model.get_input_embeddings()(tokens.long())  # type: ignore[operator]
+        return {"inputs_embeds": embedded + bias}
 
     @property
     def _name(self) -> str:

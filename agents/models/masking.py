@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from agents.models.cache import to_device
+
 FORBIDDEN = -1e8  # finite, so that entropies and their gradients stay finite too
 
 
@@ -44,16 +46,21 @@ class TokenMasker(nn.Module):
         allowed = torch.from_numpy(np.array(automaton.allowed, dtype=bool))
         self.register_buffer("allowed", allowed, persistent=False)
 
-    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+    def forward(self, tokens: Tensor, lengths: Tensor | np.ndarray) -> Tensor:
         """Allowed tokens (B, V) bool after `tokens` (B, T), whose rows are `lengths` (B,) long.
 
         A row without the learner's tag is taken as the start of an utterance.
         """
-        return self.allowed[self.states(tokens, lengths)]
+        states = self._walk(tokens.cpu().numpy(), np.asarray(lengths))
+        return self.allowed[to_device(states, self.allowed.device)]
 
     def states(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Automaton states (B,); see `forward`."""
-        rows, ends = tokens.cpu().numpy(), lengths.cpu().numpy()
+        states = self._walk(tokens.cpu().numpy(), lengths.cpu().numpy())
+        return torch.from_numpy(states).to(tokens.device)
+
+    def _walk(self, rows: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """States (B,) at the `ends` (B,) of rows (B, T)."""
         places = np.arange(1, rows.shape[1] + 1)
         starts = ((rows == self.learner_tag) * places).max(1)  # just after the last tag
         said = np.where(starts > 0, ends - starts, 0)[:, None]
@@ -64,7 +71,7 @@ class TokenMasker(nn.Module):
         state = np.zeros_like(ends)
         for token in spoken.T:
             state = self.moves[state + token]
-        return torch.from_numpy(state // self.stride).to(tokens.device)
+        return state // self.stride
 
     def states_along(self, tokens: Tensor) -> Tensor:
         """Automaton states (S, T) after each token of whole sequences (S, T); see `forward`."""

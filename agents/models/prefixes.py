@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from agents.models.backbone import Backbone
+from agents.models.cache import to_device
 
 PAD = 0
 
@@ -87,7 +88,12 @@ def buckets(lengths: np.ndarray, ratio: float, smallest: int = 1) -> Iterator[np
 
 
 def last_hidden(
-    backbone: Backbone, tokens: Tensor, group: bool = True, ratio: float = 0.8, smallest: int = 2048
+    backbone: Backbone,
+    tokens: Tensor,
+    group: bool = True,
+    ratio: float = 0.8,
+    smallest: int = 2048,
+    bias: Tensor | None = None,
 ) -> Tensor:
     """Hidden state (B, d) at the end of each row of `tokens` (B, L), with gradients.
 
@@ -96,12 +102,14 @@ def last_hidden(
         tokens: (B, L) int, PAD at the right.
         group: one forward per maximal sequence; False reads every row by itself.
         ratio, smallest: see `buckets`.
+        bias: (B, d), added to the embeddings of each row; no row is then the beginning of another.
     """
-    lengths = lengths_of(tokens)
-    ends = lengths.cpu().numpy()
+    device = backbone.embedding.device
+    tokens = tokens.cpu()
+    ends = lengths_of(tokens).numpy()
     tokens = tokens[:, : ends.max()]
-    if group:
-        groups = group_prefixes(tokens.cpu().numpy(), ends)
+    if group and bias is None:
+        groups = group_prefixes(tokens.numpy(), ends)
     else:
         groups = PrefixGroups(np.arange(len(ends)), np.arange(len(ends)))
     states, places = [], []
@@ -111,9 +119,10 @@ def last_hidden(
         where = np.full(len(groups.maximal), -1)
         where[bucket] = longest * np.arange(len(bucket))
         served = np.flatnonzero(where[groups.owner] >= 0)  # rows of the batch read here
-        at = where[groups.owner[served]] + ends[served] - 1
-        chosen = tokens[torch.from_numpy(rows).to(tokens.device), :longest]
-        states.append(backbone(chosen, torch.from_numpy(at).to(tokens.device)))
+        at = to_device(where[groups.owner[served]] + ends[served] - 1, device)
+        chosen = tokens[torch.from_numpy(rows), :longest].to(device)
+        more = () if bias is None else (bias[to_device(rows, device)],)
+        states.append(backbone(chosen, at, *more))
         places.append(served)
     back = np.argsort(np.concatenate(places))
-    return torch.cat(states)[torch.from_numpy(back).to(tokens.device)]
+    return torch.cat(states)[to_device(back, device)]

@@ -22,16 +22,10 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
 from torch import Tensor
 
+from agents import updater
 from agents.buffers.sequences import Part, Sequences
-from agents.buffers.stored import (
-    DecisionBatch,
-    Sampler,
-    StoredActs,
-    act_decisions_of,
-    decisions_of,
-    stored_acts,
-    token_data,
-)
+from agents.buffers.stored import DecisionBatch, Sampler, decisions_of, token_data
+from agents.buffers.stored_acts import StoredActs, act_decisions_of, stored_acts
 from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
 from agents.policies.belief import BeliefPolicy
@@ -39,6 +33,7 @@ from agents.policies.gpt import GPTActorCritic, GPTPolicy
 from agents.storage.models import SafeFiles
 from agents.updater import Compute, Updater
 from dialgym.datasets import ActData, TokenBatch, TokenData
+from dialgym.errors import refuse_renamed
 
 Losses = tuple[Tensor, dict[str, Tensor]]
 """Losses (n,) of a batch, and metrics (n,): averaged over decisions, minimised and logged."""
@@ -50,8 +45,8 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
     Args:
         policy: `agents.GPTPolicy`, or its name; on act views `agents.BeliefPolicy`, or "MlpPolicy".
         env: any env or VecEnv of token windows, or of beliefs and acts.
-        dataset: `dialgym.datasets.Dataset`, `TokenData`, on act views `ActData`, or a path; None
-            only to load and play.
+        dataset: `dialgym.datasets.Dataset`, `TokenData`, on act views `ActData` (with the returns
+            that it has), or a path; None only to load and play.
         learning_rate: a number or a schedule.
         batch_size: dialogues of a gradient step, over all processes.
         gamma: discount from one token, or act, of the learner to the next.
@@ -77,6 +72,13 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
     batch_class: ClassVar[Any] = DecisionBatch
     averaged_over: ClassVar[str] = "is_action"
     """The column that says over which of its places a batch's losses are averaged."""
+
+    renamed: ClassVar[Mapping[str, str]] = updater.RENAMED
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Refuses arguments of earlier versions, whichever class takes them."""
+        refuse_renamed(cls.__name__, kwargs, cls.renamed)
+        return super().__new__(cls)
 
     def __init__(
         self,

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
-from stable_baselines3.common.type_aliases import GymEnv
+from stable_baselines3.common.type_aliases import GymEnv, Schedule
+from stable_baselines3.common.utils import FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from agents.buffers.sequences import SequenceBuffer
-from agents.online.base import SequenceAlgorithm
-from agents.online.losses import k3
+from agents.online.on_policy import Batch, Rollout, SequenceAlgorithm
+from agents.online.ppo import surrogate
+from agents.online.reference import k3
 from dialgym.errors import one_of
 
 BASELINES = ("mean", "leave-one-out")
@@ -23,20 +24,22 @@ BASELINES = ("mean", "leave-one-out")
 class GRPO(SequenceAlgorithm):
     """Group relative policy optimisation (Shao et al. 2024), without a value function.
 
-    Each iteration plays one episode in every dialogue. Dialogues of a group begin alike (their env
-    is reset with the same seed); an episode's advantage, at all its tokens, is its return less the
-    group's baseline. Losses are averaged over tokens, so that long replies are not favoured (Yu et
-    al. 2025, section 3.3).
+    Each iteration plays one episode in every dialogue; those that have ended rest until the others
+    have. Dialogues of a group begin alike (their env is reset with the same seed); an episode's
+    advantage, at all its tokens, is its return less the group's baseline. Losses are averaged over
+    tokens, so that long replies are not favoured (Yu et al. 2025, section 3.3).
 
     With `baseline="leave-one-out"`, `scale=False`, `n_epochs=1` it is RLOO (Ahmadian et al. 2024);
     with `group_size=None` too, REINFORCE with the batch's mean return as baseline.
 
-    `reference_kl` is the weight of the divergence (estimator k3) in the loss.
+    The coefficient of `kl` weighs the divergence (estimator k3) in the loss.
 
     Args:
         policy: as of `SequenceAlgorithm`; its value head is left alone.
         env: the number of dialogues must be a multiple of `group_size`.
         n_epochs: passes over a rollout.
+        clip_range: of the probability ratio; a number or a schedule.
+        target_kl: a rollout's update stops when the policy is 1.5 times as far from the old one.
         group_size: dialogues of a group; None makes all of them one group, each begun by itself.
         baseline: "mean" of the group, or of the group's other members ("leave-one-out").
         scale: divide advantages by the deviation of the group's returns.
@@ -52,12 +55,16 @@ class GRPO(SequenceAlgorithm):
         policy: str | type[ActorCriticPolicy],
         env: GymEnv | str,
         n_epochs: int = 1,
+        clip_range: float | Schedule = 0.2,
+        target_kl: float | None = None,
         group_size: int | None = 8,
         baseline: str = "mean",
         scale: bool = True,
         **kwargs: Any,
     ) -> None:
         one_of("baseline", baseline, BASELINES, "GRPO")
+        self.clip_range = clip_range
+        self.target_kl = target_kl
         self.group_size = group_size
         self.baseline = baseline
         self.scale = scale
@@ -65,12 +72,17 @@ class GRPO(SequenceAlgorithm):
 
     def _setup_model(self) -> None:
         super()._setup_model()
+        self.clip_range = FloatSchedule(self.clip_range)
         size = self.group_size
         if size is not None and (size < 2 or self.n_envs % size):
             raise ValueError(
                 f"GRPO: group_size must be at least 2 and divide the number of dialogues, got "
                 f"{size} and {self.n_envs}; None makes all of them one group"
             )
+        # The log's mean is over all episodes of a rollout: the last to end are the longest ones.
+        self._stats_window_size = max(self._stats_window_size, self.n_envs)
+
+    # The rollout
 
     def collect_rollouts(  # type: ignore[override]
         self,
@@ -84,15 +96,18 @@ class GRPO(SequenceAlgorithm):
         rollout_buffer.reset()
         callback.on_rollout_start()
         self._begin(env)
-        playing = np.ones(env.num_envs, bool)
+        begun, playing = self.num_timesteps, np.ones(env.num_envs, bool)
         kept: list[np.ndarray] = []
         while playing.any() and len(kept) < n_rollout_steps:
             kept.append(playing.copy())
-            ended = self._step(env, callback)
+            ended = self._step(env, callback, playing)
             if ended is None:
                 return False
             playing[list(ended)] = False
-        self._finish(np.stack(kept))
+        said = np.stack(kept)
+        [tokens] = self.processes.sums(float(said.sum()))  # processes play on for unequal times
+        self.num_timesteps = begun + int(tokens)
+        self.rollout = self._rollout(said, playing)
         callback.update_locals(locals())
         callback.on_rollout_end()
         return True
@@ -106,39 +121,67 @@ class GRPO(SequenceAlgorithm):
         self._last_obs = env.reset()  # type: ignore[assignment]
         self._last_episode_starts = np.ones(env.num_envs, bool)
 
-    def _finish(self, kept: np.ndarray) -> None:
-        """From the rollout in the buffer to sequences with advantages."""
-        returns = (self.rollout_buffer.steps("rewards") * kept).sum(0)
-        self.sequences = self._make_sequences(kept)
+    def _rollout(self, said: np.ndarray, playing: np.ndarray) -> Rollout:
+        """From the rollout in the buffer to sequences with advantages.
+
+        Args:
+            said: (n_steps, n_envs) bool, where a token was said.
+            playing: (n_envs,) bool, dialogues that were stopped before their end.
+        """
+        rewards = self.rollout_buffer.steps("rewards")
+        returns = rewards.sum(0, dtype=np.float64)
+        for row in np.flatnonzero(playing).tolist():  # they count as they stand, in the log too
+            episode = {"r": float(returns[row]), "l": int(said[:, row].sum()), "t": 0.0}
+            self.ep_info_buffer.append(episode)  # type: ignore[union-attr]
         advantages = group_advantages(returns, self.group_size, self.baseline, self.scale)
-        self.sequences.add("advantages", np.broadcast_to(advantages, kept.shape))
+        sequences = self._sequences(said)
+        return Rollout(
+            sequences,
+            sequences.columns["actions"],
+            sequences.columns["log_probs"],
+            sequences.column(np.broadcast_to(advantages, said.shape)),
+            reference_log_probs=self._reference_log_probs(sequences),
+        )
+
+    # The update
+
+    def loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        """Clipped surrogate + kl_coef * k3 - ent_coef * entropy (Shao et al. 2024, equation 3)."""
+        remaining = self._current_progress_remaining
+        ent_coef = self.ent_coef(remaining)  # type: ignore[operator]
+        _, log_prob, entropy = self.policy.evaluate_sequences(
+            batch.tokens, batch.at, batch.actions, batch.allowed, batch.features, ent_coef != 0
+        )
+        loss, metrics = surrogate(batch, log_prob, self.clip_range(remaining))
+        metrics["entropy"] = entropy
+        if ent_coef:
+            loss = loss - ent_coef * entropy
+        if batch.reference_log_probs is not None:
+            metrics["reference_kl"] = k3(batch.reference_log_probs - log_prob)
+            loss = loss + self.kl_coef * metrics["reference_kl"]
+        return loss, metrics
 
     def train(self) -> None:
         """Improve the policy with the last rollout."""
-        if self.reference:
-            self._steer()
+        self.logger.record("train/clip_range", self.clip_range(self._current_progress_remaining))
         super().train()
-
-    def _loss(
-        self, columns: dict[str, Tensor], values: Tensor, log_prob: Tensor, entropy: Tensor
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        policy, figures = self._surrogate(columns, log_prob)
-        loss = policy - self._entropy_weight * entropy
-        distance = torch.zeros_like(policy)
-        if self.reference:
-            distance = k3(columns["reference"] - log_prob)
-            loss = loss + self.kl_control.coefficient * distance
-        return loss, {**figures, "entropy": entropy, "reference_kl": distance}
 
 
 def group_advantages(
     returns: np.ndarray, group_size: int | None, baseline: str, scale: bool
 ) -> np.ndarray:
-    """Advantages (n,) float32 of episodes with `returns` (n,), groups standing side by side."""
-    groups = returns.reshape(-1, group_size or len(returns))
+    """Advantages (n,) float32 of episodes with `returns` (n,), groups standing side by side.
+
+    They are exactly 0 in groups whose returns are all equal: what rounding leaves of a mean of
+    equal numbers is no deviation to divide by.
+    """
+    groups = returns.astype(np.float64).reshape(-1, group_size or len(returns))
     advantages = groups - groups.mean(1, keepdims=True)
     if baseline == "leave-one-out":
         advantages = advantages * groups.shape[1] / max(groups.shape[1] - 1, 1)
     if scale:
         advantages = advantages / (groups.std(1, keepdims=True) + 1e-6)
+    spread = np.ptp(groups, axis=1, keepdims=True)
+    size = np.abs(groups).max(1, keepdims=True)
+    advantages[(spread <= 1e-6 * size).repeat(groups.shape[1], 1)] = 0  # equal in float32
     return advantages.reshape(-1).astype(np.float32)

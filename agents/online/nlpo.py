@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,16 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.vec_env import VecEnv
-from torch import Tensor, nn
+from torch import Tensor
 
 from agents.buffers.sequences import SequenceBuffer
 from agents.decoding.distributions import nucleus
-from agents.distributed.fsdp import weights_of
-from agents.models.cache import weights_version
 from agents.models.masking import FORBIDDEN
-from agents.models.prefixes import left_aligned, lengths_of
+from agents.models.observations import Observed
+from agents.models.prefixes import last_hidden
 from agents.models.rollout_cache import RolloutCaches
 from agents.online.ppo import SequencePPO
+from agents.online.reference import FrozenPolicy
 from dialgym.errors import finite_number
 from dialgym.language.tokenizers import END
 
@@ -73,6 +72,9 @@ class NLPO(SequencePPO):
         super()._setup_model()
         self.mask_policy = MaskPolicy(self.policy)
 
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "said_within"]
+
     def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
         modules, tensors = super()._get_torch_save_params()
         return [*modules, "mask_policy"], tensors
@@ -88,7 +90,10 @@ class NLPO(SequencePPO):
         if self.rollouts % self.mask_every == 0:
             self.mask_policy.follow(self.policy)
         self.mask_policy.caches.forget()  # as a run does that goes on from a file
+        self.said_within: list[Tensor] = []  # of each step, the part of the tokens that is allowed
         going_on = super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
+        within = torch.stack(self.said_within).mean()
+        self.logger.record("rollout/masked", 1 - float(within))
         self.rollouts += 1
         return going_on
 
@@ -96,31 +101,23 @@ class NLPO(SequencePPO):
     def _keeps_masks(self) -> bool:
         return True
 
-    def _masks(self, env: VecEnv, tokens: Tensor) -> Tensor:
-        allowed = super()._masks(env, tokens)
-        masks = self._nucleus(tokens, self._permitted(tokens) if allowed is None else allowed)
-        self.logger.record_mean("rollout/masked", 1 - float(masks.float().mean()))
+    def _masks(self, env: VecEnv, seen: Observed) -> Tensor:
+        given = super()._masks(env, seen) if self.env_masks else None
+        masks = self._nucleus(seen, self.policy.allowed(seen, given))
+        self.said_within.append(masks.float().mean())
         return masks
 
     def _masks_to_predict(self, observation: Any, given: np.ndarray | None) -> Tensor:
         given = super()._masks_to_predict(observation, given)  # type: ignore[assignment]
-        tokens, _ = self.policy.obs_to_tensor(observation)
-        tokens = left_aligned(tokens)  # type: ignore[arg-type]
-        if given is None:
-            return self._nucleus(tokens, self._permitted(tokens))
-        allowed = torch.as_tensor(given, device=self.device).bool()
-        return self._nucleus(tokens, allowed.view(len(tokens), -1))
-
-    def _permitted(self, tokens: Tensor) -> Tensor | None:
-        """What the constraint of the observation space allows (n, V), if there is one."""
-        masker = self.policy.masker
-        return None if masker is None else masker(tokens, lengths_of(tokens))
+        observation, _ = self.policy.obs_to_tensor(observation)
+        seen = Observed.of(observation)
+        return self._nucleus(seen, self.policy.allowed(seen, given))
 
     @torch.no_grad()
-    def _nucleus(self, tokens: Tensor, allowed: Tensor | None) -> Tensor:
-        """What may be said (n, V) bool, among `allowed` (n, V)."""
-        cached = len(tokens) <= self.policy.config["cache_rows"] and self.policy.config["cache"]
-        logits = self.mask_policy(tokens, cached)
+    def _nucleus(self, seen: Observed, allowed: Tensor | None) -> Tensor:
+        """What may be said (b, V) bool, among `allowed` (b, V)."""
+        run = self.policy.execution
+        logits = self.mask_policy(seen, run.cache and seen.total <= run.cache_rows)
         if allowed is not None:
             logits = logits.masked_fill(~allowed, FORBIDDEN)
         kept = nucleus(logits, self.top_p, self.min_tokens)
@@ -128,28 +125,18 @@ class NLPO(SequencePPO):
         return kept if allowed is None else kept & allowed
 
 
-class MaskPolicy(nn.Module):
-    """The language model of a policy, frozen. Weights that the policy does not train are shared."""
+class MaskPolicy(FrozenPolicy):
+    """The language model whose nucleus may be said. It keeps a cache of its own."""
 
     def __init__(self, policy: Any) -> None:
-        super().__init__()
-        networks = policy.backbone, policy.policy_head
-        fixed = {id(p): p for part in networks for p in part.parameters() if not p.requires_grad}
-        self.backbone, self.head = deepcopy(networks, fixed)
-        self.requires_grad_(False)
-        self.caches = RolloutCaches(self.backbone)
+        super().__init__(policy)
+        self.caches = RolloutCaches(self.backbone, self.features)
 
-    def follow(self, policy: Any) -> None:
-        """Become what the policy is now."""
-        self.backbone.load_state_dict(weights_of(policy.backbone))
-        self.head.load_state_dict(weights_of(policy.policy_head))
-
-    def forward(self, tokens: Tensor, cached: bool) -> Tensor:
-        """Logits (n, V) after tokens (n, L), PAD at the right."""
-        ends = lengths_of(tokens)
+    def forward(self, seen: Observed, cached: bool) -> Tensor:
+        """Logits (b, V) after observations."""
         if cached:
-            version = weights_version(self.backbone)
-            return self.head(self.caches.last_hidden(tokens, ends, version))
-        tokens = tokens[:, : int(ends.max())].long()
-        at = torch.arange(len(ends), device=tokens.device) * tokens.shape[1] + ends - 1
-        return self.head(self.backbone(tokens, at))
+            return self.head(self.caches.read(seen))
+        bias = None
+        if seen.features is not None and self.features is not None:
+            bias = self.features(seen.features.to(self.backbone.embedding.device))
+        return self.head(last_hidden(self.backbone, seen.tokens, group=False, bias=bias))

@@ -1,4 +1,9 @@
-"""Proximal policy optimisation over whole dialogues (Schulman et al. 2017)."""
+"""Proximal policy optimisation over whole dialogues (Schulman et al. 2017).
+
+An update is read in four files: here what a rollout is worth and the loss; `on_policy.py` plays and
+runs the epochs; `agents/buffers/sequences.py` makes sequences of steps; `agents/updater.py` takes
+the gradient step.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +19,12 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from agents.buffers.sequences import SequenceBuffer
-from agents.models.prefixes import PAD, lengths_of
-from agents.online.advantages import gae, turn_ends, turn_level
-from agents.online.base import SequenceAlgorithm
-from agents.online.losses import value_loss
+from agents.models.observations import Observed
+from agents.online.on_policy import Batch, Rollout, SequenceAlgorithm
 from dialgym.errors import one_of
+
+LEVELS = ("token", "turn")
+TRUNCATIONS = ("bootstrap", "terminal")
 
 
 class SequencePPO(SequenceAlgorithm):
@@ -27,15 +33,22 @@ class SequencePPO(SequenceAlgorithm):
     On the same rollout its loss and gradient are those of `stable_baselines3.PPO`. A step is one
     token that the learner says.
 
-    `reference_kl` is taken off the reward at every token.
+    The coefficient of `kl` times log pi - log reference is taken off the reward at every token
+    (Ziegler et al. 2019, equation 2).
 
     Args:
         policy, env: as of `SequenceAlgorithm`.
         gamma, gae_lambda: discount and decay, by `advantage_level`.
+        clip_range: of the probability ratio; a number or a schedule.
         clip_range_vf: of the values' change; None does not clip.
+        target_kl: a rollout's update stops when the policy is 1.5 times as far from the old one.
         normalize_advantage: to mean 0 and deviation 1 in each minibatch.
         advantage_level: "token", or "turn", where an utterance is one action.
         vf_coef: weight of the value loss.
+        truncation: what follows a limit's cut. "bootstrap" counts gamma times the value of what
+            would follow, read where the learner would speak again; "terminal" counts nothing, as
+            after an end by the rules. Take the latter where the limit is part of the task, and
+            with gamma 1 where a limit cuts all dialogues: values then have no end to learn from.
         kwargs: further arguments of `SequenceAlgorithm`.
 
     Raises:
@@ -48,23 +61,32 @@ class SequencePPO(SequenceAlgorithm):
         env: GymEnv | str,
         gamma: float = 1.0,
         gae_lambda: float = 0.95,
+        clip_range: float | Schedule = 0.2,
         clip_range_vf: float | Schedule | None = None,
+        target_kl: float | None = None,
         normalize_advantage: bool = True,
         advantage_level: str = "token",
         vf_coef: float = 0.5,
+        truncation: str = "bootstrap",
         **kwargs: Any,
     ) -> None:
-        one_of("advantage_level", advantage_level, ["token", "turn"], "SequencePPO")
-        self.clip_range_vf = clip_range_vf
+        one_of("advantage_level", advantage_level, LEVELS, "SequencePPO")
+        one_of("truncation", truncation, TRUNCATIONS, "SequencePPO")
+        self.clip_range, self.clip_range_vf = clip_range, clip_range_vf  # type: ignore[assignment]
+        self.target_kl = target_kl
         self.normalize_advantage = normalize_advantage
         self.advantage_level = advantage_level
-        own = {"gamma": gamma, "gae_lambda": gae_lambda, "vf_coef": vf_coef}
-        super().__init__(policy, env, hyperparameters=own, **kwargs)
+        self.truncation = truncation
+        super().__init__(policy, env, **kwargs)
+        self.gamma, self.gae_lambda, self.vf_coef = gamma, gae_lambda, vf_coef
 
     def _setup_model(self) -> None:
         super()._setup_model()
+        self.clip_range = FloatSchedule(self.clip_range)
         if self.clip_range_vf is not None:
             self.clip_range_vf = FloatSchedule(self.clip_range_vf)
+
+    # The rollout and what it is worth
 
     def collect_rollouts(  # type: ignore[override]
         self,
@@ -77,95 +99,265 @@ class SequencePPO(SequenceAlgorithm):
         self.policy.set_training_mode(False)
         rollout_buffer.reset()
         callback.on_rollout_start()
-        truncated: list[tuple[int, int]] = []
-        last_seen: list[np.ndarray] = []
+        cut: list[tuple[int, int]] = []  # step and row of dialogues that a limit cut off
+        last_seen: list[Any] = []
         for step in range(n_rollout_steps):
             ended = self._step(env, callback)
             if ended is None:
                 return False
             for row, info in ended.items():
                 if info.get("TimeLimit.truncated", False):
-                    truncated.append((step, row))
+                    cut.append((step, row))
                     last_seen.append(info["terminal_observation"])
         rewards = rollout_buffer.steps("rewards")
-        if truncated:
-            rewards[tuple(zip(*truncated))] += self.gamma * self._values_of(np.stack(last_seen))
-        self._finish(rewards)
+        if cut and self.truncation == "bootstrap":
+            at = tuple(np.array(cut).T)
+            spoken = rollout_buffer.steps("lengths")[at] + 1
+            rewards[at] += self.gamma * self._values_after(last_seen, spoken)
+        self.rollout = self._rollout(rewards)
         callback.update_locals(locals())
         callback.on_rollout_end()
         return True
 
-    def _finish(self, rewards: np.ndarray) -> None:
+    def _rollout(self, rewards: np.ndarray) -> Rollout:
         """From the rollout in the buffer to sequences with advantages and value targets."""
-        everything = np.ones(rewards.shape, bool)
         values = self.rollout_buffer.steps("values")
-        self.sequences = self._make_sequences(everything, values=values)
-        if self.reference:
-            rewards = rewards - self._price_of_divergence(rewards.shape)
-        advantages, targets = self._advantages(rewards, values)
-        self.sequences.add("advantages", advantages)
-        self.sequences.add("targets", targets)
+        sequences = self._sequences(np.ones(rewards.shape, bool))
+        log_probs = sequences.columns["log_probs"]
+        reference = self._reference_log_probs(sequences)
+        if reference is not None:
+            penalty = self.kl_coef * (log_probs - reference)
+            rewards = rewards - sequences.grid(penalty, rewards.shape)
+        advantages, targets = self.advantages(rewards, values)
         explained = explained_variance(values.flatten(), targets.flatten())
         self.logger.record("train/explained_variance", float(explained))
+        return Rollout(
+            sequences,
+            sequences.columns["actions"],
+            log_probs,
+            sequences.column(advantages),
+            sequences.column(values),
+            sequences.column(targets),
+            reference,
+        )
 
-    def _price_of_divergence(self, shape: tuple[int, ...]) -> np.ndarray:
-        """coefficient (log pi - log reference) of every token said, (n_steps, n_envs)."""
-        price = self.kl_control.coefficient
-        kl = self._steer().cpu().numpy()
-        grid = np.zeros(shape, np.float32)
-        grid.reshape(-1)[self.sequences.steps] = price * kl
-        return grid
-
-    def _advantages(self, rewards: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Advantages and value targets, (n_steps, n_envs) both."""
+    def advantages(self, rewards: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of the rollout in the buffer: advantages and value targets, (n_steps, n_envs) both."""
         buffer = self.rollout_buffer
         dones = buffer.steps("dones")
-        last_values = self._last_values(dones[-1])
+        last = Observed.of(self._last_obs)
+        last_values = self._last_values(last, dones[-1])
         if self.advantage_level == "turn":
-            last_lengths = lengths_of(self._tokens(self._last_obs)).cpu().numpy()
-            ends = turn_ends(buffer.steps("lengths"), last_lengths, dones)
+            ends = turn_ends(buffer.steps("lengths"), last.lengths, dones)
             return turn_level(
                 rewards, values, dones, last_values, ends, self.gamma, self.gae_lambda
             )
         advantages = gae(rewards, values, dones, last_values, self.gamma, self.gae_lambda)
         return advantages, advantages + values
 
-    def _last_values(self, done: np.ndarray) -> np.ndarray:
-        """Values (n_envs,) of what follows the rollout; those of dialogues just begun are not read.
+    def _last_values(self, last: Observed, dones: np.ndarray) -> np.ndarray:
+        """Values (n_envs,) of what follows the rollout; 0 for dialogues that have just begun."""
+        values, going_on = np.zeros(len(dones), np.float32), np.flatnonzero(~dones)
+        if len(going_on):
+            with torch.no_grad(), self.updater.precision():
+                read = self.policy.predict_values(last.part(going_on))
+            values[going_on] = read.float().cpu().numpy()[:, 0]
+        return values
 
-        The update makes all that is cached worthless: a new dialogue's beginning would be read here
-        for nothing.
+    def _values_after(self, observations: list[Any], spoken: np.ndarray) -> np.ndarray:
+        """Values (b,) of what follows dialogues that a limit cut off.
+
+        Args:
+            observations: the b last ones.
+            spoken: (b,) tokens up to the learner's last one; what is beyond, another party said.
         """
-        tokens = self._tokens(self._last_obs)
-        over = torch.from_numpy(np.asarray(done, bool)).to(self.device)
+        seen = Observed.of(_stacked(observations))
+        tag = getattr(self.policy.token_space, "learner_tag", None)
+        tokens = opened(seen.tokens.numpy(), seen.lengths, seen.lengths != spoken, tag)
+        ends = (tokens != 0).cumsum(1).argmax(1) + 1
+        tokens = torch.from_numpy(tokens[:, : ends.max()]).long().to(self.device)
+        at = torch.from_numpy(np.arange(len(ends)) * tokens.shape[1] + ends - 1).to(self.device)
+        features = None if seen.features is None else seen.features.to(self.device)
         with torch.no_grad(), self.updater.precision():
-            values = self.policy.predict_values(tokens.masked_fill(over[:, None], PAD))
-        return values.float().cpu().numpy()[:, 0]
+            values, _, _ = self.policy.evaluate_sequences(
+                tokens, at, torch.zeros_like(at), None, features
+            )
+        read: np.ndarray = values.float().cpu().numpy()
+        return read
+
+    # The update
+
+    def loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        """Clipped surrogate + vf_coef * value loss - ent_coef * entropy (equation 9 there)."""
+        remaining = self._current_progress_remaining
+        ent_coef = self.ent_coef(remaining)  # type: ignore[operator]
+        values, log_prob, entropy = self.policy.evaluate_sequences(
+            batch.tokens, batch.at, batch.actions, batch.allowed, batch.features, ent_coef != 0
+        )
+        assert batch.values is not None
+        assert batch.targets is not None
+        clip_vf = self.clip_range_vf and self.clip_range_vf(remaining)  # type: ignore[operator]
+        policy_loss, metrics = surrogate(batch, log_prob, self.clip_range(remaining))
+        value = value_loss(values, batch.targets, batch.values, clip_vf)
+        loss = policy_loss + self.vf_coef * value
+        if ent_coef:
+            loss = loss - ent_coef * entropy
+        return loss, {**metrics, "value_loss": value, "entropy": entropy}
 
     def train(self) -> None:
         """Improve the policy with the last rollout."""
-        clip = self.clip_range_vf
-        self._clip_vf_now = clip and clip(self._current_progress_remaining)  # type: ignore[operator]
+        self.logger.record("train/clip_range", self.clip_range(self._current_progress_remaining))
         super().train()
 
-    def _minibatch_columns(self, rows: Tensor) -> dict[str, Tensor]:
-        advantages = self.sequences.columns["advantages"]
+    def _minibatch_advantages(self, rows: Tensor) -> Tensor:
+        """Advantages (N,), with mean 0 and deviation 1 over the `rows` of all processes."""
+        advantages = self.rollout.advantages
         if not self.normalize_advantage:
-            return {}
+            return advantages
         ours = advantages[rows].double()
-        count, total, squares = self.processes.sums(
-            len(rows), float(ours.sum()), float(ours.square().sum())
-        )
+        sums = torch.stack([ours.sum(), ours.square().sum()]).tolist()
+        count, total, squares = self.processes.sums(len(rows), *sums)
         if count < 2:
-            return {}
+            return advantages
         mean = total / count
         deviation = max((squares - count * mean**2) / (count - 1), 0.0) ** 0.5
-        return {"advantages": (advantages - mean) / (deviation + 1e-8)}
+        return (advantages - mean) / (deviation + 1e-8)
 
-    def _loss(
-        self, columns: dict[str, Tensor], values: Tensor, log_prob: Tensor, entropy: Tensor
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        policy, figures = self._surrogate(columns, log_prob)
-        value = value_loss(values, columns["targets"], columns["values"], self._clip_vf_now)
-        loss = policy + self.vf_coef * value - self._entropy_weight * entropy
-        return loss, {**figures, "value_loss": value, "entropy": entropy}
+
+# Losses of single decisions, (n,) each
+
+
+def surrogate(
+    batch: Batch, log_prob: Tensor, clip_range: float
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """PPO's pessimistic policy loss (equation 7 there), and how far the policy has moved.
+
+    -min(ratio A, clip(ratio, 1 - eps, 1 + eps) A), ratio = pi(a | s) / pi_old(a | s).
+    """
+    log_ratio = log_prob - batch.log_probs
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(1 - clip_range, 1 + clip_range)
+    loss = -(batch.advantages * ratio).minimum(batch.advantages * clipped)
+    with torch.no_grad():
+        metrics = {
+            "policy_gradient_loss": loss,
+            "approx_kl": ratio - 1 - log_ratio,  # Schulman 2020, "Approximating KL divergence": k3
+            "clip_fraction": ((ratio - 1).abs() > clip_range).float(),
+        }
+    return loss, metrics
+
+
+def value_loss(
+    values: Tensor, targets: Tensor, old_values: Tensor, clip_range: float | None
+) -> Tensor:
+    """Squared error; with `clip_range`, of values kept that near to the old ones."""
+    if clip_range is not None:
+        values = old_values + (values - old_values).clamp(-clip_range, clip_range)
+    return (targets - values).square()
+
+
+# Advantages: arrays are (T, N) float32, T decisions of N dialogues. The other party's tokens are
+# not among them: one step is from a decision to the next one whatever was said between.
+
+
+def gae(
+    rewards: np.ndarray,
+    values: np.ndarray,
+    dones: np.ndarray,
+    last_values: np.ndarray,
+    gamma: float | np.ndarray,
+    gae_lambda: float | np.ndarray,
+) -> np.ndarray:
+    """Generalised advantage estimation (Schulman et al. 2016, equation 16).
+
+    Where an episode was truncated, gamma times the value of its last observation must have been
+    added to the reward; the rollout's own end is bootstrapped here.
+
+    Args:
+        rewards: (T, N).
+        values: (T, N) of the observation before each decision.
+        dones: (T, N) bool, whether the episode ended with this decision.
+        last_values: (N,) of the observations after the last decisions.
+        gamma, gae_lambda: discount and decay of each step, one number or (T, N).
+
+    Returns:
+        Advantages (T, N); added to `values` they are the TD(lambda) targets of the values.
+    """
+    not_done = (~dones).astype(np.float32)
+    decay = np.broadcast_to(np.float32(gamma) * not_done, rewards.shape)
+    lambdas = np.broadcast_to(np.asarray(gae_lambda, np.float32), rewards.shape)
+    following = np.concatenate([values[1:], last_values[None]])
+    delta = rewards + decay * following - values
+    advantages = np.empty_like(delta, dtype=np.float32)
+    running = np.zeros(rewards.shape[1], np.float32)
+    for t in reversed(range(len(rewards))):
+        running = delta[t] + decay[t] * lambdas[t] * running
+        advantages[t] = running
+    return advantages
+
+
+def turn_ends(lengths: np.ndarray, last_lengths: np.ndarray, dones: np.ndarray) -> np.ndarray:
+    """Which decisions (T, N) ended an utterance: more than their own token was appended.
+
+    Args:
+        lengths: (T, N) tokens of the observation before each decision.
+        last_lengths: (N,) of the observations after the last ones.
+        dones: (T, N) bool.
+    """
+    after = np.concatenate([lengths[1:], last_lengths[None]])
+    return dones | (after - lengths != 1)
+
+
+def turn_level(
+    rewards: np.ndarray,
+    values: np.ndarray,
+    dones: np.ndarray,
+    last_values: np.ndarray,
+    ends: np.ndarray,
+    gamma: float,
+    gae_lambda: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """An utterance as one action: all its tokens get the advantage of its first.
+
+    Discount and decay apply from turn to turn, not from token to token. See `gae` for the
+    arguments; `ends` (T, N) is from `turn_ends`.
+
+    Returns:
+        Advantages (T, N), and targets of the values (T, N), which are those of single tokens.
+    """
+    by_token = gae(
+        rewards,
+        values,
+        dones,
+        last_values,
+        np.where(ends, np.float32(gamma), np.float32(1)),
+        np.where(ends, np.float32(gae_lambda), np.float32(1)),
+    )
+    begins = np.concatenate([np.ones_like(ends[:1]), ends[:-1]])
+    step = np.arange(len(ends))[:, None]
+    first = np.maximum.accumulate(np.where(begins, step, 0), axis=0)
+    return np.take_along_axis(by_token, first, 0), by_token + values
+
+
+def opened(
+    tokens: np.ndarray, lengths: np.ndarray, heard: np.ndarray, tag: int | None
+) -> np.ndarray:
+    """Tokens (B, L) of dialogues that a limit cut off, up to where the learner would speak again.
+
+    Values are learned of states in which the learner speaks and of no others, so its `tag` is added
+    where another party was `heard` (B,) last, no tag stands there yet and the window has room.
+    """
+    at = np.arange(len(tokens))
+    rows = heard & (tokens[at, lengths - 1] != tag) & (lengths < tokens.shape[1])
+    if tag is None or not rows.any():
+        return tokens
+    tokens = tokens.copy()
+    tokens[at[rows], lengths[rows]] = tag
+    return tokens
+
+
+def _stacked(observations: list[Any]) -> Any:
+    """Observations of single rows as those of a batch."""
+    if isinstance(observations[0], dict):
+        return {key: np.stack([seen[key] for seen in observations]) for key in observations[0]}
+    return np.stack(observations)

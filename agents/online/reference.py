@@ -1,56 +1,59 @@
-"""Staying near a reference policy: its log-probabilities, and how much distance costs."""
+"""The KL divergence from a reference policy: its coefficient, and the frozen policy itself."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from agents.models.heads import PolicyHead
-from agents.models.lora import without_adapters
-from agents.policies.gpt import chosen, token_log_probs
-from agents.storage.values import storable
-from dialgym.errors import finite_number
+from agents.distributed.fsdp import weights_of
+from agents.models.heads import PolicyHead, log_probs_of
+from dialgym.errors import finite_number, unknown
+
+RATE = 0.1
+"""How fast a coefficient without a horizon follows, by rollouts."""
 
 
-@storable
-@dataclass
+@dataclass(frozen=True)
 class KLControl:
-    """The price of a nat of divergence, fixed or steered towards a target.
+    """The cost of a nat of divergence from a reference policy, fixed or steered towards a target.
 
     After each rollout the coefficient is multiplied by 1 + speed * clip(kl / target - 1, +-clip),
-    where speed is `rate`, or with a horizon the rollout's tokens / horizon (Ziegler et al. 2019,
-    section 2.2, whose clip is 0.2).
+    where speed is 0.1, or with a horizon the rollout's tokens / horizon (Ziegler et al. 2019,
+    section 2.2, whose clip is 0.2). The coefficient of the moment is the learner's `kl_coef`.
 
     Attributes:
-        coefficient: the price now.
+        coef: the coefficient at first; 0 keeps no reference.
         target: nats a token that a rollout should keep; None leaves the coefficient alone.
         horizon: tokens in which an error moves the coefficient by as much again; None goes by
             rollouts, whatever their size.
         clip: the largest relative error that counts.
-        rate: how fast the coefficient follows, by rollouts.
+        reference: a saved agent to stay near, such as a cloned one; its network may be another, its
+            tokens may not. None is the policy that learning first begins with.
 
     Raises:
         ValueError: a number that cannot be.
     """
 
-    coefficient: float
+    coef: float = 0.0
     target: float | None = None
     horizon: int | None = None
     clip: float = 0.2
-    rate: float = 0.1
+    reference: str | Path | None = None
 
     def __post_init__(self) -> None:
-        for name in ("coefficient", "target", "horizon", "clip", "rate"):
+        for name in ("coef", "target", "horizon", "clip"):
             if getattr(self, name) is not None:
                 finite_number(f"KL to the reference: {name}", getattr(self, name))
-        if self.coefficient < 0 or (self.target is not None and self.target <= 0):
+        if self.coef < 0 or (self.target is not None and self.target <= 0):
             raise ValueError(
-                "KL to the reference: expected a coefficient of at least 0 and a target above 0 "
-                f"(or None), got {self.coefficient} and {self.target}"
+                "KL to the reference: expected a coef of at least 0 and a target above 0 (or None),"
+                f" got {self.coef} and {self.target}"
             )
         if self.clip <= 0 or (self.horizon is not None and self.horizon < 1):
             raise ValueError(
@@ -58,56 +61,104 @@ class KLControl:
                 f"(or None), got {self.clip} and {self.horizon}"
             )
 
-    def update(self, kl: float, tokens: int) -> None:
-        """Take in a rollout: its mean divergence in nats a token, and how many tokens it had.
+    @classmethod
+    def of(cls, value: KLControl | Mapping[str, Any] | None) -> KLControl:
+        """The value itself, or what YAML spells as a mapping; None is all defaults.
 
-        One rollout at most halves the price: beyond horizon / clip tokens it would turn negative.
+        Raises:
+            ValueError: an unknown setting, or as of the class.
         """
-        if self.target is not None:
-            error = min(max(kl / self.target - 1, -self.clip), self.clip)
-            speed = self.rate if self.horizon is None else tokens / self.horizon
-            self.coefficient *= max(1 + speed * error, 0.5)
+        if isinstance(value, KLControl):
+            return value
+        for name in value or {}:
+            if name not in cls.__dataclass_fields__:
+                raise unknown("setting", name, cls.__dataclass_fields__, "kl")
+        given = dict(value or {})
+        if given.get("reference") is not None:
+            given["reference"] = str(given["reference"])
+        return cls(**given)
+
+    def steered(self, coef: float, kl: float, tokens: int) -> float:
+        """The next coefficient after `coef`, from a rollout's mean divergence and its tokens.
+
+        One rollout at most halves it: beyond horizon / clip tokens it would turn negative.
+        """
+        if self.target is None:
+            return coef
+        error = min(max(kl / self.target - 1, -self.clip), self.clip)
+        speed = RATE if self.horizon is None else tokens / self.horizon
+        return coef * max(1 + speed * error, 0.5)
 
 
-class Reference(nn.Module):
-    """A frozen language model: a backbone and its policy head.
+def k3(log_ratio: Tensor) -> Tensor:
+    """KL divergence from samples x of p, never negative: exp(r) - 1 - r of r = log q(x) / p(x).
+
+    It is unbiased (Schulman 2020, "Approximating KL divergence").
+    """
+    return log_ratio.exp() - 1 - log_ratio
+
+
+class FrozenPolicy(nn.Module):
+    """The language model of a GPT policy as it is now, which stays as the policy learns.
+
+    Weights that the policy does not train, such as those beneath low-rank adapters, are the
+    policy's own: they take no memory here, and are not saved twice.
 
     Args:
-        backbone: as of `agents.models.backbone.Backbone`.
-        head: of the policy.
-        adapted: a policy's backbone with low-rank adapters, read without them in place of a
-            `backbone` of our own: a reference without a copy.
+        policy: a `GPTActorCritic`.
+        share: False copies all weights, of a policy that is not kept.
     """
 
-    def __init__(self, backbone: Any, head: PolicyHead, adapted: Any = None) -> None:
+    def __init__(self, policy: Any, share: bool = True) -> None:
         super().__init__()
-        self.backbone, self.head = backbone, head
-        self.adapted = [adapted]  # in a list: no module of this one
-        self.requires_grad_(False)
+        networks = policy.backbone, policy.policy_head, policy.features
+        weights = [p for part in networks if part is not None for p in part.parameters()]
+        fixed = {id(p): p for p in weights if share and not p.requires_grad}
+        kept = set(fixed)
+        # Together, so that a head tied to the embeddings stays tied to their copy; in a tuple, so
+        # that they are no parts of this module: only weights of its own are.
+        self._networks = deepcopy(networks, fixed)  # type: ignore[arg-type]
+        own = {
+            id(p): p
+            for part in self._networks
+            if part is not None
+            for p in part.parameters()
+            if id(p) not in kept
+        }
+        self.own = nn.ParameterList(p.requires_grad_(False) for p in own.values())
 
-    @classmethod
-    def beginning(cls, policy: Any) -> Reference:
-        """The language model of a policy as it is now, or beneath its adapters."""
-        if policy.config["lora"] is not None:
-            return cls(None, deepcopy(policy.policy_head), policy.backbone)
-        # Together, so that a head tied to the embeddings stays tied to their copy.
-        return cls(*deepcopy((policy.backbone, policy.policy_head)))
+    @property
+    def backbone(self) -> Any:
+        """Meets `agents.models.backbone.Backbone`."""
+        return self._networks[0]
+
+    @property
+    def head(self) -> PolicyHead:
+        """The policy head."""
+        return self._networks[1]  # type: ignore[return-value]
+
+    @property
+    def features(self) -> Any:
+        """The map of features beside the tokens, or None."""
+        return self._networks[2]
 
     def follow(self, policy: Any) -> None:
-        """Become what the policy is now."""
-        self.head.load_state_dict(policy.policy_head.state_dict())
-        if self.backbone is not None:
-            self.backbone.load_state_dict(policy.backbone.state_dict())
+        """Become what the policy is now, its weights being gathered."""
+        theirs = policy.backbone, policy.policy_head, policy.features
+        for part, other in zip(self._networks, theirs, strict=True):
+            if part is not None:
+                part.load_state_dict(weights_of(other))
 
     @torch.no_grad()
     def log_prob(
-        self, tokens: Tensor, at: Tensor, actions: Tensor, allowed: Tensor | None
+        self,
+        tokens: Tensor,
+        at: Tensor,
+        actions: Tensor,
+        allowed: Tensor | None = None,
+        features: Tensor | None = None,
     ) -> Tensor:
         """Log-probabilities (N,); arguments as of `GPTActorCritic.evaluate_sequences`."""
-        return chosen(token_log_probs(self.head, self._hidden(tokens, at), allowed), actions)
-
-    def _hidden(self, tokens: Tensor, at: Tensor) -> Tensor:
-        if self.backbone is not None:
-            return self.backbone(tokens, at)
-        with without_adapters(self.adapted[0]):
-            return self.adapted[0](tokens, at)
+        more = () if features is None or self.features is None else (self.features(features),)
+        hidden = self.backbone(tokens, at, *more)
+        return log_probs_of(self.head, hidden, actions, allowed)[0]

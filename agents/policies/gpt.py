@@ -8,7 +8,8 @@ another share one forward. Both give what reading every observation from its sta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from copy import deepcopy
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -21,14 +22,28 @@ from torch import Tensor
 
 from agents.decoding.distributions import TokenDistribution
 from agents.decoding.sampling import Masks, Sampling, say_tokens
-from agents.models.build import build_networks, check_spaces
-from agents.models.cache import weights_version
-from agents.models.heads import PolicyHead
+from agents.models.build import Execution, build_networks
+from agents.models.cache import to_device
+from agents.models.heads import PolicyHead, log_probs_of
 from agents.models.masking import FORBIDDEN, TokenMasker
-from agents.models.prefixes import last_hidden, left_aligned, lengths_of
+from agents.models.observations import (
+    FeatureEmbedding,
+    Observed,
+    check_spaces,
+    feature_count,
+    token_space,
+)
+from agents.models.prefixes import last_hidden
 from agents.models.rollout_cache import RolloutCaches
+from dialgym.errors import refuse_renamed
 
 MASK_TYPES = np.ndarray | Tensor
+RENAMED = {
+    name: f"execution={{{name!r}: ...}}"
+    for name in ("cache", "cache_rows", "group", "gradient_checkpointing", "compile")
+}
+RENAMED["value_head_kwargs"] = "value_head={'class': ..., and its arguments}"
+"""Arguments of earlier versions, and how they are given now."""
 
 
 class GPTActorCritic(BasePolicy):
@@ -36,40 +51,45 @@ class GPTActorCritic(BasePolicy):
 
     Args:
         observation_space: `Box(0, V - 1, (L,), int)`, token ids, padded with 0 on either side;
-            `learner_tag` and `automaton` are used when the space has them.
+            `learner_tag` and `automaton` are used when the space has them. Or a `Dict` with that
+            under "tokens" or "observation" and beside it "action_mask" (V,), which tokens may be
+            said, and "features" (...,), an array that a linear map makes a bias on the embeddings
+            of all tokens, such as what an image shows.
         action_space: `Discrete(V)`.
         lr_schedule: as everywhere in Stable-Baselines3.
         preset: "nano" (2 layers of 64; the default), "mini" (4 of 256) or "small" (12 of 768).
         n_layer, n_head, n_embd: replace the preset's sizes.
+        init_std: deviation of the initial weights; see `GPTConfig.std` for what None gives.
         pretrained: hub name or local folder of a causal language model of `transformers`, in
             place of a preset; see `agents.models.pretrained.load_backbone`. The observation space
             must have a `tokenizer`. A saved model reloads by the same name, which then gives the
-            shape alone: the weights are those of the zip file.
+            shape alone: the weights are those of its file.
         lora: settings of low-rank adapters, which train in place of the backbone's own weights; see
             `agents.models.lora.add_lora`. A tied policy head is frozen with the embeddings.
-        init_std: deviation of the initial weights; see `GPTConfig.std` for what None gives.
         tie: the policy head shares the token embeddings, if those of a pretrained model do.
         mask: tokens that the space's automaton forbids get no probability. Masks handed in by
-            the caller (MaskablePPO) are used instead of the automaton's.
-        group: the update reads one sequence for all observations that are its beginnings.
-        cache: the rollout keeps keys and values between steps.
-        cache_rows: batches with more rows than this are read without a cache.
+            the caller (MaskablePPO), or else those of the observation, are used in its place.
         share_features_extractor: the value head reads the policy's backbone; False gives it one of
             its own, with the same initial weights.
         value_head: class of the value head, or its name, in place of a linear map: made with the
-            width d of hidden states and `value_head_kwargs`, it takes them (..., d) to values
-            (..., 1), as `agents.models.heads.MLPHead` with `outputs: 1` does.
-        value_head_kwargs: further arguments of it.
-        gradient_checkpointing: compute activations twice rather than keep them.
-        compile: `torch.compile` for the update; needs a C++ compiler.
+            width d of hidden states, it takes them (..., d) to values (..., 1). A mapping names it
+            as `class` and gives it further arguments: `{"class":
+            "agents.models.heads.MLPHead", "outputs": 1}`.
+        execution: how the networks are run, see `Execution`.
         optimizer_class, optimizer_kwargs: as everywhere in Stable-Baselines3.
 
     Raises:
         ValueError: the spaces are not tokens in, token out.
     """
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Refuses arguments of earlier versions, whichever class takes them."""
+        refuse_renamed(cls.__name__, kwargs, cls.renamed)
+        return super().__new__(cls)
+
     # Set before the parent's constructor, which calls `_build`.
     config: dict[str, Any]
+    renamed: ClassVar[Mapping[str, str]] = RENAMED
     action_dist: Distribution
 
     def __init__(
@@ -86,14 +106,9 @@ class GPTActorCritic(BasePolicy):
         lora: Mapping[str, Any] | None = None,
         tie: bool = True,
         mask: bool = True,
-        group: bool = True,
-        cache: bool = True,
-        cache_rows: int = 4096,
         share_features_extractor: bool = True,
-        value_head: str | type[torch.nn.Module] | None = None,
-        value_head_kwargs: Mapping[str, Any] | None = None,
-        gradient_checkpointing: bool = False,
-        compile: bool = False,
+        value_head: str | type[torch.nn.Module] | Mapping[str, Any] | None = None,
+        execution: Execution | Mapping[str, Any] | None = None,
         use_sde: bool = False,
         optimizer_class: type[torch.optim.Optimizer] = torch.optim.Adam,
         optimizer_kwargs: dict[str, Any] | None = None,
@@ -111,14 +126,9 @@ class GPTActorCritic(BasePolicy):
             "lora": lora,
             "tie": tie,
             "mask": mask,
-            "group": group,
-            "cache": cache,
-            "cache_rows": cache_rows,
             "share_features_extractor": share_features_extractor,
             "value_head": value_head,
-            "value_head_kwargs": value_head_kwargs,
-            "gradient_checkpointing": gradient_checkpointing,
-            "compile": compile,
+            "execution": Execution.of(execution),
         }
         super().__init__(
             observation_space,
@@ -130,8 +140,19 @@ class GPTActorCritic(BasePolicy):
             optimizer_kwargs=optimizer_kwargs,
         )
 
+    @property
+    def execution(self) -> Execution:
+        """How the networks are run."""
+        execution: Execution = self.config["execution"]
+        return execution
+
+    @property
+    def token_space(self) -> Any:
+        """The space of token windows among the observations."""
+        return token_space(self.observation_space)
+
     def _build(self, lr_schedule: Schedule) -> None:
-        space, c = self.observation_space, self.config
+        space, c = self.token_space, self.config
         self.action_dist = TokenDistribution(int(self.action_space.n))  # type: ignore[attr-defined]
         networks = build_networks(space, c)
         self.backbone = networks.backbone
@@ -141,33 +162,50 @@ class GPTActorCritic(BasePolicy):
         self.masker: TokenMasker | None = None
         if automaton is not None:
             self.masker = TokenMasker(automaton, getattr(space, "learner_tag", -1))
-        self.caches = RolloutCaches(self.backbone)
+        self._build_features()
+        self.caches = RolloutCaches(self.backbone, self.features)
         self.value_caches = self.caches
         if self.value_backbone is not None:
-            self.value_caches = RolloutCaches(self.value_backbone)
+            self.value_caches = RolloutCaches(self.value_backbone, self.value_features)
         self.optimizer = self.optimizer_class(
             [p for p in self.parameters() if p.requires_grad],
             lr=lr_schedule(1),  # type: ignore[call-arg]
             **self.optimizer_kwargs,
         )
 
+    def _build_features(self) -> None:
+        """A map of the features beside the tokens, one for each backbone; None without any."""
+        self.features: FeatureEmbedding | None = None
+        self.value_features: FeatureEmbedding | None = None
+        count = feature_count(self.observation_space)
+        if count:
+            self.features = FeatureEmbedding(count, self.backbone.embedding)
+            if self.value_backbone is not None:
+                self.value_features = deepcopy(self.features)
+
     # Hidden states
 
-    def _hidden(self, tokens: Tensor) -> Tensor:
-        """Hidden state (B, d) of the policy's backbone at the end of each row of (B, L)."""
-        return self._read(self.caches, tokens)
+    def _hidden(self, seen: Observed) -> Tensor:
+        """Hidden state (B, d) of the policy's backbone at the end of each observation."""
+        return self._read(self.caches, seen)
 
-    def _value_hidden(self, tokens: Tensor, hidden: Tensor | None = None) -> Tensor:
+    def _value_hidden(self, seen: Any, hidden: Tensor | None = None) -> Tensor:
         """Hidden state (B, d) that values are read off: `hidden`, where the backbone is shared."""
         if self.value_backbone is None and hidden is not None:
             return hidden
-        return self._read(self.value_caches, tokens)
+        return self._read(self.value_caches, Observed.of(seen))
 
-    def _read(self, caches: RolloutCaches, tokens: Tensor) -> Tensor:
-        c = self.config
-        if c["cache"] and not torch.is_grad_enabled() and len(tokens) <= c["cache_rows"]:
-            return caches.last_hidden(tokens, lengths_of(tokens), weights_version(caches.backbone))
-        return last_hidden(caches.backbone, tokens, group=c["group"])
+    def _read(self, caches: RolloutCaches, seen: Observed) -> Tensor:
+        run = self.execution
+        if run.cache and not torch.is_grad_enabled() and seen.total <= run.cache_rows:
+            return caches.read(seen)
+        return self._read_whole(caches, seen)
+
+    def _read_whole(self, caches: RolloutCaches, seen: Observed) -> Tensor:
+        bias = None
+        if seen.features is not None:
+            bias = caches.embed(seen.features.to(self.device))  # type: ignore[misc]
+        return last_hidden(caches.backbone, seen.tokens, self.execution.group, bias=bias)
 
     def set_training_mode(self, mode: bool) -> None:
         if mode:  # an update follows
@@ -177,61 +215,67 @@ class GPTActorCritic(BasePolicy):
 
     # Distributions
 
-    def _logits(self, tokens: Tensor, hidden: Tensor, masks: MASK_TYPES | None) -> Tensor:
+    def allowed(self, seen: Observed, masks: MASK_TYPES | None = None) -> Tensor | None:
+        """What may be said (B, V) bool: `masks`, else the observation's own, else the automaton's.
+
+        None where nothing is known to be forbidden.
+        """
+        given = seen.allowed if masks is None and self.config["mask"] else masks
+        if given is not None:
+            given = torch.as_tensor(given)
+            if given.device.type == "cpu":
+                given = to_device(given.numpy(), self.device)
+            return given.bool().view(len(seen.tokens), -1)
+        return None if self.masker is None else self.masker(seen.tokens, seen.lengths)
+
+    def _logits(self, seen: Any, hidden: Tensor, masks: MASK_TYPES | None) -> Tensor:
         """Logits (B, V), forbidden tokens at a large negative number."""
         logits = self.policy_head(hidden)
-        if masks is not None:
-            allowed = torch.as_tensor(masks, device=logits.device).bool().view_as(logits)
-        elif self.masker is not None:
-            allowed = self.masker(tokens, lengths_of(tokens))
-        else:
-            return logits
-        return logits.masked_fill(~allowed, FORBIDDEN)
+        allowed = self.allowed(Observed.of(seen), masks)
+        return logits if allowed is None else logits.masked_fill(~allowed, FORBIDDEN)
 
-    def _distribution(
-        self, tokens: Tensor, hidden: Tensor, masks: MASK_TYPES | None
-    ) -> Distribution:
-        logits = self._logits(tokens, hidden, masks)
+    def _distribution(self, seen: Any, hidden: Tensor, masks: MASK_TYPES | None) -> Distribution:
+        logits = self._logits(seen, hidden, masks)
         return self.action_dist.proba_distribution(action_logits=logits)
 
     # What Stable-Baselines3 calls
 
     def forward(
-        self, obs: Tensor, deterministic: bool = False, action_masks: MASK_TYPES | None = None
+        self,
+        obs: PyTorchObs | Observed,
+        deterministic: bool = False,
+        action_masks: MASK_TYPES | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Actions (B,), values (B, 1) and log-probabilities (B,) for observations (B, L)."""
-        tokens = left_aligned(obs)
-        hidden = self._hidden(tokens)
-        distribution = self._distribution(tokens, hidden, action_masks)
+        """Actions (B,), values (B, 1) and log-probabilities (B,) for observations of B rows."""
+        seen = Observed.of(obs)
+        hidden = self._hidden(seen)
+        distribution = self._distribution(seen, hidden, action_masks)
         actions = distribution.get_actions(deterministic=deterministic)
-        values = self.value_head(self._value_hidden(tokens, hidden))
+        values = self.value_head(self._value_hidden(seen, hidden))
         return actions, values, distribution.log_prob(actions)
 
     def evaluate_actions(
         self, obs: PyTorchObs, actions: Tensor, action_masks: MASK_TYPES | None = None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Values (B, 1), log-probabilities (B,) of `actions` (B,) and entropies (B,)."""
-        assert isinstance(obs, Tensor)
-        tokens, group = left_aligned(obs), self.config["group"]
-        hidden = value_hidden = last_hidden(self.backbone, tokens, group)
+        seen = Observed.of(obs)
+        hidden = value_hidden = self._read_whole(self.caches, seen)
         if self.value_backbone is not None:
-            value_hidden = last_hidden(self.value_backbone, tokens, group)
-        distribution = self._distribution(tokens, hidden, action_masks)
+            value_hidden = self._read_whole(self.value_caches, seen)
+        distribution = self._distribution(seen, hidden, action_masks)
         values = self.value_head(value_hidden)
         return values, distribution.log_prob(actions), distribution.entropy()
 
     def get_distribution(  # type: ignore[override]
         self, obs: PyTorchObs, action_masks: MASK_TYPES | None = None
     ) -> Distribution:
-        """Distribution of the next token after each observation (B, L)."""
-        assert isinstance(obs, Tensor)
-        tokens = left_aligned(obs)
-        return self._distribution(tokens, self._hidden(tokens), action_masks)
+        """Distribution of the next token after each observation."""
+        seen = Observed.of(obs)
+        return self._distribution(seen, self._hidden(seen), action_masks)
 
-    def predict_values(self, obs: PyTorchObs) -> Tensor:
-        """Values (B, 1) of observations (B, L)."""
-        assert isinstance(obs, Tensor)
-        return self.value_head(self._value_hidden(left_aligned(obs)))
+    def predict_values(self, obs: PyTorchObs | Observed) -> Tensor:
+        """Values (B, 1) of observations."""
+        return self.value_head(self._value_hidden(Observed.of(obs)))
 
     def _predict(
         self,
@@ -256,7 +300,13 @@ class GPTActorCritic(BasePolicy):
     # What the update of whole sequences calls
 
     def evaluate_sequences(
-        self, tokens: Tensor, at: Tensor, actions: Tensor, allowed: Tensor | None = None
+        self,
+        tokens: Tensor,
+        at: Tensor,
+        actions: Tensor,
+        allowed: Tensor | None = None,
+        features: Tensor | None = None,
+        entropy_gradient: bool = True,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Values, log-probabilities and entropies (N,) of actions within whole sequences.
 
@@ -267,24 +317,36 @@ class GPTActorCritic(BasePolicy):
             at: (N,) int64 places in the flattened (S * T): the token that stands just before
                 each action.
             actions: (N,) int64 token ids.
-            allowed: (N, V) bool, at least one token a row; None allows every token. The
-                automaton of the observation space is not asked.
+            allowed: (N, V) bool, or its bits (N, ceil(V / 8)) uint8, at least one token a row; None
+                allows every token. The automaton of the observation space is not asked.
+            features: (S, F) beside the sequences, where observations have them.
+            entropy_gradient: False where entropies are only looked at, which spares memory.
         """
-        hidden = self.backbone(tokens, at)
-        log_probs = token_log_probs(self.policy_head, hidden, allowed)
-        entropy = -(log_probs.exp() * log_probs).sum(-1)
+        hidden = self.backbone(tokens, at, *self._bias(self.features, features))
+        log_prob, entropy = log_probs_of(
+            self.policy_head, hidden, actions, allowed, entropy_gradient
+        )
         if self.value_backbone is not None:
-            hidden = self.value_backbone(tokens, at)
+            hidden = self.value_backbone(tokens, at, *self._bias(self.value_features, features))
         # Copies: hooks of sharded training cannot hold on to views.
-        values, log_prob = self.value_head(hidden)[:, 0], chosen(log_probs, actions)
-        return values.clone(), log_prob.clone(), entropy
+        return self.value_head(hidden)[:, 0].clone(), log_prob.clone(), entropy
 
     def sequence_log_prob(
-        self, tokens: Tensor, at: Tensor, actions: Tensor, allowed: Tensor | None = None
+        self,
+        tokens: Tensor,
+        at: Tensor,
+        actions: Tensor,
+        allowed: Tensor | None = None,
+        features: Tensor | None = None,
     ) -> Tensor:
         """Log-probabilities (N,) alone; see `evaluate_sequences`."""
-        hidden = self.backbone(tokens, at)
-        return chosen(token_log_probs(self.policy_head, hidden, allowed), actions)
+        hidden = self.backbone(tokens, at, *self._bias(self.features, features))
+        return log_probs_of(self.policy_head, hidden, actions, allowed)[0]
+
+    @staticmethod
+    def _bias(embed: FeatureEmbedding | None, features: Tensor | None) -> tuple[Tensor, ...]:
+        """What backbones take as a further argument, where there are features."""
+        return () if features is None or embed is None else (embed(features),)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {

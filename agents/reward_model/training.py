@@ -14,7 +14,7 @@ from agents.reward_model.data import Source, read_examples
 from agents.reward_model.network import make_network, quiet
 from agents.reward_model.run import Run
 from agents.reward_model.settings import Settings
-from agents.training.train import torch_threads
+from agents.training.run import torch_threads
 from dialgym.files import write_atomically, write_folder_atomically, write_text
 
 METRICS = "metrics.json"

@@ -35,8 +35,9 @@ def save(
 ) -> None:
     """Write a model of Stable-Baselines3, ours or stock, to a file that is safe to load.
 
-    The file is a zip: `settings.json` and its arrays, `policy.safetensors`, `optimizer.safetensors`
-    and others where the algorithm has more networks. A path is written atomically.
+    The file is a zip: `algorithm.json`, `settings.json` and its arrays, `policy.safetensors`,
+    `optimizer.safetensors`, and others where the algorithm has more networks. A path is written
+    atomically.
 
     Args:
         model: any algorithm.
@@ -47,6 +48,19 @@ def save(
     Raises:
         TypeError: an attribute has no form in a file.
     """
+    if isinstance(model, SafeFiles):
+        model.save(path, exclude, include)
+    else:
+        write_model(model, path, exclude, include)
+
+
+def write_model(
+    model: BaseAlgorithm,
+    path: Place,
+    exclude: Iterable[str] | None = None,
+    include: Iterable[str] | None = None,
+) -> None:
+    """What `save` does, for an algorithm that has no say in it."""
     attributes = _attributes(model, exclude or (), include or ())
     attributes["policy_class"] = _policy_name(model)
     optimizers, networks = {}, {}
@@ -56,13 +70,8 @@ def save(
     cls = type(model)
     variables = {name: recursive_getattr(model, name) for name in _variables(model)}
     sections = {
-        "settings": {
-            "name": name_of(cls),
-            "algorithm": home_of(cls),
-            "networks": list(networks),
-            "attributes": attributes,
-            "variables": variables,
-        },
+        "algorithm": {"name": name_of(cls), "class": home_of(cls), "networks": list(networks)},
+        "settings": {"attributes": attributes, "variables": variables},
         **networks,
         "optimizer": optimizers,
     }
@@ -115,8 +124,8 @@ def read_model(
     except ForeignFile as error:
         more = {"custom_objects": custom_objects, "force_reset": force_reset, **changes}
         return _read_pickled(cls, path, error, trust, env=env, device=device, **more)
+    cls = _class_of(cls, archive)  # first: it loads the modules of what its settings name
     settings = archive.read("settings")
-    cls = _class_of(cls, settings, archive)
     attributes = {**settings["attributes"], **(custom_objects or {}), **changes}
     _resolve_names(cls, attributes, Unpacker({}, trust, archive.name))
     if env is not None:
@@ -124,7 +133,7 @@ def read_model(
     model = cls(policy=attributes["policy_class"], env=env, device=device, _init_setup_model=False)
     model.__dict__.update(attributes)
     model._setup_model()
-    model.set_parameters(_parameters(archive, settings), exact_match=True, device=device)
+    model.set_parameters(_parameters(archive), exact_match=True, device=device)
     for name, value in settings["variables"].items():
         if value is not None:
             recursive_setattr(model, f"{name}.data", value.to(model.device))
@@ -146,7 +155,7 @@ class SafeFiles:
         include: Iterable[str] | None = None,
     ) -> None:
         """See `agents.save`."""
-        save(self, path, exclude, include)  # type: ignore[arg-type]
+        write_model(self, path, exclude, include)  # type: ignore[arg-type]
 
     @classmethod
     def load(
@@ -176,7 +185,7 @@ class SafeFiles:
         """As everywhere in Stable-Baselines3; a file is one that `save` wrote."""
         if not isinstance(load_path_or_dict, dict):
             archive = Archive(_found(load_path_or_dict), MODEL)
-            load_path_or_dict = _parameters(archive, archive.read("settings"))
+            load_path_or_dict = _parameters(archive)
         super().set_parameters(load_path_or_dict, exact_match, device)  # type: ignore[misc]
 
 
@@ -224,9 +233,10 @@ def _found(path: Place) -> Place:
     return _with_suffix(path)
 
 
-def _class_of(cls: Any, settings: Mapping[str, Any], archive: Archive) -> Any:
+def _class_of(cls: Any, archive: Archive) -> Any:
     """The algorithm of a file, which must be `cls` where that is given."""
-    name, home = settings["name"], settings["algorithm"]
+    said = archive.read("algorithm")
+    name, home = said["name"], said["class"]
     if cls is not None and home_of(cls) == home:
         return cls
     if name in ALGORITHMS:
@@ -266,12 +276,18 @@ def _heads_resolved(value: Any, unpacker: Unpacker) -> Any:
         head = value.get("value_head")
         parts = {name: _heads_resolved(part, unpacker) for name, part in value.items()}
         if isinstance(head, str):
-            module, _, name = head.rpartition(":" if ":" in head else ".")
-            parts["value_head"] = unpacker.find(f"{module}:{name}")
+            parts["value_head"] = _found_class(head, unpacker)
+        elif isinstance(head, dict) and isinstance(head.get("class"), str):
+            parts["value_head"] = {**head, "class": _found_class(head["class"], unpacker)}
         return parts
     if type(value) in (list, tuple):
         return type(value)(_heads_resolved(part, unpacker) for part in value)
     return value
+
+
+def _found_class(name: str, unpacker: Unpacker) -> Any:
+    module, _, attribute = name.rpartition(":" if ":" in name else ".")
+    return unpacker.find(f"{module}:{attribute}")
 
 
 def _fitting(cls: Any, env: GymEnv, attributes: dict[str, Any], force_reset: bool) -> Any:
@@ -284,8 +300,8 @@ def _fitting(cls: Any, env: GymEnv, attributes: dict[str, Any], force_reset: boo
     return env
 
 
-def _parameters(archive: Archive, settings: Mapping[str, Any]) -> dict[str, Any]:
-    networks = {name: archive.read(name) for name in settings["networks"]}
+def _parameters(archive: Archive) -> dict[str, Any]:
+    networks = {name: archive.read(name) for name in archive.read("algorithm")["networks"]}
     return {**networks, **archive.read("optimizer")}
 
 

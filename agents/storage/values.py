@@ -2,7 +2,7 @@
 
 What JSON has no form for becomes a mapping with the key `$`, which says what kind of value it was.
 Classes are looked up, never imported: those that are marked `storable`, those of the tables in
-`agents.registry`, and networks, optimizers and buffers of libraries that are loaded already.
+`agents.registry`, and networks, optimizers, buffers and named tuples of libraries that are loaded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Json = Any
 Marked = TypeVar("Marked", bound=Callable[..., Any])
 
 LIBRARIES = ("torch", "stable_baselines3", "sb3_contrib", "agents")
-PART_OF_A_MODEL = (nn.Module, torch.optim.Optimizer, BaseBuffer)
+PART_OF_A_MODEL = (nn.Module, torch.optim.Optimizer, BaseBuffer, tuple, Enum)
 GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 SCHEDULES = ("learning_rate", "lr_schedule", "clip_range", "clip_range_vf", "ent_coef")
 _storable: dict[str, Any] = {}
@@ -177,7 +177,7 @@ class Unpacker:
 
 
 def _part_of_a_library(name: str) -> Any:
-    """A network, optimizer or buffer of a library that is loaded already; None for others."""
+    """A network, optimizer, buffer or tuple of a library that is loaded already, or None."""
     module, _, attribute = name.partition(":")
     found = getattr(sys.modules.get(module), attribute, None)
     if module.partition(".")[0] not in LIBRARIES or not isinstance(found, type):

@@ -1,94 +1,146 @@
-"""What training does beside learning: its curve, and events at set timesteps."""
+"""What a run does beside learning: curve, metrics, evaluations, kept models, checkpoints, bar."""
 
 from __future__ import annotations
 
-import csv
-import io
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import yaml
 from stable_baselines3.common.callbacks import BaseCallback, EventCallback, ProgressBarCallback
+from stable_baselines3.common.logger import Logger, configure
 
 from agents.offline.algorithm import StepsBar
+from agents.storage.models import save
+from agents.training.checkpoint import FILE, Checkpoint
+from agents.training.curves import LearningCurve, LossCurve
+from agents.training.envs import normalized
+from agents.training.evaluation import SampleDialogues, evaluation
+from agents.training.metrics import Metrics
+from agents.training.prepare import Session
+from agents.training.tracking import wandb_run
 from dialgym.files import write_text
 
+EVALUATION_SEED = 1_000_003  # added to the seed: evaluation meets other dialogues than training
+LARGEST_EVALUATION = 64  # dialogues at a time
 
-class Curve(BaseCallback):
-    """Writes a CSV row at the end of each rollout: `timesteps`, `seconds` and what it is about."""
+
+@dataclass(frozen=True)
+class Schedule:
+    """When a run does what; see `agents.train`.
+
+    Raises:
+        ValueError: a number out of range, or samples without evaluations.
+    """
+
+    eval_freq: int
+    eval_episodes: int
+    save_freq: int
+    checkpoint_every: int
+    samples: int | None
+
+    def __post_init__(self) -> None:
+        for name in ("eval_freq", "save_freq", "checkpoint_every", "samples"):
+            count = getattr(self, name) or 0
+            if count < 0:
+                raise ValueError(f"{name}: expected 0 (never) or more, got {count}")
+        if self.eval_episodes < 1:
+            raise ValueError(f"eval_episodes: expected 1 or more, got {self.eval_episodes}")
+        if self.samples and not self.eval_freq:
+            raise ValueError(
+                "samples: expected 0 without evaluations, after which dialogues are played, "
+                f"got {self.samples}; set eval_freq too"
+            )
+
+
+def make_callbacks(
+    session: Session, schedule: Schedule, wandb: bool | Mapping[str, Any], progress_bar: bool
+) -> list[BaseCallback]:
+    """The callbacks of a run, in order, set to where the run goes on from.
+
+    Of several processes the first writes and evaluates; all keep checkpoints in step.
+    """
+    model, plan = session.model, session.plan
+    model.set_logger(Logger(None, []))
+    kept: list[BaseCallback] = []  # whose state belongs to the run
+    callbacks: list[BaseCallback] = []
+    played = [session.env] if plan.plays else []
+    if session.processes.is_first:
+        board = _open_logs(session, wandb)
+        curve = LearningCurve if plan.plays else LossCurve
+        kept.append(curve(plan.directory / "learning_curve.csv", plan.interval))
+        kept += [Metrics(plan.metrics)] if plan.plays else []
+        callbacks += kept
+        if schedule.save_freq:
+            keep = KeepModel(plan.directory / "checkpoints" / "model_{}_steps.zip")
+            callbacks.append(AtMultiples(schedule.save_freq, keep))
+        if schedule.eval_freq:
+            evaluate = _evaluation(session, schedule, board)
+            played.append(evaluate.eval_env)
+            kept.append(evaluate)
+            callbacks.append(AtMultiples(schedule.eval_freq, evaluate))
+    identity = plan.identity(session.processes.count)
+    file, every = plan.directory / FILE, schedule.checkpoint_every
+    checkpoint = Checkpoint(file, every, plan.interval, identity, played, kept)
+    if session.saved is not None:
+        checkpoint.restore(model, session.saved)
+    callbacks.append(checkpoint)
+    if progress_bar and session.processes.is_first:
+        callbacks.append(session.stack.enter_context(progress(plan.plays)))
+    return callbacks
+
+
+def _open_logs(session: Session, wandb: bool | Mapping[str, Any]) -> Any:
+    """Write down the settings, open TensorBoard's log; the run of Weights & Biases, if any."""
+    plan, resumed = session.plan, session.saved is not None
+    plan.directory.mkdir(parents=True, exist_ok=True)
+    rows = {plan.entry.id: _as_yaml(plan.settings)}
+    write_text(plan.directory / "config.yml", yaml.safe_dump(rows))
+    identity = plan.identity(session.processes.count)
+    tracked = wandb_run(wandb, plan.directory, identity, resumed=resumed)
+    board = session.stack.enter_context(tracked)
+    formats = ["tensorboard", *(["stdout"] if plan.verbose else [])]
+    session.model.set_logger(configure(str(plan.directory / "tensorboard"), formats))
+    return board
+
+
+def _as_yaml(value: Any) -> Any:
+    """Settings as YAML spells them: classes by name, tuples as lists."""
+    if isinstance(value, Mapping):
+        return {key: _as_yaml(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_yaml(part) for part in value]
+    if isinstance(value, type):
+        return f"{value.__module__}.{value.__qualname__}"
+    return value
+
+
+def _evaluation(session: Session, schedule: Schedule, board: Any) -> Any:
+    plan = session.plan
+    seed, shown = plan.seed + EVALUATION_SEED, 3 if schedule.samples is None else schedule.samples
+    reader = None
+    if shown:
+        folder = plan.directory / "samples"
+        reader = SampleDialogues(session.make_env(shown, seed), seed, folder, board)
+    rows = min(schedule.eval_episodes, LARGEST_EVALUATION)
+    env = normalized(session.make_env(rows, seed, plan.workers), plan.settings, training=False)
+    best = KeepModel(plan.directory / "best_model.zip")
+    episodes, verbose = schedule.eval_episodes, plan.verbose
+    return evaluation(session.model, env, episodes, plan.directory, best, reader, verbose)
+
+
+class KeepModel(BaseCallback):
+    """Saves the model when it is called; `{}` in the file's name is the number of timesteps."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
-        self.rows: list[dict[str, Any]] = []
-
-    def _on_training_start(self) -> None:
-        before = self.rows[-1]["seconds"] if self.rows else 0.0  # of the run that this one resumes
-        self.started = time.monotonic() - before
 
     def _on_step(self) -> bool:
+        save(self.model, self.path.with_name(self.path.name.format(self.num_timesteps)))
         return True
-
-    def _on_rollout_end(self) -> None:
-        values = self._values()
-        if values:
-            seconds = round(time.monotonic() - self.started, 2)
-            self.rows.append({"timesteps": self.model.num_timesteps, "seconds": seconds, **values})
-            self._write()
-
-    def _values(self) -> dict[str, Any]:
-        """The rest of a rollout's row; nothing leaves no row."""
-        raise NotImplementedError
-
-    def _write(self) -> None:
-        columns = list(dict.fromkeys(name for row in self.rows for name in row))
-        text = io.StringIO()
-        writer = csv.DictWriter(text, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows)
-        write_text(self.path, text.getvalue())
-
-
-class LearningCurve(Curve):
-    """`episodes, mean_return, success` of the episodes that ended in a rollout.
-
-    A rollout without one leaves no row; `success` is empty where the task has no `is_success`.
-    Needs a `VecMonitor` (or `Monitor`) around the env.
-    """
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.ended: list[dict[str, Any]] = []
-
-    def _on_step(self) -> bool:
-        dones = np.flatnonzero(self.locals["dones"])
-        self.ended += [self.locals["infos"][row] for row in dones]
-        return True
-
-    def _values(self) -> dict[str, Any]:
-        returns = [info["episode"]["r"] for info in self.ended if "episode" in info]
-        wins = [info["is_success"] for info in self.ended if "is_success" in info]
-        self.ended = []
-        if not returns:
-            return {}
-        success = round(float(np.mean(wins)), 4) if wins else ""
-        mean = round(float(np.mean(returns)), 4)
-        return {"episodes": len(returns), "mean_return": mean, "success": success}
-
-
-class LossCurve(Curve):
-    """The losses and other figures of learning, means over an interval of the log."""
-
-    def _values(self) -> dict[str, Any]:
-        logged = self.logger.name_to_value.items()
-        return {
-            name.removeprefix("train/"): f"{value:.6g}"
-            for name, value in logged
-            if name.startswith("train/")
-        }
 
 
 class AtMultiples(EventCallback):

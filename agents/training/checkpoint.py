@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import pickle
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.buffers import BaseBuffer
 from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
 from stable_baselines3.common.vec_env import (
     VecEnv,
@@ -19,106 +20,160 @@ from stable_baselines3.common.vec_env import (
     unwrap_vec_wrapper,
 )
 
-from agents.offline.algorithm import OfflineAlgorithm
-from agents.online.base import SequenceAlgorithm
-from agents.training.callbacks import Curve
+from agents.storage.archive import Archive, write_archive
+from agents.storage.models import read_model
+from agents.storage.models import save as save_model
+from agents.training.curves import Curve
 from agents.training.metrics import Metrics
-from dialgym.files import write_atomically
 
-FILE = "checkpoint.pkl"
+FILE = "checkpoint.zip"
+OLD_FILE = "checkpoint.pkl"
+WHAT = "checkpoint"
+STOCK_STATE = ("_last_lstm_states",)
+"""What stock algorithms keep from one rollout to the next, and do not save with the model."""
 
 
 class Checkpoint(BaseCallback):
-    """Writes the state of training at the start of every `every`-th rollout.
+    """Writes the state of training at the start of every `every`-th interval.
 
     There, between an update and a rollout, nothing is half done: the state is that of weights,
-    optimizer, dialogues, random generators and learning curve. What learns from stored dialogues
-    has intervals of its log for rollouts. Of several processes the first writes for all.
+    optimizer, replay buffer, dialogues, random generators and learning curve. Of several processes
+    the first writes for all.
 
     Args:
         path: the file; it is replaced atomically.
-        every: rollouts from one checkpoint to the next.
+        every: intervals from one checkpoint to the next; 0 is never.
+        interval: timesteps of an interval; 0 takes rollouts for intervals, which are those of the
+            log where dialogues are stored.
         settings: id, seed and hyperparameters of the run, which a resumed run must share.
         envs: the VecEnvs whose dialogues are to go on, each with a `VecMonitor`.
         callbacks: those whose state belongs to the run, one of a kind.
     """
 
-    model: SequenceAlgorithm | OfflineAlgorithm  # type: ignore[assignment]
-
     def __init__(
         self,
         path: Path,
         every: int,
+        interval: int,
         settings: Mapping[str, Any],
         envs: Sequence[VecEnv],
         callbacks: Sequence[BaseCallback],
     ) -> None:
         super().__init__()
-        self.path, self.every, self.settings = path, every, dict(settings)
-        self.envs, self.others = envs, callbacks
+        self.path, self.every, self.interval = path, every, interval
+        self.settings, self.envs, self.others = dict(settings), envs, callbacks
         self.rollouts = 0
-
-    def _on_training_start(self) -> None:
-        self.begun = self.model.num_timesteps
+        self.before = 0  # intervals at the last rollout's start
 
     def _on_step(self) -> bool:
         return True
 
     def _on_rollout_start(self) -> None:
-        due = self.every and self.rollouts % self.every == 0
-        if due and self.model.num_timesteps > self.begun:
+        now = self.model.num_timesteps // self.interval if self.interval else self.rollouts
+        due = self.every and now // self.every > self.before // self.every
+        self.before = now
+        if due:
             self._save()
         self.rollouts += 1
 
     def _save(self) -> None:
-        processes, sharding = self.model.processes, self.model.updater.sharding
-        own = {
-            "envs": [_env_state(env) for env in self.envs],
-            "generators": _generators(),
-            "model": {name: getattr(self.model, name) for name in self.model.process_state},
-        }
-        states = processes.gather(own)
+        model: Any = self.model
+        sharding = model.updater.sharding if hasattr(model, "updater") else None
+        states = [self._of_this_process()]
+        if hasattr(model, "processes"):
+            states = model.processes.gather(states[0])
         if sharding is not None:
             sharding.gather_optimizer()
-        if processes.is_first:
+        if not hasattr(model, "processes") or model.processes.is_first:
             self._write(states)
         if sharding is not None:
             sharding.optimizer_state = None
 
+    def _of_this_process(self) -> dict[str, Any]:
+        names = getattr(self.model, "process_state", STOCK_STATE)
+        kept = {name: getattr(self.model, name) for name in names if hasattr(self.model, name)}
+        buffer = getattr(self.model, "replay_buffer", None)
+        return {
+            "envs": [_env_state(env) for env in self.envs],
+            "generators": _generators(),
+            "action_space": getattr(self.model.action_space, "_np_random", None),
+            "model": kept,
+            "replay_buffer": None if buffer is None else _buffer_state(buffer),
+        }
+
     def _write(self, states: list[dict[str, Any]]) -> None:
         weights = io.BytesIO()
-        self.model.save(weights)
-        state = {
+        save_model(self.model, weights)
+        run = {
             "settings": self.settings,
-            "model": weights.getvalue(),
             "rollouts": self.rollouts,
+            "before": self.before,
             "callbacks": {type(other).__name__: _callback_state(other) for other in self.others},
-            "processes": states,
         }
-        write_atomically(self.path, lambda part: part.write_bytes(pickle.dumps(state)))
+        processes = {f"process-{rank}": state for rank, state in enumerate(states)}
+        sections = {"run": run, "model": {"file": weights.getvalue()}, **processes}
+        write_archive(self.path, WHAT, sections)
 
-    def restore(
-        self, model: SequenceAlgorithm | OfflineAlgorithm, state: Mapping[str, Any]
-    ) -> None:
-        """Set dialogues, callbacks and random generators to where the checkpoint left them."""
-        own = state["processes"][model.processes.rank]
-        self.rollouts = state["rollouts"]
-        for env, saved in zip(self.envs, own["envs"]):
-            _restore_env(env, saved)
+    def restore(self, model: BaseAlgorithm, saved: Saved) -> None:
+        """Set dialogues, buffers, callbacks and random generators to where they were."""
+        own = saved.of_process(model.processes.rank if hasattr(model, "processes") else 0)
+        self.rollouts, self.before = saved.run["rollouts"], saved.run["before"]
+        for env, state in zip(self.envs, own["envs"]):
+            _restore_env(env, state)
         for callback in self.others:  # a resumed run may have more of them, or fewer
-            callback.__dict__.update(state["callbacks"].get(type(callback).__name__, {}))
-        model.__dict__.update(own["model"])
+            vars(callback).update(saved.run["callbacks"].get(type(callback).__name__, {}))
+        vars(model).update(own["model"])
+        if own["replay_buffer"] is not None:
+            _restore_buffer(model.replay_buffer, own["replay_buffer"])  # type: ignore[attr-defined]
+        if own["action_space"] is not None:
+            model.action_space._np_random = own["action_space"]
         _restore_generators(own["generators"])
 
 
-def read_checkpoint(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The state in a file that `Checkpoint` wrote. It is a pickle: read only your own.
+class Saved:
+    """What a file holds that `Checkpoint` wrote; reading it runs nothing.
+
+    Args:
+        path: the file.
+        settings: of the run that is to go on.
 
     Raises:
-        ValueError: the run had other settings; `n_timesteps` may differ.
+        ValueError: it is no such file, or the run had other settings; `n_timesteps` may differ.
     """
-    state: dict[str, Any] = pickle.loads(path.read_bytes())
-    old = state["settings"]
+
+    def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
+        self._archive = Archive(path, WHAT)
+        self.run: dict[str, Any] = self._archive.read("run")
+        _check_same(path, self.run["settings"], settings)
+
+    def model(self, cls: type, env: VecEnv, device: str, **more: Any) -> Any:
+        """The model, of the class `cls`."""
+        file = io.BytesIO(self._archive.read("model")["file"])
+        return read_model(cls, file, env, device, force_reset=False, **more)
+
+    def of_process(self, rank: int) -> dict[str, Any]:
+        """What the process had for itself."""
+        state: dict[str, Any] = self._archive.read(f"process-{rank}")
+        return state
+
+
+def find_checkpoint(directory: Path) -> Path | None:
+    """The checkpoint in a run's folder; None where there is none.
+
+    Raises:
+        ValueError: there is only one of an older version, a pickle.
+    """
+    if (directory / FILE).is_file():
+        return directory / FILE
+    if (directory / OLD_FILE).is_file():
+        raise ValueError(
+            f"{str(directory / OLD_FILE)!r} is a pickle of an older version, which is read no more:"
+            " it could run code. Begin anew in another folder; --init-from takes its model.zip."
+        )
+    return None
+
+
+def _check_same(path: Path, old: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     changed = sorted(
         key
         for key in {*old, *settings} - {"n_timesteps"}
@@ -130,7 +185,9 @@ def read_checkpoint(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
             f"cannot resume {str(path)!r} with other settings ({differences}). "
             "Give the same ones, or another folder for a new run."
         )
-    return state
+
+
+# Parts of the state
 
 
 def _env_state(env: VecEnv) -> dict[str, Any]:
@@ -143,7 +200,7 @@ def _env_state(env: VecEnv) -> dict[str, Any]:
         "count": monitor.episode_count,
     }
     if normalize:
-        state["normalize"] = {"ret_rms": normalize.ret_rms, "returns": normalize.returns}
+        state["normalize"] = {**vars(normalize.ret_rms), "returns": normalize.returns}
     return state
 
 
@@ -154,11 +211,46 @@ def _restore_env(env: VecEnv, saved: Mapping[str, Any]) -> None:
     monitor.episode_returns, monitor.episode_lengths = saved["returns"], saved["lengths"]
     monitor.episode_count = saved["count"]
     if normalize:
-        normalize.__dict__.update(saved["normalize"])
+        moments = dict(saved["normalize"])
+        normalize.returns = moments.pop("returns")
+        vars(normalize.ret_rms).update(moments)
 
 
 def _monitor(env: VecEnv) -> Any:
     return unwrap_vec_wrapper(env, VecMonitor)
+
+
+def _buffer_state(buffer: BaseBuffer) -> dict[str, Any]:
+    """The part of a replay buffer that is filled."""
+    size = buffer.buffer_size if buffer.full else buffer.pos
+    arrays = {name: _first(value, size) for name, value in _arrays(buffer).items()}
+    return {"pos": buffer.pos, "full": buffer.full, "arrays": arrays}
+
+
+def _restore_buffer(buffer: BaseBuffer, saved: Mapping[str, Any]) -> None:
+    buffer.pos, buffer.full = saved["pos"], saved["full"]
+    for name, value in saved["arrays"].items():
+        own = getattr(buffer, name)
+        arrays, parts = (own, value) if isinstance(own, dict) else ({"": own}, {"": value})
+        for key, part in parts.items():
+            arrays[key][: len(part)] = part
+
+
+def _arrays(buffer: BaseBuffer) -> dict[str, Any]:
+    """Arrays of a buffer, or dicts of them by the name of the observation."""
+    return {k: v for k, v in vars(buffer).items() if _is_array(v)}
+
+
+def _is_array(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(part, np.ndarray) for part in value.values())
+    return isinstance(value, np.ndarray)
+
+
+def _first(value: Any, size: int) -> Any:
+    if isinstance(value, dict):
+        return {key: part[:size] for key, part in value.items()}
+    return value[:size]
 
 
 def _callback_state(callback: BaseCallback) -> dict[str, Any]:
@@ -166,7 +258,7 @@ def _callback_state(callback: BaseCallback) -> dict[str, Any]:
     if isinstance(callback, Metrics):
         names.append("said")
     if isinstance(callback, Curve):
-        names.append("rows")
+        names += callback.kept
     if isinstance(callback, EvalCallback):
         names += ["best_mean_reward", "last_mean_reward", "evaluations_results"]
         names += ["evaluations_timesteps", "evaluations_length", "evaluations_successes"]

@@ -7,96 +7,78 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib.resources import files
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
-import yaml
 from stable_baselines3.common.utils import LinearSchedule
 
 from agents.models.build import SIZES
 from agents.models.named import load_name
-from dialgym.errors import unknown
-from dialgym.optional import require
+from agents.registry import Algorithm, find, read_rows
+from agents.storage.values import storable
+from dialgym.errors import refuse_renamed, unknown
 
-ONLINE = {
-    "ppo": "agents.online.ppo:SequencePPO",
-    "nlpo": "agents.online.nlpo:NLPO",
-    "grpo": "agents.online.grpo:GRPO",
-}
-OFFLINE = {
-    "bc": "agents.offline.bc:BC",
-    "single-step": "agents.offline.ilql:SingleStepRL",
-    "ilql": "agents.offline.ilql:ILQL",
-    "cql": "agents.offline.cql:CQL",
-    "psi": "agents.offline.psi:PsiLearning",
-    "utterance-ilql": "agents.offline.utterance_ilql:UtteranceILQL",
-    "chai": "agents.offline.chai:CHAI",
-    "decision-transformer": "agents.offline.decision_transformer:DecisionTransformer",
-}
-ALGORITHMS = {**ONLINE, **OFFLINE}
-ONLINE_KEYS = {"n_timesteps", "policy", "n_envs", "normalize", "metrics"}
-OFFLINE_KEYS = {"n_timesteps", "policy", "top"}
-TRAINER_KEYS = (ONLINE_KEYS | OFFLINE_KEYS) - {"policy"}
+PLAYS_KEYS = {"n_timesteps", "policy", "n_envs", "normalize", "metrics"}
+STORED_KEYS = {"n_timesteps", "policy", "top"}
+TRAINER_KEYS = (PLAYS_KEYS | STORED_KEYS) - {"policy"}
 GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
 GIVEN_KEYS |= {"hyperparameters", "dataset"}
 SCHEDULES = ("learning_rate", "clip_range", "clip_range_vf", "ent_coef")
-
-
-def find_algorithm(name: str) -> Any:
-    """The class of a learner.
-
-    Raises:
-        ValueError: there is no such algorithm; the message names the nearest one.
-        ImportError: a package is missing; the message has the remedy.
-    """
-    if name not in ALGORITHMS:
-        raise unknown("algorithm", name, ALGORITHMS)
-    module, _, attribute = ALGORITHMS[name].partition(":")
-    return getattr(require(module, "agents", f"training with {attribute}"), attribute)
+CLASS_KEYS = ("activation_fn", "value_head")
+"""Arguments that name a class, beside those whose names end with `_class`."""
+DEFAULT_ENVS = 8
 
 
 def read_config(
-    algo: str,
+    algo: str | Algorithm,
     env_id: str,
     overrides: Mapping[str, Any] | None = None,
     path: str | Path | None = None,
+    kind: str | None = None,
 ) -> dict[str, Any]:
-    """Hyperparameters of `algo` on `env_id`: `default`, then the id's row, then `overrides`.
+    """Hyperparameters of `algo` on `env_id`.
 
-    `policy_kwargs` and other mappings are merged key by key.
+    They are those of the row `default`, then of the row of its kind of view (`tokens` or `acts`),
+    then of the id's, then `overrides`. `policy_kwargs` and other mappings are merged key by key.
 
     Args:
-        algo: a key of `ALGORITHMS`.
+        algo: a row of the table of algorithms, or its name.
         env_id: the full id, `dialgym/Wordle-20-v0`.
         overrides: replace what the file says.
-        path: a YAML file; the built-in `agents/configs/<algo>.yml` when None.
+        path: a YAML file; that of the algorithm when None.
+        kind: of the view.
 
     Raises:
         ValueError: unknown algorithm or key (with the nearest one), or a file without rows.
     """
-    known = arguments_of(find_algorithm(algo)).keys() - GIVEN_KEYS
-    known |= ONLINE_KEYS if algo in ONLINE else OFFLINE_KEYS
-    where = Path(path) if path else files("agents") / "configs" / f"{algo}.yml"
-    rows = yaml.safe_load(where.read_text("utf-8"))
-    if not isinstance(rows, dict) or not {"default", env_id} & rows.keys():
+    row = find(algo) if isinstance(algo, str) else algo
+    learner = row.load()
+    arguments, renamed = arguments_of(learner), getattr(learner, "renamed", {})
+    known = arguments.keys() - GIVEN_KEYS | (PLAYS_KEYS if row.plays else STORED_KEYS)
+    rows, where = read_rows(Path(path)) if path else row.rows()
+    if not isinstance(rows, Mapping) or not {"default", env_id} & rows.keys():
         raise ValueError(
             f"{where}: expected a row {env_id!r} or 'default', got {_rows(rows)}; "
             "add one in rl-zoo3's format"
         )
-    config: dict[str, Any] = {}
-    for name, part in (
-        ("default", rows.get("default")),
-        (env_id, rows.get(env_id)),
-        ("overrides", overrides),
-    ):
-        place = f"{name} of {where}" if name != "overrides" else f"{name} of {algo}"
-        _check_keys(part or {}, known, place)
-        config = _merge(_without_sizes(config, part or {}), part or {})
+    config: dict[str, Any] = {"policy": row.policy}
+    config |= {"n_envs": DEFAULT_ENVS} if row.plays else {}
+    for name in dict.fromkeys(("default", kind, env_id)):
+        refuse_renamed(f"{name} of {where}", rows.get(name) or {}, renamed)
+        config = _with(config, rows.get(name) or {}, known, f"{name} of {where}")
+    refuse_renamed(row.name, overrides or {}, renamed)
+    config = _with(config, overrides or {}, known, f"overrides of {row.name}")
     _check_policy(config, f"policy_kwargs of {env_id}")
-    _check_numbers(config, arguments_of(find_algorithm(algo)), f"{algo} on {env_id}")
+    _check_numbers(config, arguments, f"{row.name} on {env_id}")
     return config
+
+
+def _with(
+    config: Mapping[str, Any], change: Mapping[str, Any], known: set[str], where: str
+) -> dict[str, Any]:
+    _check_keys(change, known, where)
+    return _merge(_base_for(config, change), change)
 
 
 def _rows(rows: Any) -> list[str] | str:
@@ -109,9 +91,15 @@ def _check_keys(part: Mapping[str, Any], known: set[str], where: str) -> None:
             raise unknown("hyperparameter", key, known, where)
 
 
-def _without_sizes(config: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration without a policy's sizes, where the change names a pretrained model."""
+def _base_for(config: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration that a change is laid over: without what another policy makes void.
+
+    That is all of `policy_kwargs` where the change names another policy, and a policy's sizes where
+    it names a pretrained model.
+    """
     kept = dict(config)
+    if change.get("policy", kept.get("policy")) != kept.get("policy"):
+        kept.pop("policy_kwargs", None)
     if (change.get("policy_kwargs") or {}).get("pretrained"):
         kwargs = kept.get("policy_kwargs") or {}
         kept["policy_kwargs"] = {k: v for k, v in kwargs.items() if k not in SIZES}
@@ -122,7 +110,9 @@ def _check_policy(config: Mapping[str, Any], where: str) -> None:
     """Raises ValueError, with the nearest one, for an argument that the policy does not take."""
     if "." not in str(config.get("policy")):
         return
-    known = set(arguments_of(load_name("policy", str(config["policy"]))))
+    policy = _named_class("policy", config["policy"])
+    refuse_renamed(where, config.get("policy_kwargs") or {}, getattr(policy, "renamed", {}))
+    known = set(arguments_of(policy))
     known -= {"self", "observation_space", "action_space", "lr_schedule", "use_sde"}
     for key in config.get("policy_kwargs") or {}:
         if key not in known:
@@ -162,14 +152,31 @@ def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 
 
 def constructor_arguments(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What the algorithm's constructor takes: names become classes, `lin_x` becomes a schedule."""
+    """What the algorithm's constructor takes: names become classes, `lin_x` becomes a schedule.
+
+    Files of models may then hold these classes: who trains has named them.
+    """
     arguments = {k: v for k, v in config.items() if k not in TRAINER_KEYS}
     if "." in str(arguments.get("policy")):
-        arguments["policy"] = load_name("policy", str(arguments["policy"]))
+        arguments["policy"] = _named_class("policy", arguments["policy"])
+    arguments = {key: _with_classes(key, value) for key, value in arguments.items()}
     for key in SCHEDULES:
         if isinstance(arguments.get(key), str):
             arguments[key] = schedule(key, arguments[key])
     return arguments
+
+
+def _with_classes(key: str, value: Any) -> Any:
+    """The value of a hyperparameter, with classes in the place of their names."""
+    if isinstance(value, Mapping):
+        return {name: _with_classes(name, part) for name, part in value.items()}
+    is_class = key in CLASS_KEYS or key.endswith("_class")
+    return _named_class(key, value) if is_class and value is not None else value
+
+
+def _named_class(key: str, value: Any) -> Any:
+    found = load_name(key, value) if isinstance(value, str) else value
+    return storable(found) if isinstance(found, type) else found
 
 
 def schedule(key: str, text: str) -> Any:

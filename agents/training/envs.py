@@ -9,12 +9,13 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor, VecNormalize
 
 import dialgym
 from dialgym.errors import unknown
+from dialgym.registry import Environment
 
 NORMALIZE_KEYS = ("norm_obs", "norm_reward", "clip_reward", "gamma", "epsilon")
 
 
 def monitored(
-    env_id: str, rows: int, workers: int, seed: int, env_kwargs: Mapping[str, Any] | None
+    env_id: Environment, rows: int, workers: int, seed: int, env_kwargs: Mapping[str, Any] | None
 ) -> VecMonitor:
     """`rows` dialogues of an id, whose infos have returns and lengths at the end of each."""
     return VecMonitor(dialgym.sb3_vec_env(env_id, rows, workers, seed, **(env_kwargs or {})))

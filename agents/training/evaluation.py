@@ -23,12 +23,14 @@ def evaluation(
     env: VecEnv,
     episodes: int,
     directory: Path,
+    best: BaseCallback | None = None,
     after: BaseCallback | None = None,
     verbose: int = 0,
 ) -> EvalCallback:
     """The callback that evaluates greedily each time it is called.
 
-    It writes `evaluations.npz` and `best_model.zip` into `directory`, and then calls `after`.
+    It writes `evaluations.npz` into `directory`, calls `best` where the model is better than ever,
+    and then `after`.
     Algorithms that are given masks are evaluated with masks.
     """
     kind = EvalCallback
@@ -40,7 +42,7 @@ def evaluation(
         n_eval_episodes=episodes,
         eval_freq=1,
         log_path=str(directory),
-        best_model_save_path=str(directory),
+        callback_on_new_best=best,
         verbose=verbose,
     )
 

@@ -56,13 +56,13 @@ class Metrics(BaseCallback):
 
     def _on_step(self) -> bool:
         infos = self.locals["infos"]
-        begun = np.asarray(self.model._last_episode_starts, bool)  # type: ignore[attr-defined]
         said = np.zeros(len(infos), np.int64) if self.said is None else self.said
-        self.said = np.where(begun, 0, said) + 1
+        self.said = said + 1
         for row, info in enumerate(infos):
             if info.get("turn"):
                 self.ended.append({**info, "utterance_tokens": int(self.said[row])})
                 self.said[row] = 0
+        self.said[np.asarray(self.locals["dones"], bool)] = 0
         return True
 
     def _on_rollout_end(self) -> None:

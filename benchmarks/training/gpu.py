@@ -147,7 +147,7 @@ def _ours(env: VecEnv, n_steps: int, plan: Plan) -> Speed:
         rollouts.append(_seconds(lambda: _collect(model, callback, n_steps)))
         updates.append(_seconds(model.train))
     rollout, update = median(rollouts[1:]), median(updates[1:])
-    steps, read = env.num_envs * n_steps, int(model.sequences.lengths.sum())
+    steps, read = env.num_envs * n_steps, int(model.rollout.sequences.lengths.sum())
     env.close()
     parameters = sum(p.numel() for p in model.policy.parameters())
     return Speed(

@@ -127,7 +127,10 @@ def figures() -> Iterator[Figure]:
     }
     yield from references.values()
     common: Mapping[str, Any] = {"n_steps": 72, "batch_size": 1024}
-    plain = {"policy_kwargs": {"cache": False, "group": False}, "repeats": 1}  # half a minute
+    plain = {
+        "policy_kwargs": {"execution": {"cache": False, "group": False}},
+        "repeats": 1,
+    }  # half a minute
     ways: dict[str, dict[str, Any]] = {
         "GPTPolicy, no cache, no grouping": plain,
         "GPTPolicy, stock buffer": {"repeats": 1},

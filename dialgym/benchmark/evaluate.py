@@ -1,4 +1,4 @@
-"""Score any policy on any ids."""
+"""`evaluate`: score any policy on any ids."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +22,15 @@ Seeds = Annotated[str, typer.Option(metavar="N,N,...", help="Seeds of the episod
 EnvId = Annotated[
     str, typer.Argument(metavar="ID", help="An id (`dialgym list`), or MODULE:CLASS.")
 ]
+
+
+def algorithm_names() -> list[str]:
+    """What `dialgym train` takes, and completes: names of the table of algorithms."""
+    try:
+        names: list[str] = import_module("agents.registry").names()
+    except ImportError:  # another package of that name, or none
+        return []
+    return [*names, "reward-model"]
 
 
 def complain(message: str) -> None:

@@ -5,12 +5,19 @@ from typing import Annotated
 
 import typer
 
-from dialgym.cli.common import EnvId, Set, console, settings
+from dialgym.cli.common import EnvId, Set, algorithm_names, console, settings
 from dialgym.optional import require_agents
 
 
 def train(
-    algo: Annotated[str, typer.Argument(help="ppo, nlpo, grpo, bc, ilql ...; or reward-model.")],
+    algo: Annotated[
+        str,
+        typer.Argument(
+            metavar="ALGO",
+            help=f"{', '.join(algorithm_names())}; or module:Class of your own.",
+            autocompletion=algorithm_names,
+        ),
+    ],
     id: EnvId,
     timesteps: Annotated[
         int | None,
@@ -57,6 +64,16 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the folder's last checkpoint.")
     ] = False,
+    checkpoint_every: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="From one checkpoint to the next: rollouts; of stock algorithms, 1000 steps.",
+        ),
+    ] = 10,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Read pickled models, which can run code.")
+    ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the log table.")] = False,
     set_: Set = None,
 ) -> None:
@@ -86,6 +103,8 @@ def train(
         init_from=init_from,
         data=data or None,
         resume=resume,
+        checkpoint_every=checkpoint_every,
+        trust=trust,
         verbose=int(verbose),
     )
     console.print("Score it with: dialgym benchmark", style="dim")

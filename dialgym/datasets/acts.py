@@ -1,4 +1,4 @@
-"""Dialogues in which acts were chosen, as arrays to learn from."""
+"""Act arrays of a dataset, to learn from: observations, actions, masks, rewards."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

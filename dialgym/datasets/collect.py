@@ -1,4 +1,4 @@
-"""Collecting dialogues."""
+"""`collect`: dialogues of a policy as a dataset, in memory or in a folder of shards."""
 
 from collections.abc import Mapping
 from os import PathLike

@@ -1,4 +1,4 @@
-"""From a recipe to dialogues, a shard at a time, and the folder of files that they fill."""
+"""The recipe of a collection, its shards, and the folder of files that they fill."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Dialogues to look at, choose from and learn from."""
+"""The `Dataset` of stored dialogues: rows, returns, filters, splits, saving."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What a dataset holds, in numbers and as a picture."""
+"""Statistics and histograms of a dataset."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +25,7 @@ class Description:
         lengths: (N,) int64, utterances of the learner.
         success, terminated, truncated: shares from 0 to 1.
         tokens: dialogues whose token ids were logged.
+        acts: dialogues in which the learner chose acts.
     """
 
     dialogues: int
@@ -38,6 +39,7 @@ class Description:
     terminated: float
     truncated: float
     tokens: int
+    acts: int = 0
 
     def to_text(self) -> str:
         """Some lines of text."""
@@ -55,6 +57,8 @@ class Description:
             f"truncated {self.truncated:.1%}",
             f"token ids   logged in {self.tokens:,} dialogues",
         ]
+        if self.acts:
+            lines.append(f"acts        chosen in {self.acts:,} dialogues")
         return "\n".join(lines)
 
     def plot(self, path: str | PathLike[str]) -> None:
@@ -104,6 +108,7 @@ def describe(dataset: Any, plot: str | PathLike[str] | None = None) -> Descripti
         float(dataset["terminated"].mean()),
         float(dataset["truncated"].mean()),
         int((dataset["vocabulary"] != "").sum()),
+        int((dataset["acts"] != "").sum()),
     )
     if plot is not None:
         found.plot(plot)

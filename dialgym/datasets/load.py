@@ -1,4 +1,4 @@
-"""Datasets from files, from the Hugging Face hub, and from Minari."""
+"""Loading datasets from files, from the Hugging Face hub, and from Minari."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

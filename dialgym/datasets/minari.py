@@ -1,4 +1,4 @@
-"""Datasets as Minari's, at the level of utterances or acts, and back."""
+"""Export to Minari and import from it, at the level of utterances or acts."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a stored dialogue is, as columns of an Arrow table; tables as Parquet files."""
+"""The columns of a stored dialogue as an Arrow schema; tables as Parquet files."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Dialogues as token arrays to learn from."""
+"""Token arrays of a dataset, to learn from."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Collecting in several processes.
+"""Collecting in several worker processes.
 
 A worker is a plain Python process that imports dialgym and nothing heavier unless the policy needs
 it. It does not import the caller's script again, so scripts need no

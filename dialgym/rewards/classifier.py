@@ -1,7 +1,8 @@
 """A linear text classifier, small enough to be trained on first use and kept in the cache.
 
 Multinomial logistic regression over hashed n-grams: of the words of the reply, of its characters,
-and of the words of the last utterance before it. Each block is of length 1, then scaled."""
+and of the words of the last utterance before it. Each block is of length 1, then scaled.
+"""
 
 import hashlib
 import re

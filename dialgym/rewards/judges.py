@@ -1,7 +1,8 @@
 """Judges of a reply: its sentiment, its toxicity, and its intent (dialogue act).
 
 Each is a built-in lexicon or a classifier trained on labelled replies, or any sequence classifier
-of Hugging Face."""
+of Hugging Face.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ STRONGER = {
 WEAKER = {"slightly", "somewhat", "rather", "fairly", "little", "bit", "quite", "mildly"}
 MARKS = set(".,;:!?()")
 POLARITY = {"positive": 1.0, "pos": 1.0, "neutral": 0.0, "negative": -1.0, "neg": -1.0}
+LEVELS = ("0", "1", "2")
+"""Not toxic, mildly, severely: the labels of ILQL's task of comments, Snell et al. (2023)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,10 +90,6 @@ def _in_context(tokens: Sequence[str], hit: Hit) -> float:
         elif token in STRONGER or token in WEAKER:
             value *= 1.5 if token in STRONGER else 0.5
     return value
-
-
-LEVELS = ("0", "1", "2")
-"""Not toxic, mildly, severely: the labels of ILQL's task of comments, Snell et al. (2023)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,9 @@ from dialgym.optional import require
 from dialgym.rewards.base import Reply, Reward
 from dialgym.rewards.overlap import references
 
-EXTRA = "rewards"
 UNLIMITED = 10**9
 """Tokenizers without a limit say that it is larger than this."""
+EMBEDDINGS_KEPT = 2**14
 
 
 def pair_of(reply: Reply, turns: int | None = None) -> tuple[str, str]:
@@ -223,9 +223,6 @@ class LearnedReward(ClassifierReward):
             )
 
 
-KEPT = 2**14  # embeddings
-
-
 @dataclass(frozen=True, kw_only=True)
 class Similarity(Reward):
     """The cosine of sentence embeddings, Reimers and Gurevych (2019), of the nearest text.
@@ -275,7 +272,7 @@ class Similarity(Reward):
 
     @cached_property
     def _embeddings(self) -> LRU[np.ndarray]:
-        return LRU(KEPT)
+        return LRU(EMBEDDINGS_KEPT)
 
     @cached_property
     def _encoder(self) -> Any:

@@ -13,10 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dialgym.errors import one_of
+from dialgym.errors import one_of, whole_number
 from dialgym.optional import require
 from dialgym.rewards.base import Reply, Reward
-from dialgym.rewards.shape import check_order
 from dialgym.rewards.words import KEPT, Treebank, sentences
 
 EXTRA = "rewards"
@@ -192,7 +191,7 @@ class SacreBLEU(Overlap):
     def __post_init__(self) -> None:
         one_of("tokenize", self.tokenize, BLEU_TOKENIZERS, "reward 'sacrebleu'")
         one_of("smooth", self.smooth, ("exp", "floor", "add-k", "none"), "reward 'sacrebleu'")
-        check_order(self.name, self.order, "order")
+        whole_number("order", self.order, f"reward {self.name!r}")
 
     def compare(self, text: str, references: Sequence[str]) -> float:
         """BLEU beside all references at once."""

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dialgym.errors import whole_number
 from dialgym.rewards.base import Reply, Reward
 from dialgym.rewards.words import ngrams, words
 
@@ -60,7 +61,7 @@ class Distinct(Reward):
     n: int = 1
 
     def __post_init__(self) -> None:
-        check_order(self.name, self.n)
+        whole_number("n", self.n, f"reward {self.name!r}")
 
     def score(self, replies: Sequence[Reply]) -> np.ndarray:
         """Scores (k,) from 0 to 1."""
@@ -82,7 +83,7 @@ class Repetition(Reward):
     context: bool = False
 
     def __post_init__(self) -> None:
-        check_order(self.name, self.n)
+        whole_number("n", self.n, f"reward {self.name!r}")
 
     def score(self, replies: Sequence[Reply]) -> np.ndarray:
         """Scores (k,) from 0 to 1."""
@@ -94,9 +95,3 @@ class Repetition(Reward):
         said = {gram for text in before for gram in ngrams(words(text), self.n)}
         new = len(set(grams) - said)
         return (len(grams) - new) / max(len(grams), 1)
-
-
-def check_order(name: str, n: int, what: str = "n") -> None:
-    """Raise a ValueError unless n is a whole number from 1."""
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ValueError(f"{what} of reward {name!r} must be a whole number from 1; got {n!r}.")

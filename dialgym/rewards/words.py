@@ -10,6 +10,13 @@ from dialgym.optional import require
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+KEPT = 2**15  # words and texts remembered
+_PLAIN = re.compile(r"(?!.*'')[A-Za-z0-9 ,.?!'-]*[A-Za-z0-9][,.?!'-]*")
+"""Sentences in which nltk's rules look at a word and its marks alone, and the end of the sentence
+is the end of a word."""
+TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
+LONGEST = 5  # words of a phrase
+_ENDINGS = ("s", "es", "d", "ed", "r", "er", "est", "ing", "ly", "'s")
 
 
 def words(text: str) -> list[str]:
@@ -25,12 +32,6 @@ def sentences(text: str) -> list[str]:
 def ngrams(tokens: Sequence[str], n: int) -> list[tuple[str, ...]]:
     """The n-grams in order, `len(tokens) - n + 1` of them or none."""
     return list(zip(*(tokens[start:] for start in range(n))))
-
-
-KEPT = 2**15  # words and texts remembered
-_PLAIN = re.compile(r"(?!.*'')[A-Za-z0-9 ,.?!'-]*[A-Za-z0-9][,.?!'-]*")
-"""Sentences in which nltk's rules look at a word and its marks alone, and the end of the sentence
-is the end of a word."""
 
 
 class Treebank:
@@ -62,11 +63,6 @@ class Treebank:
         """The tokens of a word between others, or of the last."""
         found: list[str] = self._cut(f"x {word}" if last else f"x {word} x")
         return found[1:] if last else found[1:-1]
-
-
-TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
-LONGEST = 5  # words of a phrase
-_ENDINGS = ("s", "es", "d", "ed", "r", "er", "est", "ing", "ly", "'s")
 
 
 @dataclass(frozen=True)

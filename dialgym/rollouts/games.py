@@ -1,4 +1,4 @@
-"""Scripted policies, one dialogue at a time: games, what branches off them, written scripts."""
+"""Playing scripted policies one dialogue at a time: games, their branches, written scripts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -26,7 +26,8 @@ class Game:
         dialogue: its rules and its other party; begun anew, and used up to the end of the game.
         job: seed and number of the episode.
         options: of reset.
-        acts: the learner's, where it chooses acts and its choices are kept.
+        acts: the learner's, where it chooses acts.
+        record: whether its choices are kept.
     """
 
     def __init__(
@@ -35,8 +36,9 @@ class Game:
         job: Job,
         options: Mapping[str, Any] | None = None,
         acts: PartyActs | None = None,
+        record: bool = False,
     ) -> None:
-        self.dialogue, self.job, self.acts = dialogue, job, acts
+        self.dialogue, self.job, self.acts, self.record = dialogue, job, acts, record
         self.options = dict(options or {})
         self.seed = episode_seed(*job)
         self.rng = np_random(self.seed)[0]
@@ -54,10 +56,12 @@ class Game:
         return self.exchange.over
 
     def say(self, text: str) -> None:
-        """Let the learner speak."""
+        """Let the learner speak; what its text view would not let through is left out."""
         dialogue = self.dialogue
-        text = clean(text, dialogue.task.facts, dialogue.learner)
-        self.exchange = dialogue.say(text, self.rng)
+        self._say(clean(text, dialogue.task.facts, dialogue.learner))
+
+    def _say(self, text: str) -> None:
+        self.exchange = self.dialogue.say(text, self.rng)
         self.gained += self.exchange.reward
         self.places.append(self.length)
         self.rewards.append(self.exchange.reward)
@@ -68,8 +72,9 @@ class Game:
         task, state = self.dialogue.task, self.dialogue.state
         assert self.acts is not None
         action = policy.act(task, state, rng)
-        self.chosen.append((self.acts.observe(state), action, self.acts.mask(state)))
-        self.say(self.acts.text(state, action, rng))
+        if self.record:
+            self.chosen.append((self.acts.observe(state), action, self.acts.mask(state)))
+        self._say(self.acts.text(state, action, rng))
 
     def play(self, policy: Any, rng: np.random.Generator) -> "Game":
         """Let a scripted policy, with a generator of its own, play to the end."""
@@ -212,6 +217,7 @@ def speaker_games(
     job: Job,
     options: Mapping[str, Any] | None,
     acts: PartyActs | None,
+    record: bool,
 ) -> list[Game]:
-    """A dialogue of a scripted policy."""
-    return [Game(dialogue, job, options, acts).play(policy, policy_rng(*job))]
+    """A dialogue of a scripted policy, which chooses among `acts` where they are given."""
+    return [Game(dialogue, job, options, acts, record).play(policy, policy_rng(*job))]

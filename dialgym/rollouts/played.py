@@ -1,4 +1,4 @@
-"""Dialogues that were played, as columns: how they ended, what was said, what was chosen."""
+"""Played dialogues as columns: how they ended, what was said, what was chosen."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -20,7 +20,7 @@ from dialgym.rollouts.policies import (
 )
 from dialgym.rollouts.waves import SIZE, play_batch, play_env
 from dialgym.simulators import BatchSpeaker, Speaker
-from dialgym.tasks import ActPolicy, ActSpeaker
+from dialgym.tasks import ActPolicy
 from dialgym.tasks.generators import Scripts, Tree
 from dialgym.views.dialogue import Dialogue, find_speaker
 from dialgym.views.making import make_vec, split_kwargs
@@ -46,9 +46,9 @@ def opened_for(policy: Policy, entries: Sequence[Entry], kwargs: Mapping[str, An
         ValueError: none of the environments knows the name, or it is nothing that could play.
         FileNotFoundError, ImportError: as in `open_policy`.
     """
-    dialogues = [make_dialogue(entry, kwargs) for entry in entries]
-    named = {name for d in dialogues for name in named_policies(d.task, d.learner)}
-    return open_policy(policy, named, dialogues[0].learner)
+    dialogues = [(make_dialogue(entry, kwargs), entry.view) for entry in entries]
+    named = {name for d, view in dialogues for name in named_policies(d.task, d.learner, view)}
+    return open_policy(policy, named, dialogues[0][0].learner)
 
 
 class Player:
@@ -105,9 +105,9 @@ class Player:
 
     @property
     def chooses_acts(self) -> bool:
-        """Whether acts of the learner are kept."""
+        """Whether the policy chooses acts, rather than words or tokens."""
         by_acts = self._predicts or not isinstance(self.policy, (Speaker, Tree, Scripts))
-        return self.record and self.entry.view == "act" and by_acts
+        return self.entry.view == "act" and by_acts
 
     @property
     def tokenizer(self) -> Any:
@@ -148,7 +148,9 @@ class Player:
             batch = self.task.batch(min(SIZE, len(jobs)), self.learner, dialogue.other)
         if batch is None:
             return self._games(
-                lambda job: speaker_games(policy, dialogue, job, fixed, acts), jobs, report
+                lambda job: speaker_games(policy, dialogue, job, fixed, acts, self.record),
+                jobs,
+                report,
             )
         return play_batch(
             policy, self.task, self.learner, batch, jobs, fixed, self.record, report
@@ -175,9 +177,8 @@ class Player:
 
     def _open(self, policy: Source, settings: dict[str, Any]) -> Any:
         """The policy as an object."""
-        acts_first = self.record and self.entry.view == "act"
         named = {
-            **named_policies(self.task, self.learner, acts_first),
+            **named_policies(self.task, self.learner, self.entry.view, acts_first=self.record),
             **self.task.generators,
         }
         opened: Any = policy
@@ -193,13 +194,17 @@ class Player:
         return opened
 
     def _as_played(self, policy: Any) -> Any:
-        """What says a policy's acts, where words are asked for."""
+        """A policy that can do both is asked for acts where they are to be kept, else for words."""
         if not isinstance(policy, ActPolicy):
             return policy
-        acts_asked = self.record and self.entry.view == "act"
-        if acts_asked and self.learner in self.task.acts:
-            return _Chooser(policy)
-        return policy if isinstance(policy, Speaker) else ActSpeaker(policy)
+        if self.entry.view == "act":
+            return policy if isinstance(policy, Speaker) and not self.record else _Chooser(policy)
+        if isinstance(policy, Speaker):
+            return policy
+        raise ValueError(
+            f"a policy with act() plays act views; got {self.entry.id!r} ({self.entry.view} view). "
+            "Give one with reply(task, state, rng), or use an act view."
+        )
 
     def _check_options(self, options: Mapping[str, Any]) -> None:
         if options:

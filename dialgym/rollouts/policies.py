@@ -1,4 +1,4 @@
-"""What may stand for a policy: a registered name, an object, a path to a checkpoint."""
+"""Policies by registered name, object or path to a checkpoint."""
 
 from collections.abc import Callable, Collection, Mapping
 from inspect import signature
@@ -59,16 +59,19 @@ def policy_name(policy: Policy) -> str:
     return path.parent.name or path.stem if path.name == CHECKPOINT else path.name
 
 
-def named_policies(task: Task, learner: str, acts_first: bool = False) -> Mapping[str, Any]:
-    """What makes each policy that a party of a task has by name, in words or in acts.
+def named_policies(
+    task: Task, learner: str, view: str, acts_first: bool = False
+) -> Mapping[str, Any]:
+    """What makes each policy that a party of a task has by name.
 
     Args:
         task, learner: the rules, and the party.
+        view: on act views there are those that choose acts, too.
         acts_first: a name that stands for both means the one that chooses acts.
     """
     words: dict[str, Callable[..., Any]] = {"random": RandomText}
     spoken = task.speakers.get(learner, {})
-    chosen = task.acts[learner].policies if learner in task.acts else {}
+    chosen = task.acts[learner].policies if view == "act" and learner in task.acts else {}
     return words | ({**spoken, **chosen} if acts_first else {**chosen, **spoken})
 
 

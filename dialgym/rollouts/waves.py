@@ -15,6 +15,7 @@ from dialgym.rollouts.played import Decisions, Played, Turns
 from dialgym.rollouts.policies import Predictor, check_fit, takes_masks
 from dialgym.simulators import BatchSpeaker, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
+from dialgym.views.looped import LoopedBatch
 from dialgym.views.spaces import maskable
 
 SIZE = 512
@@ -186,7 +187,9 @@ class _EnvWave:
         self.steps = np.zeros(n, np.int64)
         self.kept: list[tuple[Any, ...]] = []  # by step: actions, closed, reward, seen, mask
         self.last: list[tuple[Any, ...]] = [()] * k  # by row: lines, and what was seen at the end
+        # where utterances will stand; a task's own vectorised form is asked for the first alone
         self.places = [[self._length(row)] for row in range(k)] if record else []
+        self.looped = isinstance(self.own.dialogues, LoopedBatch)
 
     def play(self, policy: Predictor, deterministic: bool, report: Report) -> None:
         masked, state = takes_masks(policy), None
@@ -205,7 +208,8 @@ class _EnvWave:
             start = terminated | truncated
             if self.record:
                 closed = info["turn"] > 0
-                self._keep(closed)
+                if self.looped:
+                    self._note_places(closed)
                 more = (seen, mask) if self.acts else ()
                 self.kept.append((np.array(actions), closed, reward, *more))
             self._score(reward, info["turn"])
@@ -223,8 +227,7 @@ class _EnvWave:
     def _form(self, masks: np.ndarray) -> np.ndarray:
         return maskable(masks, self.env.single_action_space)
 
-    def _keep(self, closed: np.ndarray) -> None:
-        """Note where the next utterances of the rows will stand in their transcripts."""
+    def _note_places(self, closed: np.ndarray) -> None:
         for row in np.flatnonzero(closed & self.alive).tolist():
             self.places[row].append(self._length(row))
 
@@ -275,10 +278,24 @@ class _EnvWave:
             tokens = None
             if shown is not None:
                 tokens = [ids.tolist() for ids in np.split(shown[:steps, row], ends + 1)]
-            # the last place is that of an utterance that never came, and so are the last tokens
-            places = self.places[row][:-1]
+            places = self._places(row, len(ends))
             turns.add(self.last[row][0], places, rewards[ends, row].tolist(), tokens)
         return turns
+
+    def _places(self, row: int, count: int) -> list[int]:
+        """Where the `count` utterances of a learner stand in its transcript."""
+        if self.looped:
+            return self.places[row][:count]
+        # its transcripts are made when asked for, which costs more than playing; what its learner
+        # did not say itself, it was told at the beginning
+        lines, told, me = self.last[row][0], self.places[row][0], self.own.learner
+        found = [i for i in range(told, len(lines)) if lines[i].speaker == me]
+        if len(found) != count:
+            raise RuntimeError(
+                f"{self.own.task.name}: in its vectorised form the transcript has {len(found)} "
+                f"utterances of the {me}, which made {count}."
+            )
+        return found
 
     def _decisions(
         self, actions: np.ndarray, observations: np.ndarray, masks: np.ndarray

@@ -1,4 +1,4 @@
-"""Slow speakers, asked in many dialogues at the same time: by threads, or by one event loop."""
+"""Slow speakers asked in many dialogues in parallel: by threads, or by one event loop."""
 
 import asyncio
 import threading

@@ -31,6 +31,10 @@ NEAREST, OFFSET = 6, 0.15
 
 Neighbours = dict[str, tuple[list[str], list[float]]]
 """Of each word the words it is taken for, and their cumulated probabilities."""
+LOWEST, HIGHEST = 0.01, 0.99
+"""The range of a score."""
+FIDELITIES = ("correct", "pydial")
+"""Without faults of the original, or with those that change results."""
 
 
 class RandomConfusions:
@@ -185,11 +189,6 @@ def _next_row(
         swap = table[j - 1] + (letter[:, None] != letters[None, :, j - 1])
         row.append(np.minimum(np.minimum(table[j], row[j - 1]) + 1, swap).astype(np.int16))
     return row
-
-
-LOWEST, HIGHEST = 0.01, 0.99
-"""The range of a score."""
-FIDELITIES = ("correct", "pydial")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Do the act views of a task agree, and do its acts keep to what they declare?"""
+"""A check that the act views of a task agree, and that its acts keep to what they declare."""
 
 import pickle
 from collections.abc import Callable, Sequence

@@ -106,8 +106,8 @@ def acts_of(task: Task, party: str) -> PartyActs:
             "has none. Use its token or utterance view."
         )
     raise ValueError(
-        f"act view of {task.name}: its acts are those of the {' and '.join(task.acts)}; got "
-        f"learner={party!r}. Use the utterance view."
+        f"act view of {task.name}: expected a party with acts ({', '.join(task.acts)}); got "
+        f"{party!r}, which has none. Use the utterance view."
     )
 
 

@@ -1,4 +1,4 @@
-"""How a party's transcript is laid out in tokens or characters: tags, limits, window."""
+"""The layout of a party's transcript in tokens or characters: tags, limits, window."""
 
 from dataclasses import dataclass
 from functools import cached_property

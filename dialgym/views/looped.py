@@ -1,4 +1,4 @@
-"""A batch of dialogues for any task: one `Dialogue` a row, in a loop."""
+"""A batch of dialogues for any task: one `Dialogue` for each row, in a loop."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Batched views as a Stable-Baselines3 `VecEnv`, and stock SB3 pools that start fast."""
+"""Batched views as a Stable-Baselines3 `VecEnv`, and SB3's own pools of processes."""
 
 import multiprocessing
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""A worker of `ShardedVectorEnv`: some rows of the batch, in a process of their own."""
+"""A worker process of `ShardedVectorEnv`: some rows of the batch."""
 
 import json
 import sys

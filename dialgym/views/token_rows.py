@@ -1,4 +1,4 @@
-"""The token buffers of a batch of dialogues: what `TokenEnv` keeps for one, over rows."""
+"""The token buffers of a batch: what `TokenEnv` keeps for one dialogue, over rows."""
 
 import numpy as np
 

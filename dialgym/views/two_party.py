@@ -158,7 +158,7 @@ class TwoPartyEnv(AECEnv):
         seen = self._see(agent)
         if not self._mask_in_observation:
             return seen
-        return {"observation": seen, "action_mask": self._masks(agent).view(np.int8)}
+        return {"observation": seen, "action_mask": self._masks(agent).astype(np.int8)}
 
     def _see(self, party: str) -> Any:
         return self._sides[party].observe()

@@ -1,4 +1,4 @@
-"""Wrappers that take action masks to libraries that know none, or know them as an observation.
+"""Wrappers for action masks: replace a forbidden action, or give the mask as an observation.
 
 `ReplaceForbidden` puts an allowed token or act in the place of a forbidden one. `MaskedObservation`
 shows the mask beside the observation. Both take single envs, their `Vector...` forms batches:

@@ -1,6 +1,7 @@
 """Run by torchrun: two processes learn from replies what one does from all of them."""
 
 import sys
+from dataclasses import fields
 from itertools import chain
 
 import numpy as np
@@ -10,6 +11,7 @@ import dialgym
 from agents import GRPO, NLPO, SequencePPO
 from agents.buffers.sequences import Sequences
 from agents.distributed.processes import Processes
+from agents.online.on_policy import Rollout
 
 SMALL = {"n_layer": 1, "n_head": 2, "n_embd": 16}
 REWARDS = {"meteor": 0.5, "distinct1": 0.3, "length": 0.2}
@@ -28,7 +30,7 @@ def made(algorithm, **more):
     env = dialgym.sb3_vec_env("dialgym/DailyDialog-v0", ROWS, rewards=REWARDS, reply_tokens=8)
     common = {"n_steps": STEPS, "batch_size": EVERYTHING, "n_epochs": 3, "seed": 1}
     common |= {
-        "reference_kl": 0.1,
+        "kl": {"coef": 0.1},
         "learning_rate": 0.003,
         "ent_coef": 0.01,
         "policy_kwargs": SMALL,
@@ -39,19 +41,31 @@ def made(algorithm, **more):
     return model
 
 
-def union(parts) -> Sequences:
-    """The sequences of all processes as those of one."""
-    width = max(part.tokens.shape[1] for part in parts)
+def union(parts) -> Rollout:
+    """The rollouts of all processes as that of one."""
+    sequences = [part.sequences for part in parts]
+    width = max(one.tokens.shape[1] for one in sequences)
     pad = torch.nn.functional.pad
-    sizes = np.concatenate([part.sizes for part in parts])
-    return Sequences(
-        tokens=torch.cat([pad(part.tokens, (0, width - part.tokens.shape[1])) for part in parts]),
-        lengths=np.concatenate([part.lengths for part in parts]),
+    sizes = np.concatenate([one.sizes for one in sequences])
+    whole = Sequences(
+        tokens=torch.cat([pad(one.tokens, (0, width - one.tokens.shape[1])) for one in sequences]),
+        lengths=np.concatenate([one.lengths for one in sequences]),
         first=np.concatenate([[0], sizes.cumsum()]),
-        places=np.concatenate([part.places for part in parts]),
-        steps=np.arange(sum(map(len, parts))),
+        places=np.concatenate([one.places for one in sequences]),
+        steps=np.arange(sum(map(len, sequences))),
         columns={
-            name: torch.cat([part.columns[name] for part in parts]) for name in parts[0].columns
+            name: torch.cat([one.columns[name] for one in sequences])
+            for name in sequences[0].columns
+        },
+    )
+    columns = [field.name for field in fields(Rollout)][1:]
+    return Rollout(
+        whole,
+        **{
+            name: None
+            if getattr(parts[0], name) is None
+            else torch.cat([getattr(part, name) for part in parts])
+            for name in columns
         },
     )
 
@@ -73,12 +87,13 @@ def two_are_one(algorithm, **more) -> None:
     alone._setup_learn(1000)
     alone.policy.load_state_dict(together.policy.state_dict())
     together.collect_rollouts(together.env, callback, together.rollout_buffer, STEPS)
-    parts = processes.gather(together.sequences)
-    assert not np.array_equal(parts[0].tokens[:4, :4], parts[1].tokens[:4, :4])
+    parts = processes.gather(together.rollout)
+    first, second = (part.sequences.tokens[:4, :4] for part in parts)
+    assert not np.array_equal(first, second)
     rewards = together.rollout_buffer.steps("rewards")
     assert len(set(chain(*rewards.tolist()))) > 2, "replies earned nothing"
     alone.processes = alone.updater.processes = Alone()
-    alone.sequences = union(parts)
+    alone.rollout = union(parts)
     (logged, weights), (expected, others) = improved(together), improved(alone)
     for name in ("train/loss", "train/approx_kl", "train/entropy", "train/grad_norm"):
         np.testing.assert_allclose(logged[name], expected[name], rtol=1e-4, atol=1e-6)

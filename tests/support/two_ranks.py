@@ -38,14 +38,14 @@ def gradients_are_those_of_the_union() -> None:
     model.collect_rollouts(model.env, callback, model.rollout_buffer, 12)
     rolled = model.processes.gather(model.rollout_buffer.steps("actions"))
     assert not np.array_equal(*rolled), "both processes played the same dialogues"
-    model._clip_now, model._clip_vf_now, model._entropy_weight = 0.2, None, 0.0
-    chosen = np.arange(len(model.sequences.sizes) - 2 * model.processes.rank)  # of different sizes
-    model._minibatch(chosen)
+    sequences = model.rollout.sequences
+    chosen = np.arange(len(sequences.sizes) - 2 * model.processes.rank)  # of different sizes
+    count = int(sequences.sizes[chosen].sum())
+    model.updater.backward(model.loss, model.batches(chosen), count)
     together = model.policy.backbone.wte.weight.grad.clone()
     processes = model.processes
     model.processes = model.updater.processes = Alone()
-    model._minibatch(chosen)
-    count = len(model.sequences.decisions(chosen))
+    model.updater.backward(model.loss, model.batches(chosen), count)
     alone = processes.gather((count, model.policy.backbone.wte.weight.grad.numpy()))
     expected = sum(n * grad for n, grad in alone) / sum(n for n, _ in alone)
     assert np.abs(expected).max() > 1e-3

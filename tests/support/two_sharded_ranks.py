@@ -12,6 +12,7 @@ from agents import NLPO, SequencePPO
 from agents.distributed.deepspeed import DeepSpeedSharding
 from agents.distributed.fsdp import FSDPSharding
 from agents.distributed.processes import Processes
+from agents.updater import Updater
 from dialgym.cli import main as cli
 
 SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
@@ -20,7 +21,7 @@ SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
 def made(algorithm, policy_kwargs, **settings):
     env = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 6)
     common = {"n_steps": 14, "batch_size": 36, "n_epochs": 2, "seed": 0, "learning_rate": 0.01}
-    common |= {"reference_kl": 0.05, "compute": {"micro_batch_tokens": 60}, "ent_coef": 0.01}
+    common |= {"kl": {"coef": 0.05}, "compute": {"micro_batch_tokens": 60}, "ent_coef": 0.01}
     kwargs = {"optimizer_kwargs": {"eps": 0.01}, **policy_kwargs}  # else Adam blows up rounding
     return algorithm("GPTPolicy", env, **{**common, **settings}, policy_kwargs=kwargs)
 
@@ -88,21 +89,21 @@ def learned(name, folder, sharded):
     assert model.processes.sharded == (sharded != "plain")
     shares = []
     kind, begun, spy = spied(sharded, shares)
-    losses, minibatch = [], algorithm._minibatch
+    losses, backward = [], Updater.backward
 
-    def noted(self, chosen):
-        metrics = minibatch(self, chosen)
+    def noted(self, *arguments, **more):
+        metrics = backward(self, *arguments, **more)
         losses.append(metrics["loss"])
         return metrics
 
-    algorithm._minibatch = noted
+    Updater.backward = noted
     kind.__init__ = spy
     try:
         witness = Witness(folder / f"{name}-{sharded}-{model.processes.rank}.zip")
         model.learn(12 * 14 * 2, callback=witness)
         model.learn(12 * 14, reset_num_timesteps=False)  # with the optimizer's state
     finally:
-        kind.__init__, algorithm._minibatch = begun, minibatch
+        kind.__init__, Updater.backward = begun, backward
     whole = sum(
         p.numel() for p in model.policy.parameters() if p.requires_grad or kind is FSDPSharding
     )

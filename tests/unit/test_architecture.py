@@ -114,6 +114,18 @@ def test_importing_loads_nothing_heavy(package: str):
     assert not loaded_by(f"import {package}") & HEAVY
 
 
+def test_tasks_do_not_import_each_other():
+    """By folder, so that a new task is held to it without being listed anywhere."""
+    files = {module_name(path): path for path in sorted((ROOT / "dialgym").rglob("*.py"))}
+    folders = {path.parent for path in (ROOT / "dialgym" / "tasks").glob("*/__init__.py")}
+    assert len(folders) >= 4
+    for folder in folders:
+        others = tuple(f"{module_name(other)}." for other in folders - {folder})
+        for path in folder.rglob("*.py"):
+            found = [f"{name}." for name in imports_of(path, files)]
+            assert not [name for name in found if name.startswith(others)], path
+
+
 # Cycles
 
 

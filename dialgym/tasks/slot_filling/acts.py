@@ -22,6 +22,8 @@ ASKS = ("request", "confirm", "select")
 OTHERS = ("inform", "inform_byname", "inform_alternatives", "bye", "repeat", "reqmore", "restart")
 ENOUGH = 4
 """Accepted slots from which on a row may be offered although there is more to ask."""
+MOST_TOLD = 5
+"""Slots that one act tells of."""
 
 
 def act_names(ontology: Ontology) -> tuple[str, ...]:
@@ -132,10 +134,6 @@ class SummaryActs:
         return act or Act("inform", (Item(NAME, NONE), Item(NAME, name)))
 
 
-MOST = 5
-"""Slots that one act tells of."""
-
-
 @dataclass(frozen=True)
 class Offers:
     """Makes acts about the rows of a database.
@@ -206,7 +204,7 @@ class Offers:
 
 def _some(slots: Sequence[str], rng: Generator) -> Sequence[str]:
     """All slots, or five of them at random."""
-    if len(slots) <= MOST:
+    if len(slots) <= MOST_TOLD:
         return slots
-    chosen = set(rng.permutation(len(slots))[:MOST].tolist())
+    chosen = set(rng.permutation(len(slots))[:MOST_TOLD].tolist())
     return [slot for i, slot in enumerate(slots) if i in chosen]

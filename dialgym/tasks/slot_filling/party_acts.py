@@ -7,7 +7,7 @@ import numpy as np
 
 from dialgym.domains.ontology import DONTCARE, NAME, NONE, TYPE, Ontology
 from dialgym.language.acts import NULL, Act, Item, print_act
-from dialgym.simulators.agenda import UserState
+from dialgym.simulators.agenda import UserState, listen
 from dialgym.tasks.acts import PartyActs, RandomActs
 from dialgym.tasks.base import USER
 from dialgym.tasks.slot_filling.acts import SummaryActs
@@ -74,7 +74,7 @@ class UserActs(PartyActs):
       ``dontcare``, whether the user has told it; whether the system's last act asks for it, gives
       the goal's value, gives another;
     - of each slot that the user can ask for, `name` aside: whether the goal asks for it, whether
-      it is still missing, whether the system's last act tells it;
+      it is still missing, the system's last act included, whether that act tells it;
     - whether that act names a row, says that there is none, names one that the user does not want;
       whether any row has been named; the share of the turns that are over.
 
@@ -124,9 +124,15 @@ class UserActs(PartyActs):
             return self.number.get(f"{telling}_{told}", self.number["inform_dontcare"])
         return self.number.get(act.type, self.number["silence"])
 
+    def listening(self, state: SlotFillingState) -> UserState:
+        """The user with the answers of the system's last act; the rules note them as it speaks."""
+        user = state.user_state.copy()
+        listen(user, state.system_act)
+        return user
+
     def act(self, state: SlotFillingState, action: int) -> Act:
         """The act that an action becomes by the goal, whatever the simulated user would say."""
-        user, name = state.user_state, self.names[action]
+        user, name = self.listening(state), self.names[action]
         if name == "inform_dontcare":
             return Act("inform", (Item("", DONTCARE),))
         if name == "inform_all":
@@ -150,7 +156,7 @@ class UserActs(PartyActs):
         """(A,) bool: what means something now; everything where the task has no masks."""
         if not self.masks:
             return np.ones(len(self.names), bool)
-        user, last = state.user_state, state.system_act
+        user, last = self.listening(state), state.system_act
         about = {slot for slot in self.told if user.wanted(slot) or last.mentions(slot)} | {TYPE}
         cares = {slot for slot in self.told if user.wanted(slot) not in (None, DONTCARE)} | {TYPE}
         missing = self._missing(user)
@@ -159,21 +165,19 @@ class UserActs(PartyActs):
             *(slot in cares for slot in self.told),
             *(slot in about and slot != TYPE for slot in self.told),
             *(slot in missing for slot in self.requests),
-            *self._others(state, len(user.constraints) > 1, len(missing) > 1),
+            *self._others(state, user, len(missing) > 1),
         ])  # fmt: skip
 
-    def _others(self, state: SlotFillingState, several: bool, missing: bool) -> tuple[bool, ...]:
+    def _others(self, state: SlotFillingState, user: UserState, missing: bool) -> tuple[bool, ...]:
         """Which of `OTHERS` can be chosen."""
-        last, spoken = state.system_act, state.replies > 0
-        asked = last.type in QUESTIONS
-        told = last.type == "inform"
-        known = state.user_state.requests.get(NAME) is not None or told
+        asked, spoken = state.system_act.type in QUESTIONS, state.replies > 0
+        known = user.requests.get(NAME) is not None or state.system_act.type == "inform"
         answers = {"affirm": asked, "negate": asked, "reqalts": known, "hello": not spoken}
         plain = (answers.get(name, spoken) for name in PLAIN)
-        return (several, asked, missing, *plain)
+        return (len(user.constraints) > 1, asked, missing, *plain)
 
     def observe(self, state: SlotFillingState) -> np.ndarray:
-        user, last = state.user_state, state.system_act
+        user, last = self.listening(state), state.system_act
         kind = last.type if last.type in HEARD else NULL.type
         seen = [float(kind == other) for other in HEARD]
         for slot in self.asked:

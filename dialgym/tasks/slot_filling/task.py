@@ -12,7 +12,7 @@ from dialgym.domains.database import Database
 from dialgym.domains.domain import BUILT_IN, load_domain, pydial_folder
 from dialgym.domains.goals import Goal, GoalGenerator
 from dialgym.domains.ontology import DONTCARE, NAME
-from dialgym.errors import one_of
+from dialgym.errors import one_of, whole_number
 from dialgym.language import AnyText, Constraint, Lexicon, Utterance
 from dialgym.language.acts import NULL, Act, Hypotheses, Item
 from dialgym.rewards import Cost
@@ -109,8 +109,7 @@ class SlotFilling(Task):
         one_of("fidelity", fidelity, FIDELITIES, self.name)
         one_of("language", language, LANGUAGES, self.name)
         one_of("masks", masks, (True, False, None), self.name)
-        if not isinstance(turns, int) or turns < 1:
-            raise ValueError(f"turns of {self.name} must be a whole number from 1; got {turns!r}.")
+        whole_number("turns", turns, self.name)
         chosen = setting(env)
         self.env, self.fidelity, self.turns = env, fidelity, turns
         self.domain = load_domain(domain)

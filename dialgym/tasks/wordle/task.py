@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.errors import one_of
+from dialgym.errors import one_of, whole_number
 from dialgym.language import AnyText, Constraint, Letters, Lexicon, Utterance
 from dialgym.rewards import Cost
 from dialgym.simulators import Speaker
@@ -81,8 +81,7 @@ class Wordle(Task):
         one_of("host", host, ("honest", "adversarial"), self.name)
         one_of("invalid", invalid, ("turn", "reject"), self.name)
         one_of("constraint", constraint, ("letters", "words", None), self.name)
-        if not isinstance(turns, int) or turns < 1:
-            raise ValueError(f"turns of Wordle must be a whole number from 1; got {turns!r}.")
+        whole_number("turns", turns, self.name)
         self.answers = _answers(answers, words)
         self.any_guess = guesses == "any"
         self.guesses = _guesses(guesses, self.answers)

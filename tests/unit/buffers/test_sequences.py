@@ -47,8 +47,10 @@ def test_each_decision_is_read_after_its_own_observation(seed, slides, most_toke
     assert len(buffer) == T
     sequences = buffer.sequences(keep, torch.device("cpu"), number=number)
     assert sorted(sequences.columns["number"].tolist()) == sorted(number[keep].tolist())
-    sequences.add("again", number)
-    assert sequences.columns["again"].tolist() == sequences.columns["number"].tolist()
+    column = sequences.column(number)
+    assert column.tolist() == sequences.columns["number"].tolist()
+    grid = sequences.grid(column, number.shape)
+    assert (grid == np.where(keep, number, 0)).all()
 
     read = []
     everything = rng.permutation(len(sequences.sizes))

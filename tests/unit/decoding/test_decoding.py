@@ -164,7 +164,7 @@ def test_forbidden_tokens_are_never_said(beta, temperature, weight, k, p, policy
 
 @pytest.mark.parametrize("policy", [{}, OWN_TRUNK], ids=["one-trunk", "own-trunk"])
 def test_cached_and_uncached_speech_agree(policy):
-    cached, plain = made(**policy).policy, made(cache=False, **policy).policy
+    cached, plain = made(**policy).policy, made(execution={"cache": False}, **policy).policy
     plain.load_state_dict(cached.state_dict())
     for obs in observations(steps=30):
         torch.testing.assert_close(

@@ -8,6 +8,7 @@ from gymnasium import spaces
 from agents.decoding import generation
 from agents.decoding.beams import beam_search
 from agents.decoding.generation import draw, read_prompts, sample_utterances
+from agents.models.build import Execution
 from agents.policies.value import ValueGPTPolicy
 from dialgym.language.constraints import AnyText, Lexicon
 from dialgym.language.tokenizers import END, FIRST_TEXT
@@ -48,7 +49,7 @@ def rows(prompts=PROMPTS) -> torch.Tensor:
 def everything(model: ValueGPTPolicy, prompt: list[int]) -> dict[tuple[int, ...], float]:
     """Log-probabilities of all that may be said, each token read from the start."""
     room = MOST - (len(prompt) - 1 - prompt.index(SYSTEM))
-    model.config["cache"] = False
+    model.config["execution"] = Execution(cache=False)
     found = {}
 
     def walk(said: tuple[int, ...], log_prob: float) -> None:
@@ -60,7 +61,7 @@ def everything(model: ValueGPTPolicy, prompt: list[int]) -> dict[tuple[int, ...]
             walk((*said, token), log_prob + logits[token].item())
 
     walk((), 0.0)
-    model.config["cache"] = True
+    model.config["execution"] = Execution()
     return found
 
 

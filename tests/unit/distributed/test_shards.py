@@ -115,7 +115,8 @@ def test_what_our_update_cannot_do_is_refused(environ, message, monkeypatch):
 def test_two_precisions_are_one_clear_error(monkeypatch):
     monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
     env = make_vec_env(Echo, 2)
-    with pytest.raises(ValueError, match=r"mixed_precision: bf16 has no effect .*autocast='bf16'"):
+    message = r"mixed_precision: bf16 has no effect .*'autocast': 'bf16'"
+    with pytest.raises(ValueError, match=message):
         SequencePPO("GPTPolicy", env)
     assert SequencePPO("GPTPolicy", env, compute={"autocast": "bf16"}).compute.autocast == "bf16"
 

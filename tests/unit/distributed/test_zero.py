@@ -174,7 +174,7 @@ def test_without_deepspeed_one_error_says_how_to_get_it(monkeypatch):
         ({"zero_optimization": {"stage": 0}}, "zero_stage: 0 is not supported here"),
         ({"optimizer": {"type": "Adam"}}, "optimizer is not supported here: .*optimizer_class"),
         ({"scheduler": {}}, "scheduler is not supported here: learning_rate"),
-        ({"fp16": {"enabled": True}}, r"fp16 is not supported here: .*autocast='bf16'"),
+        ({"fp16": {"enabled": True}}, r"fp16 is not supported here: .*'autocast': 'bf16'"),
     ],
 )
 def test_what_deepspeed_may_not_be_asked_for(config, message):

@@ -129,7 +129,7 @@ def test_bad_settings_are_explained(lora, message):
 
 
 def test_what_trains_in_a_policy():
-    p = policy(gradient_checkpointing=True, share_features_extractor=False)
+    p = policy(execution={"gradient_checkpointing": True}, share_features_extractor=False)
     trained = {id(q) for group in p.optimizer.param_groups for q in group["params"]}
     heads = [p.value_head.linear.weight, p.value_head.linear.bias]
     expected = [*adapters(p.backbone).values(), *adapters(p.value_backbone).values(), *heads]
@@ -160,7 +160,7 @@ ALGORITHMS = [(PPO, GPTPolicy), (MaskablePPO, MaskableGPTPolicy)]
 def test_training_leaves_the_base_alone_and_is_saved(
     algorithm, policy_class, checkpointing, tmp_path
 ):
-    kwargs = {**SMALL, "lora": {"r": 2}, "gradient_checkpointing": checkpointing}
+    kwargs = {**SMALL, "lora": {"r": 2}, "execution": {"gradient_checkpointing": checkpointing}}
     model = algorithm(
         policy_class,
         make_vec_env(Echo, 4, seed=0),

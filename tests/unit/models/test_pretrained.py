@@ -176,7 +176,7 @@ def test_trains_saves_and_reloads_with_the_weights_of_the_file(model_type, share
         policy_kwargs={
             "pretrained": str(tmp_path / "lm"),
             "share_features_extractor": shared,
-            "gradient_checkpointing": not shared,
+            "execution": {"gradient_checkpointing": not shared},
             "lora": lora,
         },
         seed=0,

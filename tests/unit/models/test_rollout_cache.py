@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from agents.models.cache import weights_version
-from agents.models.prefixes import lengths_of
+from agents.models.observations import Observed
 from agents.models.rollout_cache import RolloutCache, RolloutCaches
 from tests.support.toy_policies import CLOSE, WINDOW, plain, policy, random_rows, tiny
 from tests.support.toy_tokens import V
@@ -20,7 +20,7 @@ def test_cached_equals_plain_for_any_sequence_of_batches():
         changed = rng.random(b) < 0.5
         rows[b][changed] = random_rows(rng, b)[changed]
         obs = torch.tensor(rows[b])
-        hidden = caches.last_hidden(obs, lengths_of(obs), version=0)
+        hidden = caches.read(Observed.of(obs))
         torch.testing.assert_close(hidden, plain(model, obs), **CLOSE)
     assert len(caches.caches) == 2
 
@@ -29,7 +29,7 @@ def test_only_new_tokens_are_computed():
     caches = RolloutCaches(tiny())
     rows = torch.ones(3, WINDOW, dtype=torch.int64)
     for n in range(1, WINDOW + 1):
-        caches.last_hidden(rows * (torch.arange(WINDOW) < n), torch.full((3,), n), version=0)
+        caches.read(Observed.of(rows * (torch.arange(WINDOW) < n)))
     assert caches.caches[3, torch.float32].computed == 3 * WINDOW
 
 
@@ -53,7 +53,7 @@ def test_dialogues_that_go_on_or_begin_are_read_together_in_pieces(most):
             new += end - known
         obs, before = torch.tensor(rows), cache.computed
         read.clear()
-        hidden = cache.last_hidden(obs, lengths_of(obs))
+        hidden = cache.read(Observed.of(obs))
         torch.testing.assert_close(hidden, plain(model, obs), **CLOSE)
         assert sum(read) == cache.computed - before <= new
         assert max(read) <= most + WINDOW
@@ -81,9 +81,9 @@ def test_whatever_changes_the_weights_changes_their_version():
 
 def test_each_precision_has_a_cache_of_its_own():
     caches, rows = RolloutCaches(tiny()), torch.ones(2, 3, dtype=torch.int64)
-    exact = caches.last_hidden(rows, lengths_of(rows), 0)
+    exact = caches.read(Observed.of(rows))
     with torch.autocast("cpu", torch.bfloat16):
-        rounded = caches.last_hidden(rows, lengths_of(rows), 1)
+        rounded = caches.read(Observed.of(rows))
     assert exact.dtype == rounded.dtype == torch.float32
     assert not torch.equal(exact, rounded)
     dtypes = {key: cache.kv.keys.dtype for key, cache in caches.caches.items()}

@@ -52,7 +52,7 @@ def learner(head, **more):
 )
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_head_by_name_gives_the_values_learns_and_is_saved(name, shared, tmp_path):
-    model = learner(name, value_head_kwargs={"by": 3.0}, share_features_extractor=shared)
+    model = learner({"class": name, "by": 3.0}, share_features_extractor=shared)
     assert type(model.policy.value_head).__name__ == "Scaled"
     obs = torch.as_tensor(np.stack([Echo().reset(seed=i)[0] for i in range(4)]))
     before = model.policy.predict_values(obs)
@@ -67,10 +67,17 @@ def test_a_head_by_name_gives_the_values_learns_and_is_saved(name, shared, tmp_p
 
 
 def test_our_other_head_may_be_named():
-    head = policy(
-        value_head="agents.models.heads.MLPHead", value_head_kwargs={"outputs": 1}
-    ).value_head
+    head = policy(value_head={"class": "agents.models.heads.MLPHead", "outputs": 1}).value_head
     assert type(head) is MLPHead
+
+
+def test_arguments_of_earlier_versions_are_one_clear_error():
+    with pytest.raises(ValueError, match=r"value_head_kwargs is spelled value_head={'class': ...,"):
+        policy(value_head="agents.models.heads.MLPHead", value_head_kwargs={"outputs": 1})
+    with pytest.raises(ValueError, match=r"GPTPolicy: cache is spelled execution=.'cache': ...."):
+        SequencePPO("GPTPolicy", make_vec_env(Echo, 2), policy_kwargs={"cache": False})
+    with pytest.raises(ValueError, match=r"unknown setting 'cached' in execution\. Did you mean"):
+        policy(execution={"cached": False})
 
 
 def test_offline_learners_take_it_too():

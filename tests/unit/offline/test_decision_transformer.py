@@ -8,6 +8,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 import agents
 import dialgym
 from agents import BC, DecisionTransformer
+from agents.models.build import Execution
 from agents.offline.decision_transformer import total_returns
 from tests.support.toy_dialogues import dialogues, echo, mean_losses
 
@@ -95,9 +96,9 @@ def test_the_cached_policy_speaks_as_one_that_reads_from_the_start(games):
             obs = torch.as_tensor(batch.tokens * (np.arange(batch.tokens.shape[1]) < place))
             with torch.no_grad():
                 cached = policy.get_distribution(obs).distribution.probs
-                policy.config["cache"] = False
+                policy.config["execution"] = Execution(cache=False)
                 plain = policy.get_distribution(obs).distribution.probs
-                policy.config["cache"] = True
+                policy.config["execution"] = Execution()
             torch.testing.assert_close(cached, plain, atol=1e-5, rtol=1e-4)
         differences.append(cached)
     assert (differences[0] - differences[1]).abs().max() > 0.01  # the target is heard

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stable_baselines3.common.buffers import RolloutBuffer
 
-from agents.online.advantages import gae, turn_ends, turn_level
 from agents.online.grpo import group_advantages
+from agents.online.ppo import gae, turn_ends, turn_level
 from agents.online.reference import KLControl
 
 T, N = 12, 3
@@ -108,7 +108,22 @@ def test_group_advantages_by_hand():
     )
 
 
-@pytest.mark.parametrize(("coefficient", "target"), [(-0.1, None), (0.1, 0.0)])
-def test_impossible_prices_are_refused(coefficient, target):
-    with pytest.raises(ValueError, match="coefficient of at least 0 and a target above 0"):
-        KLControl(coefficient, target)
+@pytest.mark.parametrize("baseline", ["mean", "leave-one-out"])
+def test_a_group_whose_returns_are_all_equal_has_no_advantages(baseline):
+    """Sums of rewards in another order differ by rounding, which is no deviation to divide by."""
+    rng = np.random.default_rng(0)
+    rewards = rng.normal(size=(40, 4)).astype(np.float32)
+    returns = np.stack([rng.permuted(rewards, axis=0).sum(0) for _ in range(16)])
+    assert len(np.unique(returns[:, 0])) > 1
+    scaled = group_advantages(returns.T.reshape(-1), 16, baseline, True)
+    assert (scaled == 0).all()
+    exact = np.repeat(np.float32([0.1, -1.7, 1e6, 0.0]), 8)
+    assert (group_advantages(exact, 8, baseline, True) == 0).all()
+    others = group_advantages(np.array([0.0, 0.0, 1e-3, 0.0]), 4, baseline, True)
+    assert others[2] > 1.7
+
+
+@pytest.mark.parametrize(("coef", "target"), [(-0.1, None), (0.1, 0.0)])
+def test_impossible_coefficients_are_refused(coef, target):
+    with pytest.raises(ValueError, match="coef of at least 0 and a target above 0"):
+        KLControl(coef, target)

@@ -9,7 +9,9 @@ from stable_baselines3.common.env_util import make_vec_env
 
 import dialgym
 from agents import GRPO
-from agents.online.losses import clipped_surrogate, k3
+from agents.online.on_policy import Batch
+from agents.online.ppo import surrogate
+from agents.online.reference import k3
 from dialgym.language import CharTokenizer
 from dialgym.language.tokenizers import END
 from tests.support.toy_tokens import Echo
@@ -43,10 +45,9 @@ def test_a_group_begins_alike_and_groups_differ(task):
 
 def test_every_dialogue_is_played_once_to_its_end():
     model = collected(make_vec_env(lambda: Echo(turns=2, said=2), 8, seed=0), group_size=4)
-    assert len(model.sequences.sizes) == 8
-    assert model.sequences.sizes.tolist() == [6] * 8  # two turns of two letters and an end
+    assert model.rollout.sequences.sizes.tolist() == [6] * 8  # two turns of two letters and an end
     returns = model.rollout_buffer.steps("rewards").sum(0)
-    advantages = model.sequences.columns["advantages"].reshape(8, 6)
+    advantages = model.rollout.advantages.reshape(8, 6)
     assert (advantages == advantages[:, :1]).all()
     best = returns.reshape(2, 4).argmax(1)
     assert advantages[:, 0].reshape(2, 4).argmax(1).tolist() == best.tolist()
@@ -54,26 +55,26 @@ def test_every_dialogue_is_played_once_to_its_end():
 
 def test_the_gradient_is_that_of_the_loss_by_hand():
     model = collected(
-        make_vec_env(Echo, 8, seed=0), group_size=4, reference_kl=0.3, ent_coef=0.01, scale=False
+        make_vec_env(Echo, 8, seed=0), group_size=4, kl={"coef": 0.3}, ent_coef=0.01, scale=False
     )
     with torch.no_grad():  # away from where ratio and divergence are flat
         model.policy.backbone.wpe.weight += torch.randn_like(model.policy.backbone.wpe.weight)
-    model._clip_now, model._entropy_weight = 0.2, 0.01
-    means = model._minibatch(np.arange(8))
+    everything = np.arange(8)
+    count = len(model.rollout.sequences)
+    means = model.updater.backward(model.loss, model.batches(everything), count)
     got = model.policy.backbone.wte.weight.grad.clone()
 
     model.policy.zero_grad()
-    sequences, losses = model.sequences, []
-    for part in sequences.parts(np.arange(8), 10_000):
-        column = {name: values[part.rows] for name, values in sequences.columns.items()}
-        allowed = model.policy.masker.allowed[column["states"]]
+    losses = []
+    for batch in model.batches(everything):
         _, log_prob, entropy = model.policy.evaluate_sequences(
-            part.tokens, part.at, column["actions"], allowed
+            batch.tokens, batch.at, batch.actions, batch.allowed
         )
-        surrogate = clipped_surrogate(log_prob, column["log_probs"], column["advantages"], 0.2)
-        distance = k3(column["reference"] - log_prob)
+        ratio = (log_prob - batch.log_probs).exp()
+        worst = torch.minimum(batch.advantages * ratio, batch.advantages * ratio.clamp(0.8, 1.2))
+        distance = k3(batch.reference_log_probs - log_prob)
         assert distance.max() > 0
-        losses.append(surrogate + 0.3 * distance - 0.01 * entropy)
+        losses.append(-worst + 0.3 * distance - 0.01 * entropy)
     loss = torch.cat(losses).mean()
     loss.backward()
     torch.testing.assert_close(got, model.policy.backbone.wte.weight.grad)
@@ -84,8 +85,67 @@ def test_losses_by_hand():
     log_prob, old = torch.tensor([0.5, 0.5, -0.5]), torch.zeros(3)
     advantages = torch.tensor([1.0, -1.0, -1.0])
     expected = [-1.2, np.exp(0.5), 0.8]  # clipped, not clipped, clipped
-    got = clipped_surrogate(log_prob, old, advantages, 0.2)
+    batch = Batch(*[None] * 3, old, advantages, *[None] * 5)
+    got, metrics = surrogate(batch, log_prob, 0.2)
+    assert metrics["clip_fraction"].tolist() == [1, 1, 1]
+    torch.testing.assert_close(metrics["approx_kl"], k3(log_prob))
     np.testing.assert_allclose(got, expected, rtol=1e-6)
     p, q = torch.tensor([0.1, 0.9]), torch.tensor([0.4, 0.6])
     exact = (p * (p / q).log()).sum()
     torch.testing.assert_close((p * k3((q / p).log())).sum(), exact)
+
+
+class Uneven(Echo):
+    """Dialogues of one to eight turns; a longer one is worse."""
+
+    def __init__(self) -> None:
+        super().__init__(turns=8)
+
+    def reset(self, *, seed=None, options=None):
+        result = super().reset(seed=seed)
+        self.last = int(self.np_random.integers(1, 9))
+        return result
+
+    def step(self, action):
+        observation, _, done, cut, info = super().step(action)
+        done = done or self.turn == self.last
+        return observation, -self.last if done else 0.0, done, cut, info
+
+
+def test_finished_dialogues_rest_and_only_kept_episodes_are_logged_and_counted():
+    model = GRPO(
+        "GPTPolicy", make_vec_env(Uneven, 24, seed=0), n_steps=40, group_size=4, seed=0,
+        policy_kwargs=SMALL, stats_window_size=10,
+    )  # fmt: skip
+    read, policy = [], model.policy.forward
+
+    def noted(seen, **more):
+        read.append(len(seen.tokens))
+        return policy(seen, **more)
+
+    model.policy.forward = noted
+    model.learn(1)
+    returns = model.rollout_buffer.steps("rewards").sum(0)
+    kept = len(model.rollout.sequences)
+    assert model.num_timesteps == sum(read) == kept < 0.75 * 24 * len(read)
+    assert read == sorted(read, reverse=True)
+    assert len(model.ep_info_buffer) == 24
+    logged = np.mean([episode["r"] for episode in model.ep_info_buffer])
+    assert logged == pytest.approx(returns.mean())
+    assert len(np.unique(returns)) > 4
+
+
+def test_what_goes_on_beyond_the_steps_counts_as_it_stands():
+    model = collected(make_vec_env(lambda: Echo(turns=12), 4, seed=0), group_size=2)
+    assert len(model.rollout.sequences) == model.num_timesteps == 4 * 20
+    assert [episode["l"] for episode in model.ep_info_buffer] == [20] * 4
+
+
+def test_the_coefficient_that_is_logged_is_the_one_that_was_used():
+    model = collected(make_vec_env(Echo, 8, seed=0), group_size=4, kl={"coef": 0.3, "target": 0.01})
+    used = []
+    loss = model.loss
+    model.loss = lambda batch: used.append(model.kl_coef) or loss(batch)
+    model.train()
+    assert set(used) == {0.3} == {model.logger.name_to_value["reference/kl_coef"]}
+    assert model.kl_coef == pytest.approx(0.3 * 0.98)

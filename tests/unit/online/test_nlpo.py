@@ -56,12 +56,11 @@ def test_packed_masks_are_those_of_numpy(seed, count):
 @pytest.mark.parametrize("more", [{}, {"env_masks": True}, {"policy_kwargs": {"mask": False}}])
 def test_with_the_whole_vocabulary_it_is_ppo(more):
     kwargs = {"policy_kwargs": {**SMALL, **more.get("policy_kwargs", {})}}
-    more = {**more, **kwargs, "ent_coef": 0.1, "reference_kl": 0.1, "batch_size": 60}
+    more = {**more, **kwargs, "ent_coef": 0.1, "kl": {"coef": 0.1}, "batch_size": 60}
     ppo = collected(SequencePPO, make_vec_env(limited, 6, seed=0), **more)
     nlpo = collected(NLPO, make_vec_env(limited, 6, seed=0), top_p=1.0, **more)
-    for name, column in ppo.sequences.columns.items():
-        if name not in ("states", "masks"):
-            assert torch.equal(column, nlpo.sequences.columns[name])
+    for name in ("actions", "log_probs", "advantages", "targets", "reference_log_probs"):
+        assert torch.equal(getattr(ppo.rollout, name), getattr(nlpo.rollout, name))
     np.testing.assert_array_equal(gradient(ppo), gradient(nlpo))
 
 
@@ -84,23 +83,21 @@ def rolled(model, steps=10):
 
 def test_samples_are_within_the_nucleus_of_what_the_task_allows():
     model = rolled(peaked(make_vec_env(lambda: Echo(3, 2), 8, seed=0), n_steps=20), 20)
-    sequences = model.sequences
-    everything = torch.arange(len(sequences))
-    allowed = model._allowed(sequences, everything)
-    permitted = model.policy.masker.allowed
-    sequences.add_states(model.policy.masker)
-    permitted = permitted[sequences.columns["states"]]
-    assert not (allowed & ~permitted).any()
-    assert (allowed.sum(-1) < permitted.sum(-1)).float().mean() > 0.2
-    assert allowed[everything, sequences.columns["actions"]].all()
-    assert torch.equal(allowed[:, END], permitted[:, END])
-    for part in sequences.parts(np.arange(len(sequences.sizes)), 10_000):
+    masker = model.policy.masker
+    for batch in model.batches(np.arange(len(model.rollout.sequences.sizes))):
+        allowed = unpacked_bits(batch.allowed, V)
+        states = masker.states_along(batch.tokens).flatten()[batch.at]
+        permitted = masker.allowed[states]
+        assert not (allowed & ~permitted).any()
+        assert (allowed.sum(-1) < permitted.sum(-1)).float().mean() > 0.2
+        assert allowed[torch.arange(len(allowed)), batch.actions].all()
+        assert torch.equal(allowed[:, END], permitted[:, END])
         with torch.no_grad():
-            hidden = model.policy.backbone(part.tokens, part.at)  # which the mask policy equals yet
+            hidden = model.policy.backbone(batch.tokens, batch.at)  # the mask policy's, as yet
             logits = model.policy.policy_head(hidden)
-        for row, logit in zip(part.rows.tolist(), logits, strict=True):
-            shares = logit.masked_fill(~permitted[row], -1e8).softmax(-1).tolist()
-            kept = slow_nucleus(shares, 0.6, 1) | {END}
+        for row, logit in enumerate(logits):
+            probabilities = logit.masked_fill(~permitted[row], -1e8).softmax(-1).tolist()
+            kept = slow_nucleus(probabilities, 0.6, 1) | {END}
             expected = kept & set(permitted[row].nonzero()[:, 0].tolist())
             assert set(allowed[row].nonzero()[:, 0].tolist()) == expected
 
@@ -130,7 +127,9 @@ def test_the_mask_policy_is_renewed_when_it_is_due():
 @pytest.mark.parametrize("cache", [True, False])
 def test_predictions_are_within_the_nucleus(cache):
     env = make_vec_env(Echo, 1, seed=0)
-    model = peaked(env, top_p=1e-6, policy_kwargs={**SMALL, "cache": cache, "mask": False})
+    model = peaked(
+        env, top_p=1e-6, policy_kwargs={**SMALL, "execution": {"cache": cache}, "mask": False}
+    )
     model.mask_policy.follow(model.policy)
     obs = np.stack([Echo().reset(seed=i)[0] for i in range(8)])
     best = model.predict(obs, deterministic=True)[0]
@@ -170,7 +169,7 @@ def test_adapters_have_a_copy_over_the_same_weights(tmp_path):
 def test_a_resumed_run_equals_one_that_was_not(tmp_path):
     small = {"n_steps": 36, "batch_size": 288, "n_epochs": 2, "learning_rate": 0.003}
     small |= {"top_p": 0.8, "mask_every": 3, "policy_kwargs": {"n_layer": 1, "n_embd": 16}}
-    small |= {"reference_kl": 0.05, "reference_kl_target": 0.01, "reference_kl_horizon": 5000}
+    small |= {"kl": {"coef": 0.05, "target": 0.01, "horizon": 5000}}
     arguments = {"n_envs": 8, "overrides": small, "progress_bar": False, "checkpoint_every": 1}
     whole = train("nlpo", "Wordle-20-v0", 8 * 36 * 6, log_dir=tmp_path / "whole", **arguments)
     train("nlpo", "Wordle-20-v0", 8 * 36 * 4, log_dir=tmp_path / "two", **arguments)
@@ -178,8 +177,7 @@ def test_a_resumed_run_equals_one_that_was_not(tmp_path):
         "nlpo", "Wordle-20-v0", 8 * 36 * 6, log_dir=tmp_path / "two", resume=True, **arguments
     )
     assert resumed.rollouts == whole.rollouts == 6
-    assert resumed.kl_control == whole.kl_control
-    assert whole.kl_control.coefficient != 0.05
+    assert resumed.kl_coef == whole.kl_coef != 0.05
     for ours, theirs in ((whole.policy, resumed.policy), (whole.mask_policy, resumed.mask_policy)):
         for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
             assert torch.equal(a, b)
@@ -190,10 +188,10 @@ def test_masks_of_the_env_and_of_the_nucleus_hold_together():
     model = peaked(hard, n_steps=20)
     assert model.env_masks
     model.learn(80)
-    rows = torch.arange(len(model.sequences))
-    allowed = model._allowed(model.sequences, rows)
-    assert allowed[rows, model.sequences.columns["actions"]].all()
-    assert not allowed[:, 0].any()
+    for batch in model.batches(np.arange(len(model.rollout.sequences.sizes))):
+        allowed = unpacked_bits(batch.allowed, int(hard.action_space.n))
+        assert allowed[torch.arange(len(allowed)), batch.actions].all()
+        assert not allowed[:, 0].any()
 
 
 def test_bad_numbers_are_refused():

@@ -1,4 +1,4 @@
-"""The price of distance from a reference, and the models that may be one."""
+"""The KL divergence from a reference: its coefficient, and the models that may be one."""
 
 import math
 
@@ -11,7 +11,7 @@ from stable_baselines3.common.env_util import make_vec_env
 
 import agents
 import dialgym
-from agents import BC, GRPO, SequencePPO, start_from, train
+from agents import BC, GRPO, NLPO, SequencePPO, start_from, train
 from agents.online.reference import KLControl
 from tests.support.toy_tokens import Echo
 from tests.unit.online.test_sequence_ppo import SMALL, STEPS, collected
@@ -20,58 +20,67 @@ ID = "dialgym/Wordle-20-v0"
 
 
 @given(kl=st.floats(-1, 10), tokens=st.integers(1, 2000))
-def test_the_price_follows_by_tokens(kl, tokens):
+def test_the_coefficient_follows_by_tokens(kl, tokens):
     control = KLControl(0.2, target=0.5, horizon=10_000, clip=0.3)
-    control.update(kl, tokens)
     error = min(max((kl - 0.5) / 0.5, -0.3), 0.3)
-    assert control.coefficient == pytest.approx(0.2 * (1 + error * tokens / 10_000))
+    assert control.steered(0.4, kl, tokens) == pytest.approx(0.4 * (1 + error * tokens / 10_000))
 
 
-def test_the_price_follows_by_rollouts_without_a_horizon():
-    control = KLControl(0.2, target=0.05)  # the constants of OpenRL and RL4LMs
+def test_the_coefficient_follows_by_rollouts_without_a_horizon():
+    control, coef = KLControl(0.2, target=0.05), 0.2  # the constants of OpenRL and RL4LMs
     for kl, tokens in ((0.2, 10), (0.051, 1000), (0.0, 3)):
-        before = control.coefficient
-        control.update(kl, tokens)
-        expected = before * (1 + 0.1 * float(np.clip((kl - 0.05) / 0.05, -0.2, 0.2)))
-        assert control.coefficient == pytest.approx(expected)
+        expected = coef * (1 + 0.1 * float(np.clip((kl - 0.05) / 0.05, -0.2, 0.2)))
+        coef = control.steered(coef, kl, tokens)
+        assert coef == pytest.approx(expected)
 
 
-def test_many_small_rollouts_move_the_price_as_one_large_does_nearly():
-    small, large = (KLControl(1.0, 0.1, horizon=100_000) for _ in range(2))
-    large.update(1.0, 1000)
+def test_many_small_rollouts_move_the_coefficient_as_one_large_does_nearly():
+    control, coef = KLControl(1.0, 0.1, horizon=100_000), 1.0
     for _ in range(10):
-        small.update(1.0, 100)
-    assert small.coefficient == pytest.approx(large.coefficient, rel=1e-5)
+        coef = control.steered(coef, 1.0, 100)
+    assert coef == pytest.approx(control.steered(1.0, 1.0, 1000), rel=1e-5)
 
 
-def test_the_price_stays_a_price():
-    control = KLControl(1.0, target=0.1, horizon=10)
-    control.update(0.0, 10_000)
-    assert control.coefficient == 0.5
-    fixed = KLControl(1.0)
-    fixed.update(math.inf, 100)
-    assert fixed.coefficient == 1.0
+def test_the_coefficient_stays_positive_and_bad_numbers_are_refused():
+    assert KLControl(1.0, target=0.1, horizon=10).steered(1.0, 0.0, 10_000) == 0.5
+    assert KLControl(1.0).steered(1.0, math.inf, 100) == 1.0
     with pytest.raises(ValueError, match=r"a horizon of at least 1 token .* got 0.2 and 0"):
         KLControl(1.0, 0.1, horizon=0)
-    with pytest.raises(ValueError, match="coefficient must be a finite number; got nan"):
+    with pytest.raises(ValueError, match="coef must be a finite number; got nan"):
         KLControl(math.nan)
     with pytest.raises(ValueError, match=r"target must be a finite number; got '0\.1'"):
         KLControl(1.0, "0.1")
     with pytest.raises(ValueError, match=r"a clip above 0 .* got 0 and None"):
         KLControl(1.0, 0.1, clip=0)
+    with pytest.raises(ValueError, match=r"unknown setting 'targte' in kl. Did you mean 'target'"):
+        KLControl.of({"targte": 0.1})
 
 
 @pytest.mark.parametrize("algorithm", [SequencePPO, GRPO])
 def test_the_learners_hand_their_settings_over_and_count_tokens(algorithm):
     more = {"group_size": 2} if algorithm is GRPO else {}
     env = make_vec_env(Echo, 4, seed=0)
-    settings = {"reference_kl": 0.5, "reference_kl_target": 0.01}
-    settings |= {"reference_kl_horizon": 1000, "reference_kl_clip": 0.4, "policy_kwargs": SMALL}
+    settings = {"kl": {"coef": 0.5, "target": 0.01, "horizon": 1000, "clip": 0.4}}
+    settings["policy_kwargs"] = SMALL
     model = algorithm("GPTPolicy", env, n_steps=10, seed=0, **settings, **more)
-    assert model.kl_control == KLControl(0.5, 0.01, 1000, 0.4)
+    assert model.kl == KLControl(0.5, 0.01, 1000, 0.4)
     model.learn(1)  # the policy is the reference yet: the error is -1
-    count = len(model.sequences)
-    assert model.kl_control.coefficient == pytest.approx(0.5 * (1 - 0.4 * count / 1000))
+    count = len(model.rollout.sequences)
+    assert model.kl_coef == pytest.approx(0.5 * (1 - 0.4 * count / 1000))
+
+
+@pytest.mark.parametrize("algorithm", [SequencePPO, GRPO, NLPO])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("reference_kl", r"kl=\{'coef': ...\}"),
+        ("reference_model", r"kl=\{'reference': ...\}"),
+        ("autocast", r"compute=\{'autocast': ...\}"),
+    ],
+)
+def test_arguments_of_earlier_versions_are_one_clear_error(algorithm, old, new):
+    with pytest.raises(ValueError, match=f"{algorithm.__name__}: {old} is spelled {new} now"):
+        algorithm("GPTPolicy", make_vec_env(Echo, 2), **{old: 0.1})
 
 
 @pytest.fixture(scope="module")
@@ -87,14 +96,13 @@ def cloned(tmp_path_factory):
 def test_another_model_may_be_the_reference(cloned, tmp_path):
     env = dialgym.sb3_vec_env(ID, 4, seed=0)
     settings = {"n_steps": 12, "policy_kwargs": SMALL, "seed": 0, "learning_rate": 0.01}
-    model = SequencePPO("GPTPolicy", env, reference_kl=0.1, reference_model=cloned, **settings)
+    model = SequencePPO("GPTPolicy", env, kl={"coef": 0.1, "reference": cloned}, **settings)
     model.learn(96)
     theirs = agents.load(cloned).policy
-    part = next(model.sequences.parts(np.arange(len(model.sequences.sizes)), 10_000))
-    actions = model.sequences.columns["actions"][part.rows]
-    allowed = model._allowed(model.sequences, part.rows)
-    expected = theirs.sequence_log_prob(part.tokens, part.at, actions, allowed)
-    torch.testing.assert_close(model.sequences.columns["reference"][part.rows], expected)
+    batch = next(model.batches(np.arange(len(model.rollout.sequences.sizes))))
+    read = batch.tokens, batch.at, batch.actions, batch.allowed
+    expected = theirs.sequence_log_prob(*read)
+    torch.testing.assert_close(batch.reference_log_probs, expected)
     moved = tmp_path / "moved.zip"
     cloned.rename(moved)  # what we saved does not need it any more
     try:
@@ -105,13 +113,11 @@ def test_another_model_may_be_the_reference(cloned, tmp_path):
     for a, b in zip(model.reference.parameters(), again.reference.parameters(), strict=True):
         assert torch.equal(a, b)
     again.learn(48, reset_num_timesteps=False)
-    torch.testing.assert_close(
-        again.reference.log_prob(part.tokens, part.at, actions, allowed), expected
-    )
+    torch.testing.assert_close(again.reference.log_prob(*read), expected)
 
 
 def test_a_run_has_a_supervised_model_as_start_and_reference(cloned, tmp_path):
-    small = {"n_steps": 12, "batch_size": 96, "reference_kl": 0.1, "reference_model": str(cloned)}
+    small = {"n_steps": 12, "batch_size": 96, "kl": {"coef": 0.1, "reference": str(cloned)}}
     small["policy_kwargs"] = {"n_layer": 1, "n_embd": 24, "n_head": 2}
     arguments = {"n_envs": 4, "overrides": small, "progress_bar": False, "log_dir": tmp_path}
     model = train("ppo", ID, 48, init_from=cloned, **arguments)
@@ -122,11 +128,11 @@ def test_a_run_has_a_supervised_model_as_start_and_reference(cloned, tmp_path):
 def test_a_model_that_does_not_fit_is_one_clear_error(cloned, tmp_path):
     def learner(model, env=ID, **settings):
         made = dialgym.sb3_vec_env(env, 2, **settings)
-        return SequencePPO("GPTPolicy", made, reference_kl=0.1, reference_model=model)
+        return SequencePPO("GPTPolicy", made, kl={"coef": 0.1, "reference": model})
 
     with pytest.raises(FileNotFoundError, match=r"no saved model at '.*nothing.zip'"):
         learner(tmp_path / "nothing.zip")
-    with pytest.raises(ValueError, match=r"reference_model '.*' has another vocabulary: expected"):
+    with pytest.raises(ValueError, match=r"reference '.*' has another vocabulary: expected"):
         learner(cloned, tokenizer="word")
     with pytest.raises(ValueError, match=r"reads \d+ tokens, but the window here is \d+"):
         learner(cloned, turns=9)

@@ -14,6 +14,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 import agents
 import dialgym
 from agents import GRPO, GPTPolicy, SequencePPO
+from agents.models.masking import unpacked_bits
 from tests.support.toy_tokens import Echo
 
 SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
@@ -68,7 +69,6 @@ def test_loss_and_gradient_are_those_of_stock_ppo(settings, micro_batch_tokens):
         **settings,
     )
     buffer = stock.rollout_buffer
-    columns = ours.sequences.columns
     for name, grid in {
         "advantages": buffer.advantages,
         "targets": buffer.returns,
@@ -76,7 +76,8 @@ def test_loss_and_gradient_are_those_of_stock_ppo(settings, micro_batch_tokens):
         "values": buffer.values,
         "actions": buffer.actions[..., 0],
     }.items():
-        assert_close(columns[name].numpy(), grid.reshape(-1)[ours.sequences.steps])
+        steps = ours.rollout.sequences.steps
+        assert_close(getattr(ours.rollout, name).numpy(), grid.reshape(-1)[steps])
     expected, got = gradient(stock), gradient(ours)
     assert np.abs(expected).max() > 1e-3
     assert_close(got, expected)
@@ -94,8 +95,7 @@ def test_a_minibatch_in_pieces_has_the_same_gradient():
             SequencePPO, make_vec_env(limited, 6, seed=0), compute={"micro_batch_tokens": tokens}
         )
         grads.append(gradient(model))
-    parts = len(list(model.sequences.parts(np.arange(len(model.sequences.sizes)), 15)))
-    assert parts > 5
+    assert len(list(model.batches(np.arange(len(model.rollout.sequences.sizes))))) > 5
     assert_close(*grads)
 
 
@@ -113,20 +113,24 @@ def test_masks_that_the_space_does_not_know_are_asked_of_the_env():
     model = SequencePPO("GPTPolicy", hard, n_steps=20, policy_kwargs=SMALL, seed=0)
     assert model.env_masks
     model.learn(80)
-    columns = model.sequences.columns
-    allowed = model._allowed(model.sequences, torch.arange(len(model.sequences)))
-    assert allowed.shape == (80, hard.action_space.n)
-    assert allowed[torch.arange(80), columns["actions"]].all()
-    assert 0 < allowed.float().mean() < 0.9
+    for batch in model.batches(np.arange(len(model.rollout.sequences.sizes))):
+        allowed = unpacked_bits(batch.allowed, int(hard.action_space.n))
+        assert allowed[torch.arange(len(allowed)), batch.actions].all()
+        assert 0 < allowed.float().mean() < 0.9
     assert not SequencePPO("GPTPolicy", dialgym.sb3_vec_env("Wordle-20-v0", 2)).env_masks
 
 
 def test_the_weight_of_the_entropy_may_be_a_schedule():
     model = collected(SequencePPO, make_vec_env(Echo, 4, seed=0), ent_coef=lambda left: 0.1 * left)
-    for left in (1.0, 0.25):
-        model._current_progress_remaining = left
-        model.train()
-        assert model._entropy_weight == pytest.approx(0.1 * left)
+    [batch] = model.batches(np.arange(len(model.rollout.sequences.sizes)))
+    with torch.no_grad():
+        losses = []
+        for left in (1.0, 0.25, 0.0):
+            model._update_current_progress_remaining(1 - left, 1)
+            loss, metrics = model.loss(batch)
+            losses.append(loss + 0.1 * left * metrics["entropy"])
+    torch.testing.assert_close(losses[0], losses[1])
+    torch.testing.assert_close(losses[0], losses[2])
 
 
 def test_the_update_stops_at_the_target_divergence():
@@ -143,30 +147,26 @@ def test_the_update_stops_at_the_target_divergence():
 
 
 def test_distance_from_the_reference_costs_reward():
-    model = collected(
-        SequencePPO, make_vec_env(Echo, 6, seed=0), reference_kl=0.5, reference_kl_target=0.1
-    )
+    model = collected(SequencePPO, make_vec_env(Echo, 6, seed=0), kl={"coef": 0.5, "target": 0.1})
     with torch.no_grad():
         model.policy.policy_head.weight += torch.randn_like(model.policy.policy_head.weight)
     _, callback = model._setup_learn(10_000, reset_num_timesteps=False)
-    price = model.kl_control.coefficient
     model.collect_rollouts(model.env, callback, model.rollout_buffer, 10)
-    columns = model.sequences.columns
-    kl = columns["log_probs"] - columns["reference"]
+    rollout, buffer = model.rollout, model.rollout_buffer
+    kl = rollout.log_probs - rollout.reference_log_probs
     assert kl.abs().max() > 0.1
-    values = model.rollout_buffer.steps("values")
-    plain, _ = model._advantages(model.rollout_buffer.steps("rewards"), values)
-    cost = np.zeros_like(plain)
-    cost.reshape(-1)[model.sequences.steps] = price * kl
-    expected, _ = model._advantages(model.rollout_buffer.steps("rewards") - cost, values)
-    got = np.zeros_like(plain)
-    got.reshape(-1)[model.sequences.steps] = columns["advantages"]
+    rewards, values = buffer.steps("rewards"), buffer.steps("values")
+    cost = 0.5 * rollout.sequences.grid(kl, rewards.shape)
+    expected, _ = model.advantages(rewards - cost, values)
+    got = rollout.sequences.grid(rollout.advantages, rewards.shape)
     np.testing.assert_allclose(got, expected, atol=1e-5)
-    assert model.kl_control.coefficient != price
+    model.train()
+    assert model.logger.name_to_value["reference/kl_coef"] == 0.5
+    assert model.kl_coef != 0.5
 
 
 def test_the_reference_is_the_policy_that_learning_began_with(tmp_path):
-    model = SequencePPO(GPTPolicy, make_vec_env(Echo, 4, seed=0), **{**STEPS, "reference_kl": 0.1})
+    model = SequencePPO(GPTPolicy, make_vec_env(Echo, 4, seed=0), **{**STEPS, "kl": {"coef": 0.1}})
     with torch.no_grad():
         model.policy.backbone.wte.weight.normal_()
     begun = model.policy.backbone.wte.weight.clone()
@@ -178,6 +178,10 @@ def test_the_reference_is_the_policy_that_learning_began_with(tmp_path):
     assert torch.equal(loaded.reference.backbone.wte.weight, begun)
     loaded.learn(40, reset_num_timesteps=False)
     assert torch.equal(loaded.reference.backbone.wte.weight, begun)
+    loaded.learn(40)
+    assert torch.equal(loaded.reference.backbone.wte.weight, begun), "only on request"
+    loaded.reference.follow(loaded.policy)
+    assert torch.equal(loaded.reference.backbone.wte.weight, loaded.policy.backbone.wte.weight)
 
 
 def test_bfloat16_comes_near_float32_and_ratios_start_at_one():
@@ -232,7 +236,7 @@ def test_other_policies_and_bad_numbers_are_refused():
         SequencePPO(ActorCriticPolicy, env)
     with pytest.raises(ValueError, match="advantage_level of SequencePPO must be one of 'token'"):
         SequencePPO("GPTPolicy", env, advantage_level="turns")
-    with pytest.raises(ValueError, match="autocast of SequencePPO must be one of None, 'bf16'"):
+    with pytest.raises(ValueError, match="autocast of compute must be one of None, 'bf16'"):
         SequencePPO("GPTPolicy", env, compute={"autocast": "fp8"})
     with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
         SequencePPO("GPTPolicy", env, batch_size=0)
@@ -245,7 +249,7 @@ def test_with_adapters_the_reference_is_the_model_without_them():
         "GPTPolicy",
         make_vec_env(Echo, 4, seed=0),
         n_steps=10,
-        reference_kl=0.1,
+        kl={"coef": 0.1},
         learning_rate=0.01,
         policy_kwargs={**SMALL, "lora": {"r": 2}},
         seed=0,
@@ -254,14 +258,32 @@ def test_with_adapters_the_reference_is_the_model_without_them():
     frozen = {k.replace(".base_layer", ""): v for k, v in model.policy.state_dict().items()}
     plain.load_state_dict({k: frozen[k] for k in plain.state_dict()})
     model.learn(120)
-    part = next(model.sequences.parts(np.arange(len(model.sequences.sizes)), 10_000))
-    actions = model.sequences.columns["actions"][part.rows]
-    expected = plain.sequence_log_prob(part.tokens, part.at, actions)
-    got = model.reference.log_prob(part.tokens, part.at, actions, None)
-    torch.testing.assert_close(got, expected, atol=1e-5, rtol=1e-4)
-    now = model.policy.sequence_log_prob(part.tokens, part.at, actions)
-    assert (now - expected).abs().max() > 1e-2
-    assert len(list(model.reference.parameters())) == 1
+    batch = next(model.batches(np.arange(len(model.rollout.sequences.sizes))))
+    read = batch.tokens, batch.at, batch.actions
+    expected = plain.sequence_log_prob(*read)
+    torch.testing.assert_close(model.reference.log_prob(*read), expected, atol=1e-5, rtol=1e-4)
+    assert (model.policy.sequence_log_prob(*read) - expected).abs().max() > 1e-2
+    ours = {id(p) for p in model.policy.parameters()}
+    shared = [p for p in model.reference.backbone.parameters() if id(p) in ours]
+    assert shared
+    assert not any(p.requires_grad for p in shared)
+    assert sum(p.numel() for p in model.reference.parameters()) < sum(p.numel() for p in shared)
+
+
+def test_a_learner_begun_from_adapters_is_at_no_distance_from_its_reference():
+    def learner(**settings):
+        kwargs = {**SMALL, "lora": {"r": 2}}
+        env = make_vec_env(Echo, 4, seed=0)
+        return SequencePPO("GPTPolicy", env, n_steps=10, policy_kwargs=kwargs, seed=0, **settings)
+
+    first = learner(learning_rate=0.03)
+    first.learn(160)
+    second = learner(kl={"coef": 0.1}, learning_rate=0.01)
+    agents.start_from(second.policy, first)
+    second.learn(1)
+    assert abs(second.logger.name_to_value["reference/kl"]) < 1e-6
+    second.learn(40, reset_num_timesteps=False)
+    assert second.logger.name_to_value["reference/kl"] != 0
 
 
 def test_masks_can_be_handed_to_predict():
@@ -285,5 +307,6 @@ def test_padding_in_front_changes_nothing():
         return PaddedLeft(limited())
 
     runs = [collected(SequencePPO, make_vec_env(make, 6, seed=0)) for make in (limited, padded)]
-    assert len(runs[0].sequences.sizes) == len(runs[1].sequences.sizes) < 60
+    sizes = [len(run.rollout.sequences.sizes) for run in runs]
+    assert sizes[0] == sizes[1] < 60
     assert_close(*map(gradient, runs))

@@ -51,7 +51,9 @@ def test_a_value_network_of_its_own_starts_equal_and_learns_alone():
 
 
 def test_flags_reach_every_backbone():
-    p = policy(gradient_checkpointing=True, compile=True, share_features_extractor=False)
+    p = policy(
+        execution={"gradient_checkpointing": True, "compile": True}, share_features_extractor=False
+    )
     for backbone in (p.backbone, p.value_backbone):
         assert backbone.gradient_checkpointing
         assert backbone._compiled_call_impl is not None
@@ -160,7 +162,7 @@ def test_fast_and_slow_training_give_the_same_policy():
             n_steps=8,
             batch_size=16,
             n_epochs=2,
-            policy_kwargs={**SMALL, "group": fast, "cache": fast},
+            policy_kwargs={**SMALL, "execution": {"group": fast, "cache": fast}},
             seed=0,
         )
         model.learn(96)
@@ -200,7 +202,7 @@ def test_minibatches_are_whole_pieces_of_episodes(seed, batch_size):
     ("observations", "actions", "message"),
     [
         (spaces.Box(0, 1, (4,)), spaces.Discrete(2), "expected observations Box"),
-        (spaces.Discrete(3), spaces.Discrete(2), "use the token view of the task"),
+        (spaces.Discrete(3), spaces.Discrete(2), "Use the token view of the task"),
         (box(4), spaces.Discrete(V + 1), rf"expected actions Discrete\({V}\)"),
     ],
 )

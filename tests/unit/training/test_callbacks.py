@@ -110,7 +110,9 @@ def test_samples_are_the_same_each_time_and_leave_the_generators_alone(tmp_path)
     assert generators() == before
     torch.manual_seed(99)
     assert draw(model, tmp_path / "b") == first
-    assert draw(untrained(cache=False), tmp_path / "c") == first  # every prefix read from its start
+    assert (
+        draw(untrained(execution={"cache": False}), tmp_path / "c") == first
+    )  # every prefix read from its start
     assert draw(model, tmp_path / "d", seed=8) != first
 
 

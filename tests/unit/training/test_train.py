@@ -9,8 +9,10 @@ import torch
 
 import dialgym
 from agents import BC, GRPO, GPTPolicy, SequencePPO, SingleStepRL, train
-from agents.training.config import ALGORITHMS, ONLINE, constructor_arguments, read_config
-from agents.training.train import build, torch_threads
+from agents.registry import ALGORITHMS
+from agents.training.config import constructor_arguments, read_config
+from agents.training.prepare import build
+from agents.training.run import torch_threads
 from tests.support.close import assert_close
 from tests.support.commands import fail, succeed
 
@@ -29,14 +31,27 @@ def small(config):
     return {**config, "policy_kwargs": {**config["policy_kwargs"], **smaller}}
 
 
-@pytest.mark.parametrize("algo", ALGORITHMS)
+OURS = [name for name, row in ALGORITHMS.items() if row.home.startswith("agents.")]
+
+
+@pytest.mark.parametrize("algo", OURS)
 def test_built_in_hyperparameters_are_known_for_every_algorithm(algo):
     config = read_config(algo, ID)
     assert {"n_timesteps", "policy"} <= config.keys()
-    assert ("n_envs" in config) == (algo in ONLINE)
+    assert ("n_envs" in config) == ALGORITHMS[algo].plays
     model = build(algo, small(config), dialgym.sb3_vec_env(ID, 16))
     assert f"agents.{type(model.policy).__name__}" == config["policy"]
     assert read_config(algo, "dialgym/Wordle-v0").keys() <= config.keys()
+
+
+@pytest.mark.parametrize("algo", sorted(ALGORITHMS.keys() - OURS))
+@pytest.mark.parametrize("env_id", [ID, "dialgym/SlotFilling-act-v0"])
+def test_stock_algorithms_are_made_for_token_and_act_views(algo, env_id):
+    kind = "acts" if "act" in env_id else "tokens"
+    config = read_config(algo, env_id, {"n_envs": 2}, kind=kind)
+    model = build(algo, config, dialgym.sb3_vec_env(env_id, 2, seed=0))
+    assert type(model) is ALGORITHMS[algo].load()
+    assert model.policy.predict(model.env.reset())[0].shape == (2,)
 
 
 def test_overrides_are_merged_and_names_resolved(tmp_path):
@@ -59,9 +74,15 @@ def test_bad_hyperparameters_are_explained(tmp_path):
         read_config("ppo", ID, {"n_epoch": 3})
     with pytest.raises(ValueError, match=r"unknown algorithm 'pp0'. Did you mean 'ppo'"):
         read_config("pp0", ID)
-    for key in ("n_steps", "gamma", "n_timesteps", "reference_kl"):
+    for key in ("n_steps", "gamma", "n_timesteps", "vf_coef"):
         with pytest.raises(ValueError, match=f"{key} of ppo on .*: expected a number, got 'abc'"):
             read_config("ppo", ID, {key: "abc"})
+    with pytest.raises(ValueError, match=r"reference_kl is spelled kl=\{'coef': ...\} now"):
+        read_config("ppo", ID, {"reference_kl": 0.1})
+    with pytest.raises(ValueError, match=r"autocast is spelled compute=\{'autocast': ...\} now"):
+        read_config("bc", ID, {"autocast": "bf16"})
+    with pytest.raises(ValueError, match=r"cache is spelled execution=\{'cache': ...\} now"):
+        read_config("ppo", ID, {"policy_kwargs": {"cache": False}})
     assert constructor_arguments({"learning_rate": "1e-4"})["learning_rate"] == 1e-4
     with pytest.raises(ValueError, match=r"learning_rate: expected a number or 'lin_<number>'"):
         constructor_arguments({"learning_rate": "cos_1"})

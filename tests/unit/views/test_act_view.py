@@ -10,6 +10,7 @@ from dialgym.tasks.slot_filling import SlotFilling
 from dialgym.tasks.wordle import Wordle
 from dialgym.views.act_env import ActEnv
 from dialgym.views.act_vector_env import ActVectorEnv
+from dialgym.views.two_party import ActTwoPartyEnv
 from dialgym.views.utterance_env import UtteranceEnv
 
 TASK = SlotFilling("Restaurants", 6)
@@ -174,5 +175,8 @@ def test_only_tasks_with_acts_and_only_parties_that_have_some():
             super().__init__()
             self.acts = {"system": self.acts["system"]}
 
-    with pytest.raises(ValueError, match="acts are those of the system; got learner='user'"):
+    message = r"expected a party with acts \(system\); got 'user', which has none"
+    with pytest.raises(ValueError, match=message):
         ActEnv(Half(), learner="user")
+    with pytest.raises(ValueError, match=message):
+        ActTwoPartyEnv(Half())

@@ -12,6 +12,14 @@ from dialgym.language.acts import Act, Hypotheses, parse_act, print_act, print_h
 from dialgym.tasks.base import SYSTEM, USER
 
 Generator = np.random.Generator
+SYNTAX = '()=!," |.0123456789_-'
+WORDS = (
+    "inform request confirm select hello bye affirm negate deny reqalts reqmore repeat null "
+    "thankyou ack restart silence name type none "
+)
+MOST_VALUES, MOST_NAMES = 12, 32
+"""Items with values, and names left out, that one act may have."""
+HYPOTHESES = 6
 
 
 class Language(Protocol):
@@ -102,16 +110,6 @@ def read_notation(text: str) -> Act | None:
         return parse_act(text)
     except ValueError:
         return None
-
-
-SYNTAX = '()=!," |.0123456789_-'
-WORDS = (
-    "inform request confirm select hello bye affirm negate deny reqalts reqmore repeat null "
-    "thankyou ack restart silence name type none "
-)
-MOST_VALUES, MOST_NAMES = 12, 32
-"""Items with values, and names left out, that one act may have."""
-HYPOTHESES = 6
 
 
 def charset_of(domain: Domain) -> str:

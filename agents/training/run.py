@@ -1,0 +1,128 @@
+"""Train an agent on an id, with the hyperparameters that belong to it: prepare, callbacks, run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from agents.storage.models import save
+from agents.training.callbacks import Schedule, make_callbacks
+from agents.training.metrics import Choice
+from agents.training.prepare import open_session, prepare
+from agents.training.stored import Data
+from dialgym.registry import Environment
+
+
+def train(
+    algo: str = "ppo",
+    env_id: Environment = "dialgym/Wordle-20-v0",
+    total_timesteps: int | None = None,
+    n_envs: int | None = None,
+    workers: int = 0,
+    seed: int = 0,
+    log_dir: str | Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    progress_bar: bool = True,
+    env_kwargs: Mapping[str, Any] | None = None,
+    config: str | Path | None = None,
+    threads: int | None = 1,
+    eval_freq: int = 0,
+    eval_episodes: int = 200,
+    save_freq: int = 0,
+    verbose: int = 0,
+    checkpoint_every: int = 10,
+    resume: bool = False,
+    samples: int | None = None,
+    wandb: bool | Mapping[str, Any] = False,
+    init_from: str | Path | None = None,
+    data: Data | None = None,
+    metrics: Choice | None = None,
+    trust: bool = False,
+) -> Any:
+    """Train a model, save it and return it.
+
+    Under `torchrun` each process plays dialogues of its own (`n_envs` each), or reads its share of
+    each batch of stored ones, and all train one policy; the first writes the files.
+
+    `log_dir` then holds `model.zip`, `learning_curve.csv`, `config.yml`, TensorBoard events, and,
+    where asked for, `evaluations.npz`, `best_model.zip`, `samples/`, `checkpoints/` and `wandb/`.
+
+    Args:
+        algo: a name in the table of algorithms (`agents.registry`), such as "ppo"
+            (`SequencePPO`), "maskable-ppo" or "ilql"; or the `module:Class` of your own.
+        env_id: an id of a token or act view, with or without the leading `dialgym/`; a task; or
+            the `module:Class` of one.
+        total_timesteps: tokens or acts to learn from, or gradient steps where dialogues are stored;
+            what the configuration says when None.
+        n_envs: dialogues at a time; what the configuration says when None.
+        workers: processes for the dialogues; 0 keeps them in this one.
+        seed: of the weights, the dialogues and the minibatches.
+        log_dir: `runs/<algo>-<id>-seed<seed>` when None.
+        overrides: hyperparameters that replace those of the configuration.
+        device: "cpu", "cuda" or "auto".
+        progress_bar: show one.
+        env_kwargs: settings of the env, as for `gym.make`; those that stored dialogues were held
+            with need not be given again.
+        config: a YAML file instead of `agents/configs/<algo>.yml`.
+        threads: PyTorch threads while training. One is the fastest for small models, above all
+            where other work shares the cores; None leaves what PyTorch has.
+        eval_freq: evaluate at the first step that reaches each multiple of so many timesteps;
+            0 is never.
+        eval_episodes: dialogues of one evaluation.
+        save_freq: keep the model of each so many timesteps, in the same way; 0 is never.
+        verbose: 1 prints the log table.
+        checkpoint_every: rollouts, or intervals of the log (`log_interval`), from one
+            `checkpoint.zip` to the next; stock algorithms, whose rollouts may be of a few steps,
+            count thousands of timesteps in place of rollouts. 0 is never.
+        resume: go on from the folder's `checkpoint.zip`, exactly as if the run had not been
+            interrupted; without one, begin.
+        samples: dialogues to write down at each evaluation; 3 when None, where it evaluates.
+        wandb: log to Weights & Biases too; a mapping has arguments of `wandb.init`.
+        init_from: a saved model whose weights to begin with, such as a cloned one.
+        data: stored dialogues: a `Dataset`, its path or its name on the hub, or several.
+        metrics: classes to measure each rollout with, by name (`module:Class`), beside the parts of
+            the reward and the lengths of utterances; see `agents.training.metrics.make_metrics`.
+            Those of the configuration (`metrics`) when None.
+        trust: read `init_from` where it is a pickle, which can run code; see `agents.load`.
+
+    Raises:
+        ValueError: unknown algorithm, id, hyperparameter or setting, with the nearest one; a
+            number out of range; a view that the algorithm does not play; dialogues given to what
+            plays, none or some of another env to what does not; or the run to be resumed had other
+            hyperparameters.
+        ImportError: a package that was asked for is missing.
+    """
+    schedule = Schedule(eval_freq, eval_episodes, save_freq, checkpoint_every, samples)
+    given = {"n_timesteps": total_timesteps, "n_envs": n_envs}
+    changes = {**(overrides or {}), **{k: v for k, v in given.items() if v is not None}}
+    plan = prepare(
+        algo, env_id, changes, config, env_kwargs, data, metrics, log_dir, seed, device,
+        workers, verbose, init_from, trust,
+    )  # fmt: skip
+    with ExitStack() as stack:
+        session = open_session(plan, resume, stack)
+        callbacks = make_callbacks(session, schedule, wandb, progress_bar)
+        model = session.model
+        left = plan.settings["n_timesteps"] - model.num_timesteps
+        with torch_threads(threads):
+            model.learn(left, callbacks, reset_num_timesteps=session.saved is None)
+    if session.processes.is_first:
+        save(model, plan.directory / "model.zip")
+    session.processes.wait()
+    return model
+
+
+@contextmanager
+def torch_threads(count: int | None) -> Iterator[None]:
+    """Use `count` PyTorch threads inside, the former number after; None changes nothing."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

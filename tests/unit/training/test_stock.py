@@ -1,0 +1,124 @@
+"""Stock algorithms of Stable-Baselines3 train, are killed and go on as if nothing had happened."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("stable_baselines3")
+import agents
+from agents.training.checkpoint import FILE
+from tests.support.commands import fail
+
+ACTS, WORDS = "SlotFilling-act-v0", "Wordle-20-v0"
+SMALL = {"n_steps": 32, "batch_size": 64, "policy_kwargs": {"net_arch": [16]}}
+REPLAY = {"learning_starts": 200, "batch_size": 32, "target_update_interval": 300}
+REPLAY |= {"buffer_size": 1500, "policy_kwargs": {"net_arch": [16]}}
+ALGORITHMS = {
+    "stock-ppo": SMALL,
+    "maskable-ppo": SMALL,
+    "recurrent-ppo": {**SMALL, "policy_kwargs": {"net_arch": [8], "lstm_hidden_size": 8}},
+    "a2c": {"n_steps": 8, "policy_kwargs": {"net_arch": [16]}},
+    "trpo": SMALL,
+    "dqn": REPLAY,
+    "qrdqn": {**REPLAY, "policy_kwargs": {"net_arch": [16], "n_quantiles": 5}},
+}
+
+
+def command(algo, folder, steps, *more, id=ACTS):
+    params = [f"--param={name}={value}" for name, value in ALGORITHMS[algo].items()]
+    options = ["--timesteps", str(steps), "--n-envs", "4", "--seed", "3", "--out", str(folder)]
+    options += ["--eval-freq", "1500", "--eval-episodes", "4", "--samples", "1"]
+    return [sys.executable, "-m", "dialgym", "train", algo, id, *options, *params, *more]
+
+
+def start(*arguments, **more):
+
+    return subprocess.Popen(command(*arguments, **more))
+
+
+def curve(folder):
+    with open(folder / "learning_curve.csv", newline="") as file:
+        return [{**row, "seconds": None} for row in csv.DictReader(file)]
+
+
+def evaluations(folder):
+    with np.load(folder / "evaluations.npz") as found:
+        return {name: found[name].tolist() for name in found}
+
+
+def weights(file):
+    return agents.load(file).policy.state_dict()
+
+
+@pytest.mark.parametrize("algo", ["dqn", "maskable-ppo"])
+def test_a_killed_run_at_the_command_line_goes_on_exactly(algo, tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    often = ["--checkpoint-every", "1"]
+    assert start(algo, whole, 6000, *often).wait() == 0
+    process = start(algo, killed, 6000, *often)
+    deadline = time.monotonic() + 120
+    while not (killed / FILE).exists():
+        assert process.poll() is None, "the run ended before it wrote a checkpoint"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (killed / "model.zip").exists()
+    assert start(algo, killed, 6000, *often, "--resume").wait() == 0
+    assert [int(row["timesteps"]) // 1000 for row in curve(whole)] == [1, 2, 3, 4, 5, 6]
+    assert curve(killed) == curve(whole)
+    assert evaluations(killed) == evaluations(whole)
+    for name in ("model.zip", "best_model.zip"):
+        first, second = weights(whole / name), weights(killed / name)
+        assert all(torch.equal(a, b) for a, b in zip(first.values(), second.values(), strict=True))
+
+
+@pytest.mark.parametrize(("algo", "id"), [*((algo, ACTS) for algo in ALGORITHMS), ("dqn", WORDS)])
+def test_a_run_that_goes_on_equals_one_that_was_not_cut(algo, id, tmp_path):
+    arguments = {"n_envs": 4, "seed": 1, "overrides": ALGORITHMS[algo], "progress_bar": False}
+    arguments |= {"checkpoint_every": 1, "algo": algo, "env_id": id}
+    # A schedule sees how long the run is to be: the exploration of DQN is over before the cut.
+    still = {"exploration_fraction": 0.01} if "dqn" in algo else {}
+    arguments["overrides"] = {**arguments["overrides"], **still, "learning_rate": 1e-3}
+    whole = agents.train(total_timesteps=2048, log_dir=tmp_path / "whole", **arguments)
+    agents.train(total_timesteps=1100, log_dir=tmp_path / "cut", **arguments)
+    cut = agents.train(total_timesteps=2048, log_dir=tmp_path / "cut", resume=True, **arguments)
+    assert type(cut) is type(whole)
+    assert cut.num_timesteps == whole.num_timesteps
+    ours, theirs = whole.policy.state_dict(), cut.policy.state_dict()
+    assert all(torch.equal(a, b) for a, b in zip(ours.values(), theirs.values(), strict=True))
+    assert curve(tmp_path / "cut") == curve(tmp_path / "whole")
+
+
+def test_the_whole_replay_buffer_is_kept(tmp_path):
+    arguments = {"n_envs": 4, "seed": 1, "overrides": REPLAY, "progress_bar": False}
+    arguments |= {"checkpoint_every": 1, "algo": "dqn", "env_id": ACTS, "log_dir": tmp_path}
+    agents.train(total_timesteps=1300, **arguments)
+    model = agents.train(total_timesteps=1000, resume=True, **arguments)  # nothing is left to do
+    assert model.num_timesteps == 1000
+    buffer = model.replay_buffer
+    assert buffer.pos == 250
+    assert not buffer.full
+    assert np.ptp(buffer.actions[:250]) > 0
+    assert not buffer.actions[250:].any()
+
+
+def test_what_an_algorithm_does_not_play_is_one_clear_error(tmp_path):
+    assert (
+        "ppo plays tokens, got 'dialgym/SlotFilling-act-v0', a view of acts; these play it: "
+        in (fail("train", "ppo", ACTS))
+    )
+    assert "n_timesteps of" in fail("train", "stable_baselines3.ddpg.ddpg:DDPG", ACTS)
+
+
+def test_old_pickles_of_runs_are_not_read(tmp_path):
+    (tmp_path / "checkpoint.pkl").write_bytes(b"cos\nsystem\n")
+    with pytest.raises(ValueError, match=r"checkpoint.pkl' is a pickle of an older version"):
+        agents.train("dqn", ACTS, 100, log_dir=tmp_path, resume=True, progress_bar=False)
