@@ -24,15 +24,8 @@ from torch import Tensor
 
 from agents import updater
 from agents.buffers.sequences import Part, Sequences
-from agents.buffers.stored import (
-    DecisionBatch,
-    Sampler,
-    StoredActs,
-    act_decisions_of,
-    decisions_of,
-    stored_acts,
-    token_data,
-)
+from agents.buffers.stored import DecisionBatch, Sampler, decisions_of, token_data
+from agents.buffers.stored_acts import StoredActs, act_decisions_of, stored_acts
 from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
 from agents.policies.belief import BeliefPolicy
@@ -42,6 +35,8 @@ from agents.updater import Compute, Updater
 from dialgym.datasets import ActData, TokenBatch, TokenData
 from dialgym.errors import refuse_renamed
 
+Dialogues = TokenBatch | ActData
+"""Some dialogues of a dataset, as tokens or as beliefs and acts."""
 Losses = tuple[Tensor, dict[str, Tensor]]
 """Losses (n,) of a batch, and metrics (n,): averaged over decisions, minimised and logged."""
 
@@ -52,8 +47,8 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
     Args:
         policy: `agents.GPTPolicy`, or its name; on act views `agents.BeliefPolicy`, or "MlpPolicy".
         env: any env or VecEnv of token windows, or of beliefs and acts.
-        dataset: `dialgym.datasets.Dataset`, `TokenData`, on act views `ActData`, or a path; None
-            only to load and play.
+        dataset: `dialgym.datasets.Dataset`, `TokenData`, on act views `ActData` (with the returns
+            that it has), or a path; None only to load and play.
         learning_rate: a number or a schedule.
         batch_size: dialogues of a gradient step, over all processes.
         gamma: discount from one token, or act, of the learner to the next.
@@ -156,7 +151,7 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
             self.policy, self.processes, self.compute, self.max_grad_norm, lambda: self._where
         )
         self.updater.load_state_dict(getattr(self, "updater_state", {"scaler": {}}))
-        self.data = None
+        self.data: Any = None  # `TokenData`, or `StoredActs`
         if self.dataset is not None:
             self.data = self._stored()
             self.sampler = Sampler(len(self.data), self.batch_size, self.seed or 0)
@@ -267,7 +262,7 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
 
     # From dialogues to batches
 
-    def batch(self, dialogues: TokenBatch | ActData) -> Any:
+    def batch(self, dialogues: Dialogues) -> Any:
         """All decisions in `dialogues` as one batch, such as `loss` reads."""
         sequences = self.read(dialogues)
         [batch] = self.batches(
@@ -281,7 +276,7 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
         for part in sequences.parts(everything, most_tokens or self.updater.most_tokens):
             yield self.gather(sequences, part)
 
-    def read(self, dialogues: TokenBatch | ActData) -> Sequences:
+    def read(self, dialogues: Dialogues) -> Sequences:
         """The decisions in stored dialogues, and in which states of the masker they were taken."""
         if isinstance(dialogues, ActData):
             return act_decisions_of(dialogues, self.device)

@@ -78,7 +78,7 @@ def _with(
     config: Mapping[str, Any], change: Mapping[str, Any], known: set[str], where: str
 ) -> dict[str, Any]:
     _check_keys(change, known, where)
-    return _merge(_without_sizes(config, change), change)
+    return _merge(_base_for(config, change), change)
 
 
 def _rows(rows: Any) -> list[str] | str:
@@ -91,9 +91,15 @@ def _check_keys(part: Mapping[str, Any], known: set[str], where: str) -> None:
             raise unknown("hyperparameter", key, known, where)
 
 
-def _without_sizes(config: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration without a policy's sizes, where the change names a pretrained model."""
+def _base_for(config: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration that a change is laid over: without what another policy makes void.
+
+    That is all of `policy_kwargs` where the change names another policy, and a policy's sizes where
+    it names a pretrained model.
+    """
     kept = dict(config)
+    if change.get("policy", kept.get("policy")) != kept.get("policy"):
+        kept.pop("policy_kwargs", None)
     if (change.get("policy_kwargs") or {}).get("pretrained"):
         kwargs = kept.get("policy_kwargs") or {}
         kept["policy_kwargs"] = {k: v for k, v in kwargs.items() if k not in SIZES}

@@ -13,7 +13,6 @@ from dialgym.optional import require
 from dialgym.rewards.base import Reply, Reward
 from dialgym.rewards.overlap import references
 
-EXTRA = "rewards"
 UNLIMITED = 10**9
 """Tokenizers without a limit say that it is larger than this."""
 EMBEDDINGS_KEPT = 2**14

@@ -39,9 +39,8 @@ with tempfile.TemporaryDirectory() as folder:
     parser, _ = parse_sf_args(arguments)
     config = parse_full_cfg(parser, arguments)
     run_rl(config)
-    env = make_env_func_batched(
-        config, env_config=AttrDict(worker_index=0, vector_index=0, env_id=0)
-    )
+    place = AttrDict(worker_index=0, vector_index=0, env_id=0)
+    env = make_env_func_batched(config, env_config=place)
     model = create_actor_critic(config, env.observation_space, env.action_space)
     paths = Learner.get_checkpoints(Learner.checkpoint_dir(config, 0), "checkpoint_*")
     model.load_state_dict(torch.load(paths[-1], weights_only=False)["model"])
