@@ -35,6 +35,8 @@ from agents.updater import Compute, Updater
 from dialgym.datasets import ActData, TokenBatch, TokenData
 from dialgym.errors import refuse_renamed
 
+Dialogues = TokenBatch | ActData
+"""Some dialogues of a dataset, as tokens or as beliefs and acts."""
 Losses = tuple[Tensor, dict[str, Tensor]]
 """Losses (n,) of a batch, and metrics (n,): averaged over decisions, minimised and logged."""
 
@@ -149,7 +151,7 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
             self.policy, self.processes, self.compute, self.max_grad_norm, lambda: self._where
         )
         self.updater.load_state_dict(getattr(self, "updater_state", {"scaler": {}}))
-        self.data = None
+        self.data: Any = None  # `TokenData`, or `StoredActs`
         if self.dataset is not None:
             self.data = self._stored()
             self.sampler = Sampler(len(self.data), self.batch_size, self.seed or 0)
@@ -260,7 +262,7 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
 
     # From dialogues to batches
 
-    def batch(self, dialogues: TokenBatch | ActData) -> Any:
+    def batch(self, dialogues: Dialogues) -> Any:
         """All decisions in `dialogues` as one batch, such as `loss` reads."""
         sequences = self.read(dialogues)
         [batch] = self.batches(
@@ -274,7 +276,7 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
         for part in sequences.parts(everything, most_tokens or self.updater.most_tokens):
             yield self.gather(sequences, part)
 
-    def read(self, dialogues: TokenBatch | ActData) -> Sequences:
+    def read(self, dialogues: Dialogues) -> Sequences:
         """The decisions in stored dialogues, and in which states of the masker they were taken."""
         if isinstance(dialogues, ActData):
             return act_decisions_of(dialogues, self.device)

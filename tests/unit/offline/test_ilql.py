@@ -283,6 +283,17 @@ def test_mistakes_are_one_clear_error(games):
         ILQL(agents.GPTPolicy, env, games)
 
 
+def test_old_spellings_are_one_clear_error(games):
+    for name, value, new in (
+        ("target_rate", 0.1, "tau"),
+        ("autocast", "bf16", r"compute=\{'autocast': ...\}"),
+    ):
+        with pytest.raises(ValueError, match=f"ILQL: {name} is spelled {new} now"):
+            made("ilql", games, **{name: value})
+    with pytest.raises(ValueError, match="target_rate is spelled tau now"):
+        agents.train("ilql", ID, data=games, overrides={"target_rate": 0.1})
+
+
 def test_cloning_alone_is_the_same_in_all_of_them(games):
     """The cloning loss of every algorithm is BC's, on the same batch and weights."""
     clone = BC("GPTPolicy", dialgym.sb3_vec_env(ID, 2), games, policy_kwargs=SMALL, seed=0)
