@@ -23,7 +23,7 @@ ARGUMENTS = [
     *("--device=cpu", "--serial_mode=True", "--async_rl=False", "--use_rnn=False"),
     *("--num_workers=1", "--num_envs_per_worker=16", "--worker_num_splits=1"),
     *("--rollout=32", "--batch_size=512", "--num_epochs=4", "--recurrence=1"),
-    *("--learning_rate=1e-3", "--reward_scale=0.1", "--train_for_env_steps=60000"),
+    *("--learning_rate=1e-3", "--reward_scale=0.1", "--train_for_env_steps=50000"),
     *("--seed=0", "--with_vtrace=False", "--encoder_mlp_layers", "64", "64"),
 ]
 
