@@ -168,7 +168,12 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
     def _stored(self) -> TokenData | StoredActs:
         """The dialogues of the dataset, as the env writes them."""
         if not self._plays_acts:
-            return token_data(self.dataset, self.observation_space)
+            if self.policy.features is not None:
+                raise ValueError(
+                    f"{self.algorithm}: stored dialogues have no features beside their tokens; "
+                    "make the env without features"
+                )
+            return token_data(self.dataset, self.policy.token_space)
         return stored_acts(self.dataset, (self.observation_space, self.action_space), self.gamma)
 
     # Learning
@@ -280,8 +285,8 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
         """The decisions in stored dialogues, and in which states of the masker they were taken."""
         if isinstance(dialogues, ActData):
             return act_decisions_of(dialogues, self.device)
-        space = self.observation_space
-        tag, window = getattr(space, "learner_tag", None), space.shape[0]  # type: ignore[index]
+        space = self.policy.token_space
+        tag, window = getattr(space, "learner_tag", None), space.shape[0]
         sequences = self.find_decisions(dialogues, self.device, tag, window)
         if self.policy.masker is not None:
             sequences.add_states(self.policy.masker)
