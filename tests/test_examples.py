@@ -20,6 +20,7 @@ NEEDS = {
     "14_slot_filling": "sb3_contrib",
     "15_chat": "stable_baselines3",
     "16_reward_model": "stable_baselines3",
+    "17_own_algorithm": "stable_baselines3",
 }
 SAYS = {
     "01_minimal_loop": "return ",
@@ -38,6 +39,7 @@ SAYS = {
     "14_slot_filling": "handcrafted: 1",
     "15_chat": "who has the clone as its user: mean return",
     "16_reward_model": "When do we meet? -> meteor",
+    "17_own_algorithm": "return at random ",
 }
 
 

@@ -102,8 +102,8 @@ class DecisionBatch(NamedTuple):
     def gather(cls, sequences: Sequences, part: Part, allowed: Tensor | None) -> DecisionBatch:
         """The decisions of a part of `sequences`, which `decisions_of` made."""
         names = ("actions", "rewards", "returns", "total_returns", "is_action", "not_done")
-        columns = (sequences.columns[name][part.rows] for name in names)
-        return cls(part.tokens, part.at, *columns, allowed)
+        columns = {name: sequences.columns[name][part.rows] for name in names}
+        return cls(observations=part.tokens, at=part.at, allowed=allowed, **columns)
 
 
 class UtteranceBatch(NamedTuple):
@@ -129,10 +129,10 @@ class UtteranceBatch(NamedTuple):
     def gather(cls, sequences: Sequences, part: Part, allowed: Tensor | None) -> UtteranceBatch:
         """The places of a part of `sequences`, which `utterances_of` made."""
         names = ("actions", "rewards", "is_action", "begins", "ends", "not_done", "token_weights")
-        columns = (sequences.columns[name][part.rows] for name in names)
+        columns: dict[str, Any] = {name: sequences.columns[name][part.rows] for name in names}
         states = sequences.columns.get("states")
-        states = None if states is None else states[part.rows]
-        return cls(part.tokens, part.at, *columns, states, allowed)
+        columns["states"] = None if states is None else states[part.rows]
+        return cls(observations=part.tokens, at=part.at, allowed=allowed, **columns)
 
 
 # From dialogues to the decisions in them

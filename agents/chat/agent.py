@@ -39,13 +39,16 @@ class ChatAgent:
         self._sampling({})
 
     @classmethod
-    def load(cls, model: Any, device: str = "auto", **sampling: Any) -> ChatAgent:
+    def load(
+        cls, model: Any, device: str = "auto", trust: bool = False, **sampling: Any
+    ) -> ChatAgent:
         """The agent of a saved model, a model at hand, or a language model.
 
         Args:
             model: the zip file of a learner or the folder of its run; a learner with a GPT policy;
                 or the hub name or folder of a causal language model of `transformers`.
             device: as everywhere in PyTorch.
+            trust: read a pickled model, which can run code; see `agents.load`.
             sampling: as of `ChatAgent`.
 
         Raises:
@@ -54,7 +57,7 @@ class ChatAgent:
         """
         if not isinstance(model, str | Path):
             return cls(PolicyTalker(model), **sampling)
-        return cls(_talker(model, device), **sampling)
+        return cls(_talker(model, device, trust), **sampling)
 
     def chat(
         self, text: str | None, history: Sequence[str] = (), seed: Seed = None, **sampling: Any
@@ -93,14 +96,14 @@ class ChatAgent:
         return Sampling(**{**self.sampling, **changes})
 
 
-def _talker(model: str | Path, device: str) -> Talker:
+def _talker(model: str | Path, device: str, trust: bool) -> Talker:
     from stable_baselines3.common.utils import get_device
 
-    from agents.saved import load
+    from agents.storage.models import load
 
     file = find_checkpoint(model)
     if file is not None:
-        return PolicyTalker(load(file, device))
+        return PolicyTalker(load(file, device, trust))
     path = Path(model)
     if path.is_dir() and not any((path / name).is_file() for name in CONFIGS):
         raise FileNotFoundError(

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from agents.decoding.replies import Turn, newest
+from agents.decoding.replies import Turn, newest, one_at_a_time
 from agents.decoding.sampling import Sampling
 from dialgym.optional import require
 
@@ -24,6 +24,7 @@ class CausalTalker:
 
     Without a template it goes on with lines ``user: ...`` and ``system: ...``, up to the next line.
     A reply costs one reading of the chat, and a step for each token. Special tokens are not said.
+    Threads may share it; one is answered at a time.
 
     Args:
         model: a causal language model of `transformers`.
@@ -75,6 +76,10 @@ class CausalTalker:
         Raises:
             ValueError: the last utterance alone leaves no room for a reply.
         """
+        with one_at_a_time(self.model):  # its tokenizer, too, serves one thread
+            return self._answer(turns, sampling, generator)
+
+    def _answer(self, turns: Sequence[Turn], sampling: Sampling, generator: torch.Generator) -> str:
         most = min(sampling.max_tokens or MOST, max(self.window // 2, 1))
         ids = self._prompt(list(turns), self.window - most)
         said, cache = list[int](), None

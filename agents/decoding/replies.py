@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
+from threading import RLock
 from typing import Any, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -26,6 +28,19 @@ class Talker(Protocol):
     def answer(self, turns: Sequence[Turn], sampling: Sampling, generator: torch.Generator) -> str:
         """What follows the `turns`, oldest first."""
         ...
+
+
+_locks: WeakKeyDictionary[Any, RLock] = WeakKeyDictionary()
+_locks_guard = RLock()
+
+
+def one_at_a_time(network: Any) -> RLock:
+    """The lock of a network, whose keys and values are those of one dialogue at a time.
+
+    Threads that ask it for replies at once wait for one another.
+    """
+    with _locks_guard:
+        return _locks.setdefault(network, RLock())
 
 
 class Chats:
@@ -61,7 +76,7 @@ class PolicyTalker:
     """A GPT policy that replies as in its environment: tags, limits, window and masks are those.
 
     A reply costs one reading of what is new since the last one, and a step for each token: the
-    policy's cache is that of its rollouts.
+    policy's cache is that of its rollouts. Threads may share it; one is answered at a time.
 
     Args:
         model: a learner whose policy is one, or the policy alone; its observations know their
@@ -92,8 +107,8 @@ class PolicyTalker:
         """
         most = self._most(sampling.max_tokens)
         prompt = self._prompt(turns, self.space.window - most)
-        self.policy.set_training_mode(False)
-        with torch.no_grad():
+        with one_at_a_time(self.policy), torch.no_grad():
+            self.policy.set_training_mode(False)
             said = self.policy.utter(prompt, most, sampling, generator, self._masks)
         text: str = self.space.tokenizer.decode([token for token in said if token != END])
         return text

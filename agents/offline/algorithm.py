@@ -35,6 +35,8 @@ from agents.updater import Compute, Updater
 from dialgym.datasets import ActData, TokenBatch, TokenData
 from dialgym.errors import refuse_renamed
 
+Dialogues = TokenBatch | ActData
+"""Some dialogues of a dataset, as tokens or as beliefs and acts."""
 Losses = tuple[Tensor, dict[str, Tensor]]
 """Losses (n,) of a batch, and metrics (n,): averaged over decisions, minimised and logged."""
 
@@ -149,7 +151,7 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
             self.policy, self.processes, self.compute, self.max_grad_norm, lambda: self._where
         )
         self.updater.load_state_dict(getattr(self, "updater_state", {"scaler": {}}))
-        self.data = None
+        self.data: Any = None  # `TokenData`, or `StoredActs`
         if self.dataset is not None:
             self.data = self._stored()
             self.sampler = Sampler(len(self.data), self.batch_size, self.seed or 0)
@@ -166,7 +168,12 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
     def _stored(self) -> TokenData | StoredActs:
         """The dialogues of the dataset, as the env writes them."""
         if not self._plays_acts:
-            return token_data(self.dataset, self.observation_space)
+            if self.policy.features is not None:
+                raise ValueError(
+                    f"{self.algorithm}: stored dialogues have no features beside their tokens; "
+                    "make the env without features"
+                )
+            return token_data(self.dataset, self.policy.token_space)
         return stored_acts(self.dataset, (self.observation_space, self.action_space), self.gamma)
 
     # Learning
@@ -260,7 +267,7 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
 
     # From dialogues to batches
 
-    def batch(self, dialogues: TokenBatch | ActData) -> Any:
+    def batch(self, dialogues: Dialogues) -> Any:
         """All decisions in `dialogues` as one batch, such as `loss` reads."""
         sequences = self.read(dialogues)
         [batch] = self.batches(
@@ -274,12 +281,12 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
         for part in sequences.parts(everything, most_tokens or self.updater.most_tokens):
             yield self.gather(sequences, part)
 
-    def read(self, dialogues: TokenBatch | ActData) -> Sequences:
+    def read(self, dialogues: Dialogues) -> Sequences:
         """The decisions in stored dialogues, and in which states of the masker they were taken."""
         if isinstance(dialogues, ActData):
             return act_decisions_of(dialogues, self.device)
-        space = self.observation_space
-        tag, window = getattr(space, "learner_tag", None), space.shape[0]  # type: ignore[index]
+        space = self.policy.token_space
+        tag, window = getattr(space, "learner_tag", None), space.shape[0]
         sequences = self.find_decisions(dialogues, self.device, tag, window)
         if self.policy.masker is not None:
             sequences.add_states(self.policy.masker)

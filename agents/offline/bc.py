@@ -9,7 +9,7 @@ from torch import Tensor
 
 from agents.buffers.sequences import Sequences
 from agents.buffers.stored import DecisionBatch
-from agents.offline.algorithm import Losses, OfflineAlgorithm
+from agents.offline.algorithm import Dialogues, Losses, OfflineAlgorithm
 from dialgym.datasets import TokenBatch
 from dialgym.language.tokenizers import PAD, TAGS
 
@@ -42,8 +42,10 @@ class BC(OfflineAlgorithm):
         )
         return -log_prob * batch.is_action, {"entropy": entropy * batch.is_action}
 
-    def read(self, dialogues: TokenBatch) -> Sequences:
-        return super().read(_everything_said(dialogues) if self.both_parties else dialogues)
+    def read(self, dialogues: Dialogues) -> Sequences:
+        if self.both_parties and isinstance(dialogues, TokenBatch):
+            dialogues = _everything_said(dialogues)
+        return super().read(dialogues)
 
     def allowed(self, sequences: Sequences, rows: Tensor) -> Tensor | None:
         return None if self.both_parties else super().allowed(sequences, rows)

@@ -82,7 +82,7 @@ def decisions(model: OfflineAlgorithm, dataset: Any) -> Decisions:
     Raises:
         ValueError: the model has no Q values, or as of the algorithms for the dataset.
     """
-    return _decisions(model, token_data(dataset, model.observation_space))
+    return _decisions(model, _data(model, dataset))
 
 
 def summary(model: OfflineAlgorithm, dataset: Any) -> dict[str, float]:
@@ -150,7 +150,7 @@ def extreme_utterances(
     Raises:
         ValueError: as of `decisions`.
     """
-    data = token_data(dataset, model.observation_space)
+    data = _data(model, dataset)
     found = _decisions(model, data)
     starts = np.flatnonzero(_begins(found.dialogue, found.utterance))
     sums = np.add.reduceat(found.advantage, starts)
@@ -188,11 +188,18 @@ def _begins(*columns: np.ndarray) -> np.ndarray:
     return np.logical_or.reduce(changes)
 
 
-def _decisions(model: OfflineAlgorithm, data: TokenData) -> Decisions:
+def _data(model: OfflineAlgorithm, dataset: Any) -> TokenData:
+    """The dialogues, as the model's env writes them."""
     if not isinstance(model.policy, ValueGPTPolicy):
         raise ValueError(
-            f"metrics: expected a model with Q values, such as ILQL, got {type(model).__name__}"
+            "metrics: expected a model with Q values of tokens, such as ILQL, got "
+            f"{type(model).__name__} with {type(model.policy).__name__}"
         )
+    return token_data(dataset, model.policy.token_space)
+
+
+def _decisions(model: OfflineAlgorithm, data: TokenData) -> Decisions:
+    assert isinstance(model.policy, ValueGPTPolicy)
     model.policy.set_training_mode(False)
     rows = np.array_split(np.arange(len(data)), -(-len(data) // BATCH))
     parts = [_of_batch(model, model.policy, data.batch(some, trim=True)) for some in rows]

@@ -11,11 +11,10 @@ from torch import Tensor
 
 from agents.buffers.sequences import Part, Sequences
 from agents.buffers.stored import UtteranceBatch, scattered, utterances_of
-from agents.offline.algorithm import Losses
+from agents.offline.algorithm import Dialogues, Losses
 from agents.offline.ilql import ValueAlgorithm, bellman_target, expectile_loss, next_values
 from agents.policies.gpt import chosen
 from agents.policies.utterance import UtteranceGPTPolicy
-from dialgym.datasets import TokenBatch
 
 
 class UtteranceAlgorithm(ValueAlgorithm):
@@ -41,7 +40,7 @@ class UtteranceAlgorithm(ValueAlgorithm):
             layout = self.data.layout
             self.policy.decoding.max_tokens = layout.limit(layout.party)
 
-    def read(self, dialogues: TokenBatch) -> Sequences:
+    def read(self, dialogues: Dialogues) -> Sequences:
         """As of `OfflineAlgorithm`, with `token_weights`.
 
         The updater divides all sums by the number of utterances; a mean over tokens has to make up

@@ -10,6 +10,7 @@ from copy import deepcopy
 from dataclasses import asdict
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from gymnasium import spaces
 from sb3_contrib.common.maskable.distributions import MaskableDistribution
@@ -40,8 +41,7 @@ class BeliefPolicy(MaskableActorCriticPolicy):
         lr_schedule: Schedule,
         **kwargs: Any,
     ) -> None:
-        is_belief = isinstance(observation_space, spaces.Box) and observation_space.shape
-        if not is_belief or not _is_float(observation_space) or len(observation_space.shape) != 1:
+        if not _is_belief(observation_space):
             raise ValueError(
                 f"{type(self).__name__}: expected observations Box(B,) of floats, as act views "
                 f"have, got {observation_space}; token views take a GPT policy"
@@ -185,5 +185,8 @@ class ValueBeliefPolicy(BeliefPolicy):
         return {**super()._get_constructor_parameters(), "decoding": asdict(self.decoding)}
 
 
-def _is_float(space: spaces.Space) -> bool:
-    return space.dtype is not None and space.dtype.kind == "f"
+def _is_belief(space: spaces.Space) -> bool:
+    """Whether it is of vectors of floats."""
+    if not isinstance(space, spaces.Box):
+        return False
+    return len(space.shape) == 1 and np.issubdtype(space.dtype, np.floating)

@@ -49,9 +49,9 @@ def storable(marked: Marked) -> Marked:
     return marked
 
 
-for _class in (ConstantSchedule, FloatSchedule, LinearSchedule, TrainFreq, TrainFrequencyUnit):
-    storable(_class)
-for _class in (NormalActionNoise, OrnsteinUhlenbeckActionNoise):
+_SCHEDULES = (ConstantSchedule, FloatSchedule, LinearSchedule, TrainFreq, TrainFrequencyUnit)
+_class: Any
+for _class in (*_SCHEDULES, NormalActionNoise, OrnsteinUhlenbeckActionNoise):
     storable(_class)
 
 

@@ -1,4 +1,13 @@
-"""Score policies: returns, success, normalised scores, intervals, reports."""
+"""Scores of policies: returns, success, normalised scores, intervals, reports.
+
+| module | what is in it |
+|---|---|
+| `evaluate` | `evaluate`: one policy on any ids |
+| `result`, `statistics` | `Result`: the episodes, and the figures made of them |
+| `run` | `benchmark`: several policies side by side, and games to look at |
+| `report`, `plots`, `curves` | tables, pictures, learning curves of runs |
+| `references` | the registry's reference scores |
+"""
 
 from dialgym.benchmark.evaluate import evaluate
 from dialgym.benchmark.result import Episodes, Result

@@ -53,7 +53,8 @@ def evaluate(
         ImportError: a checkpoint is given and the package `agents` cannot be imported.
     """
     kwargs = dict(env_kwargs or {})
-    wanted = ids if isinstance(ids, (list, tuple)) else [ids]
+    several = isinstance(ids, Iterable) and not isinstance(ids, str)
+    wanted: Any = ids if several else [ids]
     places = {entry.id: entry for entry in map(entry_of, wanted)}
     _check(places, episodes, seeds)
     opened = opened_for(policy, list(places.values()), kwargs)

@@ -1,4 +1,14 @@
-"""The command line ``dialgym``; `dialgym --help` lists its commands."""
+"""The command line of the program ``dialgym``; `dialgym --help` lists its commands.
+
+| module | commands |
+|---|---|
+| `tasks` | ``list``, ``check``, ``check-domain`` |
+| `play`, `chat` | ``play`` and ``chat`` |
+| `collect` | ``collect`` |
+| `train`, `train_reward_model` | ``train``, ``train reward-model`` |
+| `benchmark` | ``evaluate``, ``benchmark`` |
+| `app`, `common` | the program, and what its commands share |
+"""
 
 from dialgym.cli.app import app
 

@@ -39,6 +39,9 @@ def chat(
         int | None, typer.Option(min=0, help="Seed of sampling; random by default.")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Read a pickled model, which can run code.")
+    ] = False,
 ) -> None:
     """Talk to an agent, or to a language model, at the terminal; /help shows what else it does.
 
@@ -48,6 +51,7 @@ def chat(
     agent = require_agents().ChatAgent.load(
         model,
         device,
+        trust,
         temperature=temperature,
         top_k=top_k,
         top_p=top_p,

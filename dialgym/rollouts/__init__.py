@@ -4,6 +4,7 @@
 |---|---|
 | `episodes` | seeds of episodes and of policies |
 | `policies` | what may stand for a policy, and how it is found |
+| `random_text` | what the policy `random` says, and the checks of tasks |
 | `played` | dialogues that were played, as columns |
 | `games` | the loop of scripted policies, one dialogue at a time; trees of dialogues |
 | `waves` | the loops of many dialogues at a time: scripted policies, and those with `predict` |

@@ -20,7 +20,7 @@ class BatchOutcome(NamedTuple):
     terminated: np.ndarray  # (k,) bool
     truncated: np.ndarray  # (k,) bool
     success: np.ndarray  # (k,) bool, False while open
-    components: Mapping[str, np.ndarray]  # the learner's, (k,) float64, NaN where a row has none
+    components: Mapping[str, np.ndarray]  # the learner's, (k,) float64, 0 where a row has none
     heard_texts: np.ndarray  # (m,) <U
     heard_parties: np.ndarray  # (m,) int64, into Task.parties
     heard_rows: np.ndarray  # (m,) int64, into the k rows
@@ -104,6 +104,6 @@ def gather(exchanges: Sequence[Exchange], parties: Sequence[str]) -> BatchOutcom
 
 
 def _columns(components: Sequence[Components]) -> dict[str, np.ndarray]:
-    """Each component over all rows; NaN in a row that does not have it."""
+    """Each component over all rows, 0 in a row that does not have it."""
     names = dict.fromkeys(name for row in components for name in row)
-    return {name: np.array([row.get(name, np.nan) for row in components]) for name in names}
+    return {name: np.array([row.get(name, 0.0) for row in components]) for name in names}

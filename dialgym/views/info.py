@@ -130,7 +130,7 @@ class BatchInfoForm:
         parts = info["reward_components"]
         for name, values in outcome.components.items():
             parts[name] = np.zeros(self.num_envs)
-            parts[name][rows] = np.nan_to_num(values)
+            parts[name][rows] = values
             parts[f"_{name}"] = self._everywhere
         return info
 

@@ -25,7 +25,7 @@ from dialgym.tasks import Task
 FIXED = (Task, Speaker, gym.Space, EnvSpec, Tokenizer)
 ROOMS = ("tasks", "domains", "simulators", "language", "rewards", "views")
 OF_DIALOGUES = tuple(f"dialgym.{room}." for room in ROOMS)
-CONTAINERS = (set, frozenset, list, dict, tuple, bytearray, complex, slice, range)
+CONTAINERS: tuple[type, ...] = (set, frozenset, list, dict, tuple, bytearray, complex, slice, range)
 CONTAINERS += (OrderedDict, defaultdict, deque)
 NUMPY = ("numpy", "numpy._core.multiarray", "numpy.random._pickle", "numpy.random.bit_generator")
 OF_NUMPY = {"dtype", "ndarray", "_reconstruct", "scalar", "SeedSequence"}
@@ -80,7 +80,7 @@ class _Writer(pickle.Pickler):
 class _Reader(pickle._Unpickler):  # type: ignore[name-defined, misc]
     """The one that is written in Python: of it alone single operations can be refused."""
 
-    dispatch = dict(pickle._Unpickler.dispatch)  # type: ignore[attr-defined]  # noqa: RUF012
+    dispatch: dict[int, Any] = dict(pickle._Unpickler.dispatch)  # type: ignore  # noqa: RUF012
 
     def __init__(self, file: io.BytesIO, fixed: Mapping[str, Any], task: type) -> None:
         super().__init__(file)
@@ -104,13 +104,13 @@ class _Reader(pickle._Unpickler):  # type: ignore[name-defined, misc]
 
     def load_reduce(self) -> None:
         """Call what a pickle says: numpy's makers, containers and enumerations."""
-        called = self.stack[-2]
+        called = self.stack[-2]  # type: ignore[attr-defined]
         is_type = isinstance(called, type)
         may = called in CONTAINERS if is_type else called.__module__ in NUMPY
         may |= called is np.dtype or (is_type and issubclass(called, enum.Enum))
         if not may:
             raise pickle.UnpicklingError(f"{called!r} may not be called")
-        super().load_reduce()
+        super().load_reduce()  # type: ignore[misc]
 
     def _refuse(self) -> None:
         raise pickle.UnpicklingError("an operation of old pickles")

@@ -1,7 +1,7 @@
 """CleanRL: its ppo.py on acts, in one file with Gymnasium and PyTorch alone.
 
-``pip install torch``; the loop is that of cleanrl/ppo.py, over the batched view in the reset mode that
-it was written for. Example 08 of this folder's parent is the same on tokens, with masks.
+``pip install torch``; the loop is that of cleanrl/ppo.py, over the batched view in the reset mode
+that it was written for. Example 08, one folder up, is the same on tokens, with masks.
 """
 
 import gymnasium as gym

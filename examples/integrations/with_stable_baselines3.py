@@ -1,4 +1,4 @@
-"""Stable-Baselines3: DQN on acts, sb3-contrib's MaskablePPO on tokens.
+"""Stable-Baselines3: PPO on acts, sb3-contrib's MaskablePPO on tokens.
 
 ``pip install stable-baselines3 sb3-contrib``; after the examples of the two documentations.
 """
@@ -6,24 +6,18 @@
 import gymnasium as gym
 from common import ACTS, TOKENS, chosen_view, mean_return, report
 from sb3_contrib import MaskablePPO
-from stable_baselines3 import DQN
+from stable_baselines3 import PPO
 
 import dialgym
 
 
 def acts() -> float:
+    pool = dialgym.sb3_vec_env(ACTS, 32, seed=0)
+    settings = {"n_steps": 64, "batch_size": 512, "n_epochs": 4, "learning_rate": 1e-3}
+    model = PPO("MlpPolicy", pool, ent_coef=0.01, seed=0, **settings)
+    model.learn(80_000)
     env = gym.make(ACTS)
-    model = DQN(
-        "MlpPolicy",
-        env,
-        learning_rate=5e-4,
-        learning_starts=500,
-        target_update_interval=500,
-        exploration_fraction=0.3,
-        seed=0,
-    )
-    model.learn(30_000)
-    return mean_return(env, lambda seen, _: model.predict(seen, deterministic=True)[0])
+    return mean_return(env, lambda seen, _: int(model.predict(seen, deterministic=True)[0]))
 
 
 def tokens() -> float:

@@ -1,7 +1,8 @@
 """Tianshou 2: DQN on acts, and on tokens with the masks that its policies read.
 
-``pip install tianshou``; after test/discrete/test_dqn.py of its repository. Its buffers hold arrays,
-so the texts of `info` are left out; it looks for masks in an observation of ``obs`` and ``mask``.
+``pip install tianshou``; after test/discrete/test_dqn.py of its repository. Its buffers hold
+arrays, so the texts of `info` are left out; it looks for masks in an observation of ``obs`` and
+``mask``.
 """
 
 import gymnasium as gym

@@ -1,4 +1,4 @@
-"""The smallest script of each library's own documentation reaches its bar, where it is installed."""
+"""The smallest script of each library's documentation reaches its bar, where it is installed."""
 
 import importlib.util
 import subprocess

@@ -212,6 +212,13 @@ def test_the_command_line_finds_modules_of_the_current_folder(guess):
     assert "there is no module 'gues' here" in fail("evaluate", "count", "gues:GuessNumber")
 
 
+def test_it_is_trained_from_the_command_line(guess):
+    pytest.importorskip("stable_baselines3")
+    run = ("--timesteps", "64", "--n-envs", "4", "--out", "run")
+    succeed("train", "ppo", f"{guess}:GuessNumber", *run)
+    assert "GuessNumber" in succeed("evaluate", "run", f"{guess}:GuessNumber", "-n", "4")
+
+
 def test_another_process_finds_it_as_well(guess):
     command = [sys.executable, "-m", "dialgym", "evaluate", "count", f"{guess}:Guess-v0", "-n", "5"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

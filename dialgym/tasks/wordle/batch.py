@@ -113,7 +113,7 @@ class WordleBatch:
             success | lost,
             rejected,
             success,
-            {self.task.cost.name: np.where(success, np.nan, cost)},
+            {self.task.cost.name: cost},
             _ANSWERS[pattern],
             np.ones(len(rows), np.int64),
             np.arange(len(rows)),

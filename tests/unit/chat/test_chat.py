@@ -1,6 +1,7 @@
 """Agents that one can talk to: what they read, how they draw, and who may be one."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -407,3 +408,28 @@ def test_bad_language_models_are_one_clear_error(tmp_path):
     assert len(tokenizer) == len(PIECES)
     with pytest.raises(ValueError, match="got one with 11 tokens for a model that knows 6"):
         CausalTalker(lm, tokenizer)
+
+
+# Threads
+
+
+def in_threads(agent, lines):
+    """Replies to each line, asked for by five threads at once, over and over."""
+    with ThreadPoolExecutor(5) as threads:
+        jobs = [(line, seed) for seed in range(5) for line in lines]
+        said = list(threads.map(lambda job: agent.chat(job[0], seed=job[1]), jobs))
+    alone = [agent.chat(line, seed=seed) for line, seed in jobs]
+    return said, alone
+
+
+def test_threads_get_the_replies_that_they_would_get_alone():
+    agent = ChatAgent(PolicyTalker(policy(free())))
+    said, alone = in_threads(agent, ["a", "ab", "dcba", "cc", "bad"])
+    assert said == alone
+    assert len(set(alone)) > 5
+
+
+def test_threads_share_a_language_model(tmp_path):
+    save_model(tmp_path)
+    said, alone = in_threads(ChatAgent.load(str(tmp_path), max_tokens=6), ["ab", "c", "dab"])
+    assert said == alone

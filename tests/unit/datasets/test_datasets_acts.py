@@ -135,9 +135,7 @@ def test_a_policy_of_acts_alone_is_scored_and_collected():
     result = dialgym.evaluate(Any_(), ENV, 20, (0,))
     data = dialgym.collect(ENV, Any_(), 20)
     np.testing.assert_array_equal(data.returns, result.overall.returns[0])
-    with pytest.raises(
-        ValueError, match=r"with act\(\) plays act views; got .*token view"
-    ):
+    with pytest.raises(ValueError, match=r"with act\(\) plays act views; got .*token view"):
         dialgym.evaluate(Any_(), ENV.replace("-act", ""), 2)
 
 

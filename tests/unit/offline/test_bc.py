@@ -1,5 +1,6 @@
 """Cloning, and what every offline algorithm has from its base."""
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from stable_baselines3.common.callbacks import CheckpointCallback, EvalCallback
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.vec_env import DummyVecEnv
 
 import agents
 import dialgym
@@ -104,6 +106,15 @@ def test_a_run_in_two_parts_is_the_same_as_one(games, tmp_path):
     assert other.num_timesteps == whole.num_timesteps == 6
     for a, b in zip(whole.policy.parameters(), other.policy.parameters(), strict=True):
         assert torch.equal(a, b)
+
+
+def test_observations_may_carry_masks_beside_the_tokens(games):
+    env = DummyVecEnv([lambda: dialgym.MaskedObservation(gym.make(ID))])
+    model = BC("GPTPolicy", env, games, policy_kwargs=SMALL, seed=0).learn(1)
+    seen = env.reset()
+    for token in (7, 11):
+        seen["action_mask"][:] = np.arange(env.action_space.n) == token
+        assert model.predict(seen)[0] == token
 
 
 def test_a_second_learn_goes_on_to_new_batches(games):

@@ -1,6 +1,7 @@
 """ILQL and its kin, beside slow versions that read every prefix by itself."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import dialgym
 from agents import BC, CQL, ILQL, PsiLearning, SingleStepRL
 from agents.buffers.stored import decisions_of
 from agents.offline.ilql import conservative_loss, expectile_loss
+from agents.training.config import read_config
 from dialgym.language.tokenizers import TAGS
 from tests.support.toy_dialogues import mean_losses, randomised
 
@@ -281,6 +283,24 @@ def test_mistakes_are_one_clear_error(games):
         SingleStepRL("GPTPolicy", env, games, returns="td")
     with pytest.raises(ValueError, match=r"expected agents.ValueGPTPolicy or agents.ValueBelief"):
         ILQL(agents.GPTPolicy, env, games)
+
+
+def test_old_spellings_are_one_clear_error(games):
+    for name, value, new in (
+        ("target_rate", 0.1, "tau"),
+        ("autocast", "bf16", r"compute=\{'autocast': ...\}"),
+    ):
+        with pytest.raises(ValueError, match=f"ILQL: {name} is spelled {new} now"):
+            made("ilql", games, **{name: value})
+    with pytest.raises(ValueError, match="target_rate is spelled tau now"):
+        agents.train("ilql", ID, data=games, overrides={"target_rate": 0.1})
+
+
+def test_its_hyperparameters_are_those_that_its_page_says_mattered():
+    weight = read_config("ilql", ID)["cql_weight"]
+    page = (Path(__file__).parents[3] / "docs" / "offline.md").read_text("utf-8")
+    assert f"the file above\nhas {weight}." in page
+    assert ILQL("GPTPolicy", dialgym.sb3_vec_env(ID, 1)).cql_weight < weight  # the paper's
 
 
 def test_cloning_alone_is_the_same_in_all_of_them(games):

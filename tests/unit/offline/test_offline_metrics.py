@@ -59,7 +59,9 @@ def test_decisions_are_what_the_policy_says_of_each_prefix(own, games):
                 model.policy.decoding.beta = 0.0
                 cloned = model.policy.get_distribution(obs).distribution.logits
                 model.policy.decoding.beta = 2.0
-                hidden = model.policy._value_hidden(obs, model.policy._hidden(obs))
+                _, hidden, _ = model.policy.hidden_states(
+                    obs[:, :place].long(), torch.tensor([place - 1])
+                )
                 heads = model.policy.q_heads if own else model.policy.target_q_heads
                 q = min(head(hidden)[0, said].item() for head in heads)
                 v = model.policy.predict_values(obs).item()
@@ -155,7 +157,7 @@ def test_utterances_of_greatest_and_least_advantage(games):
 
 def test_mistakes_are_one_clear_error(games):
     clone = BC("GPTPolicy", dialgym.sb3_vec_env(ID, 1), policy_kwargs=SMALL)
-    with pytest.raises(ValueError, match="expected a model with Q values, such as ILQL, got BC"):
+    with pytest.raises(ValueError, match="expected a model with Q values of tokens, such as"):
         metrics.summary(clone, games)
     with pytest.raises(ValueError, match="by of rank_accuracy must be one of"):
         metrics.rank_accuracy(made(), games, by="last")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from stable_baselines3.common.buffers import RolloutBuffer
 
 from agents.online.grpo import group_advantages
-from agents.online.ppo import gae, turn_ends, turn_level
+from agents.online.ppo import gae, opened, turn_ends, turn_level
 from agents.online.reference import KLControl
 
 T, N = 12, 3
@@ -94,6 +94,14 @@ def test_with_one_token_a_turn_both_levels_agree():
     rewards, values, dones, last, _ = rollout(1)
     by_turn, _ = turn_level(rewards, values, dones, last, np.ones((T, N), bool), 0.9, 0.8)
     np.testing.assert_allclose(by_turn, gae(rewards, values, dones, last, 0.9, 0.8), atol=1e-6)
+
+
+def test_what_a_limit_cut_off_is_opened_with_the_tag_of_the_learner():
+    tokens = np.array([[3, 5, 2, 0, 0], [3, 5, 4, 0, 0], [3, 5, 4, 7, 0], [3, 5, 4, 7, 2]])
+    heard = np.array([True, True, False, True])
+    expected = [[3, 5, 2, 4, 0], *tokens[1:].tolist()]  # tagged, the learner's own, and full
+    assert opened(tokens, np.array([3, 3, 4, 5]), heard, 4).tolist() == expected
+    assert opened(tokens, np.array([3, 3, 4, 5]), heard, None) is tokens
 
 
 def test_group_advantages_by_hand():

@@ -1,5 +1,7 @@
 """Sequence PPO: what it computes is what stock PPO computes, on the same rollout."""
 
+import inspect
+
 import gymnasium
 import numpy as np
 import pytest
@@ -97,6 +99,84 @@ def test_a_minibatch_in_pieces_has_the_same_gradient():
         grads.append(gradient(model))
     assert len(list(model.batches(np.arange(len(model.rollout.sequences.sizes))))) > 5
     assert_close(*grads)
+
+
+def cut(turns: int = 2):
+    """A dialogue in which each turn costs 1, and which only a limit ends."""
+
+    class Endless(Echo):
+        def step(self, action):
+            observation, _, _, _, info = super().step(action)
+            over = self.turn == turns
+            spoke = not self.utterance  # the user has answered: a turn is over
+            if over:  # cut before the learner has the floor again
+                observation = np.where(np.arange(len(observation)) < len(self.tokens) - 1,
+                                       observation, 0).astype(np.int32)  # fmt: skip
+            return observation, -1.0 * spoke, False, over, info
+
+    return Endless(turns=turns + 1)
+
+
+def test_the_value_of_what_a_limit_cut_off_is_read_after_the_tag_of_the_learner():
+    model = collected(SequencePPO, make_vec_env(cut, 6, seed=0), gamma=1.0, gae_lambda=0.0)
+    read = []
+    values = model.policy.evaluate_sequences
+
+    def noted(tokens, at, *more):
+        read.append(tokens.flatten()[at])
+        return values(tokens, at, *more)
+
+    model.policy.evaluate_sequences = noted
+    _, callback = model._setup_learn(10_000)
+    model.collect_rollouts(model.env, callback, model.rollout_buffer, 10)
+    tag = model.policy.token_space.learner_tag
+    assert len(read[0])
+    assert (read[0] == tag).all()
+
+
+def test_a_limit_may_be_the_end():
+    """With gamma 1 values then keep to what can be had: two turns cost 2, not what never ends."""
+    models = {}
+    for truncation in ("bootstrap", "terminal"):
+        model = SequencePPO(
+            "GPTPolicy", make_vec_env(cut, 8, seed=0), truncation=truncation, n_steps=16,
+            learning_rate=0.01, vf_coef=1.0, gae_lambda=0.9, policy_kwargs=SMALL, seed=0,
+        )  # fmt: skip
+        model.learn(8 * 16 * 40)
+        models[truncation] = model.rollout_buffer.steps("values").mean()
+    assert -2.2 < models["terminal"] < -0.8
+    assert models["bootstrap"] < models["terminal"] - 0.5
+    with pytest.raises(ValueError, match="truncation of SequencePPO must be one of 'bootstrap'"):
+        SequencePPO("GPTPolicy", make_vec_env(cut, 2), truncation="end")
+
+
+def test_the_folder_of_logs_has_the_name_of_the_algorithm(tmp_path):
+    model = SequencePPO(
+        "GPTPolicy", make_vec_env(Echo, 2), n_steps=8, policy_kwargs=SMALL, tensorboard_log=tmp_path
+    )
+    assert model.learn(16) is model
+    assert [path.name for path in tmp_path.iterdir()] == ["SequencePPO_1"]
+
+
+def constructors():
+    for name in agents.__all__:
+        made = getattr(agents, name)
+        if isinstance(made, type):
+            yield name, made
+
+
+def test_no_constructor_has_more_than_18_parameters():
+    for name, made in constructors():
+        if made.__module__.startswith("agents."):
+            assert len(inspect.signature(made.__init__).parameters) - 1 <= 18, name
+
+
+def test_many_decisions_of_a_large_vocabulary_have_the_same_losses_in_pieces(monkeypatch):
+    model = collected(SequencePPO, make_vec_env(limited, 6, seed=0), ent_coef=0.1)
+    whole = gradient(model)
+    again = collected(SequencePPO, make_vec_env(limited, 6, seed=0), ent_coef=0.1)
+    monkeypatch.setattr("agents.models.heads.MOST_LOGITS", 20)
+    assert_close(gradient(again), whole)
 
 
 def test_env_masks_are_those_of_the_automaton():

@@ -25,6 +25,7 @@ from dialgym.views.looped import LoopedBatch, make_batch
 from dialgym.views.making import split_kwargs
 from dialgym.views.utterance_env import UtteranceEnv
 from dialgym.views.utterance_vector_env import UtteranceVectorEnv
+from tests.support.commands import fail, succeed
 
 TALK = {"data": None, "turns": 3, "rewards": {"length": 1.0}}
 ROWS = 32
@@ -337,3 +338,12 @@ def test_workers_of_a_pool_have_simulators_with_settings():
 
 def test_start_words_need_no_more_than_reply():
     assert not isinstance(StartWords(), BatchSpeaker)
+
+
+def test_the_command_line_takes_settings_of_a_simulator():
+    asked = ["evaluate", "host", "Wordle-20-v0", "-n", "2", "--seeds", "0", "-s", "learner=user"]
+    succeed(*asked, "-s", "simulator={name: optimal, guesses: all}")
+    error = fail(*asked, "-s", "simulator={name: optimal, gueses: all}")
+    assert (
+        "unknown setting 'gueses' in speaker 'optimal' of Wordle. Did you mean 'guesses'" in error
+    )

@@ -1,0 +1,192 @@
+"""Files that would run code when they are read run none, wherever they are given."""
+
+import base64
+import json
+import pickle
+import pickletools
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3")
+import agents
+import dialgym
+from agents.storage.archive import Archive, write_archive
+from agents.training.checkpoint import FILE
+
+ID = "dialgym/Wordle-20-v0"
+SMALL = {"n_layer": 1, "n_head": 1, "n_embd": 8}
+SHORT = {"n_steps": 8, "batch_size": 16, "n_epochs": 1, "policy_kwargs": SMALL}
+ARGUMENTS = {"total_timesteps": 32, "n_envs": 2, "overrides": SHORT, "progress_bar": False}
+
+
+class Bomb:
+    """Its pickle writes a file when it is read."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+@pytest.fixture
+def mark(tmp_path):
+    return tmp_path / "code-was-run"
+
+
+def pickled_model(path, mark):
+    """As Stable-Baselines3 writes it."""
+    harm = base64.b64encode(pickle.dumps(Bomb(mark))).decode()
+    data = {"policy_class": {":type:": "x", ":serialized:": harm}, "clip_range": 0.2}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("data", json.dumps(data))
+        archive.writestr("policy.pth", pickle.dumps(Bomb(mark)))
+
+
+def model(**kwargs):
+    env = dialgym.sb3_vec_env(ID, 2, seed=0)
+    return agents.SequencePPO("GPTPolicy", env, **{**SHORT, **kwargs})
+
+
+ENTRIES = {
+    "load": lambda path, folder: agents.load(path),
+    "own class": lambda path, folder: agents.SequencePPO.load(path),
+    "chat": lambda path, folder: agents.ChatAgent.load(path),
+    "collect": lambda path, folder: dialgym.collect(ID, path, 2, path=folder / "games"),
+    "evaluate": lambda path, folder: dialgym.evaluate(path, ID, episodes=2),
+    "init_from": lambda path, folder: agents.train(
+        "ppo", ID, init_from=path, log_dir=folder / "run", **ARGUMENTS
+    ),
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
+def test_a_pickled_model_runs_nothing_and_is_one_clear_error(entry, mark, tmp_path):
+    pickled_model(tmp_path / "model.zip", mark)
+    with pytest.raises(ValueError, match=r"model.zip' is a pickle .* trust=True .* agents.save"):
+        entry(tmp_path / "model.zip", tmp_path)
+    assert not mark.exists()
+
+
+def test_a_pickled_reference_runs_nothing(mark, tmp_path):
+    pickled_model(tmp_path / "model.zip", mark)
+    env = dialgym.sb3_vec_env(ID, 2, seed=0)
+    with pytest.raises(ValueError, match="is a pickle"):
+        from_reference(env, tmp_path / "model.zip")
+    assert not mark.exists()
+
+
+def from_reference(env, path):
+    try:
+        kwargs = {"kl": {"coef": 0.1, "reference": str(path)}}
+        return agents.SequencePPO("GPTPolicy", env, **SHORT, **kwargs)
+    except TypeError:
+        kwargs = {"reference_kl": 0.1, "reference_model": path}
+        return agents.SequencePPO("GPTPolicy", env, **SHORT, **kwargs)
+
+
+def with_changes(path, change):
+    """A safe file, changed by `change` of its sections' JSON, with right checksums."""
+    model().save(path)
+    archive = Archive(path, "model")
+    sections = {name: archive.read(name) for name in archive.sections}
+    change(sections)
+    write_archive(path, "model", sections)
+
+
+def evil_module(tmp_path, mark, monkeypatch):
+    """A module of the current folder that writes a file when it is imported."""
+    (tmp_path / "evil.py").write_text(
+        f"open({str(mark)!r}, 'w')\nclass Thing:\n    policy_aliases = {{}}\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+CHANGES = {
+    "algorithm": lambda s: s["algorithm"].update({"name": None, "class": "evil:Thing"}),
+    "policy": lambda s: s["settings"]["attributes"].update(policy_class="evil:Thing"),
+    "head": lambda s: s["settings"]["attributes"]["policy_kwargs"].update(value_head="evil:Thing"),
+    "dotted head": lambda s: s["settings"]["attributes"].update(
+        reference_made_by=("x", {"value_head": "evil.Thing"})
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_names_in_a_file_are_looked_up_and_never_imported(change, mark, tmp_path, monkeypatch):
+    evil_module(tmp_path, mark, monkeypatch)
+    with_changes(tmp_path / "model.zip", change)
+    with pytest.raises(ValueError, match=r"evil:Thing, which is not (registered|known here)"):
+        agents.load(tmp_path / "model.zip")
+    assert not mark.exists()
+    assert "evil" not in sys.modules
+
+
+@pytest.mark.parametrize("name", ["os:system", "subprocess:Popen", "agents.training.run:train"])
+def test_classes_of_the_library_at_large_are_no_part_of_a_model(name, tmp_path):
+    path = tmp_path / "model.zip"
+    model().save(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {one: archive.read(one) for one in archive.namelist()}
+    for kind in ("class", "function"):
+        settings = json.loads(members["settings.json"])
+        settings["attributes"]["start_time"] = {"$": kind, "name": name}
+        changed = {**members, "settings.json": json.dumps(settings).encode()}
+        changed["manifest.json"] = without_sums(members["manifest.json"])
+        with zipfile.ZipFile(path, "w") as archive:
+            for one, content in changed.items():
+                archive.writestr(one, content)
+        with pytest.raises(ValueError, match=f"holds {name}, which is not known here"):
+            agents.load(path)
+
+
+def without_sums(manifest):
+    return json.dumps({**json.loads(manifest), "sha256": {}}).encode()
+
+
+def test_a_damaged_file_is_one_clear_error(tmp_path):
+    path = tmp_path / "model.zip"
+    model().save(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {one: archive.read(one) for one in archive.namelist()}
+    members["policy.safetensors"] = members["policy.safetensors"][:-4] + b"\0\0\0\1"
+    with zipfile.ZipFile(path, "w") as archive:
+        for one, content in members.items():
+            archive.writestr(one, content)
+    with pytest.raises(ValueError, match=r"is damaged: policy.safetensors is not what was written"):
+        agents.load(path)
+
+
+def test_a_hostile_checkpoint_runs_nothing(mark, tmp_path):
+    arguments = {**ARGUMENTS, "log_dir": tmp_path, "checkpoint_every": 1}
+    agents.train("ppo", ID, **{**arguments, "total_timesteps": 64})
+    archive = Archive(tmp_path / FILE, "checkpoint")
+    sections = {name: archive.read(name) for name in archive.sections}
+    sections["process-0"]["envs"][0]["dialogues"] = pickle.dumps(Bomb(mark))
+    write_archive(tmp_path / FILE, "checkpoint", sections)
+    more = {**arguments, "total_timesteps": 64, "resume": True}
+    with pytest.raises(
+        ValueError, match=r"the state of Wordle cannot be read: .*io.open is no part"
+    ):
+        agents.train("ppo", ID, **more)
+    (tmp_path / FILE).write_bytes(pickle.dumps(Bomb(mark)))
+    with pytest.raises(ValueError, match=r"is no saved checkpoint: expected a zip file"):
+        agents.train("ppo", ID, **more)
+    assert not mark.exists()
+
+
+def test_a_state_calls_no_class_of_its_own_accord(tmp_path):
+    env = dialgym.sb3_vec_env(ID, 2, seed=0)
+    env.reset()
+    # REDUCE with a class of dialgym's views, which may be named and not called.
+    state = b"\x80\x04cdialgym.views.token_rows\nTokenRows\n)R."
+    assert "REDUCE" in [op.name for op, _, _ in pickletools.genops(state)]
+    with pytest.raises(ValueError, match="may not be called"):
+        env.set_state(state)
+    before, actions = env.get_state(), np.array([5, 6])
+    seen = env.step(actions)[0]
+    env.set_state(before)
+    assert np.array_equal(env.step(actions)[0], seen)
