@@ -106,7 +106,7 @@ class VectorReplaceForbidden(gym.vector.VectorWrapper):
             for s, rng, begun in zip(seeds, old, chosen)
         ]
         self._beginning[chosen] = False
-        return self.env.reset(seed=seed, options=options)
+        return self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Take the actions, or those that are allowed in their place."""
@@ -191,7 +191,7 @@ class VectorMaskedObservation(gym.vector.VectorWrapper):
         options: dict[str, Any] | None = None,
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Begin the dialogues."""
-        observation, info = self.env.reset(seed=seed, options=options)
+        observation, info = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
         return self._masked(observation), info
 
     def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
