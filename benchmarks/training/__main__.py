@@ -9,10 +9,10 @@ import torch
 
 from benchmarks.environments.__main__ import show
 from benchmarks.environments.timing import Figure, machine
-from benchmarks.training import gpu, language, offline, reply, tiny
+from benchmarks.training import gpu, language, memory, offline, reply, tiny
 from dialgym.errors import unknown
 
-PARTS = ("tiny", "iteration", "rollout", "update", "language", "offline", "gpu")
+PARTS = ("tiny", "iteration", "rollout", "update", "language", "offline", "memory", "gpu")
 
 
 def figures(parts: list[str], repeats: int) -> Iterator[Figure]:
@@ -30,6 +30,8 @@ def figures(parts: list[str], repeats: int) -> Iterator[Figure]:
         yield from language.figures(min(repeats, 3))
     if "offline" in parts:
         yield from offline.figures(repeats)
+    if "memory" in parts:
+        yield from memory.figures()
     if "gpu" in parts:
         yield from gpu.figures()
 

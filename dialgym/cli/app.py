@@ -14,7 +14,7 @@ from dialgym.cli.collect import collect
 from dialgym.cli.common import complain
 from dialgym.cli.play import play
 from dialgym.cli.tasks import check, check_domain, list_ids
-from dialgym.cli.train import train
+from dialgym.cli.train import TrainCommand, train
 from dialgym.cli.train_reward_model import train_reward_model
 
 KNOWN = (ValueError, ImportError, OSError, FloatingPointError)
@@ -76,7 +76,7 @@ app.command("chat")(chat)
 app.command("check")(check)
 app.command("check-domain")(check_domain)
 app.command("collect")(collect)
-app.command("train")(train)
+app.command("train", cls=TrainCommand)(train)
 app.command("train reward-model")(train_reward_model)
 app.command("evaluate")(evaluate)
 app.command("benchmark")(benchmark)

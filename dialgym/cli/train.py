@@ -1,12 +1,25 @@
 """``dialgym train``: train an agent."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from dialgym.cli.common import EnvId, Set, algorithm_names, console, settings
 from dialgym.optional import require_agents
+
+
+class TrainCommand(TyperCommand):
+    """Reads the table of algorithms for its help only when that is asked for."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with the names of all algorithms."""
+        for param in self.params:
+            if param.name == "algo":
+                names = ", ".join(algorithm_names())
+                param.help = f"{names}; or module:Class of your own."  # type: ignore[attr-defined]
+        super().format_help(ctx, formatter)
 
 
 def train(
@@ -14,7 +27,7 @@ def train(
         str,
         typer.Argument(
             metavar="ALGO",
-            help=f"{', '.join(algorithm_names())}; or module:Class of your own.",
+            help="A name of the table of algorithms, or module:Class of your own.",
             autocompletion=algorithm_names,
         ),
     ],

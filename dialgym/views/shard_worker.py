@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dialgym.views.info import Info
-from dialgym.views.shards import FINAL, SEEN, Layout, SharedArrays
+from dialgym.views.shards import FINAL, SEEN, Layout, SharedArrays, sparse_info
 
 
 def main() -> None:
@@ -99,4 +99,4 @@ class _Shard:
                 self.arrays.put(FINAL, self.rows.start + row, final[row])
         elif not {"action_mask", "anchor"} & info.keys() and not info["turn"].any():
             return None
-        return info
+        return sparse_info(info)

@@ -163,12 +163,11 @@ class ShardedVectorEnv(Played, gym.vector.VectorEnv):
         blank = self._info.blank()
         if all(part is None for part in infos):
             return blank
-        parts = [
-            _of_slice(blank, rows) if part is None else part
-            for part, rows in zip(infos, self._slices)
-        ]
-        info = join_infos(parts, self._slices, self.num_envs)
-        if "_final_obs" in info:
+        info = join_infos([part or {} for part in infos], self._slices, blank)
+        over = info.get("_final_info")
+        if over is not None:
+            masks = {f"_{name}": over for name in info["final_info"] if name[0] != "_"}
+            info["final_info"] = restricted({**info["final_info"], **masks}, over)
             final = np.full(self.num_envs, None, object)
             for row in np.flatnonzero(info["_final_obs"]).tolist():
                 final[row] = self.arrays.get(FINAL, row)
@@ -327,23 +326,58 @@ def _slices(num_envs: int, workers: int) -> list[slice]:
     return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
-def _of_slice(info: Info, rows: slice) -> Info:
-    return {k: _of_slice(v, rows) if isinstance(v, dict) else v[rows] for k, v in info.items()}
+def sparse_info(info: Info, masks: bool = True) -> Info:
+    """What of a worker's info has to travel: no arrays in which every row is empty.
+
+    Texts become the rows that have one, and the texts: most rows of an array of objects are empty,
+    and each would be pickled. The masks of a final info are all the same, and stay behind.
+    """
+    return {
+        name: sparse_info(value, masks=False) if isinstance(value, dict) else _sparse(value)
+        for name, value in info.items()
+        if isinstance(value, dict)
+        or (value.flags.writeable and (masks or not name.startswith("_")))  # or it is shared
+    }
 
 
-def join_infos(infos: list[Info], slices: list[slice], num_envs: int) -> Info:
-    """The infos of consecutive rows as one; where a part lacks a name, its mask is False."""
-    joined: Info = {}
+def _sparse(values: np.ndarray) -> Any:
+    if values.dtype != object:
+        return values
+    rows = np.flatnonzero(values)
+    return rows, values[rows].tolist()
+
+
+def join_infos(infos: list[Info], slices: list[slice], blank: Info) -> Info:
+    """The sparse infos of consecutive rows as one info of all.
+
+    Args:
+        infos: of the workers; {} of one that has nothing to say.
+        slices: the rows of each.
+        blank: an info of all rows that says nothing, for what no worker has sent.
+    """
+    joined = dict(blank)
     for name in dict.fromkeys(name for info in infos for name in info):
-        parts = [info.get(name) for info in infos]
-        present = [part for part in parts if part is not None]
-        if isinstance(present[0], dict):
-            joined[name] = join_infos([part or {} for part in parts], slices, num_envs)
-            continue
-        dtype = present[0].dtype
-        empty: Any = "" if dtype.kind == "O" else 0
-        joined[name] = np.full((num_envs, *present[0].shape[1:]), empty, dtype)
-        for rows, part in zip(slices, parts):
-            if part is not None:
-                joined[name][rows] = part
+        parts = [(rows, info[name]) for rows, info in zip(slices, infos) if name in info]
+        if isinstance(parts[0][1], dict):
+            inner = blank.get(name, blank)  # a final info is built as any other
+            joined[name] = join_infos([info.get(name, {}) for info in infos], slices, inner)
+        else:
+            joined[name] = _joined(parts, blank.get(name), slices[-1].stop)
     return joined
+
+
+def _joined(parts: list[tuple[slice, Any]], blank: np.ndarray | None, num_envs: int) -> np.ndarray:
+    """One array of all rows, from what some workers sent of it."""
+    first = parts[0][1]
+    if blank is not None:
+        values = blank.copy()
+    elif isinstance(first, tuple):
+        values = np.full(num_envs, "", object)
+    else:
+        values = np.zeros((num_envs, *first.shape[1:]), first.dtype)
+    for rows, part in parts:
+        if isinstance(part, tuple):
+            values[rows.start + part[0]] = part[1]
+        else:
+            values[rows] = part
+    return values

@@ -13,6 +13,7 @@ import torch
 
 pytest.importorskip("stable_baselines3")
 import agents
+import dialgym
 from agents.training.checkpoint import FILE
 from tests.support.commands import fail
 
@@ -95,6 +96,17 @@ def test_a_run_that_goes_on_equals_one_that_was_not_cut(algo, id, tmp_path):
     ours, theirs = whole.policy.state_dict(), cut.policy.state_dict()
     assert all(torch.equal(a, b) for a, b in zip(ours.values(), theirs.values(), strict=True))
     assert curve(tmp_path / "cut") == curve(tmp_path / "whole")
+
+
+def test_a_gpt_trains_under_a_stock_algorithm_with_masks(tmp_path):
+    small = {"n_layer": 1, "n_head": 1, "n_embd": 8}
+    more = {"n_envs": 2, "n_steps": 16, "batch_size": 16, "policy_kwargs": small}
+    arguments = {"algo": "maskable-ppo", "env_id": "Wordle-Hard-v0", "overrides": more}
+    model = agents.train(total_timesteps=64, log_dir=tmp_path, progress_bar=False, **arguments)
+    assert type(model.policy) is agents.MaskableGPTPolicy
+    loaded = agents.load(tmp_path / "model.zip")
+    assert loaded.rollout_buffer_class is agents.MaskableEpisodeRolloutBuffer
+    assert dialgym.evaluate(tmp_path / "model.zip", "Wordle-Hard-v0", episodes=4).mean_return < 0
 
 
 def test_the_whole_replay_buffer_is_kept(tmp_path):
