@@ -6,6 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+import agents
 import dialgym
 from dialgym.benchmark import episode_seed
 from dialgym.registry import entry_of
@@ -160,10 +161,14 @@ def test_checkpoints_are_loaded_by_their_reader(tmp_path, monkeypatch):
 
 def test_what_reads_checkpoints_is_an_entry_point(tmp_path, monkeypatch):
     file = tmp_path / "model.zip"
-    assert checkpoint_reader(file).__module__ == "agents.saved"
-    monkeypatch.setitem(sys.modules, "agents.saved", None)
-    with pytest.raises(ImportError, match=r"read by agents\.saved:load, .*separate virtual env"):
+    assert checkpoint_reader(file) is agents.load
+    monkeypatch.setitem(sys.modules, "agents.storage.models", None)
+    with pytest.raises(
+        ImportError, match=r"read by agents\.storage\.models:load, .*separate virtual env"
+    ):
         checkpoint_reader(file)
     monkeypatch.setattr("dialgym.rollouts.policies.READERS", "dialgym.nothing")
-    with pytest.raises(ImportError, match="expected an entry point of the group 'dialgym.nothing'"):
+    with pytest.raises(
+        ImportError, match=r"expected an entry point of the group 'dialgym.nothing'"
+    ):
         checkpoint_reader(file)
