@@ -15,7 +15,7 @@ from stable_baselines3 import PPO
 HYPERPARAMETERS = f"""
 {ACTS}:
   n_envs: 16
-  n_timesteps: !!float 8e4
+  n_timesteps: !!float 6e4
   policy: MlpPolicy
   n_steps: 128
   batch_size: 512
@@ -32,7 +32,7 @@ with tempfile.TemporaryDirectory() as folder:
     command += ["--gym-packages", "dialgym", "--conf-file", str(settings), "--seed", "0"]
     command += ["--eval-freq", "-1", "--log-folder", folder]
     subprocess.run(command, check=True)
-    (saved,) = Path(folder).rglob(f"{ACTS.split('/')[1]}.zip")
+    (saved,) = Path(folder).rglob(f"*{ACTS.split('/')[1]}.zip")
     model = PPO.load(saved)
 
 

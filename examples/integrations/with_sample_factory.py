@@ -1,7 +1,7 @@
 """Sample Factory: APPO on acts. It knows no action masks for a plain `Discrete`.
 
 ``pip install sample-factory --no-deps`` beside Gymnasium 1 (its own pin is 0.29, which dialgym does
-not run on); after its sf_examples/train_gym_env.py.
+not run on) and NumPy below 2.4; after its sf_examples/train_gym_env.py.
 """
 
 import tempfile

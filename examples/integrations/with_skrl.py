@@ -50,7 +50,7 @@ def network(inputs: int, outputs: int) -> nn.Module:
 set_seed(0)
 view = chosen_view("act", "tokens")
 batch = gym.make_vec(ACTS if view == "act" else TOKENS, 16)
-env = wrap_env(dialgym.VectorReplaceForbidden(batch) if view == "tokens" else batch)
+env = wrap_env(dialgym.VectorReplaceForbidden(batch, "nearest") if view == "tokens" else batch)
 spaces = env.observation_space, env.action_space, env.device
 models = {"policy": Policy(*spaces), "value": Value(*spaces)}
 config = PPO_CFG(
@@ -77,5 +77,5 @@ def act(observation, info) -> int:
         return int(models["policy"].net(seen).argmax())
 
 
-single = gym.make(ACTS) if view == "act" else dialgym.ReplaceForbidden(gym.make(TOKENS))
+single = gym.make(ACTS) if view == "act" else dialgym.ReplaceForbidden(gym.make(TOKENS), "nearest")
 report(view, mean_return(single, act))
