@@ -23,6 +23,7 @@ from stable_baselines3.common.callbacks import (
 from stable_baselines3.common.logger import configure
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+import agents
 import dialgym
 from agents import GPTPolicy, MaskableGPTPolicy, SequencePPO, train
 from agents.training.callbacks import AtMultiples, progress
@@ -341,7 +342,7 @@ def test_callbacks_of_stable_baselines3_work_with_a_trained_model(tmp_path):
         "rl_model_160_steps.zip",
     }
     assert np.load(tmp_path / "best" / "evaluations.npz")["timesteps"].tolist() == [160]
-    assert PPO.load(tmp_path / "best" / "best_model.zip").num_timesteps == 160
+    assert agents.load(tmp_path / "best" / "best_model.zip").num_timesteps == 160
 
 
 @pytest.mark.parametrize("plays", [True, False])
