@@ -31,19 +31,3 @@ def check_installed(extra: str, purpose: str, *modules: str) -> None:
             f"{purpose} needs {', '.join(missing)}, which is not installed. "
             f'Install it with: pip install "dialgym[{extra}]"'
         )
-
-
-def require_agents() -> ModuleType:
-    """dialgym's own package `agents`; another distribution installs the same name.
-
-    Raises:
-        ImportError: it is missing, or what was imported is not dialgym's.
-    """
-    agents = require("agents", "agents", "training and loading agents")
-    if not getattr(agents, "__dialgym_agents__", False):
-        raise ImportError(
-            "expected dialgym's package 'agents', got another one of that name from "
-            f"{agents.__file__} (the OpenAI Agents SDK, openai-agents, installs it too). "
-            "Keep the two in separate virtual environments."
-        )
-    return agents

@@ -41,7 +41,7 @@ Losses = tuple[Tensor, dict[str, Tensor]]
 """Losses (n,) of a batch, and metrics (n,): averaged over decisions, minimised and logged."""
 
 
-class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):
+class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):  # type: ignore[misc]
     """Base of the offline algorithms; a subclass gives the `loss` of the decisions in a batch.
 
     Args:

@@ -97,7 +97,7 @@ class Rollout:
         )
 
 
-class SequenceAlgorithm(Chats, SafeFiles, OnPolicyAlgorithm):
+class SequenceAlgorithm(Chats, SafeFiles, OnPolicyAlgorithm):  # type: ignore[misc]
     """Base of `SequencePPO`, `NLPO` and `GRPO`.
 
     A subclass plays dialogues and leaves what came of it in `rollout`, and gives the `loss` of its

@@ -63,7 +63,8 @@ def write_model(
     """What `save` does, for an algorithm that has no say in it."""
     attributes = _attributes(model, exclude or (), include or ())
     attributes["policy_class"] = _policy_name(model)
-    optimizers, networks = {}, {}
+    optimizers: dict[str, Any] = {}
+    networks: dict[str, Any] = {}
     for name, state in model.get_parameters().items():
         is_optimizer = isinstance(recursive_getattr(model, name), torch.optim.Optimizer)
         (optimizers if is_optimizer else networks)[name] = state
@@ -292,12 +293,12 @@ def _found_class(name: str, unpacker: Unpacker) -> Any:
 
 def _fitting(cls: Any, env: GymEnv, attributes: dict[str, Any], force_reset: bool) -> Any:
     """The env, wrapped as the algorithm wants it; raises ValueError for other spaces."""
-    env = cls._wrap_env(env, attributes["verbose"])
-    check_for_correct_spaces(env, attributes["observation_space"], attributes["action_space"])
+    wrapped = cls._wrap_env(env, attributes["verbose"])
+    check_for_correct_spaces(wrapped, attributes["observation_space"], attributes["action_space"])
     if force_reset:
         attributes["_last_obs"] = None
-    attributes["n_envs"] = env.num_envs
-    return env
+    attributes["n_envs"] = wrapped.num_envs
+    return wrapped
 
 
 def _parameters(archive: Archive) -> dict[str, Any]:

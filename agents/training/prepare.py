@@ -121,7 +121,7 @@ def prepare(
         device=device,
         workers=workers,
         verbose=verbose,
-        init_from=init_from and str(init_from),
+        init_from=None if init_from is None else str(init_from),
         trust=trust,
         directory=Path(log_dir or Path("runs") / name),
     )

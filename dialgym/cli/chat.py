@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dialgym.cli.common import complain, console
+from dialgym.cli.common import complain, console, require_agents
 from dialgym.errors import did_you_mean
-from dialgym.optional import require_agents
 from dialgym.simulators.human import speaker_style
 
 COMMANDS = {

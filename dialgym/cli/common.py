@@ -4,12 +4,15 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
 import yaml
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from dialgym.optional import require
 
 console = Console(highlight=False)
 
@@ -31,6 +34,22 @@ def algorithm_names() -> list[str]:
     except ImportError:  # another package of that name, or none
         return []
     return [*names, "reward-model"]
+
+
+def require_agents() -> ModuleType:
+    """dialgym's own package `agents`; another distribution installs the same name.
+
+    Raises:
+        ImportError: it is missing, or what was imported is not dialgym's.
+    """
+    agents = require("agents", "agents", "training and loading agents")
+    if not getattr(agents, "__dialgym_agents__", False):
+        raise ImportError(
+            "expected dialgym's package 'agents', got another one of that name from "
+            f"{agents.__file__} (the OpenAI Agents SDK, openai-agents, installs it too). "
+            "Keep the two in separate virtual environments."
+        )
+    return agents
 
 
 def complain(message: str) -> None:

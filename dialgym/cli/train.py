@@ -6,8 +6,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from dialgym.cli.common import EnvId, Set, algorithm_names, console, settings
-from dialgym.optional import require_agents
+from dialgym.cli.common import EnvId, Set, algorithm_names, console, require_agents, settings
 
 
 class TrainCommand(TyperCommand):

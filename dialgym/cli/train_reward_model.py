@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dialgym.cli.common import console, settings
-from dialgym.optional import require_agents
+from dialgym.cli.common import console, require_agents, settings
 
 
 def train_reward_model(

@@ -1,6 +1,7 @@
 """Policies by registered name, object or path to a checkpoint."""
 
 from collections.abc import Callable, Collection, Mapping
+from importlib.metadata import entry_points
 from inspect import signature
 from os import PathLike
 from pathlib import Path
@@ -9,12 +10,13 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dialgym.errors import unknown
-from dialgym.optional import require_agents
 from dialgym.rollouts.random_text import allowed_text
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, Task
 
 CHECKPOINT = "model.zip"
+READERS = "dialgym.checkpoints"
+"""Entry points that load a saved model from a path."""
 
 
 @runtime_checkable
@@ -86,7 +88,7 @@ def open_policy(policy: Policy, named: Collection[str], learner: str) -> Any:
     Raises:
         ValueError: it is nothing that could play; the message says what could.
         FileNotFoundError: there is no such checkpoint.
-        ImportError: a checkpoint is given and the package `agents` cannot be imported.
+        ImportError: a checkpoint is given and what reads it cannot be imported.
     """
     if isinstance(policy, (str, PathLike)):
         return policy if policy in named else _load(policy, named, learner)
@@ -117,13 +119,30 @@ def _load(path: str | PathLike[str], named: Collection[str], learner: str) -> An
             f"policy: expected a checkpoint, or a folder with {CHECKPOINT}, at {str(path)!r}; "
             "there is none. Check the path."
         )
-    agents = require_agents()
-    if not hasattr(agents, "load"):
-        raise ImportError(
-            f"the checkpoint {str(path)!r} needs agents.load, which this version of the package "
-            "'agents' does not have. Load the model yourself and give the object as policy."
-        )
-    return agents.load(file)
+    return checkpoint_reader(file)(file)
+
+
+def checkpoint_reader(file: Path) -> Callable[[Path], Any]:
+    """What loads saved models: an entry point, so that nothing here knows who trains them.
+
+    Raises:
+        ImportError: none is installed, or it cannot be imported.
+    """
+    for found in entry_points(group=READERS):
+        try:
+            read: Callable[[Path], Any] = found.load()
+        except (ImportError, AttributeError) as error:
+            raise ImportError(
+                f"the checkpoint {str(file)!r} is read by {found.value}, which cannot be imported "
+                f'({error}). Install it with: pip install "dialgym[agents]". Where another package '
+                "has its name (openai-agents installs 'agents' too), keep the two in separate "
+                "virtual environments."
+            ) from error
+        return read
+    raise ImportError(
+        f"the checkpoint {str(file)!r} has no reader: expected an entry point of the group "
+        f'{READERS!r}, which dialgym itself brings. Install it with: pip install "dialgym[agents]"'
+    )
 
 
 def takes_masks(policy: Predictor) -> bool:

@@ -6,7 +6,8 @@ from types import ModuleType
 
 import pytest
 
-from dialgym.optional import require, require_agents
+from dialgym.cli.common import require_agents
+from dialgym.optional import require
 
 
 def test_a_missing_package_says_what_needs_it_and_how_to_get_it():

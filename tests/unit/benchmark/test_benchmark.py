@@ -1,12 +1,16 @@
 """The benchmark: statistics against closed forms, fair episodes, results that come back."""
 
+import sys
+
 import gymnasium as gym
 import numpy as np
 import pytest
 
+import agents
 import dialgym
 from dialgym.benchmark import episode_seed
 from dialgym.registry import entry_of
+from dialgym.rollouts.policies import checkpoint_reader
 from tests.support.players import SMALL, WORD, Counting, Fixed, FixedTokens, Narrow
 
 
@@ -137,24 +141,34 @@ def test_errors_say_what_is_wrong(policy, ids, kwargs, message):
         dialgym.evaluate(policy, ids, **kwargs)
 
 
-def test_checkpoints_are_loaded_by_agents(tmp_path, monkeypatch):
-    class Agents:
-        loaded: list = []
+def test_checkpoints_are_loaded_by_their_reader(tmp_path, monkeypatch):
+    loaded = []
 
-        @classmethod
-        def load(cls, path):
-            cls.loaded.append(path)
-            return FixedTokens()
+    def read(path):
+        loaded.append(path)
+        return FixedTokens()
 
-    monkeypatch.setattr("dialgym.rollouts.policies.require_agents", lambda: Agents)
+    monkeypatch.setattr("dialgym.rollouts.policies.checkpoint_reader", lambda file: read)
     run = tmp_path / "ppo-run"
     run.mkdir()
     (run / "model.zip").write_bytes(b"")
     for path in (run, str(run), run / "model.zip", run / "model"):
         result = dialgym.evaluate(path, ["Wordle-20-v0", "Wordle-200-v0"], 2)
-    assert Agents.loaded == [run / "model.zip"] * 4
+    assert loaded == [run / "model.zip"] * 4
     assert dialgym.evaluate(run, SMALL, 2).policy == "ppo-run"
     assert result.mean_return < 0
-    monkeypatch.delattr(Agents, "load")
-    with pytest.raises(ImportError, match=r"needs agents\.load"):
-        dialgym.evaluate(run, SMALL, 2)
+
+
+def test_what_reads_checkpoints_is_an_entry_point(tmp_path, monkeypatch):
+    file = tmp_path / "model.zip"
+    assert checkpoint_reader(file) is agents.load
+    monkeypatch.setitem(sys.modules, "agents.storage.models", None)
+    with pytest.raises(
+        ImportError, match=r"read by agents\.storage\.models:load, .*separate virtual env"
+    ):
+        checkpoint_reader(file)
+    monkeypatch.setattr("dialgym.rollouts.policies.READERS", "dialgym.nothing")
+    with pytest.raises(
+        ImportError, match=r"expected an entry point of the group 'dialgym.nothing'"
+    ):
+        checkpoint_reader(file)

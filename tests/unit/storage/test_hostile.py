@@ -73,19 +73,9 @@ def test_a_pickled_model_runs_nothing_and_is_one_clear_error(entry, mark, tmp_pa
 
 def test_a_pickled_reference_runs_nothing(mark, tmp_path):
     pickled_model(tmp_path / "model.zip", mark)
-    env = dialgym.sb3_vec_env(ID, 2, seed=0)
     with pytest.raises(ValueError, match="is a pickle"):
-        from_reference(env, tmp_path / "model.zip")
+        model(kl={"coef": 0.1, "reference": str(tmp_path / "model.zip")})
     assert not mark.exists()
-
-
-def from_reference(env, path):
-    try:
-        kwargs = {"kl": {"coef": 0.1, "reference": str(path)}}
-        return agents.SequencePPO("GPTPolicy", env, **SHORT, **kwargs)
-    except TypeError:
-        kwargs = {"reference_kl": 0.1, "reference_model": path}
-        return agents.SequencePPO("GPTPolicy", env, **SHORT, **kwargs)
 
 
 def with_changes(path, change):
