@@ -1,12 +1,11 @@
-"""skrl 2: PPO on acts, and on tokens without masks, which skrl does not know.
+"""skrl 2: PPO on acts. It knows no action masks.
 
-``pip install skrl``; after its example of PPO for Gymnasium's CartPole. Forbidden tokens are
-replaced by allowed ones, so that words are spoken.
+``pip install skrl``; after its example of PPO for Gymnasium's CartPole.
 """
 
 import gymnasium as gym
 import torch
-from common import ACTS, TOKENS, chosen_view, mean_return, report
+from common import ACTS, chosen_view, mean_return, report
 from skrl.agents.torch.ppo import PPO, PPO_CFG
 from skrl.envs.wrappers.torch import wrap_env
 from skrl.memories.torch import RandomMemory
@@ -14,8 +13,6 @@ from skrl.models.torch import CategoricalMixin, DeterministicMixin, Model
 from skrl.trainers.torch import SequentialTrainer
 from skrl.utils import set_seed
 from torch import nn
-
-import dialgym
 
 
 class Policy(CategoricalMixin, Model):
@@ -48,9 +45,8 @@ def network(inputs: int, outputs: int) -> nn.Module:
 
 
 set_seed(0)
-view = chosen_view("act", "tokens")
-batch = gym.make_vec(ACTS if view == "act" else TOKENS, 16)
-env = wrap_env(dialgym.VectorReplaceForbidden(batch, "nearest") if view == "tokens" else batch)
+view = chosen_view("act")
+env = wrap_env(gym.make_vec(ACTS, 16))
 spaces = env.observation_space, env.action_space, env.device
 models = {"policy": Policy(*spaces), "value": Value(*spaces)}
 config = PPO_CFG(
@@ -64,9 +60,8 @@ agent = PPO(
     action_space=env.action_space,
     device=env.device,
 )
-steps = 64 * (60 if view == "act" else 100)
 trainer = SequentialTrainer(
-    env=env, agents=agent, cfg={"timesteps": steps, "headless": True, "disable_progressbar": True}
+    env=env, agents=agent, cfg={"timesteps": 64 * 60, "headless": True, "disable_progressbar": True}
 )
 trainer.train()
 
@@ -77,5 +72,4 @@ def act(observation, info) -> int:
         return int(models["policy"].net(seen).argmax())
 
 
-single = gym.make(ACTS) if view == "act" else dialgym.ReplaceForbidden(gym.make(TOKENS), "nearest")
-report(view, mean_return(single, act))
+report(view, mean_return(gym.make(ACTS), act))

@@ -21,8 +21,8 @@ NEEDS = {
     "tianshou": ("tianshou",),
     "torchrl": ("torchrl",),
 }
-MASKED = ("agilerl", "pettingzoo", "rllib", "skrl", "stable_baselines3", "tianshou", "torchrl")
-"""Libraries with a run on tokens: by masks, or with forbidden tokens replaced."""
+MASKED = ("agilerl", "pettingzoo", "rllib", "stable_baselines3", "tianshou", "torchrl")
+"""Libraries that know masks, with a run on tokens."""
 RUNS = [(name, "act") for name in NEEDS] + [(name, "tokens") for name in MASKED]
 
 
