@@ -56,7 +56,9 @@ class InfoForm:
 
     def blank(self) -> Info:
         """The info of a step with which no utterance ended."""
-        return {**self._blank, "reward_components": self._zeros.copy()}
+        info = self._blank.copy()  # what most steps cost beside the token: quicker than {**...}
+        info["reward_components"] = self._zeros.copy()
+        return info
 
     def of_turn(self, utterance: str, turn: int, exchange: Exchange) -> Info:
         """The info of a step with which an utterance ended."""

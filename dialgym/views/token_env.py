@@ -104,7 +104,8 @@ class TokenEnv(DialogueEnv, gym.Env):
             info = self._info.blank()
             if self._asked_for_more:
                 info = self._more_info(info)
-            return self._observe(), 0.0, False, False, info
+            seen = tokens.tokens.copy() if self._features is None else self._observe()
+            return seen, 0.0, False, False, info
         exchange, info = self._say(text)
         terminated, truncated = exchange.terminated, exchange.truncated
         fits = tokens.hear(exchange.heard)
