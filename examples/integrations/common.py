@@ -1,7 +1,7 @@
 """What the scripts of this folder share: two environments, a score, and what must be reached.
 
-Each script is the smallest one of a library's own documentation, on an act view and, where the
-library knows action masks, on a token view: ``python with_NAME.py act`` and ``... tokens``.
+Each script is the smallest one of a library's own documentation, on an act view and, where it
+learns with action masks, on a token view: ``python with_NAME.py act`` and ``... tokens``.
 """
 
 import sys

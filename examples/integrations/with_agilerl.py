@@ -1,6 +1,7 @@
-"""AgileRL: a DQN on acts, and on tokens with the masks that it reads from `info`.
+"""AgileRL: a DQN on acts.
 
-``pip install agilerl``; after its page on training off-policy, with a population of one.
+``pip install agilerl``; after its page on training off-policy, with a population of one. It reads
+masks from `info`: ``action_masks=True``.
 """
 
 import gymnasium as gym
@@ -8,14 +9,11 @@ import torch
 from agilerl.algorithms import DQN
 from agilerl.components.replay_buffer import ReplayBuffer
 from agilerl.training.train_off_policy import train_off_policy
-from common import ACTS, TOKENS, chosen_view, mean_return, report
+from common import ACTS, chosen_view, mean_return, report
 
-view = chosen_view("act", "tokens")
-env_id = ACTS if view == "act" else TOKENS
+view = chosen_view("act")
 torch.manual_seed(0)
-envs = gym.make_vec(
-    env_id, 8, autoreset_mode="SameStep", text_info=False, action_masks=view == "tokens"
-)
+envs = gym.make_vec(ACTS, 8, autoreset_mode="SameStep", text_info=False)
 agent = DQN(
     envs.single_observation_space,
     envs.single_action_space,
@@ -28,7 +26,7 @@ agent = DQN(
 )
 (agent,), _ = train_off_policy(
     envs,
-    env_id,
+    ACTS,
     "DQN",
     [agent],
     memory=ReplayBuffer(max_size=50_000),
@@ -43,9 +41,7 @@ agent = DQN(
 
 
 def act(observation, info) -> int:
-    mask = info.get("action_mask")
-    mask = None if mask is None else mask[None]
-    return int(agent.get_action(observation[None], epsilon=0.0, action_mask=mask)[0])
+    return int(agent.get_action(observation[None], epsilon=0.0)[0])
 
 
-report(view, mean_return(gym.make(env_id, action_masks=view == "tokens"), act))
+report(view, mean_return(gym.make(ACTS), act))

@@ -1,12 +1,12 @@
-"""Tianshou 2: DQN on acts, and on tokens with the masks that its policies read.
+"""Tianshou 2: DQN on acts.
 
 ``pip install tianshou``; after test/discrete/test_dqn.py of its repository. Its buffers hold
-arrays, so the texts of `info` are left out; it looks for masks in an observation of ``obs`` and
-``mask``.
+arrays, so the texts of `info` are left out. Where there are masks, it looks for them in an
+observation of ``obs`` and ``mask``: ``dialgym.MaskedObservation(env, keys=("obs", "mask"))``.
 """
 
 import gymnasium as gym
-from common import ACTS, TOKENS, chosen_view, mean_return, report
+from common import ACTS, chosen_view, mean_return, report
 from tianshou.algorithm import DQN
 from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
 from tianshou.algorithm.optim import AdamOptimizerFactory
@@ -15,19 +15,18 @@ from tianshou.env import DummyVectorEnv
 from tianshou.trainer import OffPolicyTrainerParams
 from tianshou.utils.net.common import Net
 
-import dialgym
+
+def make() -> gym.Env:
+    return gym.make(ACTS, text_info=False)
 
 
-def make(view: str) -> gym.Env:
-    if view == "act":
-        return gym.make(ACTS, text_info=False)
-    return dialgym.MaskedObservation(gym.make(TOKENS, text_info=False), keys=("obs", "mask"))
-
-
-def learn(view: str, steps: int) -> DiscreteQLearningPolicy:
-    env = make(view)
-    shape = env.observation_space.shape or env.observation_space["obs"].shape
-    net = Net(state_shape=shape, action_shape=env.action_space.n, hidden_sizes=[128, 128])
+def learn(steps: int) -> DiscreteQLearningPolicy:
+    env = make()
+    net = Net(
+        state_shape=env.observation_space.shape,
+        action_shape=env.action_space.n,
+        hidden_sizes=[128, 128],
+    )
     policy = DiscreteQLearningPolicy(model=net, action_space=env.action_space)
     algorithm = DQN(
         policy=policy,
@@ -36,13 +35,13 @@ def learn(view: str, steps: int) -> DiscreteQLearningPolicy:
         n_step_return_horizon=3,
         target_update_freq=300,
     )
-    envs = DummyVectorEnv([lambda: make(view)] * 10)
+    envs = DummyVectorEnv([make] * 10)
     envs.seed(0)
     collector = Collector(
         algorithm, envs, VectorReplayBuffer(50_000, buffer_num=10), exploration_noise=True
     )
     collector.reset()
-    collector.collect(n_step=1_000, random=view == "act")
+    collector.collect(n_step=1_000, random=True)
     algorithm.run_training(
         OffPolicyTrainerParams(
             training_collector=collector,
@@ -60,11 +59,11 @@ def learn(view: str, steps: int) -> DiscreteQLearningPolicy:
 
 
 if __name__ == "__main__":
-    view = chosen_view("act", "tokens")
-    policy = learn(view, 20_000)
+    view = chosen_view("act")
+    policy = learn(20_000)
 
     def act(observation, info) -> int:
         batch = Batch(obs=[observation], info=[{}])
         return int(policy(batch).act[0])
 
-    report(view, mean_return(make(view), act))
+    report(view, mean_return(make(), act))

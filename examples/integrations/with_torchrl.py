@@ -1,48 +1,34 @@
-"""TorchRL: double DQN on acts, and on tokens with masks in every choice.
+"""TorchRL: double DQN on acts.
 
-``pip install torchrl``; after its tutorial on a first training loop and its coding of DQN.
-`ActionMask` keeps random actions legal, and ``action_mask_key`` the greedy ones.
+``pip install torchrl``; after its tutorial on a first training loop and its coding of DQN. Masks go
+to its `ActionMask` transform, over ``GymWrapper(dialgym.MaskedObservation(env))``.
 """
 
 import gymnasium as gym
 import torch
-from common import ACTS, TOKENS, chosen_view, mean_return, report
+from common import ACTS, chosen_view, mean_return, report
 from tensordict.nn import TensorDictModule, TensorDictSequential
 from torch import nn
 from torchrl.collectors import Collector
 from torchrl.data import LazyTensorStorage, TensorDictReplayBuffer
-from torchrl.envs import ActionMask, Compose, DTypeCastTransform, GymEnv, GymWrapper, TransformedEnv
+from torchrl.envs import GymEnv
 from torchrl.modules import MLP, EGreedyModule, QValueModule
 from torchrl.objectives import DQNLoss, SoftUpdate
 
-import dialgym
-
 torch.manual_seed(0)
-view = chosen_view("act", "tokens")
-masked = view == "tokens"
-if masked:
-    single = dialgym.MaskedObservation(gym.make(TOKENS))
-    env = GymWrapper(single, categorical_action_encoding=True)
-    cast = DTypeCastTransform(torch.int32, torch.float32, in_keys=["observation"])
-    as_bool = DTypeCastTransform(torch.int8, torch.bool, in_keys=["action_mask"])
-    env = TransformedEnv(env, Compose(cast, as_bool, ActionMask()))
-else:
-    env = GymEnv(ACTS, categorical_action_encoding=True)
-    single = gym.make(ACTS)
+view = chosen_view("act")
+env = GymEnv(ACTS, categorical_action_encoding=True)
 env.set_seed(0)
 
-mask_key = "action_mask" if masked else None
-count, size = env.action_spec.space.n, single.observation_space
-size = (size["observation"] if masked else size).shape[0]
+single = gym.make(ACTS)
+count, size = env.action_spec.space.n, single.observation_space.shape[0]
 net = MLP(in_features=size, out_features=count, num_cells=[128, 128], activation_class=nn.ReLU)
 value = TensorDictModule(net, in_keys=["observation"], out_keys=["action_value"])
-choose = QValueModule(spec=env.action_spec, action_mask_key=mask_key)
+choose = QValueModule(spec=env.action_spec)
 policy = TensorDictSequential(value, choose)
-explore = EGreedyModule(
-    env.action_spec, annealing_num_steps=8_000, eps_end=0.05, action_mask_key=mask_key
-)
+explore = EGreedyModule(env.action_spec, annealing_num_steps=8_000, eps_end=0.05)
 
-loss = DQNLoss(policy, action_space=env.action_spec, delay_value=True, double_dqn=not masked)
+loss = DQNLoss(policy, action_space=env.action_spec, delay_value=True, double_dqn=True)
 loss.make_value_estimator(gamma=0.99)
 update = SoftUpdate(loss, eps=0.99)
 optimizer = torch.optim.Adam(loss.parameters(), lr=5e-4)
@@ -65,11 +51,8 @@ for data in collector:
 
 
 def act(observation, info) -> int:
-    seen = observation["observation"] if masked else observation
     with torch.no_grad():
-        values = net(torch.as_tensor(seen, dtype=torch.float32))
-    if masked:
-        values[torch.as_tensor(observation["action_mask"]) == 0] = -torch.inf
+        values = net(torch.as_tensor(observation, dtype=torch.float32))
     return int(values.argmax())
 
 

@@ -21,8 +21,8 @@ NEEDS = {
     "tianshou": ("tianshou",),
     "torchrl": ("torchrl",),
 }
-MASKED = ("agilerl", "pettingzoo", "rllib", "stable_baselines3", "tianshou", "torchrl")
-"""Libraries that know masks, with a run on tokens."""
+MASKED = ("pettingzoo", "rllib", "stable_baselines3")
+"""Libraries whose script has a run on tokens, with masks."""
 RUNS = [(name, "act") for name in NEEDS] + [(name, "tokens") for name in MASKED]
 
 
