@@ -1,4 +1,4 @@
-"""Agents that talk: Stable-Baselines3-style learners for dialogue tasks.
+"""Learning algorithms and policies for dialogue tasks, in the shape of Stable-Baselines3.
 
 `import agents` loads nothing heavy: each public name is imported when it is first used. Algorithms
 and policies are those of the table in `agents.registry`.

@@ -1,4 +1,4 @@
-"""Numbers that are none: found before they reach weights or files."""
+"""Finite checks for rewards, losses and weights, before anything is updated or saved."""
 
 from __future__ import annotations
 

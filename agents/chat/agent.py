@@ -1,4 +1,4 @@
-"""Anything that talks, as one object: a saved agent, or a language model by name."""
+"""`ChatAgent`: replies of a saved agent, or of a language model by name."""
 
 from __future__ import annotations
 

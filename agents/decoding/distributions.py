@@ -1,4 +1,4 @@
-"""The distribution of the next token, sampled with one random number instead of one per token."""
+"""The distribution of the next token: sampled by inversion, and its nucleus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what was said so far to a reply in words, by a GPT policy that knows its vocabulary."""
+"""Replies in words: from the turns of a chat to an utterance of a GPT policy."""
 
 from __future__ import annotations
 

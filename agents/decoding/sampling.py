@@ -1,4 +1,4 @@
-"""How one token is chosen from logits, with randomness that the caller owns."""
+"""Sampling of tokens from logits: temperature, top-k, top-p, by a generator of the caller's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent asks of a language model: tokens in, hidden states out."""
+"""The protocol of backbones: tokens in, hidden states out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ragged key-value cache: many sequences, each as long as it happens to be."""
+"""A ragged key-value cache: many sequences, each of its own length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands on a backbone: linear maps for policy and value, and a small network for Q."""
+"""Heads on a backbone: linear maps for policy and value, and an MLP for Q."""
 
 from __future__ import annotations
 

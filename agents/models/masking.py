@@ -1,4 +1,4 @@
-"""Which tokens may be said next, read off the observation itself."""
+"""Action masks of tokens, read off the observation by the task's automaton."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes of the user's own, by their names."""
+"""Classes of the user's own by dotted name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One forward for many prefixes: which observations of a batch are the beginnings of others.
+"""Prefix grouping: one forward for all observations that are the beginnings of one another.
 
 A minibatch of PPO holds many moments of the same dialogue. A causal model computes all of them
 while it reads the longest one, so only the maximal sequences need a forward.

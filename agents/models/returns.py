@@ -1,4 +1,4 @@
-"""What a dialogue is to earn, as an input of a language model."""
+"""Return conditioning: a target return as an input of a backbone."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Learning while talking: GPT policies for Stable-Baselines3, and PPO and GRPO over dialogues."""
+"""On-policy algorithms over whole dialogues: SequencePPO, NLPO and GRPO."""

@@ -50,6 +50,8 @@ class GRPO(SequenceAlgorithm):
         ValueError: a number or name that cannot be, or as of `SequenceAlgorithm`.
     """
 
+    clip_range: FloatSchedule
+
     def __init__(
         self,
         policy: str | type[ActorCriticPolicy],
@@ -63,7 +65,7 @@ class GRPO(SequenceAlgorithm):
         **kwargs: Any,
     ) -> None:
         one_of("baseline", baseline, BASELINES, "GRPO")
-        self.clip_range = clip_range
+        self.clip_range = FloatSchedule(clip_range)
         self.target_kl = target_kl
         self.group_size = group_size
         self.baseline = baseline
@@ -72,7 +74,7 @@ class GRPO(SequenceAlgorithm):
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        self.clip_range = FloatSchedule(self.clip_range)
+        self.clip_range = FloatSchedule(self.clip_range)  # `load` may have put a number there
         size = self.group_size
         if size is not None and (size < 2 or self.n_envs % size):
             raise ValueError(

@@ -55,6 +55,9 @@ class SequencePPO(SequenceAlgorithm):
         ValueError: a name that cannot be, or as of `SequenceAlgorithm`.
     """
 
+    clip_range: FloatSchedule
+    clip_range_vf: FloatSchedule | None
+
     def __init__(
         self,
         policy: str | type[ActorCriticPolicy],
@@ -72,7 +75,8 @@ class SequencePPO(SequenceAlgorithm):
     ) -> None:
         one_of("advantage_level", advantage_level, LEVELS, "SequencePPO")
         one_of("truncation", truncation, TRUNCATIONS, "SequencePPO")
-        self.clip_range, self.clip_range_vf = clip_range, clip_range_vf  # type: ignore[assignment]
+        self.clip_range = FloatSchedule(clip_range)
+        self.clip_range_vf = None if clip_range_vf is None else FloatSchedule(clip_range_vf)
         self.target_kl = target_kl
         self.normalize_advantage = normalize_advantage
         self.advantage_level = advantage_level
@@ -82,7 +86,7 @@ class SequencePPO(SequenceAlgorithm):
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        self.clip_range = FloatSchedule(self.clip_range)
+        self.clip_range = FloatSchedule(self.clip_range)  # `load` may have put a number there
         if self.clip_range_vf is not None:
             self.clip_range_vf = FloatSchedule(self.clip_range_vf)
 
@@ -173,9 +177,9 @@ class SequencePPO(SequenceAlgorithm):
         """
         seen = Observed.of(_stacked(observations))
         tag = getattr(self.policy.token_space, "learner_tag", None)
-        tokens = opened(seen.tokens.numpy(), seen.lengths, seen.lengths != spoken, tag)
-        ends = (tokens != 0).cumsum(1).argmax(1) + 1
-        tokens = torch.from_numpy(tokens[:, : ends.max()]).long().to(self.device)
+        said = opened(seen.tokens.numpy(), seen.lengths, seen.lengths != spoken, tag)
+        ends = (said != 0).cumsum(1).argmax(1) + 1
+        tokens = torch.from_numpy(said[:, : ends.max()]).long().to(self.device)
         at = torch.from_numpy(np.arange(len(ends)) * tokens.shape[1] + ends - 1).to(self.device)
         features = None if seen.features is None else seen.features.to(self.device)
         with torch.no_grad(), self.updater.precision():
@@ -196,7 +200,7 @@ class SequencePPO(SequenceAlgorithm):
         )
         assert batch.values is not None
         assert batch.targets is not None
-        clip_vf = self.clip_range_vf and self.clip_range_vf(remaining)  # type: ignore[operator]
+        clip_vf = None if self.clip_range_vf is None else self.clip_range_vf(remaining)
         policy_loss, metrics = surrogate(batch, log_prob, self.clip_range(remaining))
         value = value_loss(values, batch.targets, batch.values, clip_vf)
         loss = policy_loss + self.vf_coef * value

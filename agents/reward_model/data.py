@@ -1,4 +1,4 @@
-"""What a reward model learns from: replies with scores, or pairs of a better and a worse one."""
+"""Examples for reward models: replies with scores, or pairs of a better and a worse one."""
 
 from __future__ import annotations
 

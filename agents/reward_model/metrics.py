@@ -1,4 +1,4 @@
-"""How good the rewards of held-out replies are."""
+"""Metrics of a reward model on held-out replies: pairwise accuracy, Pearson, Spearman."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gradient steps of a reward model, and what is measured on the way."""
+"""The training loop of a reward model: gradient steps, held-out metrics, early stopping."""
 
 from __future__ import annotations
 

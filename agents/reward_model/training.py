@@ -1,4 +1,4 @@
-"""Training of a reward model, whole or resumed."""
+"""`train_reward_model`: data to a folder of `transformers`, with checkpoints."""
 
 from __future__ import annotations
 

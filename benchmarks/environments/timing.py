@@ -1,4 +1,4 @@
-"""Measuring in CPU-seconds of this process, and describing the machine it runs on."""
+"""Rates and times in CPU-seconds of this process, and a description of the machine."""
 
 import os
 import platform

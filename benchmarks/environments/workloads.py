@@ -1,4 +1,4 @@
-"""What is done over and over to measure speed: each function prepares it and returns it."""
+"""Workloads of the speed benchmarks: each function prepares one and returns it."""
 
 from collections.abc import Callable, Mapping
 from itertools import cycle

@@ -1,4 +1,4 @@
-"""ILQL's own question: what do several steps of improvement add to one, and one to cloning?
+"""Recipe: ILQL against single-step RL and cloning on an adversarial Wordle.
 
 The games begin well and come to nothing: the opening that tells the words apart has the least
 return in the data and the greatest that can be reached (Snell et al. 2022, section 5.1;

@@ -1,4 +1,4 @@
-"""LMRL-Gym's mixture for Wordle: a third of the words is consistent with what was seen.
+"""Recipe: offline learners on LMRL-Gym's mixture of Wordle games.
 
 Mostly guessed at random, the games hold much of what may be said and little that is good (Abdulhai
 et al. 2023, appendix: 66 % uniform, 34 % consistent words).

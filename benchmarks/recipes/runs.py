@@ -1,4 +1,4 @@
-"""Trained models and what they score; everything is kept, and done only once."""
+"""Training runs of a recipe and their scores; what is on disk is not done again."""
 
 from __future__ import annotations
 

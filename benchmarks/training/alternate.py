@@ -1,4 +1,4 @@
-"""CPU-seconds of works that take turns, so that what else the machine does meets them alike."""
+"""CPU-seconds of workloads that take turns, so that the load of the machine meets them alike."""
 
 from __future__ import annotations
 

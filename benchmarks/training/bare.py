@@ -1,4 +1,4 @@
-"""What the hardware gives: the least plain PyTorch that samples from a GPT, and that trains it.
+"""Reference loops in plain PyTorch: the least code that samples from a GPT and that trains it.
 
 No environment, no padding, no values or log-probabilities to keep, nothing ragged. The loops read
 the weights of a `GPT`, so that they and a learner compute the same numbers.
