@@ -34,6 +34,15 @@ def monitored(
     return VecMonitor(dialgym.sb3_vec_env(env_id, rows, workers, seed, wrapper, **kwargs))
 
 
+def replaces_forbidden(settings: Mapping[str, Any]) -> str | None:
+    """The `choose` of the `env_wrapper`, which is one that replaces; None where there is none."""
+    given = settings.get("env_wrapper")
+    if not given:
+        return None
+    arguments = {} if isinstance(given, str) else next(iter(given.values())) or {}
+    return str(arguments.get("choose", "random"))
+
+
 def env_wrapper(settings: Mapping[str, Any]) -> Wrapper | None:
     """What rl-zoo3's key `env_wrapper` names, from a fixed table; None where it is missing or null.
 

@@ -10,9 +10,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dialgym.errors import unknown
+from dialgym.rollouts.episodes import seed_policy
 from dialgym.rollouts.random_text import allowed_text
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, Task
+from dialgym.views.wrappers import replacement
 
 CHECKPOINT = "model.zip"
 READERS = "dialgym.checkpoints"
@@ -32,6 +34,46 @@ class Predictor(Protocol):
     ) -> tuple[np.ndarray, Any]:
         """Actions (N, ...) for observations (N, ...), and the state of a recurrent policy."""
         ...
+
+
+class AllowedOnly:
+    """A policy that knows no masks, with an allowed action in the place of each forbidden one.
+
+    So plays a model that was trained in `dialgym.VectorReplaceForbidden`; it says so by its
+    attribute `replace_forbidden`, which is the wrapper's `choose`.
+
+    Args:
+        model: with `predict` and `set_random_seed`, of Stable-Baselines3.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.choose = model, model.replace_forbidden
+        self.observation_space, self.action_space = model.observation_space, model.action_space
+        self._rng = np.random.default_rng(0)
+
+    def set_random_seed(self, seed: int) -> None:
+        """Seed the model and the replacements."""
+        seed_policy(self.model, seed)
+        self._rng = np.random.default_rng(seed)
+
+    def predict(
+        self,
+        observation: np.ndarray,
+        state: Any = None,
+        episode_start: np.ndarray | None = None,
+        deterministic: bool = False,
+        action_masks: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, Any]:
+        """Actions (N,) that the masks (N, A) allow; see `Predictor`."""
+        actions, state = self.model.predict(observation, state, episode_start, deterministic)
+        if action_masks is None:
+            return actions, state
+        actions = actions.copy()
+        forbidden = ~action_masks[np.arange(len(actions)), actions]
+        for row in np.flatnonzero(forbidden).tolist():
+            mask, action = action_masks[row], int(actions[row])
+            actions[row] = replacement(mask, action, self.choose, self._rng)
+        return actions, state
 
 
 Policy = str | PathLike[str] | Speaker | ActPolicy | Predictor
@@ -93,7 +135,11 @@ def open_policy(policy: Policy, named: Collection[str], learner: str, trust: boo
         ImportError: a checkpoint is given and what reads it cannot be imported.
     """
     if isinstance(policy, (str, PathLike)):
-        return policy if policy in named else _load(policy, named, learner, trust)
+        if policy in named:
+            return policy
+        policy = _load(policy, named, learner, trust)
+    if getattr(policy, "replace_forbidden", None):
+        return AllowedOnly(policy)
     if isinstance(policy, (Speaker, ActPolicy, Predictor)):
         return policy
     raise ValueError(
