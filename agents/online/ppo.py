@@ -18,9 +18,9 @@ from stable_baselines3.common.utils import FloatSchedule, explained_variance
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from agents.buffers.sequences import SequenceBuffer
+from agents.buffers.sequences import Batch, Rollout, SequenceBuffer
 from agents.models.observations import Observed
-from agents.online.on_policy import Batch, Rollout, SequenceAlgorithm
+from agents.online.on_policy import SequenceAlgorithm
 from dialgym.errors import one_of
 
 LEVELS = ("token", "turn")
@@ -37,7 +37,7 @@ class SequencePPO(SequenceAlgorithm):
     (Ziegler et al. 2019, equation 2).
 
     Args:
-        policy, env: as of `SequenceAlgorithm`.
+        policy, env: as of `OnlineAlgorithm`.
         gamma, gae_lambda: discount and decay, by `advantage_level`.
         clip_range: of the probability ratio; a number or a schedule.
         clip_range_vf: of the values' change; None does not clip.
@@ -49,10 +49,10 @@ class SequencePPO(SequenceAlgorithm):
             would follow, read where the learner would speak again; "terminal" counts nothing, as
             after an end by the rules. Take the latter where the limit is part of the task, and
             with gamma 1 where a limit cuts all dialogues: values then have no end to learn from.
-        kwargs: further arguments of `SequenceAlgorithm`.
+        kwargs: further arguments of `OnlineAlgorithm`.
 
     Raises:
-        ValueError: a name that cannot be, or as of `SequenceAlgorithm`.
+        ValueError: a name that cannot be, or as of `OnlineAlgorithm`.
     """
 
     clip_range: FloatSchedule
