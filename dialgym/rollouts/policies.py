@@ -77,21 +77,23 @@ def named_policies(
     return words | ({**spoken, **chosen} if acts_first else {**chosen, **spoken})
 
 
-def open_policy(policy: Policy, named: Collection[str], learner: str) -> Any:
+def open_policy(policy: Policy, named: Collection[str], learner: str, trust: bool = False) -> Any:
     """The policy itself where it is an object or a checkpoint; a registered name stays a name.
 
     Args:
         policy: of the learner.
         named: the names that are registered.
         learner: the party.
+        trust: a checkpoint may be a pickle, which can run code of whoever made it.
 
     Raises:
-        ValueError: it is nothing that could play; the message says what could.
+        ValueError: it is nothing that could play; the message says what could. Or the checkpoint
+            is a pickle, and not trusted.
         FileNotFoundError: there is no such checkpoint.
         ImportError: a checkpoint is given and what reads it cannot be imported.
     """
     if isinstance(policy, (str, PathLike)):
-        return policy if policy in named else _load(policy, named, learner)
+        return policy if policy in named else _load(policy, named, learner, trust)
     if isinstance(policy, (Speaker, ActPolicy, Predictor)):
         return policy
     raise ValueError(
@@ -109,7 +111,7 @@ def find_checkpoint(path: str | PathLike[str]) -> Path | None:
     return None
 
 
-def _load(path: str | PathLike[str], named: Collection[str], learner: str) -> Any:
+def _load(path: str | PathLike[str], named: Collection[str], learner: str, trust: bool) -> Any:
     file = find_checkpoint(path)
     if file is None and isinstance(path, str) and not {"/", "\\", "."}.intersection(path):
         error = unknown(f"policy for the {learner}", path, named)
@@ -119,18 +121,20 @@ def _load(path: str | PathLike[str], named: Collection[str], learner: str) -> An
             f"policy: expected a checkpoint, or a folder with {CHECKPOINT}, at {str(path)!r}; "
             "there is none. Check the path."
         )
-    return checkpoint_reader(file)(file)
+    return checkpoint_reader(file)(file, trust=trust)
 
 
-def checkpoint_reader(file: Path) -> Callable[[Path], Any]:
+def checkpoint_reader(file: Path) -> Callable[..., Any]:
     """What loads saved models: an entry point, so that nothing here knows who trains them.
+
+    It is called with the path and ``trust``, whether pickles may be read.
 
     Raises:
         ImportError: none is installed, or it cannot be imported.
     """
     for found in entry_points(group=READERS):
         try:
-            read: Callable[[Path], Any] = found.load()
+            read: Callable[..., Any] = found.load()
         except (ImportError, AttributeError) as error:
             raise ImportError(
                 f"the checkpoint {str(file)!r} is read by {found.value}, which cannot be imported "
