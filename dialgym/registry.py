@@ -9,15 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from inspect import getdoc, isclass, signature
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, parse_env_id
 
 from dialgym.errors import did_you_mean, one_of, unexpected, unknown
 from dialgym.rows import NAMESPACE, VIEWS, Row, environment_rows, load, read_registry, row_of
-from dialgym.tasks.base import Task
-from dialgym.tasks.lookup import find_task, import_for, is_found, require_task
+
+if TYPE_CHECKING:
+    from dialgym.tasks.base import Task
 
 MAKE_VIEW = "dialgym.views.making:make_view"
 MAKE_BATCHED_VIEW = "dialgym.views.making:make_batched_view"
@@ -56,7 +57,10 @@ class Entry:
         return self
 
 
-Environment = str | Task | type[Task] | Entry | EnvSpec
+if TYPE_CHECKING:
+    Environment = str | Task | type[Task] | Entry | EnvSpec
+else:
+    Environment = Any  # tasks are imported when one is asked for, not by `import dialgym`
 """What stands for an environment: an id, a task, ``module:Class``, an entry, a spec."""
 
 _added: dict[str, Entry] = {}
@@ -140,6 +144,8 @@ def _unknown_id(name: str, full: str) -> ValueError:
 
 def _entry_in_module(path: str) -> Entry:
     """The entry of ``module:id`` or ``module:Class``, the latter with a view's suffix or not."""
+    from dialgym.tasks.lookup import find_task, import_for
+
     module, _, name = path.partition(":")
     if "/" in name or re.search(r"-v\d+$", name):
         import_for(module, path)
@@ -153,6 +159,8 @@ def _entry_in_module(path: str) -> Entry:
 
 def _row_of_task(task: Any) -> Row:
     """The row of a task, or of its class, that nobody has registered."""
+    from dialgym.tasks.lookup import is_found, require_task
+
     require_task(task, "environment")
     kind = task if isclass(task) else type(task)
     path = f"{kind.__module__}:{kind.__qualname__}"
@@ -339,6 +347,8 @@ def view_arguments(view: Any) -> list[str]:
 
 def make_task(entry: Entry, settings: Mapping[str, Any], also_known: Any = ()) -> Any:
     """The task of an entry with the settings of row and view, overridden by `settings`."""
+    from dialgym.tasks.lookup import find_task
+
     row = entry.row
     task: Any = find_task(row.task) if isinstance(row.task, str) else row.task
     kind: Any = task if isclass(task) else type(task)

@@ -1,4 +1,4 @@
-"""A rollout as whole sequences: each dialogue's tokens are kept, and read, once.
+"""A rollout as whole sequences, and batches of it: each dialogue's tokens are read once.
 
 An observation of the token view begins with the one before it. So the last observation of a
 dialogue holds all the earlier ones, and one forward over it gives the hidden state before each
@@ -222,6 +222,53 @@ class Sequences:
         ranges = [np.arange(self.first[i], self.first[i + 1]) for i in chosen]
         flat = np.concatenate(ranges) if ranges else np.zeros(0, np.int64)
         return torch.from_numpy(flat).to(self.tokens.device)
+
+
+class Batch(NamedTuple):
+    """What one forward of an update reads: n decisions within S sequences."""
+
+    tokens: Tensor  # (S, T) int64, PAD at the right
+    at: Tensor  # (n,) int64, flat places in (S * T): the token just before each decision
+    actions: Tensor  # (n,) int64, what was said
+    log_probs: Tensor  # (n,) of the actions when they were said
+    advantages: Tensor  # (n,)
+    values: Tensor | None  # (n,) as estimated then; None in algorithms without values
+    targets: Tensor | None  # (n,) of the values
+    reference_log_probs: Tensor | None  # (n,) of the actions under the reference
+    allowed: Tensor | None  # (n, V) bool, or its bits (n, ceil(V / 8)) uint8; None: everything
+    features: Tensor | None  # (S, F) beside the tokens
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """What was played: sequences, and columns (N,) over all N decisions taken within them."""
+
+    sequences: Sequences
+    actions: Tensor  # (N,) int64
+    log_probs: Tensor  # (N,)
+    advantages: Tensor  # (N,)
+    values: Tensor | None = None  # (N,)
+    targets: Tensor | None = None  # (N,)
+    reference_log_probs: Tensor | None = None  # (N,)
+
+    def batch(self, part: Part, advantages: Tensor, allowed: Tensor | None) -> Batch:
+        """The decisions of a forward, with `advantages` (N,) in place of the rollout's own."""
+
+        def rows(column: Tensor | None) -> Any:
+            return None if column is None else column[part.rows]
+
+        return Batch(
+            part.tokens,
+            part.at,
+            rows(self.actions),
+            rows(self.log_probs),
+            rows(advantages),
+            rows(self.values),
+            rows(self.targets),
+            rows(self.reference_log_probs),
+            allowed,
+            part.features,
+        )
 
 
 def minibatches(sizes: np.ndarray, count: int, rng: np.random.Generator) -> list[np.ndarray]:

@@ -12,8 +12,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agents.models.lora import adapters_off
-
 FIRST_CAPACITY = 64
 """Tokens of a row that a new cache has room for."""
 
@@ -223,8 +221,7 @@ def likeness(known: np.ndarray, counts: np.ndarray) -> np.ndarray:
 def weights_version(model: Any) -> Hashable:
     """Of a module: changes with all that makes cached keys and values wrong.
 
-    That is an in-place update of a weight, a weight that is replaced, adapters switched off, and
-    another precision.
+    That is an in-place update of a weight, a weight that is replaced, and another precision.
     """
     versions, modules = [], [model]
     while modules:  # a third of the time of `parameters()`, in every step of a rollout
@@ -232,7 +229,7 @@ def weights_version(model: Any) -> Hashable:
         weights = [p for p in module._parameters.values() if p is not None]
         versions += [(p.data_ptr(), p._version) for p in weights]
         modules += module._modules.values()
-    return adapters_off(model), precision(model.embedding.device), tuple(versions)
+    return precision(model.embedding.device), tuple(versions)
 
 
 def computing_dtype(weight: Tensor) -> torch.dtype:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from torch import nn
@@ -60,31 +59,6 @@ def linear_maps(backbone: nn.Module) -> set[str]:
 def _is_transposed(module: nn.Module) -> bool:
     """GPT-2 of `transformers` keeps its matrices in a class of its own."""
     return type(module).__name__ == "Conv1D"
-
-
-@contextmanager
-def without_adapters(backbone: nn.Module) -> Iterator[None]:
-    """Within it the backbone reads as it did before `add_lora`: a reference without a copy.
-
-    A backbone without adapters is left as it is.
-    """
-    _switch(backbone, False)
-    try:
-        yield
-    finally:
-        _switch(backbone, True)
-
-
-def adapters_off(backbone: Any) -> bool:
-    """Whether `without_adapters` is in force."""
-    return bool(getattr(backbone, "_adapters_off", False))
-
-
-def _switch(backbone: Any, on: bool) -> None:
-    for module in backbone.modules():
-        if hasattr(module, "lora_A"):
-            module.enable_adapters(on)
-    backbone._adapters_off = not on
 
 
 def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:

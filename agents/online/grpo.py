@@ -12,8 +12,8 @@ from stable_baselines3.common.utils import FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from agents.buffers.sequences import SequenceBuffer
-from agents.online.on_policy import Batch, Rollout, SequenceAlgorithm
+from agents.buffers.sequences import Batch, Rollout, SequenceBuffer
+from agents.online.on_policy import SequenceAlgorithm
 from agents.online.ppo import surrogate
 from agents.online.reference import k3
 from dialgym.errors import one_of
@@ -35,7 +35,7 @@ class GRPO(SequenceAlgorithm):
     The coefficient of `kl` weighs the divergence (estimator k3) in the loss.
 
     Args:
-        policy: as of `SequenceAlgorithm`; its value head is left alone.
+        policy: as of `OnlineAlgorithm`; its value head is left alone.
         env: the number of dialogues must be a multiple of `group_size`.
         n_epochs: passes over a rollout.
         clip_range: of the probability ratio; a number or a schedule.
@@ -43,12 +43,14 @@ class GRPO(SequenceAlgorithm):
         group_size: dialogues of a group; None makes all of them one group, each begun by itself.
         baseline: "mean" of the group, or of the group's other members ("leave-one-out").
         scale: divide advantages by the deviation of the group's returns.
-        kwargs: further arguments of `SequenceAlgorithm`; what goes on beyond `n_steps` tokens
+        kwargs: further arguments of `OnlineAlgorithm`; what goes on beyond `n_steps` tokens
             counts as it stands.
 
     Raises:
-        ValueError: a number or name that cannot be, or as of `SequenceAlgorithm`.
+        ValueError: a number or name that cannot be, or as of `OnlineAlgorithm`.
     """
+
+    clip_range: FloatSchedule
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class GRPO(SequenceAlgorithm):
         **kwargs: Any,
     ) -> None:
         one_of("baseline", baseline, BASELINES, "GRPO")
-        self.clip_range = clip_range
+        self.clip_range = FloatSchedule(clip_range)
         self.target_kl = target_kl
         self.group_size = group_size
         self.baseline = baseline
@@ -72,7 +74,7 @@ class GRPO(SequenceAlgorithm):
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        self.clip_range = FloatSchedule(self.clip_range)
+        self.clip_range = FloatSchedule(self.clip_range)  # `load` may have put a number there
         size = self.group_size
         if size is not None and (size < 2 or self.n_envs % size):
             raise ValueError(

@@ -36,7 +36,7 @@ class NLPO(SequencePPO):
     Of a policy with low-rank adapters the mask policy has its own adapters over the same weights.
 
     Args:
-        policy, env: as of `SequenceAlgorithm`.
+        policy, env: as of `OnlineAlgorithm`.
         top_p: probability of the nucleus; with 1 this is `SequencePPO`.
         min_tokens: the likeliest tokens that are kept in any case.
         mask_every: rollouts after which the mask policy becomes what the policy is then.

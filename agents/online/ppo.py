@@ -18,9 +18,9 @@ from stable_baselines3.common.utils import FloatSchedule, explained_variance
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from agents.buffers.sequences import SequenceBuffer
+from agents.buffers.sequences import Batch, Rollout, SequenceBuffer
 from agents.models.observations import Observed
-from agents.online.on_policy import Batch, Rollout, SequenceAlgorithm
+from agents.online.on_policy import SequenceAlgorithm
 from dialgym.errors import one_of
 
 LEVELS = ("token", "turn")
@@ -37,7 +37,7 @@ class SequencePPO(SequenceAlgorithm):
     (Ziegler et al. 2019, equation 2).
 
     Args:
-        policy, env: as of `SequenceAlgorithm`.
+        policy, env: as of `OnlineAlgorithm`.
         gamma, gae_lambda: discount and decay, by `advantage_level`.
         clip_range: of the probability ratio; a number or a schedule.
         clip_range_vf: of the values' change; None does not clip.
@@ -49,11 +49,14 @@ class SequencePPO(SequenceAlgorithm):
             would follow, read where the learner would speak again; "terminal" counts nothing, as
             after an end by the rules. Take the latter where the limit is part of the task, and
             with gamma 1 where a limit cuts all dialogues: values then have no end to learn from.
-        kwargs: further arguments of `SequenceAlgorithm`.
+        kwargs: further arguments of `OnlineAlgorithm`.
 
     Raises:
-        ValueError: a name that cannot be, or as of `SequenceAlgorithm`.
+        ValueError: a name that cannot be, or as of `OnlineAlgorithm`.
     """
+
+    clip_range: FloatSchedule
+    clip_range_vf: FloatSchedule | None
 
     def __init__(
         self,
@@ -72,7 +75,8 @@ class SequencePPO(SequenceAlgorithm):
     ) -> None:
         one_of("advantage_level", advantage_level, LEVELS, "SequencePPO")
         one_of("truncation", truncation, TRUNCATIONS, "SequencePPO")
-        self.clip_range, self.clip_range_vf = clip_range, clip_range_vf  # type: ignore[assignment]
+        self.clip_range = FloatSchedule(clip_range)
+        self.clip_range_vf = None if clip_range_vf is None else FloatSchedule(clip_range_vf)
         self.target_kl = target_kl
         self.normalize_advantage = normalize_advantage
         self.advantage_level = advantage_level
@@ -82,7 +86,7 @@ class SequencePPO(SequenceAlgorithm):
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        self.clip_range = FloatSchedule(self.clip_range)
+        self.clip_range = FloatSchedule(self.clip_range)  # `load` may have put a number there
         if self.clip_range_vf is not None:
             self.clip_range_vf = FloatSchedule(self.clip_range_vf)
 
@@ -173,9 +177,9 @@ class SequencePPO(SequenceAlgorithm):
         """
         seen = Observed.of(_stacked(observations))
         tag = getattr(self.policy.token_space, "learner_tag", None)
-        tokens = opened(seen.tokens.numpy(), seen.lengths, seen.lengths != spoken, tag)
-        ends = (tokens != 0).cumsum(1).argmax(1) + 1
-        tokens = torch.from_numpy(tokens[:, : ends.max()]).long().to(self.device)
+        said = opened(seen.tokens.numpy(), seen.lengths, seen.lengths != spoken, tag)
+        ends = (said != 0).cumsum(1).argmax(1) + 1
+        tokens = torch.from_numpy(said[:, : ends.max()]).long().to(self.device)
         at = torch.from_numpy(np.arange(len(ends)) * tokens.shape[1] + ends - 1).to(self.device)
         features = None if seen.features is None else seen.features.to(self.device)
         with torch.no_grad(), self.updater.precision():
@@ -196,7 +200,7 @@ class SequencePPO(SequenceAlgorithm):
         )
         assert batch.values is not None
         assert batch.targets is not None
-        clip_vf = self.clip_range_vf and self.clip_range_vf(remaining)  # type: ignore[operator]
+        clip_vf = None if self.clip_range_vf is None else self.clip_range_vf(remaining)
         policy_loss, metrics = surrogate(batch, log_prob, self.clip_range(remaining))
         value = value_loss(values, batch.targets, batch.values, clip_vf)
         loss = policy_loss + self.vf_coef * value

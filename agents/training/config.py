@@ -19,7 +19,7 @@ from agents.registry import Algorithm, find, read_rows
 from agents.storage.values import storable
 from dialgym.errors import refuse_renamed, unknown
 
-PLAYS_KEYS = {"n_timesteps", "policy", "n_envs", "normalize", "metrics"}
+PLAYS_KEYS = {"n_timesteps", "policy", "n_envs", "normalize", "env_wrapper", "metrics"}
 STORED_KEYS = {"n_timesteps", "policy", "top"}
 TRAINER_KEYS = (PLAYS_KEYS | STORED_KEYS) - {"policy"}
 GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}

@@ -2,23 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor, VecNormalize
 
 import dialgym
-from dialgym.errors import unknown
+from dialgym.errors import unknown, with_settings
 from dialgym.registry import Environment
+from dialgym.views.wrappers import VectorReplaceForbidden
 
+Wrapper = Callable[[Any], Any]
 NORMALIZE_KEYS = ("norm_obs", "norm_reward", "clip_reward", "gamma", "epsilon")
+WRAPPERS: dict[str, Wrapper] = dict.fromkeys(
+    ("dialgym.ReplaceForbidden", "dialgym.VectorReplaceForbidden"), VectorReplaceForbidden
+)
+"""What `env_wrapper` may name; rl-zoo3 itself puts the first around single envs."""
 
 
 def monitored(
-    env_id: Environment, rows: int, workers: int, seed: int, env_kwargs: Mapping[str, Any] | None
+    env_id: Environment,
+    rows: int,
+    workers: int,
+    seed: int,
+    env_kwargs: Mapping[str, Any] | None,
+    wrapper: Wrapper | None = None,
 ) -> VecMonitor:
     """`rows` dialogues of an id, whose infos have returns and lengths at the end of each."""
-    return VecMonitor(dialgym.sb3_vec_env(env_id, rows, workers, seed, **(env_kwargs or {})))
+    kwargs = env_kwargs or {}
+    return VecMonitor(dialgym.sb3_vec_env(env_id, rows, workers, seed, wrapper, **kwargs))
+
+
+def replaces_forbidden(settings: Mapping[str, Any]) -> str | None:
+    """The `choose` of the `env_wrapper`, which is one that replaces; None where there is none."""
+    given = settings.get("env_wrapper")
+    if not given:
+        return None
+    arguments = {} if isinstance(given, str) else next(iter(given.values())) or {}
+    return str(arguments.get("choose", "random"))
+
+
+def env_wrapper(settings: Mapping[str, Any]) -> Wrapper | None:
+    """What rl-zoo3's key `env_wrapper` names, from a fixed table; None where it is missing or null.
+
+    Args:
+        settings: hyperparameters; the key has a name, or a mapping of one name to its arguments.
+
+    Raises:
+        ValueError: it is neither, or the name is not in the table.
+    """
+    given = settings.get("env_wrapper")
+    if not given:
+        return None
+    named = {given: None} if isinstance(given, str) else given
+    if not isinstance(named, Mapping) or len(named) != 1:
+        raise ValueError(
+            "env_wrapper: expected a name, or a mapping such as {dialgym.ReplaceForbidden: "
+            f"{{choose: nearest}}}}, got {given!r}"
+        )
+    ((name, arguments),) = named.items()
+    if name not in WRAPPERS:
+        raise unknown("env_wrapper", name, WRAPPERS)
+    return lambda env: with_settings(partial(WRAPPERS[name], env), name, arguments or {})
 
 
 def normalized(env: VecMonitor, settings: Mapping[str, Any], training: bool) -> VecEnv:

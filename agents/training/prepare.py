@@ -17,7 +17,7 @@ from agents.registry import ACTS, ALGORITHMS, STORED, TOKENS, Algorithm, find
 from agents.saved import start_from
 from agents.training.checkpoint import Saved, find_checkpoint
 from agents.training.config import constructor_arguments, read_config
-from agents.training.envs import monitored, normalized
+from agents.training.envs import env_wrapper, monitored, normalized, replaces_forbidden
 from agents.training.metrics import Choice, Metric, make_metrics
 from agents.training.stored import Data, env_settings, label, stored_dialogues
 from dialgym.datasets import Dataset
@@ -175,6 +175,8 @@ def open_session(plan: Plan, resume: bool, stack: ExitStack) -> Session:
     else:
         cls, more = plan.algorithm.load(), _dataset(plan)
         model = saved.model(cls, env, plan.device, **more)
+    if choose := replaces_forbidden(plan.settings):
+        model.replace_forbidden = choose  # saved with it, and heeded wherever it plays
     return Session(plan, processes, env, model, saved, stack)
 
 
@@ -205,7 +207,8 @@ def _dataset(plan: Plan) -> dict[str, Any]:
 
 
 def _make_env(plan: Plan, stack: ExitStack, rows: int, seed: int, workers: int) -> VecMonitor:
-    env = monitored(plan.entry, rows, workers, seed, plan.env_kwargs)
+    wrapper = env_wrapper(plan.settings)
+    env = monitored(plan.entry, rows, workers, seed, plan.env_kwargs, wrapper)
     return stack.enter_context(closing(env))
 
 

@@ -9,10 +9,10 @@ import torch
 
 from benchmarks.environments.__main__ import show
 from benchmarks.environments.timing import Figure, machine
-from benchmarks.training import gpu, language, memory, offline, reply, tiny
+from benchmarks.training import gpu, grpo, language, memory, offline, reply, tiny
 from dialgym.errors import unknown
 
-PARTS = ("tiny", "iteration", "rollout", "update", "language", "offline", "memory", "gpu")
+PARTS = ("tiny", "iteration", "rollout", "update", "language", "offline", "memory", "grpo", "gpu")
 
 
 def figures(parts: list[str], repeats: int) -> Iterator[Figure]:
@@ -32,6 +32,8 @@ def figures(parts: list[str], repeats: int) -> Iterator[Figure]:
         yield from offline.figures(repeats)
     if "memory" in parts:
         yield from memory.figures()
+    if "grpo" in parts:
+        yield from grpo.figures()
     if "gpu" in parts:
         yield from gpu.figures()
 

@@ -1,7 +1,8 @@
 """Memory that one decision of an update takes over a vocabulary of 50,000, and an empty cache.
 
 Each figure is the growth of a fresh process's greatest memory while it reads so many decisions and
-takes their gradient, so that no measurement profits from memory that another has left behind.
+takes their gradient, so that no measurement profits from memory that another has left behind. The
+reference computes the logits of all decisions at once.
 """
 
 from __future__ import annotations
@@ -21,17 +22,26 @@ def figures() -> Iterator[Figure]:
     """Bytes a decision of minibatches of two sizes, and bytes of a cache that nothing is in."""
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         for count in DECISIONS:
-            grown = pool.apply(growth, (count,))
-            what = f"update, {VOCABULARY:,} tokens, {count:,} decisions, memory of each"
-            yield Figure(what, grown / count / 1e3, " kB")
+            whole = pool.apply(growth, (count, count * VOCABULARY)) / count
+            ours = pool.apply(growth, (count,)) / count
+            reference = Figure(f"{count:,} decisions, all logits, each", whole / 1e3, " kB")
+            yield reference
+            what = f"{count:,} decisions, logits in pieces, each"
+            yield Figure(what, ours / 1e3, " kB", reference=reference, than="all")
     yield Figure(f"empty cache of {ROWS} rows", cache_bytes() / 1e6, " MB")
 
 
-def growth(decisions: int) -> int:
-    """Bytes by which this process's greatest memory grows in a forward and backward pass."""
+def growth(decisions: int, most_logits: int | None = None) -> int:
+    """Bytes by which this process's greatest memory grows in a forward and backward pass.
+
+    With `most_logits` so many are computed at once, in place of the policy head's own bound.
+    """
     import torch
 
+    from agents.models import heads
+
     torch.set_num_threads(1)
+    heads.MOST_LOGITS = most_logits or heads.MOST_LOGITS
     policy = made()
     tokens = torch.randint(5, VOCABULARY, (decisions // WINDOW, WINDOW))
     actions = torch.randint(5, VOCABULARY, (decisions,))

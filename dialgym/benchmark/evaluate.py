@@ -25,6 +25,7 @@ def evaluate(
     name: str | None = None,
     num_envs: int = 128,
     deterministic: bool = True,
+    trust: bool = False,
     report: Report = lambda ended: None,
 ) -> Result:
     """Let a policy play `episodes` episodes for each seed in each environment.
@@ -45,6 +46,8 @@ def evaluate(
         name: what tables call the policy.
         num_envs: dialogues at once, for a policy with `predict`.
         deterministic: such a policy takes the likeliest action, else samples.
+        trust: read a checkpoint where it is a pickle, such as Stable-Baselines3 writes; that can
+            run code of whoever made it.
         report: called with the number of episodes that have just ended.
 
     Raises:
@@ -57,7 +60,7 @@ def evaluate(
     wanted: Any = ids if several else [ids]
     places = {entry.id: entry for entry in map(entry_of, wanted)}
     _check(places, episodes, seeds)
-    opened = opened_for(policy, list(places.values()), kwargs)
+    opened = opened_for(policy, list(places.values()), kwargs, trust)
     jobs = [(seed, episode) for seed in seeds for episode in range(episodes)]
     by_id = {}
     stand_ins: dict[str, str] = {}

@@ -107,13 +107,14 @@ def benchmark(
     *,
     games: int = 3,
     curves: Sequence[str | PathLike[str]] = (),
+    trust: bool = False,
     report: Report = lambda ended: None,
 ) -> Benchmark:
     """Score each policy on each id that it fits.
 
     Args:
         policies: by the name that tables give them; see `evaluate`.
-        ids, episodes, seeds, env_kwargs, report: see `evaluate`.
+        ids, episodes, seeds, env_kwargs, trust, report: see `evaluate`.
         games: how many episodes of the first seed and id to show.
         curves: runs or CSV files whose learning curves to draw.
 
@@ -125,7 +126,7 @@ def benchmark(
     read = [read_curve(path) for path in curves]
     kwargs = dict(env_kwargs or {})
     entries = [entry_of(env_id) for env_id in ids]
-    opened = {name: opened_for(policy, entries, kwargs) for name, policy in policies.items()}
+    opened = {name: opened_for(p, entries, kwargs, trust) for name, p in policies.items()}
     jobs = [(seeds[0], episode) for episode in range(games)]
     results, shown, notes = [], [], []
     for name, policy in opened.items():

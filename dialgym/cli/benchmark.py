@@ -6,7 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
-from dialgym.cli.common import Episodes, Seeds, Set, console, numbers, progress, settings, words
+from dialgym.cli.common import (
+    Episodes,
+    Seeds,
+    Set,
+    Trust,
+    console,
+    numbers,
+    progress,
+    settings,
+    words,
+)
 from dialgym.registry import list_ids
 
 RUNS = Path("runs")
@@ -24,6 +34,7 @@ def evaluate(
         bool, typer.Option("--sample", help="An agent samples instead of taking the likeliest.")
     ] = False,
     json: Annotated[Path | None, typer.Option(help="Where to write the result too.")] = None,
+    trust: Trust = False,
     set_: Set = None,
 ) -> None:
     """Score one policy: returns, success, normalised score, 95 % intervals."""
@@ -40,6 +51,7 @@ def evaluate(
             settings(set_),
             num_envs=num_envs,
             deterministic=not sample,
+            trust=trust,
             report=report,
         )
     console.print(rich_table([result], console.width))
@@ -75,6 +87,7 @@ def benchmark(
         Path | None,
         typer.Option(help="With --references: the envs_registry.yaml to write them into."),
     ] = None,
+    trust: Trust = False,
 ) -> None:
     """Score several policies side by side: tables, plots, sample games, and all episodes.
 
@@ -89,7 +102,9 @@ def benchmark(
         console.print(f"trained: {run}", style="dim")
         named["trained"] = str(run)
     curves = curve or ([run] if run else [])
-    return compare(named, words(ids), episodes, numbers(seeds), out, curves, games, settings(set_))
+    return compare(
+        named, words(ids), episodes, numbers(seeds), out, curves, games, settings(set_), trust
+    )
 
 
 def compare(
@@ -101,6 +116,7 @@ def compare(
     curves: Sequence[Path],
     games: int,
     kwargs: dict[str, Any],
+    trust: bool,
 ) -> None:
     """Run the benchmark, print its table and write its folder."""
     from dialgym.benchmark import benchmark as run
@@ -108,7 +124,15 @@ def compare(
 
     with progress("episodes", len(policies) * len(ids) * len(seeds) * episodes) as report:
         found = run(
-            policies, ids, episodes, seeds, kwargs, games=games, curves=curves, report=report
+            policies,
+            ids,
+            episodes,
+            seeds,
+            kwargs,
+            games=games,
+            curves=curves,
+            trust=trust,
+            report=report,
         )
     console.print(rich_table(found.results, console.width))
     for note in found.notes:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dialgym.cli.common import EnvId, Set, console, progress, settings
+from dialgym.cli.common import EnvId, Set, Trust, console, progress, settings
 
 
 def collect(
@@ -32,6 +32,7 @@ def collect(
     plot: Annotated[
         Path | None, typer.Option(help="A PNG file for histograms of returns and lengths.")
     ] = None,
+    trust: Trust = False,
     set_: Set = None,
 ) -> None:
     """Collect dialogues of a policy; the same seed gives the same dialogues."""
@@ -57,6 +58,7 @@ def collect(
             deterministic=deterministic,
             num_envs=num_envs,
             shard_size=shard_size,
+            trust=trust,
             report=report,
         )
     seconds = time.perf_counter() - began

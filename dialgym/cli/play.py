@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dialgym.cli.common import EnvId, Set, console, settings
+from dialgym.cli.common import EnvId, Set, Trust, console, settings
 from dialgym.registry import entry_of, make_task
 from dialgym.simulators import Speaker
 from dialgym.tasks import Task
@@ -39,6 +39,7 @@ def play(
             help="An option of reset that fixes a hidden part, word=crane.",
         ),
     ] = None,
+    trust: Trust = False,
     set_: Set = None,
 ) -> None:
     """Play a dialogue at the terminal, or watch a policy play it."""
@@ -54,7 +55,7 @@ def play(
     if policy is None:
         chosen: Any = _person(dialogue.task, as_, expert if hints else None)
     else:
-        chosen = opened_for(policy, [entry], {**kwargs, "simulator": None})
+        chosen = opened_for(policy, [entry], {**kwargs, "simulator": None}, trust)
     if hasattr(chosen, "predict") and entry.view == "utterance":
         entry = entry.in_view("token")
     player = Player(entry, chosen, kwargs, num_envs=1)

@@ -6,7 +6,15 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from dialgym.cli.common import EnvId, Set, algorithm_names, console, require_agents, settings
+from dialgym.cli.common import (
+    EnvId,
+    Set,
+    Trust,
+    algorithm_names,
+    console,
+    require_agents,
+    settings,
+)
 
 
 class TrainCommand(TyperCommand):
@@ -83,9 +91,7 @@ def train(
             help="From one checkpoint to the next: rollouts; of stock algorithms, 1000 steps.",
         ),
     ] = 10,
-    trust: Annotated[
-        bool, typer.Option("--trust", help="Read pickled models, which can run code.")
-    ] = False,
+    trust: Trust = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the log table.")] = False,
     set_: Set = None,
 ) -> None:

@@ -30,6 +30,7 @@ def collect(
     num_envs: int = 128,
     shard_size: int = 2048,
     name: str | None = None,
+    trust: bool = False,
     report: Report = lambda ended: None,
 ) -> Dataset:
     """Let a policy hold dialogues, and keep them.
@@ -54,6 +55,8 @@ def collect(
         num_envs: dialogues at once, for such a policy.
         shard_size: episodes in a file. A killed collector loses at most one file's worth.
         name: what the dataset calls the policy.
+        trust: read a checkpoint where it is a pickle, such as Stable-Baselines3 writes; that can
+            run code of whoever made it.
         report: called with the number of episodes that have just ended; first, where `path` is
             given or there are workers, with that of the episodes that were there already.
 
@@ -76,6 +79,7 @@ def collect(
         deterministic=deterministic,
         num_envs=num_envs,
         shard_size=shard_size,
+        trust=trust,
     )
     whole_number("episodes", episodes, 1)
     whole_number("workers", workers, 0)

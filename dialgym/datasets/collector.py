@@ -42,6 +42,7 @@ class Recipe:
     deterministic: bool = False
     num_envs: int = 128
     shard_size: int = 2048
+    trust: bool = False
 
     def episodes(self, shard: int, total: int) -> range:
         """The episodes of a shard, where there are `total` in all."""
@@ -52,8 +53,9 @@ class Recipe:
         return -(-total // self.shard_size)
 
     def facts(self) -> dict[str, Any]:
-        """All of it as plain values, to tell one recipe from another."""
+        """What determines the dialogues as plain values, to tell one recipe from another."""
         facts = {**self.__dict__, "env": self.env.id, "policy": self.name}
+        del facts["trust"]
         facts["env_kwargs"] = dict(self.env_kwargs)
         facts["policy_kwargs"] = {k: _plain(v) for k, v in self.policy_kwargs.items()}
         if isinstance(self.policy, (str, PathLike)) and (file := find_checkpoint(self.policy)):
@@ -90,6 +92,7 @@ class Collector:
             num_envs=recipe.num_envs,
             deterministic=recipe.deterministic,
             record=True,
+            trust=recipe.trust,
         )
 
     def table(self, episodes: range, report: Report) -> Any:

@@ -46,7 +46,7 @@ def seeded(policy: Any, seed: int) -> Iterator[None]:
         return
     numbers, arrays = random.getstate(), np.random.get_state()  # noqa: NPY002
     with _torch_put_back(), _space_put_back(getattr(policy, "action_space", None)):
-        _seed(policy, seed)
+        seed_policy(policy, seed)
         try:
             yield
         finally:
@@ -54,7 +54,8 @@ def seeded(policy: Any, seed: int) -> Iterator[None]:
             np.random.set_state(arrays)  # noqa: NPY002
 
 
-def _seed(policy: Any, seed: int) -> None:
+def seed_policy(policy: Any, seed: int) -> None:
+    """Call a policy's ``set_random_seed`` without the environment that it is trained in."""
     env = getattr(policy, "env", None)
     if env is None:
         policy.set_random_seed(seed)

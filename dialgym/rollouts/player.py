@@ -39,16 +39,18 @@ def make_dialogue(env: Environment, kwargs: Mapping[str, Any]) -> Dialogue:
     return Dialogue(task, learner, find_speaker(task, learner, parts.get("simulator")))
 
 
-def opened_for(policy: Policy, entries: Sequence[Entry], kwargs: Mapping[str, Any]) -> Any:
+def opened_for(
+    policy: Policy, entries: Sequence[Entry], kwargs: Mapping[str, Any], trust: bool = False
+) -> Any:
     """A policy that is to play in several environments: a checkpoint is loaded, a name stays one.
 
     Raises:
         ValueError: none of the environments knows the name, or it is nothing that could play.
-        FileNotFoundError, ImportError: as in `open_policy`.
+        ValueError, FileNotFoundError, ImportError: as in `open_policy`, which says what `trust` is.
     """
     dialogues = [(make_dialogue(entry, kwargs), entry.view) for entry in entries]
     named = {name for d, view in dialogues for name in named_policies(d.task, d.learner, view)}
-    return open_policy(policy, named, dialogues[0][0].learner)
+    return open_policy(policy, named, dialogues[0][0].learner, trust)
 
 
 class Player:
@@ -69,6 +71,7 @@ class Player:
         deterministic: such a policy takes the likeliest action, else samples.
         record: what is said is kept, and on an act view what is chosen; see `Played`. There a
             policy that has both `reply` and `act` then chooses acts, and else speaks.
+        trust: a checkpoint may be a pickle, which can run code of whoever made it.
 
     Raises:
         ValueError: the id, a setting or the policy is impossible.
@@ -86,13 +89,15 @@ class Player:
         num_envs: int = 128,
         deterministic: bool = True,
         record: bool = False,
+        trust: bool = False,
     ) -> None:
         self.entry, self.env_kwargs = entry_of(env), dict(env_kwargs or {})
         self.name = _name_of(policy)
         self.num_envs, self.deterministic, self.record = num_envs, deterministic, record
         self.dialogue = make_dialogue(self.entry, self.env_kwargs)
         self.task, self.learner = self.dialogue.task, self.dialogue.learner
-        self.policy: Any = self._as_played(self._open(policy, dict(policy_kwargs or {})))
+        opened = self._open(policy, dict(policy_kwargs or {}), trust)
+        self.policy: Any = self._as_played(opened)
         if self._predicts and self.entry.view not in PLAYED_BY_NUMBERS:
             raise ValueError(
                 f"a policy with predict() plays token and act views here; got {self.entry.id!r} "
@@ -175,7 +180,7 @@ class Player:
     def _games(self, games_of: Any, jobs: Sequence[Job], report: Report) -> Iterator[Played]:
         return play_games(games_of, jobs, self.record, report)
 
-    def _open(self, policy: Source, settings: dict[str, Any]) -> Any:
+    def _open(self, policy: Source, settings: dict[str, Any], trust: bool) -> Any:
         """The policy as an object."""
         named = {
             **named_policies(self.task, self.learner, self.entry.view, acts_first=self.record),
@@ -183,7 +188,7 @@ class Player:
         }
         opened: Any = policy
         if not isinstance(policy, (Tree, Scripts)):
-            opened = open_policy(policy, named, self.learner)
+            opened = open_policy(policy, named, self.learner, trust)
         if isinstance(opened, str):
             return with_settings(named[opened], f"the policy {opened!r}", settings)
         if settings:

@@ -10,9 +10,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dialgym.errors import unknown
+from dialgym.rollouts.episodes import seed_policy
 from dialgym.rollouts.random_text import allowed_text
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, Task
+from dialgym.views.wrappers import replacement
 
 CHECKPOINT = "model.zip"
 READERS = "dialgym.checkpoints"
@@ -32,6 +34,46 @@ class Predictor(Protocol):
     ) -> tuple[np.ndarray, Any]:
         """Actions (N, ...) for observations (N, ...), and the state of a recurrent policy."""
         ...
+
+
+class AllowedOnly:
+    """A policy that knows no masks, with an allowed action in the place of each forbidden one.
+
+    So plays a model that was trained in `dialgym.VectorReplaceForbidden`; it says so by its
+    attribute `replace_forbidden`, which is the wrapper's `choose`.
+
+    Args:
+        model: with `predict` and `set_random_seed`, of Stable-Baselines3.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.choose = model, model.replace_forbidden
+        self.observation_space, self.action_space = model.observation_space, model.action_space
+        self._rng = np.random.default_rng(0)
+
+    def set_random_seed(self, seed: int) -> None:
+        """Seed the model and the replacements."""
+        seed_policy(self.model, seed)
+        self._rng = np.random.default_rng(seed)
+
+    def predict(
+        self,
+        observation: np.ndarray,
+        state: Any = None,
+        episode_start: np.ndarray | None = None,
+        deterministic: bool = False,
+        action_masks: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, Any]:
+        """Actions (N,) that the masks (N, A) allow; see `Predictor`."""
+        actions, state = self.model.predict(observation, state, episode_start, deterministic)
+        if action_masks is None:
+            return actions, state
+        actions = actions.copy()
+        forbidden = ~action_masks[np.arange(len(actions)), actions]
+        for row in np.flatnonzero(forbidden).tolist():
+            mask, action = action_masks[row], int(actions[row])
+            actions[row] = replacement(mask, action, self.choose, self._rng)
+        return actions, state
 
 
 Policy = str | PathLike[str] | Speaker | ActPolicy | Predictor
@@ -77,21 +119,27 @@ def named_policies(
     return words | ({**spoken, **chosen} if acts_first else {**chosen, **spoken})
 
 
-def open_policy(policy: Policy, named: Collection[str], learner: str) -> Any:
+def open_policy(policy: Policy, named: Collection[str], learner: str, trust: bool = False) -> Any:
     """The policy itself where it is an object or a checkpoint; a registered name stays a name.
 
     Args:
         policy: of the learner.
         named: the names that are registered.
         learner: the party.
+        trust: a checkpoint may be a pickle, which can run code of whoever made it.
 
     Raises:
-        ValueError: it is nothing that could play; the message says what could.
+        ValueError: it is nothing that could play; the message says what could. Or the checkpoint
+            is a pickle, and not trusted.
         FileNotFoundError: there is no such checkpoint.
         ImportError: a checkpoint is given and what reads it cannot be imported.
     """
     if isinstance(policy, (str, PathLike)):
-        return policy if policy in named else _load(policy, named, learner)
+        if policy in named:
+            return policy
+        policy = _load(policy, named, learner, trust)
+    if getattr(policy, "replace_forbidden", None):
+        return AllowedOnly(policy)
     if isinstance(policy, (Speaker, ActPolicy, Predictor)):
         return policy
     raise ValueError(
@@ -109,7 +157,7 @@ def find_checkpoint(path: str | PathLike[str]) -> Path | None:
     return None
 
 
-def _load(path: str | PathLike[str], named: Collection[str], learner: str) -> Any:
+def _load(path: str | PathLike[str], named: Collection[str], learner: str, trust: bool) -> Any:
     file = find_checkpoint(path)
     if file is None and isinstance(path, str) and not {"/", "\\", "."}.intersection(path):
         error = unknown(f"policy for the {learner}", path, named)
@@ -119,18 +167,20 @@ def _load(path: str | PathLike[str], named: Collection[str], learner: str) -> An
             f"policy: expected a checkpoint, or a folder with {CHECKPOINT}, at {str(path)!r}; "
             "there is none. Check the path."
         )
-    return checkpoint_reader(file)(file)
+    return checkpoint_reader(file)(file, trust=trust)
 
 
-def checkpoint_reader(file: Path) -> Callable[[Path], Any]:
+def checkpoint_reader(file: Path) -> Callable[..., Any]:
     """What loads saved models: an entry point, so that nothing here knows who trains them.
+
+    It is called with the path and ``trust``, whether pickles may be read.
 
     Raises:
         ImportError: none is installed, or it cannot be imported.
     """
     for found in entry_points(group=READERS):
         try:
-            read: Callable[[Path], Any] = found.load()
+            read: Callable[..., Any] = found.load()
         except (ImportError, AttributeError) as error:
             raise ImportError(
                 f"the checkpoint {str(file)!r} is read by {found.value}, which cannot be imported "

@@ -63,11 +63,16 @@ class InfoForm:
     def of_turn(self, utterance: str, turn: int, exchange: Exchange) -> Info:
         """The info of a step with which an utterance ended."""
         parts = {**self._zeros, **exchange.components}
-        info = {**self._blank, "turn": turn, "reward_components": parts}
-        if self.text:
-            info["utterance"] = utterance
-            info["reply"] = exchange.heard[-1].text if exchange.heard else ""
-        return info
+        if not self.text:
+            return {"turn": turn, "reward_components": parts, "is_success": False}
+        return {
+            "utterance": utterance,
+            "reply": exchange.heard[-1].text if exchange.heard else "",
+            "turn": turn,
+            "reward_components": parts,
+            "is_success": False,
+            "transcript": "",
+        }
 
     def end(self, info: Info, success: bool | None, transcript: str) -> None:
         """Note in the info of a step that the dialogue is over with it."""

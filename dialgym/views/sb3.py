@@ -13,6 +13,7 @@ from dialgym.registry import Environment, entry_of
 from dialgym.views.info import Info
 from dialgym.views.making import make, make_vec
 from dialgym.views.spaces import maskable
+from dialgym.views.wrappers import owner
 
 require("stable_baselines3", "agents", "a Stable-Baselines3 VecEnv")
 
@@ -110,11 +111,11 @@ class DialogueVecEnv(VecEnv):
 
     def get_state(self) -> Any:
         """All dialogues and their generators as they stand, for `set_state` of an equal pool."""
-        return self.env.unwrapped.get_state()
+        return owner(self.env, "get_state").get_state()
 
     def set_state(self, state: Any) -> None:
         """Go on from where another pool was; raises ValueError for any other state."""
-        self.env.unwrapped.set_state(state)
+        owner(self.env, "set_state").set_state(state)
 
     def close(self) -> None:
         """End the worker processes, if there are any."""

@@ -50,6 +50,7 @@ class DialogueEnv(Played, gym.Env):
         self.dialogue = Dialogue(task, learner, find_speaker(task, learner, simulator))
         self._info = InfoForm(task, learner, text_info)
         self._anchor = "" if anchors else None
+        self._has_extras = anchors  # infos or observations have more than their usual parts
         self._closed_because = "before the first reset()"
 
     def _start(self, seed: int | None, options: dict[str, Any] | None) -> Exchange:
@@ -57,14 +58,16 @@ class DialogueEnv(Played, gym.Env):
         exchange = self.dialogue.start(self.np_random, options)
         check_floor(self.task, self.learner, exchange.over)
         self._closed_because = ""
-        self._look()
+        if self._has_extras:
+            self._look()
         return exchange
 
     def _say(self, text: str) -> tuple[Exchange, Info]:
         exchange = self.dialogue.say(text, self.np_random)
         info = self._info.of_turn(text, self.dialogue.turn, exchange)
-        self._look()
-        if exchange.over:
+        if self._has_extras:
+            self._look()
+        if exchange.terminated or exchange.truncated:
             self._finish(info, exchange.success)
         if self.render_mode == "human":
             self.render()

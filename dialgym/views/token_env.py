@@ -77,7 +77,7 @@ class TokenEnv(DialogueEnv, gym.Env):
         self.action_space = self._tokens.action_space
         self.steps_per_utterance = layout.limit(learner)
         self._mask_in_info = action_masks
-        self._asked_for_more = action_masks or anchors
+        self._has_extras = action_masks or anchors or features
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -102,7 +102,7 @@ class TokenEnv(DialogueEnv, gym.Env):
         text = tokens.say(action)
         if text is None:
             info = self._info.blank()
-            if self._asked_for_more:
+            if self._has_extras:
                 info = self._more_info(info)
             seen = tokens.tokens.copy() if self._features is None else self._observe()
             return seen, 0.0, False, False, info
@@ -112,7 +112,8 @@ class TokenEnv(DialogueEnv, gym.Env):
         if not (terminated or truncated) and not (fits and tokens.open()):
             truncated = True
             self._finish(info, exchange.success)
-        info = self._more_info(info)
+        if self._has_extras:
+            info = self._more_info(info)
         return self._observe(), exchange.reward, terminated, truncated, info
 
     def _observe(self) -> Any:

@@ -62,8 +62,9 @@ class UtteranceEnv(DialogueEnv, gym.Env):
             raise self._refuse()
         exchange, info = self._say(self._text.say(action))
         self._text.hear(exchange.heard)
-        over = exchange.terminated, exchange.truncated
-        return self._observe(), exchange.reward, *over, self._more_info(info)
+        if self._has_extras:
+            info = self._more_info(info)
+        return self._text.text, exchange.reward, exchange.terminated, exchange.truncated, info
 
     def _observe(self) -> str:
         return self._text.observe()

@@ -8,7 +8,8 @@ shows the mask beside the observation. Both take single envs, their `Vector...` 
     pool = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 8, wrapper=dialgym.VectorReplaceForbidden)
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 import gymnasium as gym
@@ -126,6 +127,25 @@ class VectorReplaceForbidden(gym.vector.VectorWrapper):
             rng = self._rngs[row]
             taken[row] = replacement(masks[row], int(taken[row]), self.choose, rng)
 
+    def get_state(self) -> dict[str, Any]:
+        """The env's state and the generators of the replacements, for `set_state`."""
+        state = owner(self.env, "get_state").get_state()
+        return {"env": state, "rngs": deepcopy(self._rngs), "beginning": self._beginning.copy()}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Go on from where another such batch was.
+
+        Raises:
+            ValueError: it is not the state of such a batch.
+        """
+        if not isinstance(state, Mapping) or len(state.get("beginning", ())) != self.num_envs:
+            raise ValueError(
+                f"set_state: expected what get_state of a {type(self).__name__} of "
+                f"{self.num_envs} dialogues has returned; got another state."
+            )
+        owner(self.env, "set_state").set_state(state["env"])
+        self._rngs, self._beginning = deepcopy(state["rngs"]), state["beginning"].copy()
+
     def action_masks(self) -> np.ndarray:
         """(N, A) bool, as of the env."""
         return masks_of(self.env)
@@ -218,10 +238,15 @@ class VectorMaskedObservation(gym.vector.VectorWrapper):
 
 def masks_of(env: Any) -> np.ndarray:
     """What may be chosen next, (A,) or (N, A) bool."""
-    while not callable(getattr(type(env), "action_masks", None)):
-        env = env.env
-    masks: np.ndarray = env.action_masks()
+    masks: np.ndarray = owner(env, "action_masks").action_masks()
     return masks
+
+
+def owner(env: Any, method: str) -> Any:
+    """The outermost of an env and what it wraps that has a method."""
+    while not callable(getattr(type(env), method, None)):
+        env = env.env
+    return env
 
 
 def replacement(mask: np.ndarray, action: int, choose: str, rng: np.random.Generator) -> int:

@@ -67,7 +67,7 @@ class Index(RandomActs):
         ({"policies": {"first": Index}}, "policy 'first' chose 0; expected MultiBinary"),
         ({"names": ("ask_0",) * 4}, "acts of system .*: names"),
     ],
-    ids=str,
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else str(value),
 )
 def test_acts_that_break_their_word_are_found(changes, message):
     with pytest.raises(AssertionError, match=message):

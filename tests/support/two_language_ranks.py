@@ -9,9 +9,8 @@ import torch
 
 import dialgym
 from agents import GRPO, NLPO, SequencePPO
-from agents.buffers.sequences import Sequences
+from agents.buffers.sequences import Rollout, Sequences
 from agents.distributed.processes import Processes
-from agents.online.on_policy import Rollout
 
 SMALL = {"n_layer": 1, "n_head": 2, "n_embd": 16}
 REWARDS = {"meteor": 0.5, "distinct1": 0.3, "length": 0.2}

@@ -144,8 +144,9 @@ def test_errors_say_what_is_wrong(policy, ids, kwargs, message):
 def test_checkpoints_are_loaded_by_their_reader(tmp_path, monkeypatch):
     loaded = []
 
-    def read(path):
+    def read(path, trust):
         loaded.append(path)
+        assert not trust
         return FixedTokens()
 
     monkeypatch.setattr("dialgym.rollouts.policies.checkpoint_reader", lambda file: read)

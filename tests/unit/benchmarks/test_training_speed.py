@@ -7,7 +7,7 @@ import torch
 pytest.importorskip("stable_baselines3")
 from agents import GPTPolicy
 from agents.models.gpt import GPT, GPTConfig
-from benchmarks.training import alternate, bare, tiny
+from benchmarks.training import alternate, bare, grpo, tiny
 from benchmarks.training.learner import Learner, Reading
 from benchmarks.training.workload import LENGTH_BONUS, REPLY, Reply, reply_env, unigram_f1
 from dialgym.testing import check_batch, check_task, check_views
@@ -42,6 +42,17 @@ def test_the_reference_reads_the_last_token():
     alone = extractor(tokens[:1, :3].float())
     assert torch.allclose(features[0], alone[0], atol=1e-5)
     assert not torch.allclose(features[0], features[1], atol=1e-3)
+
+
+def test_tokens_and_returns_of_grpo_are_counted(monkeypatch):
+    for name, number in {"DIALOGUES": 24, "GROUP": 8, "ITERATIONS": 2}.items():
+        monkeypatch.setattr(grpo, name, number)
+    counts = grpo.counted()
+    assert counts.longest == [36, 36]  # six guesses of five letters and an end
+    solved = np.concatenate(counts.returns) > -6
+    assert 0 < solved.sum() < 48
+    assert 36 * (~solved).sum() < counts.tokens < 24 * sum(counts.longest)
+    assert counts.logged[-1] == pytest.approx(np.mean(counts.returns))  # the last 100 episodes
 
 
 def test_works_take_turns():

@@ -67,7 +67,7 @@ def test_watching_a_policy():
 
 def test_watching_a_checkpoint(tmp_path, monkeypatch):
     reader = "dialgym.rollouts.policies.checkpoint_reader"
-    monkeypatch.setattr(reader, lambda file: lambda path: FixedTokens())
+    monkeypatch.setattr(reader, lambda file: lambda path, trust: FixedTokens())
     (tmp_path / "model.zip").write_bytes(b"")
     utterances = "dialgym/Wordle-20-utterance-v0"
     text = succeed("play", utterances, "--policy", str(tmp_path), "-o", "word=sleep")

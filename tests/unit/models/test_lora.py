@@ -10,10 +10,9 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 
 from agents import GPTPolicy, MaskableGPTPolicy
-from agents.models.cache import weights_version
 from agents.models.gpt import GPT, GPTConfig
 from agents.models.hugging_face import HuggingFaceBackbone
-from agents.models.lora import add_lora, linear_maps, without_adapters
+from agents.models.lora import add_lora, linear_maps
 from tests.support.toy_tokens import Echo, V, box
 from tests.unit.models.test_backbones import CLOSE, config_of
 
@@ -52,32 +51,15 @@ def policy(**kwargs) -> GPTPolicy:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_adapters_start_as_nothing_and_can_be_switched_off(name):
+def test_adapters_start_as_nothing_and_alone_are_trained(name):
     model = backbone(name)
     before = model(tokens())
     add_lora(model, {"r": 2, "alpha": 4})
     torch.testing.assert_close(model(tokens()), before)
     disturb(model)
-    changed = model(tokens())
-    assert not torch.allclose(changed, before, atol=1e-2)
-    version = weights_version(model)
-    with without_adapters(model):
-        assert torch.equal(model(tokens()), before)
-        assert weights_version(model) != version
-    assert weights_version(model) == version
-    assert torch.equal(model(tokens()), changed)
+    assert not torch.allclose(model(tokens()), before, atol=1e-2)
     trained = {name for name, p in model.named_parameters() if p.requires_grad}
     assert trained == set(adapters(model))
-
-
-def test_adapters_come_back_after_an_error():
-    model = backbone("gpt")
-    add_lora(model, {})
-    disturb(model)
-    changed = model(tokens())
-    with pytest.raises(RuntimeError), without_adapters(model):
-        raise RuntimeError
-    assert torch.equal(model(tokens()), changed)
 
 
 def test_an_adapter_is_a_scaled_product_of_two_matrices():
@@ -148,8 +130,6 @@ def test_a_cached_policy_notices_new_adapters():
         after = p.predict_values(tokens())
         torch.testing.assert_close(after, p.value_head(p.backbone(tokens())[:, -1]), **CLOSE)
         assert not torch.allclose(before, after)
-        with without_adapters(p.backbone):
-            torch.testing.assert_close(p.predict_values(tokens()), before, **CLOSE)
 
 
 ALGORITHMS = [(PPO, GPTPolicy), (MaskablePPO, MaskableGPTPolicy)]

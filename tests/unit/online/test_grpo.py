@@ -9,7 +9,7 @@ from stable_baselines3.common.env_util import make_vec_env
 
 import dialgym
 from agents import GRPO
-from agents.online.on_policy import Batch
+from agents.buffers.sequences import Batch
 from agents.online.ppo import surrogate
 from agents.online.reference import k3
 from dialgym.language import CharTokenizer

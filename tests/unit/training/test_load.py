@@ -1,14 +1,20 @@
 """Saved models of every algorithm come back as what they were."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
 
 import dialgym
+import dialgym.benchmark
+from tests.support.commands import fail, succeed
 
 sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
 import agents  # noqa: E402
+
+ID = "dialgym/Wordle-20-v0"
 
 ALGORITHMS = [
     (sb3.PPO, "MlpPolicy", {"n_steps": 8}),
@@ -47,6 +53,57 @@ def test_what_stable_baselines_wrote_is_read_only_if_it_is_trusted(
     with pytest.raises(ValueError, match=r"is a pickle .* trust=True \(--trust"):
         agents.load(path)
     assert type(agents.load(path, trust=True)) is algorithm
+
+
+@pytest.fixture(scope="module")
+def pickled(tmp_path_factory):
+    """A file that Stable-Baselines3 itself has written."""
+    path = tmp_path_factory.mktemp("theirs") / "theirs.zip"
+    sb3.A2C("MlpPolicy", dialgym.sb3_vec_env(ID, 2, seed=0), seed=0).save(path)
+    return path
+
+
+PICKLE = r"theirs\.zip' is a pickle that Stable-Baselines3 .* trust=True \(--trust"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda path, **more: dialgym.evaluate(path, ID, 2, **more).mean_return,
+        lambda path, **more: dialgym.benchmark.benchmark({"a": path}, [ID], 2, **more).results,
+        lambda path, **more: len(dialgym.collect(ID, path, 2, **more)),
+    ],
+    ids=["evaluate", "benchmark", "collect"],
+)
+def test_pickles_play_only_if_they_are_trusted(use, pickled):
+    with pytest.raises(ValueError, match=PICKLE):
+        use(pickled)
+    assert use(pickled, trust=True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["evaluate", "FILE", ID, "-n", "2"],
+        ["benchmark", "--policies", "theirs=FILE", "--ids", ID, "-n", "2", "--out", "OUT/scores"],
+        ["collect", ID, "--policy", "FILE", "--out", "OUT/games", "-n", "4", "--workers", "1"],
+        ["play", ID, "--policy", "FILE", "--seed", "0"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_commands_read_pickles_only_if_they_are_told_to(command, pickled, tmp_path):
+    arguments = [
+        part.replace("FILE", str(pickled)).replace("OUT", str(tmp_path)) for part in command
+    ]
+    assert re.search(PICKLE, fail(*arguments))
+    assert succeed(*arguments, "--trust")
+
+
+def test_a_trusted_collection_is_the_same_collection(pickled, tmp_path):
+    safe = tmp_path / "theirs.zip"
+    agents.save(agents.load(pickled, trust=True), safe)
+    ours, theirs = dialgym.collect(ID, safe, 3), dialgym.collect(ID, pickled, 3, trust=True)
+    assert list(ours) == list(theirs)
 
 
 def test_what_is_no_model_is_one_clear_error(tmp_path):

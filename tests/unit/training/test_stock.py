@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -107,6 +108,49 @@ def test_a_gpt_trains_under_a_stock_algorithm_with_masks(tmp_path):
     loaded = agents.load(tmp_path / "model.zip")
     assert loaded.rollout_buffer_class is agents.MaskableEpisodeRolloutBuffer
     assert dialgym.evaluate(tmp_path / "model.zip", "Wordle-Hard-v0", episodes=4).mean_return < 0
+
+
+LETTERS = {"algo": "dqn", "env_id": WORDS, "n_envs": 4, "seed": 1, "progress_bar": False}
+LETTERS |= {"eval_freq": 500, "eval_episodes": 4, "samples": 2}
+
+
+def said(folder):
+    lines = [ln for f in (folder / "samples").iterdir() for ln in f.read_text("utf-8").splitlines()]
+    return {line.removeprefix("system: ") for line in lines if line.startswith("system: ")}
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"env_wrapper": {"dialgym.VectorReplaceForbidden": {"choose": "nearest"}}}]
+)
+def test_token_views_have_words_said_by_algorithms_without_masks(more, tmp_path):
+    arguments = {**LETTERS, "overrides": {**REPLAY, **more}, "total_timesteps": 1000}
+    agents.train(log_dir=tmp_path, **arguments)
+    assert said(tmp_path)
+    played = dialgym.collect(WORDS, tmp_path, 4)
+    spoken = {turn["text"] for game in played for turn in game["turns"] if turn["said"]}
+    assert said(tmp_path) | spoken <= set(gym.make(f"dialgym/{WORDS}").unwrapped.task.answers)
+
+
+def test_without_the_wrapper_letters_spell_no_words(tmp_path):
+    arguments = {**LETTERS, "overrides": {**REPLAY, "env_wrapper": None}, "total_timesteps": 1000}
+    agents.train(log_dir=tmp_path, **arguments)
+    assert not said(tmp_path) & set(gym.make(f"dialgym/{WORDS}").unwrapped.task.answers)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("dialgym.ReplaceForbiden", "unknown env_wrapper .* Did you mean 'dialgym.ReplaceForb"),
+        ("os.system", "unknown env_wrapper 'os.system'"),
+        ({"dialgym.ReplaceForbidden": {"chose": "random"}}, "unknown setting 'chose'"),
+        ({"dialgym.ReplaceForbidden": {"choose": "best"}}, "choose of VectorReplaceForbidden must"),
+        (["dialgym.ReplaceForbidden", "dialgym.ReplaceForbidden"], "env_wrapper: expected a name"),
+    ],
+)
+def test_a_bad_wrapper_is_one_clear_error(given, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        agents.train("dqn", WORDS, 100, log_dir=tmp_path, overrides={"env_wrapper": given})
+    assert not any(tmp_path.iterdir())
 
 
 def test_the_whole_replay_buffer_is_kept(tmp_path):

@@ -72,7 +72,9 @@ def test_a_batch_with_features_equals_single_envs(kwargs):
     check_batch(NameIt(), num_envs=4, steps=120, **kwargs)
 
 
-@pytest.mark.parametrize("task", [Wordle(words=40), SlotFilling(env=2, turns=5)], ids=repr)
+@pytest.mark.parametrize(
+    "task", [Wordle(words=40), SlotFilling(env=2, turns=5)], ids=lambda task: task.name
+)
 def test_a_batch_with_anchors_equals_single_envs(task):
     check_batch(task, num_envs=3, steps=120, anchors=True)
 

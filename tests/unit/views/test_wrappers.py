@@ -174,6 +174,30 @@ def test_stock_algorithms_speak_in_words(workers):
     pool.close()
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_wrapped_pool_goes_on_from_its_state(workers):
+    def pool():
+        return dialgym.sb3_vec_env(
+            "dialgym/Wordle-20-v0", 4, workers, seed=0, wrapper=dialgym.VectorReplaceForbidden
+        )
+
+    first, second = pool(), pool()
+    rng = np.random.default_rng(0)
+    actions = rng.integers(first.action_space.n, size=(40, 4))
+    first.reset()
+    for chosen in actions[:13]:
+        first.step(chosen)
+    state = first.get_state()
+    expected = [first.step(chosen)[:3] for chosen in actions]  # draws on; the state does not
+    second.set_state(state)
+    for chosen, wanted in zip(actions, expected):
+        assert all(map(np.array_equal, second.step(chosen)[:3], wanted))
+    with pytest.raises(ValueError, match=r"set_state: expected what get_state of a VectorReplace"):
+        second.set_state(state["env"])
+    first.close()
+    second.close()
+
+
 def test_stock_algorithms_read_masks():
     pool = dialgym.sb3_vec_env(
         "dialgym/Wordle-20-v0", 2, seed=0, wrapper=dialgym.VectorMaskedObservation

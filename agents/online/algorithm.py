@@ -1,0 +1,340 @@
+"""The frame of the online algorithms: construction, `learn`, `predict`, `save`.
+
+In shape they are Stable-Baselines3's on-policy algorithms: any VecEnv, its callbacks, its logger,
+`learn`, `predict`, `save`, `load`, `evaluate_policy`. What `learn` repeats, rollout and update, is
+in `on_policy.py`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
+from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
+from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule
+from torch import Tensor
+
+from agents import updater
+from agents.buffers.sequences import SequenceBuffer
+from agents.decoding.replies import Chats
+from agents.distributed.processes import Processes
+from agents.models.build import check_same_tokens
+from agents.models.observations import has_masks
+from agents.online.reference import FrozenPolicy, KLControl
+from agents.policies.gpt import GPTActorCritic, GPTPolicy
+from agents.storage.models import SafeFiles, load
+from agents.updater import Compute, Updater
+from dialgym.errors import refuse_renamed
+
+RENAMED = {
+    "reference_kl": "kl={'coef': ...}",
+    "reference_kl_target": "kl={'target': ...}",
+    "reference_kl_horizon": "kl={'horizon': ...}",
+    "reference_kl_clip": "kl={'clip': ...}",
+    "reference_model": "kl={'reference': ...}",
+    **updater.RENAMED,
+}
+"""Arguments of earlier versions, and how they are given now."""
+
+
+class OnlineAlgorithm(Chats, SafeFiles, OnPolicyAlgorithm):  # type: ignore[misc]
+    """What `SequencePPO`, `NLPO` and `GRPO` are to Stable-Baselines3.
+
+    Rollout and update are `SequenceAlgorithm`'s.
+
+    Args:
+        policy: `agents.GPTPolicy`, or its name.
+        env: any env or VecEnv of token windows.
+        learning_rate: a number or a schedule.
+        n_steps: tokens said in each dialogue from one update to the next, or at most.
+        batch_size: decisions of a minibatch, about: minibatches are made of whole dialogues. With
+            several processes, of each.
+        n_epochs: passes over a rollout.
+        ent_coef: weight of the entropy; a number or a schedule.
+        max_grad_norm: largest norm of a gradient.
+        kl: what divergence from a reference costs, a `KLControl` or a mapping of its fields.
+        env_masks: ask the env for its `action_masks` at every step. None does so where neither
+            observations nor their space say what is forbidden and the env does.
+        compute: precision and memory of an update, a `Compute` or a mapping of its fields.
+        stats_window_size, tensorboard_log, policy_kwargs, verbose, seed, device: as everywhere in
+            Stable-Baselines3.
+
+    Attributes:
+        kl_coef: the coefficient of the divergence now, which `kl` may steer.
+        reference: the policy that divergence is measured from, or None. It is what learning first
+            began with, also in later calls of `learn`; `reference.follow(model.policy)` moves it.
+
+    Raises:
+        ValueError: a number or name that cannot be, another policy, or another kind of env.
+    """
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": GPTPolicy}
+    policy: GPTActorCritic  # type: ignore[assignment]
+    processes: Processes
+    updater: Updater
+    target_kl: float | None = None
+    renamed: ClassVar[Mapping[str, str]] = RENAMED
+    process_state: ClassVar[tuple[str, ...]] = (
+        "rng",
+        "_last_obs",
+        "_last_episode_starts",
+        "ep_info_buffer",
+        "ep_success_buffer",
+    )
+    """Attributes that each process has for itself, beyond what `save` keeps."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Refuses arguments of earlier versions, whichever class takes them."""
+        refuse_renamed(cls.__name__, kwargs, cls.renamed)
+        return super().__new__(cls)
+
+    def __init__(
+        self,
+        policy: str | type[ActorCriticPolicy],
+        env: GymEnv | str,
+        learning_rate: float | Schedule = 3e-4,
+        n_steps: int = 128,
+        batch_size: int = 1024,
+        n_epochs: int = 4,
+        ent_coef: float | Schedule = 0.0,
+        max_grad_norm: float = 0.5,
+        kl: KLControl | Mapping[str, Any] | None = None,
+        env_masks: bool | None = None,
+        compute: Compute | Mapping[str, Any] | None = None,
+        stats_window_size: int = 100,
+        tensorboard_log: str | None = None,
+        policy_kwargs: dict[str, Any] | None = None,
+        verbose: int = 0,
+        seed: int | None = None,
+        device: torch.device | str = "auto",
+        _init_setup_model: bool = True,
+    ) -> None:
+        self._check_counts(batch_size=batch_size, n_epochs=n_epochs)
+        self.algorithm = type(self).__name__
+        self.batch_size = batch_size
+        self.n_epochs = n_epochs
+        self.kl = KLControl.of(kl)
+        self.kl_coef = self.kl.coef
+        self.env_masks = env_masks
+        self.compute = Compute.of(compute)
+        super().__init__(
+            policy,
+            env,
+            learning_rate=learning_rate,
+            n_steps=n_steps,
+            gamma=1.0,
+            gae_lambda=1.0,
+            ent_coef=ent_coef,  # type: ignore[arg-type]
+            vf_coef=0.0,
+            max_grad_norm=max_grad_norm,
+            use_sde=False,
+            sde_sample_freq=-1,
+            rollout_buffer_class=SequenceBuffer,  # type: ignore[arg-type]
+            stats_window_size=stats_window_size,
+            tensorboard_log=tensorboard_log,
+            policy_kwargs=policy_kwargs,
+            verbose=verbose,
+            seed=seed,
+            device=device,
+            supported_action_spaces=(spaces.Discrete,),
+            _init_setup_model=False,
+        )
+        if _init_setup_model:
+            self._setup_model()
+
+    def _check_counts(self, **counts: int) -> None:
+        for name, number in counts.items():
+            if number < 1:
+                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
+
+    def _setup_model(self) -> None:
+        self.processes = Processes(self.device)
+        super()._setup_model()
+        self.ent_coef = FloatSchedule(self.ent_coef)  # type: ignore[assignment]
+        if not isinstance(self.policy, GPTActorCritic):
+            raise ValueError(
+                f"{self.algorithm}: expected a GPT policy (agents.GPTPolicy), whose update reads "
+                f"whole sequences; got {type(self.policy).__name__}. Stock PPO takes any policy."
+            )
+        self.updater = Updater(
+            self.policy, self.processes, self.compute, self.max_grad_norm, lambda: self._where
+        )
+        self.updater.load_state_dict(getattr(self, "updater_state", {"scaler": {}}))
+        if self.env is not None:  # that of a loaded model may be another than it learned in
+            check_same_tokens(self.observation_space, self.env.observation_space, "the env")
+        self.reference = self._make_reference() if self.kl.coef else None
+        self._separate_randomness()
+        known = self.policy.masker is not None or has_masks(self.observation_space)
+        if self.env_masks is None and self.env is not None:
+            self.env_masks = not known and self.env.has_attr("action_masks")
+
+    def _make_reference(self) -> FrozenPolicy:
+        """What learning begins with, or the model at `kl.reference`, whose weights we then keep.
+
+        Its constructor's arguments are saved, so that our file can be loaded without that one.
+        """
+        if self.kl.reference is None:
+            return FrozenPolicy(self.policy)
+        if not hasattr(self, "reference_made_by"):
+            other = load(self.kl.reference, device=self.device).policy
+            who = f"reference {str(self.kl.reference)!r}"
+            check_same_tokens(self.observation_space, other.observation_space, who)
+            arguments = other._get_constructor_parameters()
+            arguments["lr_schedule"] = ConstantSchedule(0.0)  # the policy's own is no data
+            self.reference_made_by = type(other), arguments
+        else:
+            kind, arguments = self.reference_made_by
+            other = kind(**arguments).to(self.device)
+        return FrozenPolicy(other, share=False)
+
+    def _separate_randomness(self) -> None:
+        """Dialogues, samples and minibatches differ between processes; weights do not."""
+        seed, rank = self.seed or 0, self.processes.rank
+        self.rng = np.random.default_rng([seed, rank])
+        if rank:
+            torch.manual_seed(int(self.rng.integers(2**31)))
+            if self.env is not None:
+                self.env.seed(seed + rank * self.n_envs)
+
+    @property
+    def _where(self) -> str:
+        """Learner and time, for errors."""
+        return f"{type(self).__name__} at timestep {self.num_timesteps}"
+
+    # Learning: rollout, update, rollout ...
+
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: MaybeCallback = None,
+        log_interval: int = 1,
+        tb_log_name: str | None = None,
+        reset_num_timesteps: bool = True,
+        progress_bar: bool = False,
+    ) -> Any:
+        """Play and improve until `total_timesteps` tokens have been said.
+
+        Args:
+            total_timesteps: tokens of the learner, over all dialogues and processes.
+            callback: as everywhere in Stable-Baselines3.
+            log_interval: rollouts from one line of the log to the next.
+            tb_log_name: of the folder of logs; the algorithm's name when None.
+            reset_num_timesteps: count from 0; the reference of `kl` stays what it was.
+            progress_bar: show one.
+
+        Returns:
+            The algorithm itself.
+
+        Raises:
+            FloatingPointError: a reward, loss or gradient is not finite.
+        """
+        super().learn(
+            total_timesteps,
+            callback,
+            log_interval,
+            tb_log_name or self.algorithm,
+            reset_num_timesteps,
+            progress_bar,
+        )
+        if self.updater.sharding is not None:
+            self.policy = self.updater.unshard(self._new_policy)
+        return self
+
+    def _setup_learn(self, *args: Any, **kwargs: Any) -> Any:
+        result = super()._setup_learn(*args, **kwargs)
+        self.processes.agree(self.policy.parameters())
+        if self.reference is not None and not getattr(self, "reference_is_set", False):
+            if self.kl.reference is None:
+                self.reference.follow(self.policy)  # what it is when learning first begins
+            self.reference_is_set = True
+        if self.processes.sharded:
+            self.updater.shard(self.batch_size, self.target_kl)
+        return result
+
+    def _new_policy(self) -> Any:
+        return self.policy_class(
+            self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
+        )
+
+    # Prediction
+
+    def predict(
+        self,
+        observation: Any,
+        state: tuple[np.ndarray, ...] | None = None,
+        episode_start: np.ndarray | None = None,
+        deterministic: bool = False,
+        action_masks: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
+        """The next tokens.
+
+        Where only the env knows what may be said, it warns once when it is given no masks.
+
+        Args:
+            observation: (n_envs, L), or (L,), or a mapping of such arrays, as the space has it.
+            state, episode_start: as everywhere in Stable-Baselines3; not used.
+            deterministic: the likeliest token, else one drawn.
+            action_masks: (n_envs, V), or (V,), what may be said, where the caller knows more than
+                the observation space. A policy made with `mask=False` takes no notice.
+        """
+        if self.env_masks and action_masks is None and self.policy.config["mask"]:
+            self._warn_unmasked()
+        masks = self._masks_to_predict(observation, action_masks)
+        if masks is None:
+            return super().predict(observation, state, episode_start, deterministic)
+        self.policy.set_training_mode(False)
+        tokens, vectorized = self.policy.obs_to_tensor(observation)
+        with torch.no_grad():
+            actions = self.policy._predict(tokens, deterministic, masks).cpu().numpy()
+        return (actions if vectorized else actions.squeeze(0)), state
+
+    def _warn_unmasked(self) -> None:
+        if getattr(self, "_warned_unmasked", False):
+            return
+        self._warned_unmasked = True
+        warnings.warn(
+            f"{self.algorithm} learned within masks that only its env knows, and predict was given "
+            "none: it may say what is forbidden. Pass action_masks=env.action_masks(), play with "
+            "dialgym.evaluate, or train with observations that carry the masks "
+            "(dialgym.MaskedObservation).",
+            stacklevel=3,
+        )
+
+    def _masks_to_predict(
+        self, observation: Any, given: np.ndarray | None
+    ) -> np.ndarray | Tensor | None:
+        """What `predict` lets the policy say; None leaves it to the observation and its space."""
+        return given if self.policy.config["mask"] else None
+
+    # Saving
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """See `agents.save`; with shared weights, while they are gathered.
+
+        Raises FloatingPointError for weights that have overflowed, before anything is written.
+        """
+        self.updater.check_weights()
+        self.updater_state = self.updater.state_dict()
+        super().save(*args, **kwargs)
+
+    def get_parameters(self) -> dict[str, dict]:
+        """As everywhere in Stable-Baselines3."""
+        if self.updater.sharding is None:
+            return super().get_parameters()
+        own = self.updater.sharding.state()
+        names, _ = self._get_torch_save_params()
+        return {n: own[n] if n in own else getattr(self, n).state_dict() for n in names}
+
+    def _excluded_save_params(self) -> list[str]:
+        ours = ["rollout", "processes", "reference", "updater", "_warned_unmasked"]
+        return [*super()._excluded_save_params(), *ours]
+
+    def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
+        modules, tensors = super()._get_torch_save_params()
+        return [*modules, *(["reference"] if self.reference else [])], tensors
