@@ -56,8 +56,11 @@ class Metrics(BaseCallback):
 
     def _on_step(self) -> bool:
         infos = self.locals["infos"]
-        said = np.zeros(len(infos), np.int64) if self.said is None else self.said
-        self.said = said + 1
+        said = np.zeros(len(infos), np.int64) if self.said is None else self.said.copy()
+        playing = self.locals.get("playing")  # of algorithms whose finished dialogues rest
+        if playing is not None:
+            said[np.asarray(self.model._last_episode_starts, bool)] = 0
+        self.said = said + (1 if playing is None else playing)
         for row, info in enumerate(infos):
             if info.get("turn"):
                 self.ended.append({**info, "utterance_tokens": int(self.said[row])})

@@ -100,7 +100,7 @@ def test_our_files_for_accelerate_mean_what_they_say(name, expected, monkeypatch
         ({**FSDP, "FSDP_OFFLOAD_PARAMS": "true"}, "fsdp_offload_params: true is not supported"),
         (
             {**FSDP, "FSDP_ACTIVATION_CHECKPOINTING": "true"},
-            "policy_kwargs=.'gradient_checkpointing",
+            "policy_kwargs=.'execution': .'gradient_checkpointing",
         ),
         ({"ACCELERATE_MIXED_PRECISION": "fp8"}, "mixed_precision: fp8 is not supported here"),
     ],
@@ -133,7 +133,7 @@ def test_what_cannot_be_shared_is_refused(monkeypatch):
     env = make_vec_env(Echo, 2)
     model = SequencePPO("GPTPolicy", env, compute={"autocast": "fp16"})
     with pytest.raises(ValueError, match="autocast: fp16 cannot be had with sharded weights"):
-        model._check_sharding()
+        model.updater.shard(8, None)
     monkeypatch.setattr("agents.distributed.processes.Processes.sharded", True)
     games = dialgym.collect("Wordle-20-v0", "random", 4, seed=0)
     with pytest.raises(ValueError, match="BC: what learns from stored dialogues cannot share"):
