@@ -14,6 +14,7 @@ from dialgym.views.single import DialogueEnv
 from dialgym.views.spaces import with_features
 from dialgym.views.transcripts import TokenTranscript
 
+INT8 = np.dtype(np.int8)  # views by a dtype are quicker than by a type
 OVERFLOWS = ("truncate", "slide")
 
 
@@ -144,5 +145,5 @@ class TokenEnv(DialogueEnv, gym.Env):
 
     def _more_info(self, info: dict[str, Any]) -> dict[str, Any]:
         if self._mask_in_info:
-            info["action_mask"] = self.action_masks().view(np.int8)
-        return super()._more_info(info)
+            info["action_mask"] = self.action_masks().view(INT8)
+        return info if self._anchor is None else super()._more_info(info)
