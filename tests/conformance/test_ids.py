@@ -8,7 +8,7 @@ from itertools import pairwise
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
+from gymnasium.utils.env_checker import check_env, data_equivalence
 from pettingzoo.test import api_test, parallel_api_test, seed_test
 
 import dialgym
@@ -72,7 +72,7 @@ def play(env, steps=150, seed=0):
 
 
 def same(first, second):
-    return pickle.dumps(first) == pickle.dumps(second)
+    return data_equivalence(first, second, exact=True)
 
 
 @pytest.mark.parametrize("env_id", IDS)

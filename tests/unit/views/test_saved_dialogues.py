@@ -6,6 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import data_equivalence
 
 from dialgym.tasks.daily_dialog import DailyDialog
 from dialgym.tasks.slot_filling import SlotFilling
@@ -58,7 +59,7 @@ def go_on(env, steps, seed):
 
 
 def same(first, second):
-    return pickle.dumps(first) == pickle.dumps(second)
+    return data_equivalence(first, second, exact=True)
 
 
 def begun(view, task, seed, steps, **kwargs):
