@@ -1,0 +1,73 @@
+"""Acts, goals and beliefs of multi-domain dialogues, and the state of one dialogue."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+NONE, ASKED = "none", "?"
+"""The slot or value of an act that has none; the value of a request."""
+
+
+class DialogueAct(NamedTuple):
+    """One act of an utterance, in the notation of ConvLab and the corpus.
+
+    Attributes:
+        intent: ``Inform``, ``Request``, ``Recommend``, ``NoOffer``, ``Book``, ``bye`` ...
+        domain: ``Hotel``, ``Train``, ``Booking``, ``general`` ...
+        slot: the short name of a slot, ``Area``, ``Price``, ``Choice``; or ``none``.
+        value: ``north``, ``18``; ``?`` of a request; or ``none``.
+    """
+
+    intent: str
+    domain: str
+    slot: str = NONE
+    value: str = NONE
+
+
+Acts = tuple[DialogueAct, ...]
+"""An utterance: several acts, in the order in which they are said."""
+Constraints = Mapping[str, str]
+"""Slot -> value, by the slots' names in the database: ``area``, ``price range``, ``leaveAt``."""
+EMPTY: Constraints = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class DomainGoal:
+    """What the user wants of one domain.
+
+    Attributes:
+        info: constraints that some row of the database meets.
+        fail_info: constraints asked for first, that no row meets; empty where there are none.
+        book: how to book, by ``people``, ``day``, ``stay``, ``time``; empty for no booking.
+        fail_book: bookings to try first.
+        requests: slots to be told of.
+    """
+
+    info: Constraints = EMPTY
+    fail_info: Constraints = EMPTY
+    book: Constraints = EMPTY
+    fail_book: Constraints = EMPTY
+    requests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What the user wants, domain by domain in the order in which it asks. Never changed."""
+
+    domains: Mapping[str, DomainGoal]
+
+
+@dataclass(slots=True)
+class Belief:
+    """What the system has understood; see `tracker`."""
+
+    constraints: dict[str, dict[str, str]] = field(default_factory=dict)  # domain -> slot -> value
+    requests: dict[str, tuple[str, ...]] = field(default_factory=dict)  # domain -> slots asked for
+    user_acts: Acts = ()
+    system_acts: Acts = ()
+
+    def copy(self) -> "Belief":
+        """An independent copy."""
+        constraints = {domain: dict(slots) for domain, slots in self.constraints.items()}
+        return Belief(constraints, dict(self.requests), self.user_acts, self.system_acts)
