@@ -32,6 +32,11 @@ Constraints = Mapping[str, str]
 EMPTY: Constraints = MappingProxyType({})
 
 
+def _none() -> Constraints:
+    """No constraints; a factory, as Python 3.11 takes a read-only mapping for a mutable default."""
+    return EMPTY
+
+
 @dataclass(frozen=True, slots=True)
 class DomainGoal:
     """What the user wants of one domain.
@@ -44,10 +49,10 @@ class DomainGoal:
         requests: slots to be told of.
     """
 
-    info: Constraints = EMPTY
-    fail_info: Constraints = EMPTY
-    book: Constraints = EMPTY
-    fail_book: Constraints = EMPTY
+    info: Constraints = field(default_factory=_none)
+    fail_info: Constraints = field(default_factory=_none)
+    book: Constraints = field(default_factory=_none)
+    fail_book: Constraints = field(default_factory=_none)
     requests: tuple[str, ...] = ()
 
 
