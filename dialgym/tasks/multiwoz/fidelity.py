@@ -89,6 +89,11 @@ FAULTS: Mapping[str, Fault] = MappingProxyType(
             "the bins meant for trains are never reached.",
             "They have bins of their own (0, to 2, to 5, to 10, to 40, more).",
         ),
+        "rows_alone": Fault(
+            "A chosen act gets its value from the row found and from nothing else, so the system "
+            "cannot say where a taxi goes, nor for when or whom it has booked.",
+            "What the row does not have is what is believed.",
+        ),
     }
 )
 
@@ -112,6 +117,7 @@ class Fidelity:
     booking_of_system: bool = False
     last_unheard: bool = False
     train_bins: bool = False
+    rows_alone: bool = False
 
     @classmethod
     def named(cls, name: str) -> "Fidelity":

@@ -1,0 +1,325 @@
+"""The system's state as 340 features, and its 209 acts without values, with their masks.
+
+An act without a value is ``Domain-Intent-Slot-k``: the slot of the k-th row that meets what is
+believed, ``?`` of a request, or ``none``. Both vocabularies are those of the corpus in ConvLab-2.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from dialgym.domains.bitsets import first
+from dialgym.tasks.multiwoz.database import Database
+from dialgym.tasks.multiwoz.fidelity import Fidelity
+from dialgym.tasks.multiwoz.ontology import (
+    BOOKABLE,
+    BOOKING,
+    DOMAINS,
+    GENERAL,
+    INFORMABLE,
+    SLOT_NAMES,
+)
+from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, Belief, DialogueAct
+
+Kinds = Mapping[str, Mapping[str, str]]
+"""Domain -> intent -> slots, each with how many of them one utterance can have: ``Name*4``."""
+_SYSTEM: Kinds = {
+    "Attraction": {
+        "Inform": "Addr*3 Area*3 Choice*3 Fee*2 Name*4 Phone Post Type*5",
+        "NoOffer": "Area Type none",
+        "Recommend": "Addr*2 Area Fee Name Phone Post Type",
+        "Request": "Area Name Price Type",
+        "Select": "Type*2 none",
+    },
+    BOOKING: {
+        "Book": "Day Name People Ref Stay Time none",
+        "Inform": "Day Name People none",
+        "NoBook": "Day Name Time none",
+        "Request": "Day People Stay Time",
+    },
+    "Hospital": {"Inform": "Addr Department Phone Post", "Request": "Department"},
+    "Hotel": {
+        "Inform": "Addr*2 Area*2 Choice*3 Internet Name*3 Parking Phone Post Price*2 "
+        "Stars*2 Type*2",
+        "NoOffer": "Area Price Stars Type none",
+        "Recommend": "Addr Area Internet Name Parking Price Stars Type",
+        "Request": "Area Internet Name Parking Price Stars Type",
+        "Select": "Area Name Price*2 Type*2 none",
+    },
+    "Police": {"Inform": "Addr Name Phone Post"},
+    "Restaurant": {
+        "Inform": "Addr*2 Area*2 Choice*3 Food*4 Name*4 Phone Post*2 Price*2 Ref",
+        "NoOffer": "Area Food Price none",
+        "Recommend": "Addr Area Food Name Phone Post Price",
+        "Request": "Area Food Name Price",
+        "Select": "Area*2 Food*3 Name Price*2 none",
+    },
+    "Taxi": {
+        "Inform": "Arrive Car Depart Dest Leave Phone",
+        "Request": "Arrive Depart Dest Leave",
+    },
+    "Train": {
+        "Inform": "Arrive*2 Choice*2 Day Depart Dest Id Leave*3 Ref Ticket Time",
+        "OfferBook": "Arrive Id Leave none",
+        "OfferBooked": "Arrive Day Depart Dest Id Leave People Ref Ticket",
+        "Request": "Arrive Day Depart Dest Leave People",
+        "Select": "Leave none",
+    },
+    GENERAL: {"bye": NONE, "greet": NONE, "reqmore": NONE, "welcome": NONE},
+}
+_USER: Kinds = {
+    "Attraction": {"Inform": "Area Name Type none", "Request": "Addr Area Fee Phone Post Type"},
+    "Hospital": {"Inform": "Department none", "Request": "Addr Phone Post"},
+    "Hotel": {
+        "Inform": "Area Day Internet Name Parking People Price Stars Stay Type none",
+        "Request": "Addr Area Internet Parking Phone Post Price Ref Stars Type",
+    },
+    "Police": {"Inform": "Name none", "Request": "Addr Phone Post"},
+    "Restaurant": {
+        "Inform": "Area Day Food Name People Price Time none",
+        "Request": "Addr Area Food Phone Post Price Ref",
+    },
+    "Taxi": {"Inform": "Arrive Depart Dest Leave none", "Request": "Car"},
+    "Train": {
+        "Inform": "Arrive Day Depart Dest Leave People none",
+        "Request": "Arrive Id Leave Ref Ticket Time",
+    },
+    GENERAL: {"bye": NONE, "greet": NONE, "thank": NONE},
+}
+REQUEST, CHOICE = "Request", "Choice"
+REFUSALS = ("NoOffer", "NoBook")
+"""Intents whose values are what was asked for, not what was found."""
+
+
+class Entry(NamedTuple):
+    """An act without its value.
+
+    Attributes:
+        place: the row that it is about, from 1; 0 for a request or an act without a slot.
+    """
+
+    domain: str
+    intent: str
+    slot: str
+    place: int
+
+    @property
+    def name(self) -> str:
+        """``Hotel-Inform-Area-1``."""
+        last = ASKED if self.intent == REQUEST else str(self.place or NONE)
+        return f"{self.domain}-{self.intent}-{self.slot}-{last}"
+
+
+def _entries(kinds: Kinds) -> Iterable[Entry]:
+    for domain, intents in kinds.items():
+        for intent, slots in intents.items():
+            for slot, _, most in (slot.partition("*") for slot in slots.split()):
+                counted = slot != NONE and intent != REQUEST
+                places = range(1, int(most or 1) + 1) if counted else (0,)
+                yield from (Entry(domain, intent, slot, place) for place in places)
+
+
+SYSTEM_ENTRIES = tuple(_entries(_SYSTEM))
+USER_ENTRIES = tuple(_entries(_USER))
+SYSTEM_NAMES = tuple([entry.name for entry in SYSTEM_ENTRIES])  # of the 209 acts
+USER_NAMES = tuple([entry.name for entry in USER_ENTRIES])  # of the 78
+
+
+def _by_kind(entries: Sequence[Entry]) -> dict[tuple[str, str, str], tuple[int, ...]]:
+    """Intent, domain and slot -> the numbers of the entries, by their place."""
+    numbers: dict[tuple[str, str, str], tuple[int, ...]] = {}
+    for number, (domain, intent, slot, _) in enumerate(entries):
+        kind = (intent, domain, slot)
+        numbers[kind] = (*numbers.get(kind, ()), number)
+    return numbers
+
+
+_SYSTEM_KINDS, _USER_KINDS = _by_kind(SYSTEM_ENTRIES), _by_kind(USER_ENTRIES)
+
+
+@lru_cache(maxsize=1 << 14)
+def system_numbers(acts: Acts) -> tuple[int, ...]:
+    """Which of the 209 acts an utterance of the system has; others are left out."""
+    return _numbers(acts, _SYSTEM_KINDS)
+
+
+@lru_cache(maxsize=1 << 14)
+def user_numbers(acts: Acts) -> tuple[int, ...]:
+    """Which of the 78 acts an utterance of the user has; others are left out."""
+    return _numbers(acts, _USER_KINDS)
+
+
+def _numbers(acts: Acts, kinds: Mapping[tuple[str, str, str], tuple[int, ...]]) -> tuple[int, ...]:
+    said: dict[tuple[str, str, str], int] = {}
+    numbers: list[int] = []
+    for intent, domain, slot, _ in acts:
+        kind = (intent, domain, slot)
+        place, known = said.get(kind, 0), kinds.get(kind, ())
+        said[kind] = place + 1
+        numbers += known[place : place + 1]
+    return tuple(numbers)
+
+
+TABLES = ("attraction", "restaurant", "train", "hotel")
+"""The domains whose matches are counted, in the order of the features."""
+_BELIEF_ORDER = ("attraction", "restaurant", "train", "hotel", "taxi", "hospital", "police")
+_BELIEVED = {
+    (domain, slot): number
+    for number, (domain, slot) in enumerate(
+        [(domain, slot) for domain in _BELIEF_ORDER for slot in INFORMABLE[domain]],
+        len(USER_ENTRIES) + len(SYSTEM_ENTRIES),
+    )
+}
+_ACTED = len(USER_ENTRIES)
+_BOOKED = _ACTED + len(SYSTEM_ENTRIES) + len(_BELIEVED)
+_COUNTED = _BOOKED + len(TABLES)
+BINS = 6
+TERMINATED = _COUNTED + BINS * len(TABLES)
+STATE_SIZE = TERMINATED + 1
+FEW, MANY = (0, 1, 2, 3, 4), (0, 2, 5, 10, 40)
+"""The most matches of each bin but the last: of places, and of trains."""
+
+
+def feature_names() -> tuple[str, ...]:
+    """The names of the 340 features, as ``user:Hotel-Inform-Area-1`` or ``matches:train:2``."""
+    return (
+        *(f"user:{name}" for name in USER_NAMES),
+        *(f"system:{name}" for name in SYSTEM_NAMES),
+        *(f"belief:{domain}-{slot}" for domain, slot in _BELIEVED),
+        *(f"booked:{domain}" for domain in TABLES),
+        *(f"matches:{domain}:{place}" for domain in TABLES for place in range(BINS)),
+        "terminated",
+    )
+
+
+_PLACED = {domain: number for number, domain in enumerate((*DOMAINS, BOOKING, GENERAL))}
+_DOMAIN = np.array(
+    [_PLACED.get(e.domain, _PLACED.get(e.domain.lower(), 0)) for e in SYSTEM_ENTRIES]
+)
+_PLACE = np.array([entry.place for entry in SYSTEM_ENTRIES])
+_NO_OFFERS = np.array([n for n, e in enumerate(SYSTEM_ENTRIES) if e.intent == "NoOffer"])
+_REFUSED = [
+    (n, e.domain.lower(), SLOT_NAMES[e.domain][e.slot])
+    for n, e in enumerate(SYSTEM_ENTRIES)
+    if e.intent == "NoOffer" and e.slot != NONE
+]
+_PLACE[[n for n, e in enumerate(SYSTEM_ENTRIES) if e.intent in REFUSALS]] = 0
+_PLACE[SYSTEM_NAMES.index("Booking-Book-none-none")] = 1
+
+
+class Vectoriser:
+    """Turns beliefs into features and masks, and chosen acts into acts with values.
+
+    Args:
+        database: the rows.
+        fidelity: the faults of the original to keep: ``train_bins``, ``never_booked`` and
+            ``rows_alone``.
+    """
+
+    def __init__(self, database: Database, fidelity: Fidelity) -> None:
+        self.database, self.fidelity = database, fidelity
+        bins = dict.fromkeys(TABLES, FEW)
+        bins["train"] = FEW if fidelity.train_bins else MANY
+        self._bin = {domain: _bin_of(most) for domain, most in bins.items()}
+
+    def state(self, belief: Belief, terminated: bool = False) -> np.ndarray:
+        """(340,) float32 of 0 and 1, in the order of `feature_names`."""
+        on = [*user_numbers(belief.user_acts)]
+        on += [_ACTED + number for number in system_numbers(belief.system_acts)]
+        constraints = belief.constraints
+        for domain, slots in constraints.items():
+            for slot, value in slots.items():
+                number = _BELIEVED.get((domain, slot)) if value else None
+                if number is not None:
+                    on.append(number)
+        for place, domain in enumerate(TABLES):
+            count = self.database.find(domain, constraints.get(domain, {})).bit_count()
+            bins = self._bin[domain]
+            on.append(_COUNTED + BINS * place + bins[min(count, len(bins) - 1)])
+            if domain in belief.booked and not self.fidelity.never_booked:
+                on.append(_BOOKED + place)
+        if terminated:
+            on.append(TERMINATED)
+        vector = np.zeros(STATE_SIZE, np.float32)
+        vector[on] = 1
+        return vector
+
+    def action(self, acts: Acts) -> np.ndarray:
+        """(209,) int8: the acts of an utterance without their values."""
+        vector = np.zeros(len(SYSTEM_ENTRIES), np.int8)
+        vector[list(system_numbers(acts))] = 1
+        return vector
+
+    def mask(self, belief: Belief) -> np.ndarray:
+        """(209,) bool: the acts that have something to say.
+
+        An act about the k-th match needs k of them; NoOffer needs that there are none, and that
+        what it refuses has been asked for; a booking needs a match in a domain that takes one.
+        """
+        counts = np.zeros(len(_PLACED), np.int64)
+        for domain in DOMAINS:
+            found = self.database.find(domain, belief.constraints.get(domain, {}))
+            counts[_PLACED[domain]] = found.bit_count()
+        if BOOKABLE.get(belief.domain):
+            counts[_PLACED[BOOKING]] = counts[_PLACED[belief.domain]]
+        mask: np.ndarray = counts[_DOMAIN] >= _PLACE
+        mask[_NO_OFFERS] = counts[_DOMAIN[_NO_OFFERS]] == 0
+        for number, domain, slot in _REFUSED:
+            if mask[number] and not belief.constraints.get(domain, {}).get(slot):
+                mask[number] = False
+        return mask
+
+    def lexicalise(self, numbers: Iterable[int], belief: Belief, rng: np.random.Generator) -> Acts:
+        """The acts of these numbers with their values, ``none`` where there is no such value.
+
+        Values are those of the k-th row that meets what is believed; of ``Booking``, of the domain
+        spoken of. Of a refusal, and where a row has no such cell (when to book, where a taxi is
+        to go), they are what is believed.
+        """
+        found: dict[str, int] = {}
+        taxi: Mapping[str, str] | None = None
+        acts: list[DialogueAct] = []
+        for number in numbers:
+            entry = SYSTEM_ENTRIES[number]
+            domain, intent, slot, place = entry
+            if slot == NONE or intent == REQUEST:
+                value = ASKED if intent == REQUEST else NONE
+                acts.append(DialogueAct(intent, domain, slot, value))
+                continue
+            about = belief.domain if domain == BOOKING else domain.lower()
+            known = belief.constraints.get(about, {})
+            name = SLOT_NAMES[domain][slot]
+            if intent in REFUSALS or not about:
+                value = known.get(name, NONE)
+            elif about == "taxi":
+                taxi = taxi or self.database.taxi(rng)
+                value = taxi.get(name) or self._believed(known, name)
+            else:
+                if about not in found:
+                    found[about] = self.database.find(about, known)
+                value = self._cell(about, name, found[about], place, known)
+            acts.append(DialogueAct(intent, domain, slot, value or NONE))
+        return tuple(acts)
+
+    def _cell(
+        self, domain: str, slot: str, found: int, place: int, known: Mapping[str, str]
+    ) -> str:
+        """What the `place`-th of the rows found has in a slot."""
+        if slot == "choice":
+            return str(found.bit_count())
+        for _ in range(place - 1):
+            found &= found - 1
+        if not found:
+            return NONE
+        cell = self.database.rows(domain)[first(found)].get(slot)
+        return self._believed(known, slot) if cell is None else cell
+
+    def _believed(self, known: Mapping[str, str], slot: str) -> str:
+        return NONE if self.fidelity.rows_alone else known.get(slot, NONE)
+
+
+def _bin_of(most: Sequence[int]) -> bytes:
+    """The bin of each number of matches up to one above all bounds; more are in the last, too."""
+    return bytes(sum(count > bound for bound in most) for count in range(most[-1] + 2))
