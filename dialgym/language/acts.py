@@ -73,6 +73,8 @@ def _print_item(item: Item) -> str:
 
 
 _HEAD = re.compile(r"\s*([A-Za-z_][\w-]*)\s*\((.*)\)\s*", re.DOTALL)
+_ONE = re.compile(r"""\s*[A-Za-z_][\w-]*\s*\((?:[^"()]|"(?:[^"\\]|\\.)*")*\)""", re.DOTALL)
+"""An act at the beginning of a text; a bracket within quotes does not end it."""
 _ITEM = re.compile(
     r"""\s*([\w.-]*)\s*                             # slot
         (?:(!?=)\s*(?:"((?:[^"\\]|\\.)*)"           # a value in quotes
@@ -95,6 +97,27 @@ def parse_act(text: str) -> Act:
     if head is None or items is None:
         raise ValueError(f'expected an act such as inform(food="thai",area="north"); got {text!r}.')
     return Act(head[1], items)
+
+
+@lru_cache(maxsize=4096)
+def parse_acts(text: str) -> tuple[Act, ...]:
+    """The acts of an utterance of several, ``inform(food="thai") request(phone)``; none of blanks.
+
+    Raises:
+        ValueError: the text is not made of acts alone.
+    """
+    acts: list[Act] = []
+    place, end = 0, len(text.rstrip())
+    while place < end:
+        found = _ONE.match(text, place)
+        if found is None:
+            raise ValueError(
+                'expected acts such as inform(food="thai") request(phone); '
+                f"got {text[place:].strip()!r} in {text!r}."
+            )
+        acts.append(parse_act(found[0]))
+        place = found.end()
+    return tuple(acts)
 
 
 def _items(text: str) -> tuple[Item, ...] | None:

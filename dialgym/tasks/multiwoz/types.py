@@ -32,6 +32,11 @@ Constraints = Mapping[str, str]
 EMPTY: Constraints = MappingProxyType({})
 
 
+def _none() -> Constraints:
+    """No constraints; a factory, as Python 3.11 takes a read-only mapping for a mutable default."""
+    return EMPTY
+
+
 @dataclass(frozen=True, slots=True)
 class DomainGoal:
     """What the user wants of one domain.
@@ -44,10 +49,10 @@ class DomainGoal:
         requests: slots to be told of.
     """
 
-    info: Constraints = EMPTY
-    fail_info: Constraints = EMPTY
-    book: Constraints = EMPTY
-    fail_book: Constraints = EMPTY
+    info: Constraints = field(default_factory=_none)
+    fail_info: Constraints = field(default_factory=_none)
+    book: Constraints = field(default_factory=_none)
+    fail_book: Constraints = field(default_factory=_none)
     requests: tuple[str, ...] = ()
 
 
@@ -60,14 +65,26 @@ class Goal:
 
 @dataclass(slots=True)
 class Belief:
-    """What the system has understood; see `tracker`."""
+    """What the system has understood and done; see `tracker`.
 
-    constraints: dict[str, dict[str, str]] = field(default_factory=dict)  # domain -> slot -> value
-    requests: dict[str, tuple[str, ...]] = field(default_factory=dict)  # domain -> slots asked for
+    Attributes:
+        constraints: domain -> slot -> value, those of bookings included.
+        requests: domain -> slots asked for.
+        user_acts, system_acts: the last of each party.
+        domain: the last of those with a table (attraction, hotel, restaurant, train) that an act
+            of the user was about: what ``Booking`` refers to; empty before there was one.
+        booked: domain -> the reference that the system gave with its booking.
+    """
+
+    constraints: dict[str, dict[str, str]] = field(default_factory=dict)
+    requests: dict[str, tuple[str, ...]] = field(default_factory=dict)
     user_acts: Acts = ()
     system_acts: Acts = ()
+    domain: str = ""
+    booked: dict[str, str] = field(default_factory=dict)
 
     def copy(self) -> "Belief":
         """An independent copy."""
         constraints = {domain: dict(slots) for domain, slots in self.constraints.items()}
-        return Belief(constraints, dict(self.requests), self.user_acts, self.system_acts)
+        acts = self.user_acts, self.system_acts
+        return Belief(constraints, dict(self.requests), *acts, self.domain, dict(self.booked))

@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialgym.language.acts import Act, Item, act, parse_act, print_act, print_hypotheses
+from dialgym.language.acts import (
+    Act,
+    Item,
+    act,
+    parse_act,
+    parse_acts,
+    print_act,
+    print_hypotheses,
+)
 
 SLOTS = st.from_regex(r"[a-z_][a-z0-9_.-]{0,8}", fullmatch=True)
 ITEMS = st.one_of(
@@ -72,3 +80,14 @@ def test_values_are_found_by_slot():
 def test_hypotheses_are_printed_with_their_probabilities():
     heard = [(act("inform", food="thai"), 0.826), (Act("null"), 0.174)]
     assert print_hypotheses(heard) == 'inform(food="thai") 0.83 | null() 0.17'
+
+
+@given(st.lists(ACTS, max_size=3).map(tuple))
+def test_several_printed_acts_are_read_as_they_were(said):
+    assert parse_acts(" ".join(map(print_act, said))) == said
+
+
+@pytest.mark.parametrize("text", ["hello", "hello() you", "a() b(", 'a(="x) b()', "a(b=()"])
+def test_what_is_not_made_of_acts_is_an_error(text):
+    with pytest.raises(ValueError, match="expected acts such as"):
+        parse_acts(text)

@@ -1,0 +1,125 @@
+"""The faults of ConvLab-2 that are kept under ``fidelity="convlab2"``, each with its name.
+
+`FAULTS` says of each what the original does and what is done here; a part that has one looks its
+name up in the `Fidelity` that it is given.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import NamedTuple
+
+from dialgym.errors import one_of
+
+FIDELITIES = ("correct", "convlab2")
+
+
+class Fault(NamedTuple):
+    """What the original does, and what is done by default."""
+
+    original: str
+    default: str
+
+
+FAULTS: Mapping[str, Fault] = MappingProxyType(
+    {
+        "same_as": Fault(
+            "A value that the user wants in two domains becomes a phrase now and then ('same area "
+            "as the hotel'), which the tracker stores as it is and no row has.",
+            "The user says the value.",
+        ),
+        "day_is_booking": Fault(
+            "The day of a train counts as a booking slot, so the user asks about the train before "
+            "it has said the day, and is told of a train of another day.",
+            "A slot is for booking where the goal books by it.",
+        ),
+        "loose_values": Fault(
+            "Tracker and user replace a value by the first known one that contains it or is "
+            "contained in it: 'meze bar restaurant' by 'meze bar'.",
+            "A value is replaced where only case, spaces, an article or two letters of a long "
+            "word differ; others are kept.",
+        ),
+        "null_answers": Fault(
+            "'?', 'none' and the like count as answers to a request.",
+            "They do not; that the database has no value is said by 'unknown'.",
+        ),
+        "any_value": Fault(
+            "An answer counts as given if its form is right, whatever it says.",
+            "It must be a value that some row has, or 'unknown' where some row has none.",
+        ),
+        "fuzzy_answers": Fault(
+            "Answers agree with a row if 60 % of their letters do: train TR1234 with TR1235.",
+            "They must be equal but for case and spaces.",
+        ),
+        "first_row": Fault(
+            "Requests are answered, and bookings made, from the first row that matches, whichever "
+            "row was recommended.",
+            "They are about the row that was offered last, while it matches.",
+        ),
+        "books_early": Fault(
+            "The system books as soon as one booking slot is said.",
+            "It asks for those that are missing.",
+        ),
+        "ends_unasked": Fault(
+            "The system never asks where a taxi is to leave and arrive.",
+            "It asks.",
+        ),
+        "keeps_requests": Fault(
+            "The tracker never clears a request.",
+            "A request is cleared when the system answers it.",
+        ),
+        "never_booked": Fault(
+            "The tracker does not know what has been booked.",
+            "It keeps the reference of each booking.",
+        ),
+        "greets": Fault(
+            "The system greets when it has nothing to say, to a goodbye too.",
+            "It asks whether there is more, and says goodbye.",
+        ),
+        "booking_of_system": Fault(
+            "The user takes a booking for one in the domain that the system named last.",
+            "It is one in the domain that either named last.",
+        ),
+        "last_unheard": Fault(
+            "The user leaves at the turn limit without hearing what the system said last.",
+            "It hears that, and leaves.",
+        ),
+        "train_bins": Fault(
+            "Numbers of matching trains are binned as those of hotels are (0, 1, 2, 3, 4, more); "
+            "the bins meant for trains are never reached.",
+            "They have bins of their own (0, to 2, to 5, to 10, to 40, more).",
+        ),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """Which faults are kept; all False is the default. See `FAULTS`."""
+
+    same_as: bool = False
+    day_is_booking: bool = False
+    loose_values: bool = False
+    null_answers: bool = False
+    any_value: bool = False
+    fuzzy_answers: bool = False
+    first_row: bool = False
+    books_early: bool = False
+    ends_unasked: bool = False
+    keeps_requests: bool = False
+    never_booked: bool = False
+    greets: bool = False
+    booking_of_system: bool = False
+    last_unheard: bool = False
+    train_bins: bool = False
+
+    @classmethod
+    def named(cls, name: str) -> "Fidelity":
+        """None of the faults for ``"correct"``, all of them for ``"convlab2"``.
+
+        Raises:
+            ValueError: the name is another.
+        """
+        one_of("fidelity", name, FIDELITIES, "MultiWOZ")
+        faulty = name == "convlab2"
+        return cls(**{field.name: faulty for field in fields(cls)})
