@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dialgym.domains.bitsets import first, indices, value_sets
 from dialgym.domains.ontology import DONTCARE, NAME, Ontology
 from dialgym.errors import unknown
 
@@ -21,8 +22,7 @@ MISSING = "not available"
 class Database:
     """The rows of a domain, in the table's order. Immutable and shared.
 
-    A set of rows is an int whose bit ``r`` says whether row ``r`` is in it, so that constraints
-    are joined by ``&``, rows left out by ``& ~`` and rows counted by ``bit_count()``.
+    A set of rows is an int; see `bitsets`.
 
     Attributes:
         rows: slot -> value, for every column.
@@ -36,7 +36,7 @@ class Database:
         self.rows = tuple(MappingProxyType(dict(row)) for row in rows)
         self.ontology = ontology
         self.everything = (1 << len(self.rows)) - 1
-        self._sets = _value_sets(self.rows)
+        self._sets = value_sets(self.rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Database, ([dict(row) for row in self.rows], self.ontology)
@@ -96,29 +96,6 @@ class Database:
         sizes = np.array([found.bit_count() for found in self._sets[slot].values()])
         p = sizes / len(self.rows)
         return float(-(p * np.log(p)).sum())
-
-
-def indices(found: int) -> list[int]:
-    """The members of a set of rows, ascending."""
-    members = []
-    while found:
-        low = found & -found
-        members.append(low.bit_length() - 1)
-        found ^= low
-    return members
-
-
-def first(found: int) -> int:
-    """The first row of a set that is not empty."""
-    return (found & -found).bit_length() - 1
-
-
-def _value_sets(rows: Sequence[Mapping[str, str]]) -> dict[str, dict[str, int]]:
-    sets: dict[str, dict[str, int]] = {slot: {} for slot in (rows[0] if rows else ())}
-    for place, row in enumerate(rows):
-        for slot, value in row.items():
-            sets[slot][value] = sets[slot].get(value, 0) | 1 << place
-    return sets
 
 
 def read_database(path: str | PathLike[str], ontology: Ontology) -> Database:

@@ -11,7 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from dialgym.domains.database import MISSING, Database, first, indices
+from dialgym.domains.bitsets import first, indices
+from dialgym.domains.database import MISSING, Database
 from dialgym.domains.ontology import DONTCARE, NAME, NONE, Ontology
 from dialgym.language.acts import NULL, Act, Item
 from dialgym.tasks.slot_filling.summary import Summariser
