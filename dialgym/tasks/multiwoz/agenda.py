@@ -322,7 +322,7 @@ class Agenda:
                 self._push(user, Item(user.domain, "inform", NOT_BOOK, NONE), rng)
 
     def _go_on(self, user: UserState, goal: Goal, rng: Generator) -> None:
-        """Ask or book in the first domain that is not done, if nothing else is left to say of it."""
+        """Ask or book in the first domain that is open, if nothing else is left to say of it."""
         for domain, wanted in goal.domains.items():
             open_slots = [slot for slot in wanted.requests if not answered(user, domain, slot)]
             if open_slots:

@@ -16,7 +16,6 @@ from dialgym.tasks.multiwoz.agenda import TELLING, UserState, complete
 from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.database import ANY, Row, clock
 from dialgym.tasks.multiwoz.fidelity import Fidelity
-from dialgym.tasks.multiwoz.fuzzy import partial_ratio
 from dialgym.tasks.multiwoz.ontology import (
     AREAS,
     BOOKABLE,
@@ -28,6 +27,7 @@ from dialgym.tasks.multiwoz.ontology import (
     UNCONSTRAINED,
 )
 from dialgym.tasks.multiwoz.types import ASKED, Acts, Belief, Constraints, DomainGoal, Goal
+from dialgym.tasks.multiwoz.values import partial_ratio
 
 UNKNOWN = "unknown"
 """What the system says of a cell that the database does not know."""
@@ -169,13 +169,13 @@ class Evaluator:
             booked = "train"
         else:
             return
-        if booked in BOOKED_BY_REF and booked not in record.booked:
-            if len(value) == 8 and value.isdecimal() and value.isascii():
-                row = int(value)
-                if row < len(self.database.rows(booked)):
-                    record.booked[booked] = row
-                    known = belief.constraints.get(booked, {})
-                    record.booked_by[booked] = {s: known.get(s, "") for s in BOOKABLE[booked]}
+        if booked not in BOOKED_BY_REF or booked in record.booked:
+            return
+        row = int(value) if _REFERENCE(value) else len(self.database.rows(booked))
+        if row < len(self.database.rows(booked)):
+            known = belief.constraints.get(booked, {})
+            record.booked[booked] = row
+            record.booked_by[booked] = {slot: known.get(slot, "") for slot in BOOKABLE[booked]}
 
     def counts(self, goal: Goal, record: Record, domain: str | None = None) -> Counts:
         """Requests and what was told, of one domain or of all."""
@@ -209,7 +209,9 @@ class Evaluator:
                 met = 0.0 if row is None else self._met(about, wanted, row)
                 if met is not None:
                     by = record.booked_by.get(about, {})
-                    same = [by.get(slot, "").lower() == v.lower() for slot, v in wanted.book.items()]
+                    same = [
+                        by.get(slot, "").lower() == v.lower() for slot, v in wanted.book.items()
+                    ]
                     rates.append((met, sum(same) / len(same)))
         return rates
 
@@ -240,9 +242,7 @@ class Evaluator:
         asked = [(slot, answers.get((domain, slot), ASKED)) for slot in wanted.requests]
         return any(all(self._agrees(rows[i], s, v) for s, v in asked) for i in indices(found))
 
-    def success(
-        self, goal: Goal, user: UserState, record: Record, strict: bool = False
-    ) -> bool:
+    def success(self, goal: Goal, user: UserState, record: Record, strict: bool = False) -> bool:
         """See `Metrics`; what is cheap to know comes first."""
         rates = self._rates(goal, record)
         if any(met < 1 or (strict and same < 1) for met, same in rates):
@@ -332,6 +332,7 @@ def _equal(cells: Row, slot: str, answer: str) -> bool:
     return answer.strip().lower() == (UNKNOWN if cell == ANY else cell)
 
 
+_REFERENCE = re.compile(r"[0-9]{8}").fullmatch
 _TIME = re.compile(r"(?:[01]\d|2[0-4]):[0-5]\d").fullmatch
 _FORMS: Mapping[str, Callable[[str], object]] = MappingProxyType(
     {
@@ -364,7 +365,7 @@ def _form(domain: str, slot: str, value: str) -> bool:
 def _value_of(world: World) -> Callable[[str, str, str], bool]:
     """Whether some row has a value; ``unknown`` where one has none; ``none`` for a yes."""
     cells: dict[tuple[str, str], set[str]] = {}
-    for domain in _TABLED + ("hospital", "police"):
+    for domain in (*_TABLED, "hospital", "police"):
         rows = world.database.rows(domain)
         for slot in _TOLD[domain].values():
             values = {row.get(slot, ANY).strip().lower() for row in rows}

@@ -1,6 +1,8 @@
 """Values that mean the same: what a party says, by the value that the database has for it."""
 
 from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
+from functools import lru_cache
 
 from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.ontology import DOMAINS
@@ -138,4 +140,31 @@ def _edits(first: str, second: str) -> int:
                 row[j + 1],
                 min(diagonal + (a != b), row[j] + 1, row[j + 1] + 1),
             )
+    return row[-1]
+
+
+@lru_cache(maxsize=REMEMBERED)
+def partial_ratio(first: str, second: str) -> int:
+    """How much of the shorter text is found in one place of the longer one, in per cent.
+
+    The measure of fuzzywuzzy, with the matching blocks of difflib.
+    """
+    short, long = sorted((first, second), key=len)
+    if not short or short in long:
+        return 100 if short or not long else 0
+    best = 0.0
+    for a, b, _ in SequenceMatcher(None, short, long, autojunk=False).get_matching_blocks():
+        start = max(b - a, 0)
+        part = long[start : start + len(short)]
+        best = max(best, 2 * _common(short, part) / (len(short) + len(part)))
+    return round(100 * best)
+
+
+def _common(first: str, second: str) -> int:
+    """Letters of the longest subsequence that both have."""
+    row = [0] * (len(second) + 1)
+    for a in first:
+        diagonal = 0
+        for j, b in enumerate(second):
+            diagonal, row[j + 1] = row[j + 1], diagonal + 1 if a == b else max(row[j], row[j + 1])
     return row[-1]
