@@ -237,6 +237,22 @@ def _hub_rows(name: str) -> Iterator[tuple[Place, str, Row]]:
             yield Place(f"{name} {split}", line), SPLITS.get(split, split), row
 
 
+def fetched(name: str, patterns: Sequence[str]) -> Path:
+    """The folder of the files that a data set of the hub keeps under such names, fetched once.
+
+    Raises:
+        ValueError: they cannot be fetched.
+    """
+    hub = require("huggingface_hub", "data", f"the data set {name!r}")
+    try:
+        return Path(hub.snapshot_download(name, repo_type="dataset", allow_patterns=list(patterns)))
+    except Exception as error:  # the library and its network layer have no common error
+        raise ValueError(
+            f"data {name!r}: neither a file or folder, nor a data set whose files could be fetched "
+            f"({error}). Check the name, the path and the network."
+        ) from error
+
+
 def locate(data: Any, what: str) -> Path | str:
     """Where data lies: an existing path, or the name of a data set on the hub.
 

@@ -1,22 +1,40 @@
-"""A city to talk about, its database and values: read from the files of MultiWOZ."""
+"""A city to talk about: database, values and goals, built in or read from MultiWOZ's files."""
 
+import gzip
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
+from hashlib import sha256
+from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from dialgym.sources import fingerprint
-from dialgym.tasks.multiwoz.database import Database, Taxis
+import numpy as np
+
+from dialgym.domains.domain import BUILT_IN
+from dialgym.sources import fetched, fingerprint, locate, parts_of
+from dialgym.tasks.multiwoz import goals
+from dialgym.tasks.multiwoz.database import Database
+from dialgym.tasks.multiwoz.formats import (
+    Tables,
+    read_goal_model,
+    read_tables,
+    read_values,
+    values_of,
+)
+from dialgym.tasks.multiwoz.goal_model import GoalModel, parse_goal_model, suited
 from dialgym.tasks.multiwoz.ontology import DOMAINS
+from dialgym.tasks.multiwoz.types import Goal
 
 MULTIWOZ = "DIALGYM_MULTIWOZ"
 """The environment variable that names the folder of MultiWOZ's files."""
 Values = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Domain -> slot -> values, in the file's order."""
+FILES = ("*_db.json", "value_set.json", "goal_model.json")
+"""The names of MultiWOZ's files that are read, in whatever folders."""
 
 
 @dataclass(frozen=True)
@@ -26,38 +44,77 @@ class World:
     Attributes:
         database: the rows of all domains.
         values: the values that each slot is known to have.
-        source: the folder.
+        goal_model: how goals are distributed.
+        source: what `load_world` finds it by: a path, ``hf:`` and a name, or ``built-in``.
     """
 
     database: Database
     values: Values
+    goal_model: GoalModel
     source: str
 
     def __reduce__(self) -> tuple[Any, ...]:
         return load_world, (self.source,)
 
+    @property
+    def stand_in(self) -> bool:
+        """Whether this is the city that is built in, of invented names."""
+        return self.source == BUILT_IN
+
+    @cached_property
+    def hash(self) -> str:
+        """What tells its rows and goal model from any others': 16 digits."""
+        rows = {d: [dict(row) for row in self.database.rows(d)] for d in DOMAINS}
+        content = [rows, self.database.taxis, self.goal_model.content]
+        return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+    def draw_goal(self, rng: np.random.Generator) -> Goal:
+        """A goal of its users."""
+        return goals.draw_goal(self.goal_model, self.database, rng)
+
 
 def load_world(source: str | PathLike[str] | None = None) -> World:
-    """The world of a folder; None for that which ``$DIALGYM_MULTIWOZ`` names.
+    """The world of a folder or zip of MultiWOZ's files, or of a data set of the hub that has them.
+
+    That is ``attraction_db.json`` and so on for all domains, and if there are any
+    ``value_set.json`` and ``goal_model.json`` of ConvLab-2. Values and goals that are not given
+    are those of the rows. None is the folder that ``$DIALGYM_MULTIWOZ`` names, or, where there is
+    no such variable, the city that is built in.
 
     Raises:
-        ValueError: there is no such folder, or its content is no world.
+        ValueError: there is no such data, or it is not such a world.
     """
-    folder = Path(source or os.environ[MULTIWOZ]).resolve()
-    return _read(str(folder), fingerprint(folder))
+    name = os.environ.get(MULTIWOZ) or BUILT_IN if source is None else str(source)
+    if name == BUILT_IN:
+        return builtin_world()
+    place = locate(name, "MultiWOZ")
+    if isinstance(place, str):
+        return _read(f"hf:{place}", fetched(place, FILES), "")
+    return _read(str(place), place, fingerprint(place))
 
 
 @lru_cache(maxsize=8)
-def _read(folder: str, stamp: str) -> World:
-    where = Path(folder)
-    files = {d: json.loads((where / "db" / f"{d}_db.json").read_text("utf-8")) for d in DOMAINS}
-    taxi = files.pop("taxi")
-    tables = {domain: [_cells(row) for row in rows] for domain, rows in files.items()}
-    taxis = Taxis(tuple(taxi["taxi_colors"]), tuple(taxi["taxi_types"]))
-    values = json.loads((where / "value_set.json").read_text("utf-8"))
-    known = {d: {s: tuple(v) for s, v in slots.items()} for d, slots in values.items()}
-    return World(Database(tables, taxis), known, folder)
+def _read(source: str, place: Path, stamp: str) -> World:
+    """The world of a place, kept as long as its files do not change."""
+    parts = parts_of(place)
+    tables = read_tables(parts, source)
+    database = Database(tables.rows, tables.taxis)
+    values = read_values(parts) or values_of(tables)
+    model = read_goal_model(parts) or suited(builtin_world().goal_model, database)
+    for domain in model.domains:
+        if domain != "taxi" and not database.rows(domain):
+            raise ValueError(
+                f"MultiWOZ {source!r}: expected rows in {domain}_db.json, which the goal model "
+                "asks for; got none. Fetch the file again."
+            )
+    return World(database, values, model, source)
 
 
-def _cells(row: Mapping[str, Any]) -> dict[str, str]:
-    return {slot: value for slot, value in row.items() if isinstance(value, str)}
+@cache
+def builtin_world() -> World:
+    """A city of invented names, of MultiWOZ's size; made by ``scripts/build_multiwoz.py``."""
+    file = files("dialgym.tasks.multiwoz") / "builtin" / "city.json.gz"
+    content = json.loads(gzip.decompress(file.read_bytes()))
+    tables = Tables.of_columns(content)
+    model = parse_goal_model(content["goal_model"])
+    return World(Database(tables.rows, tables.taxis), values_of(tables), model, BUILT_IN)
