@@ -16,13 +16,13 @@ from dialgym.tasks.multiwoz import policies
 from dialgym.tasks.multiwoz.data import load_world
 from dialgym.tasks.multiwoz.dialogue import MultiWOZState, Rules, Settings, Turn
 from dialgym.tasks.multiwoz.fidelity import FIDELITIES
-from dialgym.tasks.multiwoz.goal_sets import GOALS, choose_goal
 from dialgym.tasks.multiwoz.languages import LANGUAGES
 from dialgym.tasks.multiwoz.languages.base import goal_acts
 from dialgym.tasks.multiwoz.noise import NoisyChannel
 from dialgym.tasks.multiwoz.notation import read_acts
 from dialgym.tasks.multiwoz.party_acts import ACTS, UserActs
 from dialgym.tasks.multiwoz.rewards import COMPONENTS, REWARDS, bounds
+from dialgym.tasks.multiwoz.settings import GOALS, choose_goal
 from dialgym.tasks.multiwoz.stages import find_stage
 from dialgym.tasks.multiwoz.types import Acts
 from dialgym.tasks.multiwoz.vectors import Vectoriser
