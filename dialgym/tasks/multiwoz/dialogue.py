@@ -6,9 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dialgym.tasks.multiwoz.evaluator import Record
+from dialgym.errors import one_of
+from dialgym.tasks.multiwoz.agenda import Agenda, UserState, leave
+from dialgym.tasks.multiwoz.data import World
+from dialgym.tasks.multiwoz.evaluator import Evaluator, Metrics, Record
+from dialgym.tasks.multiwoz.fidelity import Fidelity
+from dialgym.tasks.multiwoz.rewards import REWARDS
+from dialgym.tasks.multiwoz.system import NAMED, RuleSystem
+from dialgym.tasks.multiwoz.tracker import Tracker
 from dialgym.tasks.multiwoz.types import Acts, Belief, Goal
-from dialgym.tasks.multiwoz.user import UserState
+from dialgym.tasks.multiwoz.user import AgendaUser
+from dialgym.tasks.multiwoz.values import Vocabulary
 
 Generator = np.random.Generator
 
@@ -28,6 +36,9 @@ class Settings:
     reward: str = "default"
     strict: bool = False
     fidelity: str = "correct"
+
+
+DEFAULT = Settings()
 
 
 @dataclass(slots=True)
@@ -79,17 +90,78 @@ class Rules:
         settings: see `Settings`.
 
     Attributes:
-        tracker, evaluator, agenda: parts that are shared too.
+        fidelity: the faults that are kept.
+        tracker, agenda, evaluator: what changes belief, user and record.
+        user, system: those who choose acts by rules, `user.acts(state, rng)` and
+            `system.acts(state.belief, rng)`.
     """
+
+    def __init__(self, world: World, settings: Settings = DEFAULT) -> None:
+        one_of("reward", settings.reward, REWARDS, "MultiWOZ")
+        self.world, self.settings = world, settings
+        self.fidelity = Fidelity.named(settings.fidelity)
+        vocabulary = Vocabulary(world, self.fidelity.loose_values)
+        self.tracker = Tracker(vocabulary, _rows_by_name(world), self.fidelity)
+        self.agenda = Agenda(vocabulary, self.fidelity)
+        self.evaluator = Evaluator(world, self.fidelity)
+        self.user, self.system = AgendaUser(self.agenda), RuleSystem(world, self.fidelity)
+        self._reward = REWARDS[settings.reward]
 
     def begin(self, goal: Goal, rng: Generator) -> MultiWOZState:
         """A new dialogue, in which the user speaks first."""
-        raise NotImplementedError
+        return MultiWOZState(goal, self.agenda.begin(goal, rng), Belief(), Record())
 
     def user_turn(self, state: MultiWOZState, acts: Acts, rng: Generator) -> Turn:
-        """The user says `acts`: the system tracks them, and the system's last turn is rewarded."""
-        raise NotImplementedError
+        """The user says `acts`: the system tracks them, and its last turn is rewarded."""
+        self.agenda.say(state.user, state.goal, acts)
+        self.evaluator.user(state.record, acts)
+        self.tracker.update(state.belief, acts)
+        state.user_speaks = False
+        bye = any(act.intent == "bye" for act in acts)
+        state.ended = bye or state.turns >= self.settings.turns
+        if not state.turns and not state.ended:
+            return Turn()  # there is nothing to reward the system for
+        parts = self._reward(
+            self.evaluator,
+            state.goal,
+            state.user,
+            state.record,
+            state.ended,
+            self.settings.strict,
+        )
+        success = self.success(state) if state.ended else None
+        return Turn(parts, bye, state.ended and not bye, success)
 
     def system_turn(self, state: MultiWOZState, acts: Acts, rng: Generator) -> Turn:
         """The system says `acts`: they are judged, and the agenda changes by them."""
-        raise NotImplementedError
+        state.turns += 1
+        state.user_speaks = True
+        last = state.turns >= self.settings.turns
+        self.evaluator.system(state.record, acts, state.belief)
+        self.tracker.heard(state.belief, acts)
+        if not (last and self.fidelity.last_unheard):
+            self.agenda.hear(state.user, state.goal, acts, rng)
+        if last:
+            leave(state.user)
+        return Turn()
+
+    def success(self, state: MultiWOZState) -> bool:
+        """Whether the goal is met as the settings ask for."""
+        strict = self.settings.strict
+        return self.evaluator.success(state.goal, state.user, state.record, strict)
+
+    def metrics(self, state: MultiWOZState) -> Metrics:
+        """How well the goal is met so far."""
+        return self.evaluator.metrics(state.goal, state.user, state.record)
+
+
+def _rows_by_name(world: World) -> dict[str, dict[str, int]]:
+    """Domain -> name in small letters -> row; the first of that name."""
+    return {
+        domain: {
+            row["name"].lower(): place
+            for place, row in reversed(list(enumerate(world.database.rows(domain))))
+            if "name" in row
+        }
+        for domain in NAMED
+    }

@@ -1,17 +1,53 @@
-"""The evaluator: what was told and booked, and how well that meets the goal."""
+"""The evaluator: what was told and booked, and how well that meets the goal.
 
+It keeps a small `Record` of a dialogue, which each utterance changes, and judges by the record,
+the goal and the user's answers; no utterance is looked at twice.
+"""
+
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from dialgym.domains.bitsets import indices
+from dialgym.tasks.multiwoz.agenda import TELLING, UserState, complete
+from dialgym.tasks.multiwoz.data import World
+from dialgym.tasks.multiwoz.database import ANY, Row, clock
+from dialgym.tasks.multiwoz.fidelity import Fidelity
+from dialgym.tasks.multiwoz.ontology import (
+    AREAS,
+    BOOKABLE,
+    DAYS,
+    DOMAINS,
+    INFORMABLE,
+    REQUESTABLE,
+    SLOT_NAMES,
+    UNCONSTRAINED,
+)
+from dialgym.tasks.multiwoz.types import ASKED, Acts, Belief, Constraints, DomainGoal, Goal
+from dialgym.tasks.multiwoz.values import partial_ratio
+
+UNKNOWN = "unknown"
+"""What the system says of a cell that the database does not know."""
+TAXI = -1
+"""The row of a taxi, of which there is no table."""
+BOOKED_BY_REF = ("hotel", "restaurant", "train")
+ENDS = ("destination", "departure")
+ALIKE = 60
+"""How alike answer and cell are in per cent, at least, under the fault ``fuzzy_answers``."""
 
 
 @dataclass(slots=True)
 class Record:
-    """What the evaluator remembers of a dialogue; updated once a turn."""
+    """What the evaluator remembers of a dialogue."""
 
     domain: str = ""  # the one that either party named last
     informed: frozenset[tuple[str, str]] = frozenset()  # (domain, slot) told in the right form
     malformed: int = 0  # values told in a wrong form
     booked: dict[str, int] = field(default_factory=dict)  # domain -> row of its table
-    booked_by: dict[str, dict[str, str]] = field(default_factory=dict)  # domain -> slot -> value
+    booked_by: dict[str, Constraints] = field(default_factory=dict)  # domain -> slot -> value
     rewarded: frozenset[str] = frozenset()  # domains whose bonus was given
 
     def copy(self) -> "Record":
@@ -24,3 +60,324 @@ class Record:
             self.booked_by.copy(),
             self.rewarded,
         )
+
+
+class Counts(NamedTuple):
+    """Slots that were asked for and told, told in vain, and asked for in vain."""
+
+    hits: int
+    extras: int
+    misses: int
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the requests that were answered; None where there are none."""
+        asked = self.hits + self.misses
+        return self.hits / asked if asked else None
+
+    @property
+    def precision(self) -> float | None:
+        """Share of what was told that was asked for; 0 without hits, None without requests."""
+        if self.recall is None:
+            return None
+        return self.hits / (self.hits + self.extras) if self.hits else 0.0
+
+    @property
+    def f1(self) -> float | None:
+        """Harmonic mean of precision and recall; None without requests."""
+        precision, recall = self.precision, self.recall
+        if precision is None or recall is None:
+            return None
+        return 2 * precision * recall / (precision + recall) if self.hits else 0.0
+
+
+class Metrics(NamedTuple):
+    """How well a dialogue met its goal.
+
+    Attributes:
+        counts: of inform precision, recall and F1.
+        book_rate: mean over the domains to book of the share of constraints that the booked row
+            meets; None where nothing is to be booked.
+        strict_book_rate: the same times the share of people, day, stay and time booked as wanted.
+        match: share of domains in which some row meets the constraints and the answers that the
+            user has taken, and is the one that was booked.
+        success: all is answered and booked, and matches.
+        strict_success: it is a success, and booked as wanted.
+        complete: the user takes all for answered and booked.
+    """
+
+    counts: Counts
+    book_rate: float | None
+    strict_book_rate: float | None
+    match: float
+    success: bool
+    strict_success: bool
+    complete: bool
+
+
+class Evaluator:
+    """Judges dialogues; immutable and shared.
+
+    Args:
+        world: the database.
+        fidelity: keeps ``any_value``, ``fuzzy_answers``, ``missed_extras``.
+    """
+
+    def __init__(self, world: World, fidelity: Fidelity) -> None:
+        self.database, self.fidelity = world.database, fidelity
+        self._right = _form if fidelity.any_value else _value_of(world)
+        self._agrees = _alike if fidelity.fuzzy_answers else _equal
+        extras = _SAME_NAMES if fidelity.missed_extras else REQUESTABLE
+        self._extras = {domain: frozenset(slots) for domain, slots in extras.items()}
+
+    def user(self, record: Record, acts: Acts) -> None:
+        """The user says `acts`; changes `record`."""
+        for act in acts:
+            domain = act.domain.lower()
+            if domain in _ALL:
+                record.domain = domain
+
+    def system(self, record: Record, acts: Acts, belief: Belief) -> None:
+        """The system says `acts`, having understood `belief`; changes `record`."""
+        told = []
+        for intent, name, slot, value in acts:
+            domain = name.lower()
+            if domain in _ALL:
+                record.domain = domain
+                key = _TOLD[domain].get(slot)
+                told_so = key is not None and intent.lower() in TELLING
+                if told_so and value.strip() not in UNCONSTRAINED:
+                    if self._right(domain, key, value):
+                        told.append((domain, key))
+                    else:
+                        record.malformed += 1
+            self._booking(record, intent.lower(), domain, slot, value, belief)
+        if told:
+            record.informed = record.informed.union(told)
+
+    def _booking(
+        self, record: Record, intent: str, domain: str, slot: str, value: str, belief: Belief
+    ) -> None:
+        """A booking by the number of a row, or of a taxi; the first of a domain holds."""
+        if domain == "taxi" and intent == "inform" and slot == "Car":
+            record.booked.setdefault("taxi", TAXI)
+        if slot != "Ref":
+            return
+        if domain == "booking" and intent == "book":
+            booked = record.domain
+        elif domain == "train" and intent in ("inform", "offerbooked"):
+            booked = "train"
+        else:
+            return
+        if booked not in BOOKED_BY_REF or booked in record.booked:
+            return
+        row = int(value) if _REFERENCE(value) else len(self.database.rows(booked))
+        if row < len(self.database.rows(booked)):
+            known = belief.constraints.get(booked, {})
+            record.booked[booked] = row
+            record.booked_by[booked] = {slot: known.get(slot, "") for slot in BOOKABLE[booked]}
+
+    def counts(self, goal: Goal, record: Record, domain: str | None = None) -> Counts:
+        """Requests and what was told, of one domain or of all."""
+        informed, hits, misses, extras = record.informed, 0, 0, 0
+        for about, wanted in goal.domains.items():
+            if domain is None or about == domain:
+                for slot in wanted.requests:
+                    if (about, slot) in informed:
+                        hits += 1
+                    else:
+                        misses += 1
+        for about, slot in informed:
+            if (domain is None or about == domain) and slot in self._extras[about]:
+                wanted = goal.domains.get(about, _NOTHING)
+                if slot not in wanted.requests and slot not in wanted.info:
+                    extras += 1
+        return Counts(hits, extras + record.malformed, misses)
+
+    def book_rate(self, goal: Goal, record: Record, domain: str | None = None) -> float | None:
+        """See `Metrics`."""
+        return _mean([rate for rate, _ in self._rates(goal, record, domain)])
+
+    def _rates(
+        self, goal: Goal, record: Record, domain: str | None = None
+    ) -> list[tuple[float, float]]:
+        """By domain to book: the share of constraints met, and that of the booking's own slots."""
+        rates = []
+        for about, wanted in goal.domains.items():
+            if wanted.book and wanted.info and (domain is None or about == domain):
+                row = record.booked.get(about)
+                met = 0.0 if row is None else self._met(about, wanted, row)
+                if met is not None:
+                    by = record.booked_by.get(about, {})
+                    same = [
+                        by.get(slot, "").lower() == v.lower() for slot, v in wanted.book.items()
+                    ]
+                    rates.append((met, sum(same) / len(same)))
+        return rates
+
+    def _met(self, domain: str, wanted: DomainGoal, row: int) -> float | None:
+        """The share of constraints that a row meets, where a train goes aside; None without any."""
+        if row == TAXI:
+            return 1.0
+        cells = self.database.rows(domain)[row]
+        checked = [(slot, value) for slot, value in wanted.info.items() if slot not in ENDS]
+        met = [_meets(cells, slot, value) for slot, value in checked]
+        return sum(met) / len(met) if met else None
+
+    def match(self, goal: Goal, user: UserState, record: Record) -> float:
+        """See `Metrics`."""
+        matches = [self._matches(d, w, user, record) for d, w in goal.domains.items()]
+        return sum(matches) / len(matches) if matches else 1.0
+
+    def _matches(self, domain: str, wanted: DomainGoal, user: UserState, record: Record) -> bool:
+        found = self.database.find(domain, wanted.info)
+        if domain not in _TABLED:
+            return bool(found)
+        booked = record.booked.get(domain) if wanted.book else None
+        if booked is not None:
+            found &= 1 << booked
+        if not found or not wanted.requests:
+            return bool(found)
+        rows, answers = self.database.rows(domain), user.answers
+        asked = [(slot, answers.get((domain, slot), ASKED)) for slot in wanted.requests]
+        return any(all(self._agrees(rows[i], s, v) for s, v in asked) for i in indices(found))
+
+    def success(self, goal: Goal, user: UserState, record: Record, strict: bool = False) -> bool:
+        """See `Metrics`; what is cheap to know comes first."""
+        rates = self._rates(goal, record)
+        if any(met < 1 or (strict and same < 1) for met, same in rates):
+            return False
+        counts = self.counts(goal, record)
+        if counts.misses or not (counts.hits or rates):
+            return False
+        return all(self._matches(d, w, user, record) for d, w in goal.domains.items())
+
+    def domain_success(self, goal: Goal, record: Record, domain: str) -> bool:
+        """Whether all that is wanted of a domain is answered and booked."""
+        if domain not in goal.domains:
+            return False
+        book, counts = self.book_rate(goal, record, domain), self.counts(goal, record, domain)
+        return book in (1, None) and not counts.misses and not (book is None and not counts.hits)
+
+    def metrics(self, goal: Goal, user: UserState, record: Record) -> Metrics:
+        """All figures of a dialogue."""
+        rates = self._rates(goal, record)
+        return Metrics(
+            self.counts(goal, record),
+            _mean([met for met, _ in rates]),
+            _mean([met * same for met, same in rates]),
+            self.match(goal, user, record),
+            self.success(goal, user, record),
+            self.success(goal, user, record, strict=True),
+            complete(user, goal),
+        )
+
+
+_NOTHING = DomainGoal()
+_ALL = frozenset(DOMAINS)
+_TABLED = ("attraction", "hotel", "restaurant", "train")
+_TOLD: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        domain: {
+            short: slot
+            for short, slot in SLOT_NAMES[domain.capitalize()].items()
+            if slot in REQUESTABLE[domain] + (INFORMABLE[domain] if domain != "taxi" else ())
+            and slot != "Ref"
+        }
+        for domain in DOMAINS
+    }
+)
+"""By domain: the short names of the slots whose values count as told -> their names."""
+_SAME_NAMES = {
+    "attraction": ("phone", "area", "type"),
+    "restaurant": ("phone", "area", "food"),
+    "hotel": ("phone", "internet", "parking", "area", "type", "stars"),
+    "hospital": ("phone",),
+    "police": ("phone",),
+    "taxi": ("phone",),
+    "train": (),
+}
+
+
+def _mean(rates: list[float]) -> float | None:
+    return sum(rates) / len(rates) if rates else None
+
+
+def _meets(cells: Row, slot: str, value: str) -> bool:
+    """Whether a row meets a constraint of a goal; what is no time constrains nothing."""
+    cell = cells.get(slot, "")
+    if slot in ("leaveAt", "arriveBy"):
+        limit, time = clock(value), clock(cell)
+        if limit is None or time is None:
+            return True
+        return time >= limit if slot == "leaveAt" else time <= limit
+    return value.strip() == cell.strip()
+
+
+def _alike(cells: Row, slot: str, answer: str) -> bool:
+    """Whether an answer is more or less what a row has, as ConvLab-2 takes it."""
+    cell = cells.get(slot)
+    if cell is None or answer in UNCONSTRAINED:
+        return True
+    if slot in ("leaveAt", "arriveBy"):
+        return _meets(cells, slot, answer)
+    if cell.strip() == ANY:
+        return True
+    return partial_ratio(answer.strip().lower(), cell.strip().lower()) >= ALIKE
+
+
+def _equal(cells: Row, slot: str, answer: str) -> bool:
+    """Whether an answer is what a row has."""
+    cell = cells.get(slot, ANY).strip().lower()
+    return answer.strip().lower() == (UNKNOWN if cell == ANY else cell)
+
+
+_REFERENCE = re.compile(r"[0-9]{8}").fullmatch
+_TIME = re.compile(r"(?:[01]\d|2[0-4]):[0-5]\d").fullmatch
+_FORMS: Mapping[str, Callable[[str], object]] = MappingProxyType(
+    {
+        "area": lambda value: value.lower() in AREAS,
+        "arriveBy": _TIME,
+        "leaveAt": _TIME,
+        "day": lambda value: value.lower() in DAYS,
+        "duration": lambda value: "minute" in value,
+        "internet": lambda value: value in ("yes", "no", "none"),
+        "parking": lambda value: value in ("yes", "no", "none"),
+        "phone": re.compile(r"\d{11}\n?").fullmatch,
+        "price": lambda value: "pound" in value,
+        "pricerange": lambda value: value in ("cheap", "expensive", "moderate", "free"),
+        "postcode": re.compile(r"cb\d{1,3}[a-z]{2,3}|pe296fl").fullmatch,
+        "stars": re.compile(r"\d").fullmatch,
+        "trainID": lambda value: re.fullmatch(r"tr\d{4}", value.lower()),
+    }
+)
+
+
+@lru_cache(maxsize=1 << 14)
+def _form(domain: str, slot: str, value: str) -> bool:
+    """Whether a value has the form of its slot, whatever it says."""
+    if (domain, slot) == ("restaurant", "phone"):
+        return True
+    test = _FORMS.get(slot)
+    return test is None or bool(test(value))
+
+
+def _value_of(world: World) -> Callable[[str, str, str], bool]:
+    """Whether some row has a value; ``unknown`` where one has none; ``none`` for a yes."""
+    cells: dict[tuple[str, str], set[str]] = {}
+    for domain in (*_TABLED, "hospital", "police"):
+        rows = world.database.rows(domain)
+        for slot in _TOLD[domain].values():
+            values = {row.get(slot, ANY).strip().lower() for row in rows}
+            if ANY in values:
+                values.add(UNKNOWN)
+            if slot in ("internet", "parking"):
+                values.add("none")
+            cells[domain, slot] = values - {ANY}
+    cells["taxi", "car type"] = {kind.lower() for kind in world.database.taxis.types}
+
+    def right(domain: str, slot: str, value: str) -> bool:
+        known = cells.get((domain, slot))
+        return _form(domain, slot, value) if known is None else value.strip().lower() in known
+
+    return right

@@ -51,6 +51,11 @@ FAULTS: Mapping[str, Fault] = MappingProxyType(
             "Answers agree with a row if 60 % of their letters do: train TR1234 with TR1235.",
             "They must be equal but for case and spaces.",
         ),
+        "missed_extras": Fault(
+            "Told but not asked for counts against precision only where acts and database have "
+            "the same name for a slot (phone, area ...), which the others (address ...) have not.",
+            "Every slot that can be asked for counts.",
+        ),
         "first_row": Fault(
             "Requests are answered, and bookings made, from the first row that matches, whichever "
             "row was recommended.",
@@ -108,6 +113,7 @@ class Fidelity:
     null_answers: bool = False
     any_value: bool = False
     fuzzy_answers: bool = False
+    missed_extras: bool = False
     first_row: bool = False
     books_early: bool = False
     ends_unasked: bool = False

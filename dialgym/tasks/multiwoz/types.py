@@ -74,6 +74,7 @@ class Belief:
         domain: the last of those with a table (attraction, hotel, restaurant, train) that an act
             of the user was about: what ``Booking`` refers to; empty before there was one.
         booked: domain -> the reference that the system gave with its booking.
+        offered: domain -> row of its table that the system named last.
     """
 
     constraints: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -82,9 +83,12 @@ class Belief:
     system_acts: Acts = ()
     domain: str = ""
     booked: dict[str, str] = field(default_factory=dict)
+    offered: dict[str, int] = field(default_factory=dict)
 
     def copy(self) -> "Belief":
         """An independent copy."""
         constraints = {domain: dict(slots) for domain, slots in self.constraints.items()}
-        acts = self.user_acts, self.system_acts
-        return Belief(constraints, dict(self.requests), *acts, self.domain, dict(self.booked))
+        said = self.user_acts, self.system_acts, self.domain
+        return Belief(
+            constraints, self.requests.copy(), *said, self.booked.copy(), self.offered.copy()
+        )

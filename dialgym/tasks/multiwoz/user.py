@@ -1,36 +1,127 @@
-"""The agenda user: a stack of acts to say, changed by what the system says."""
+"""Users who speak from the agenda: how much they say at a time, and how long they stay."""
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dialgym.tasks.multiwoz.agenda import BYE, CHOICE, DONTCARE, NAME, Agenda, Item, answered
+from dialgym.tasks.multiwoz.ontology import GENERAL, SHORT_NAMES, act_domain
+from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct
+
+if TYPE_CHECKING:
+    from dialgym.tasks.multiwoz.dialogue import MultiWOZState
+
+ALL = 1 << 10
 
 
-class Item(NamedTuple):
-    """One act on the agenda, by names of the database: ``hotel``, ``inform``, ``area`` ..."""
+@dataclass(frozen=True)
+class Behaviour:
+    """How a user speaks.
 
-    domain: str
-    intent: str
-    slot: str
-    value: str
+    Attributes:
+        initiative: most acts that it says of itself; what it was asked for it says at once.
+        answers: most acts that it says because of what the system said.
+        bookings: most acts of a booking.
+        further: probability of each act after the first, if there is any left.
+        asks_at_once: whether it says its requests along with its constraints.
+        patience: utterances of the system after which it leaves.
+    """
+
+    initiative: int = 4
+    answers: int = ALL
+    bookings: int = 10
+    further: float = 1.0
+    asks_at_once: bool = False
+    patience: int = ALL
 
 
-@dataclass(slots=True)
-class UserState:
-    """The agenda and what the user has been told. The goal itself never changes."""
+BEHAVIOURS: Mapping[str, Behaviour] = MappingProxyType(
+    {
+        "agenda": Behaviour(),
+        "unfriendly": Behaviour(further=0.5, patience=14),
+        "terse": Behaviour(initiative=1, answers=1, bookings=1),
+        "verbose": Behaviour(initiative=ALL, bookings=ALL, asks_at_once=True),
+    }
+)
 
-    stack: list[Item]  # the last is said next
-    answers: dict[tuple[str, str], str] = field(default_factory=dict)  # (domain, slot) -> value
-    booked: frozenset[str] = frozenset()  # domains in which it takes itself to have booked
-    retired: frozenset[str] = frozenset()  # domains whose fail_info it no longer asks for
-    pushed: int = 0  # acts put on the stack since it spoke last
-    domain: str = ""  # the one that is talked about
 
-    def copy(self) -> "UserState":
-        """An independent copy."""
-        return UserState(
-            self.stack.copy(),
-            self.answers.copy(),
-            self.booked,
-            self.retired,
-            self.pushed,
-            self.domain,
-        )
+class AgendaUser:
+    """Chooses the user's acts; what it says leaves the agenda when the dialogue goes on.
+
+    Args:
+        agenda: that of the rules.
+        behaviour: a name of `BEHAVIOURS`, or one of its own.
+    """
+
+    def __init__(self, agenda: Agenda, behaviour: str | Behaviour = "agenda") -> None:
+        named = isinstance(behaviour, str)
+        self.agenda, self.behaviour = agenda, BEHAVIOURS[behaviour] if named else behaviour
+
+    def acts(self, state: "MultiWOZState", rng: np.random.Generator) -> Acts:
+        """What it says next; leaves `state` as it is."""
+        if state.turns >= self.behaviour.patience or not state.user.stack:
+            return (_act(BYE),)
+        items = self._from_the_top(state)
+        if self.behaviour.asks_at_once:
+            items += _requests(state, items)
+        if self.behaviour.further < 1.0:
+            items = self._fewer(items, rng)
+        return tuple([_act(item) for item in items])
+
+    def _from_the_top(self, state: "MultiWOZState") -> list[Item]:
+        """The topmost acts of one domain and intent; a booking is said as one."""
+        user, how, books = state.user, self.behaviour, self.agenda.books
+        top = user.stack[-1]
+        booking = top.intent == "inform" and books(top.domain, top.slot)
+        if booking:
+            most = min(user.pushed or ALL, how.bookings)
+        elif user.pushed == 0 or all(i.value == DONTCARE for i in user.stack[-user.pushed :]):
+            most = how.initiative
+        else:
+            most = min(user.pushed, how.answers)
+        items: list[Item] = []
+        for item in reversed(user.stack):
+            if item.domain != top.domain or item.intent != top.intent:
+                break
+            if booking and not books(item.domain, item.slot):
+                break
+            items.append(item)
+            if len(items) >= most + (items[0].slot == NONE and most == 1):
+                break
+            if item.intent == "request" and item.slot == NAME:
+                break
+        return items
+
+    def _fewer(self, items: list[Item], rng: np.random.Generator) -> list[Item]:
+        kept = items[:1]
+        for item in items[1:]:
+            if rng.random() >= self.behaviour.further:
+                break
+            kept.append(item)
+        return kept
+
+
+def _requests(state: "MultiWOZState", items: list[Item]) -> list[Item]:
+    """The open requests of the domain whose constraints are being said, once they can be met."""
+    domain, intent, slot, _ = items[0]
+    wanted = state.goal.domains.get(domain)
+    if wanted is None or intent != "inform" or slot == CHOICE:
+        return []
+    if wanted.fail_info and domain not in state.user.retired:
+        return []
+    slots = [slot for slot in wanted.requests if not answered(state.user, domain, slot)]
+    return [Item(domain, "request", slot, ASKED) for slot in slots]
+
+
+def _act(item: Item) -> DialogueAct:
+    domain, intent, slot, value = item
+    if domain == GENERAL:
+        return DialogueAct(intent, GENERAL)
+    short = SHORT_NAMES[domain].get(slot) or _OTHERS.get(slot, slot)
+    return DialogueAct(intent.capitalize(), act_domain(domain), short, value)
+
+
+_OTHERS = {CHOICE: "Choice"}
