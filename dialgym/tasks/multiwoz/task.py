@@ -1,5 +1,6 @@
 """The task of multi-domain dialogues: text in and out over the rules on acts."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,9 +12,10 @@ import numpy as np
 from dialgym.domains.domain import BUILT_IN
 from dialgym.errors import one_of, whole_number
 from dialgym.language import Constraint, Utterance
+from dialgym.sources import fingerprint, locate
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.multiwoz import policies
-from dialgym.tasks.multiwoz.data import load_world
+from dialgym.tasks.multiwoz.data import MULTIWOZ, load_world
 from dialgym.tasks.multiwoz.dialogue import MultiWOZState, Rules, Settings, Turn
 from dialgym.tasks.multiwoz.fidelity import FIDELITIES
 from dialgym.tasks.multiwoz.languages import LANGUAGES
@@ -25,6 +27,7 @@ from dialgym.tasks.multiwoz.rewards import COMPONENTS, REWARDS, bounds
 from dialgym.tasks.multiwoz.settings import GOALS, choose_goal
 from dialgym.tasks.multiwoz.stages import find_stage
 from dialgym.tasks.multiwoz.types import Acts
+from dialgym.tasks.multiwoz.user import BEHAVIOURS
 from dialgym.tasks.multiwoz.vectors import Vectoriser
 
 METRICS = ("inform_precision", "inform_recall", "inform_f1", "book_rate", "match",
@@ -128,7 +131,7 @@ class MultiWOZ(Task):
         one_of("goals", goals, GOALS, self.name)
         one_of("reward", reward, REWARDS, self.name)
         one_of("strict", strict, (True, False), self.name)
-        one_of("user", user, policies.USERS, self.name)
+        one_of("user", user, BEHAVIOURS, self.name)
         one_of("fidelity", fidelity, FIDELITIES, self.name)
         one_of("acts", acts, ACTS, self.name)
         one_of("masks", masks, (True, False), self.name)
@@ -136,7 +139,7 @@ class MultiWOZ(Task):
         whole_number("turns", turns, self.name)
         self.world = load_world(world)
         self.played = {"world": self.world.source}
-        self.stand_in = BUILT_IN if self.world.stand_in else None
+        self.stand_in = BUILT_IN if world is None and self.world.stand_in else None
         self.goals, self.user, self.turns, self.masks = goals, user, turns, masks
         settings = Settings(turns, reward, strict, fidelity)
         self.rules = Rules(self.world, settings, find_stage("tracker", tracker, self.world))
@@ -148,6 +151,14 @@ class MultiWOZ(Task):
         self.tokenizer = self.language.tokenizer  # type: ignore[misc]
         self.acts: Mapping[str, Any] = {SYSTEM: ACTS[acts](self), USER: UserActs(self)}
         self.facts = self._facts(reward)
+
+    @classmethod
+    def surroundings(cls, settings: Mapping[str, Any]) -> str | None:
+        """Which world is played, and the state of its files."""
+        name = settings.get("world") or os.environ.get(MULTIWOZ)
+        if name in (None, BUILT_IN):
+            return None
+        return fingerprint(locate(name, cls.name))
 
     def _facts(self, reward: str) -> Facts:
         returns = bounds(reward, self.turns)

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 
 from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.languages.base import NLG, NLU, Language, Notation
+from dialgym.tasks.multiwoz.languages.words import Words
 
-LANGUAGES: Mapping[str, Callable[[World], Language]] = {"acts": Notation}
+LANGUAGES: Mapping[str, Callable[[World], Language]] = {"acts": Notation, "words": Words}
 """By name; each is made of a world."""
 
-__all__ = ["LANGUAGES", "NLG", "NLU", "Language", "Notation"]
+__all__ = ["LANGUAGES", "NLG", "NLU", "Language", "Notation", "Words"]

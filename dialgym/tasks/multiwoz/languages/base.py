@@ -10,16 +10,20 @@ from dialgym.language import AnyText, Constraint
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.notation import print_acts, read_acts
-from dialgym.tasks.multiwoz.ontology import DOMAINS, SHORT_NAMES, act_domain
+from dialgym.tasks.multiwoz.ontology import (
+    BOOKING,
+    DOMAINS,
+    SHORT_NAMES,
+    SLOT_NAMES,
+    act_domain,
+)
 from dialgym.tasks.multiwoz.types import Acts, Belief, DialogueAct, Goal
-from dialgym.tasks.multiwoz.vectors import SYSTEM_ENTRIES
+from dialgym.tasks.multiwoz.vectors import SYSTEM_ENTRIES, USER_ENTRIES, Entry
 
 Generator = np.random.Generator
 SYNTAX = '()=," \\'
-LONGEST_VALUE = 128
-"""Characters of a value; of longer ones a text may have too many."""
-MOST_ACTS = 48
-"""Acts of the user in one utterance, and of its goal; of more a text may have too many words."""
+LEAST_VALUE, MORE = 40, 1000
+"""Characters that there is room for in any value, and in the user's texts beside one of each act."""
 
 
 @runtime_checkable
@@ -153,7 +157,22 @@ def cells_of(world: World) -> Iterable[str]:
 
 
 def longest_texts(world: World) -> Mapping[str, int]:
-    """Characters of the longest notation of each party: all acts of the system at once."""
-    widest = min(max(map(len, cells_of(world))), LONGEST_VALUE) + len('=""," ')
-    told = sum(len(e.domain + e.intent + e.slot) + widest for e in SYSTEM_ENTRIES)
-    return {SYSTEM: told, USER: MOST_ACTS * (widest + 2 * len("Restaurant-Request()"))}
+    """Characters of the longest notation of each party: all its acts at once, and a few more."""
+    told = sum(_longest_act(world, entry) for entry in SYSTEM_ENTRIES)
+    said = sum(_longest_act(world, entry) for entry in USER_ENTRIES)
+    return {SYSTEM: told, USER: said + MORE}
+
+
+def _longest_act(world: World, entry: Entry) -> int:
+    """Characters of an act with the longest value that its slot has."""
+    domain, _, short, place = entry
+    slot = SLOT_NAMES.get(domain, {}).get(short, short)
+    length = len(f"{domain}-{entry.intent}({short}=) ")
+    return length + (_longest_value(world, domain.lower(), slot) if place else 0)
+
+
+def _longest_value(world: World, domain: str, slot: str) -> int:
+    domains = DOMAINS if domain == BOOKING.lower() else (domain,)
+    cells = [row.get(slot, "") for name in domains for row in world.database.rows(name)]
+    known = [v for name in domains for v in world.values.get(name, {}).get(slot, ())]
+    return max(LEAST_VALUE, max(map(len, (*cells, *known)), default=0) + len('""'))
