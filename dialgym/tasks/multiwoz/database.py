@@ -1,6 +1,7 @@
 """The database of a city: seven tables, each indexed by bit sets of rows."""
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
@@ -157,11 +158,14 @@ class Database:
     Attributes:
         tables: by domain; a table of taxis has no rows, they are drawn.
         taxis: what they can be.
+        home: the city itself, by its name as a station: where most trains leave.
     """
 
     def __init__(self, tables: Mapping[str, Iterable[Mapping[str, str]]], taxis: Taxis) -> None:
         self.tables = MappingProxyType({d: Table(tables.get(d, ())) for d in DOMAINS})
         self.taxis = taxis
+        stations = Counter(row.get("departure", "") for row in self.tables["train"].rows)
+        self.home = stations.most_common(1)[0][0] if stations else ""
 
     def find(self, domain: str, constraints: Mapping[str, str]) -> int:
         """The set of rows of a domain that meet all `constraints`; see `domains.bitsets`.

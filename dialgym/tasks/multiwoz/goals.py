@@ -14,8 +14,6 @@ VERSION = 1
 """Of the way in which goals are drawn; another version draws other goals from the same seed."""
 PLACES = ("attraction", "hotel", "restaurant", "police", "hospital")
 """The domains that a taxi goes to and from."""
-HOME = "cambridge"
-"""The city that the database is about, by the trains' name for it."""
 FORCED = {
     "hotel": ("stay", "day", "people"),
     "restaurant": ("time", "day", "people"),
@@ -199,9 +197,9 @@ def _agree_train(drafts: dict[str, _Draft], database: Database) -> None:
     hotel, train = drafts["hotel"].book, drafts["train"].info
     if not hotel:
         return
-    if train["destination"] == HOME:
+    if train["destination"] == database.home:
         train["day"] = hotel["day"]
-    elif train["departure"] == HOME:
+    elif train["departure"] == database.home:
         train["day"] = DAYS[(DAYS.index(hotel["day"]) + int(hotel["stay"])) % 7]
     if not database.find("train", train):
         del drafts["train"]
