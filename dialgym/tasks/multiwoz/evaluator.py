@@ -145,12 +145,14 @@ class Evaluator:
             if domain in _ALL:
                 record.domain = domain
                 key = _TOLD[domain].get(slot)
-                told_so = key is not None and intent.lower() in TELLING
-                if told_so and value.strip() not in UNCONSTRAINED:
-                    if self._right(domain, key, value):
-                        told.append((domain, key))
-                    else:
-                        record.malformed += 1
+                if key is None or intent.lower() not in TELLING:
+                    pass
+                elif value.strip() in UNCONSTRAINED:
+                    pass
+                elif self._right(domain, key, value):
+                    told.append((domain, key))
+                else:
+                    record.malformed += 1
             self._booking(record, intent.lower(), domain, slot, value, belief)
         if told:
             record.informed = record.informed.union(told)
