@@ -37,7 +37,7 @@ FILES = ("*_db.json", "value_set.json", "goal_model.json")
 """The names of MultiWOZ's files that are read, in whatever folders."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class World:
     """What dialogues are about. Immutable and shared; a pickle says only where it is from.
 
