@@ -63,20 +63,20 @@ class SystemActs(PartyActs):
     policies = {"rule": policies.RuleSystem, "random": policies.RandomSystem}  # noqa: RUF012
 
     def __init__(self, task: "MultiWOZ") -> None:
-        self.vectoriser, self.masks = task.vectoriser, task.masks
+        self.task = task
 
     def observe(self, state: "Conversation") -> np.ndarray:
-        return self.vectoriser.state(state.dialogue.belief, state.dialogue.ended)
+        return self.task.vectoriser.state(state.dialogue.belief, state.dialogue.ended)
 
     def mask(self, state: "Conversation") -> np.ndarray:
-        if not self.masks:
+        if not self.task.masks:
             return np.ones(len(self.names), bool)
-        return self.vectoriser.mask(state.dialogue.belief)
+        return self.task.vectoriser.mask(state.dialogue.belief)
 
     def text(self, state: "Conversation", action: Any, rng: Generator) -> str:
         """The notation of the acts with their values, which any language's rules read."""
         belief = state.dialogue.belief
-        return print_acts(self.vectoriser.lexicalise(self.numbers(action), belief, rng))
+        return print_acts(self.task.vectoriser.lexicalise(self.numbers(action), belief, rng))
 
     def numbers(self, action: Any) -> tuple[int, ...]:
         """See `SystemEntries`."""

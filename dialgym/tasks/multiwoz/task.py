@@ -176,6 +176,14 @@ class MultiWOZ(Task):
             metrics=METRICS,
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By its arguments and the world that it came to play, which is loaded once a process."""
+        made_with = {**(self.made_with or {}), "world": self.world.source}
+        return _remade, (type(self), made_with), (self.made_with, self.stand_in)
+
+    def __setstate__(self, state: tuple[Mapping[str, Any] | None, str | None]) -> None:
+        self.made_with, self.stand_in = state
+
     def initial(
         self, rng: np.random.Generator, options: Mapping[str, Any] | None = None
     ) -> Conversation:
@@ -249,6 +257,10 @@ class MultiWOZ(Task):
 
     def words(self) -> Sequence[str]:
         return self.language.vocabulary
+
+
+def _remade(kind: type[MultiWOZ], arguments: Mapping[str, Any]) -> MultiWOZ:
+    return kind(**arguments)
 
 
 def _outcome(turn: Turn) -> Outcome:
