@@ -21,8 +21,8 @@ Generators = Sequence[np.random.Generator]
 class ActAgent:
     """A model over beliefs and acts as a speaker and as an act policy, of one dialogue or many.
 
-    ``gym.make(id, simulator={"name": "agents:ActAgent", "model": "runs/user"})`` lets a learned user
-    play, `dialgym.evaluate(ActAgent(model), id)` scores it. It chooses within the masks of its
+    ``gym.make(id, simulator={"name": "agents:ActAgent", "model": "runs/user"})`` lets a learned
+    user play, `dialgym.evaluate(ActAgent(model), id)` scores it. It chooses within the masks of its
     party; numbers are drawn from the dialogue's generator.
 
     Args:
@@ -40,7 +40,7 @@ class ActAgent:
         if isinstance(model, str | Path):
             model = load(find_checkpoint(model) or model, device="cpu", trust=trust)
         parties = getattr(model, "parties", (None,))
-        policies = getattr(model, "policies", (getattr(model, "policy", None),))
+        policies: Any = getattr(model, "policies", (getattr(model, "policy", None),))
         for policy in policies:
             if not isinstance(policy, BeliefPolicy):
                 raise ValueError(

@@ -18,11 +18,11 @@ from agents.policies.belief import BeliefPolicy
 class MLE(BC):
     """Cloning of several acts at once, in which an act that was chosen may count for more.
 
-    The loss of a decision is -sum_i w_i log p_i(a_i | s) over the entries i of the action that could
-    be 1, with w_i = `pos_weight` where a_i = 1 and 1 elsewhere. With a weight of 1 it is `BC`. Of
-    more than two hundred acts about three are chosen in a turn, and what an expert chooses at random
-    among several has a probability below 1/2: with w the entry is chosen greedily from p > 1 / (1 + w)
-    on. Source: ConvLab's MLE policy (Zhu et al. 2020, arXiv 2002.04793), with w = 5.
+    The loss of a decision is -sum_i w_i log p_i(a_i | s) over the entries i of the action that
+    could be 1, with w_i = `pos_weight` where a_i = 1 and 1 elsewhere. With a weight of 1 it is
+    `BC`. Of more than two hundred acts about three are chosen in a turn, and what an expert chooses
+    at random among several has a probability below 1/2: with w the entry is chosen greedily from
+    p > 1 / (1 + w) on. Source: ConvLab's MLE policy (Zhu et al. 2020, arXiv 2002.04793), w = 5.
 
     Args:
         pos_weight: w.

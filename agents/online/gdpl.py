@@ -1,4 +1,4 @@
-"""GDPL: PPO on rewards that are estimated from an expert's dialogues (guided dialog policy learning).
+"""GDPL, guided dialog policy learning: PPO on rewards that are estimated from an expert.
 
 A policy plays; a reward estimator f(s, a, s') learns to give the expert's turns more than the
 policy's; PPO (sb3-contrib's MaskablePPO, unchanged) then learns from what f gives. The rewards of
@@ -131,8 +131,7 @@ def discriminator_loss(
 ) -> Tensor:
     """Cross-entropy of D = e^f / (e^f + pi), whose logit is f - log pi (Fu et al. 2018, eq. 3)."""
     return (
-        -logsigmoid(expert - expert_log_prob).mean()
-        - logsigmoid(sampled_log_prob - sampled).mean()
+        -logsigmoid(expert - expert_log_prob).mean() - logsigmoid(sampled_log_prob - sampled).mean()
     )
 
 

@@ -1,8 +1,8 @@
 """MADPL: both parties of a dialogue learn at once, each with values of its own and one in common.
 
-The two play each other in the two-party act view (`dialgym.aec_env`). What the dialogue gives is the
-global reward, what only one party is to blame for its own; a hybrid value network has a value of
-each and one of both, and a party learns from the sum of the two advantages that are its own.
+The two play each other in the two-party act view (`dialgym.aec_env`). What the dialogue gives is
+the global reward, what one party alone is to blame for its own; a hybrid value network has a value
+of each and one of both, and a party learns from the sum of its own advantage and the common one.
 Source: Takanobu, Liang and Huang (2020), arXiv 2004.03809.
 """
 
@@ -38,9 +38,7 @@ class HybridValues(nn.Module):
     def __init__(self, sizes: tuple[int, int], hidden: int) -> None:
         super().__init__()
         self.encoders = nn.ModuleList(
-            nn.Sequential(
-                nn.Linear(size, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.Tanh()
-            )
+            nn.Sequential(nn.Linear(size, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.Tanh())
             for size in sizes
         )
         widths = (hidden, hidden, 2 * hidden)

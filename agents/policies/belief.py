@@ -65,10 +65,10 @@ class BeliefPolicy(MaskableActorCriticPolicy):
 
     def _build(self, lr_schedule: Schedule) -> None:
         if isinstance(self.action_space, spaces.MultiBinary):
-            self.action_dist = MaskedBernoulli(int(self.action_space.n))
+            self.action_dist = MaskedBernoulli(int(self.action_space.n))  # type: ignore[arg-type]
         super()._build(lr_schedule)
         if isinstance(self.action_space, spaces.MultiBinary):
-            nn.init.constant_(self.action_net.bias, logit(self.initial_rate))
+            nn.init.constant_(self.action_net.bias, logit(self.initial_rate))  # type: ignore[arg-type]
 
     def _check_actions(self, space: spaces.Space) -> None:
         if not isinstance(space, spaces.Discrete | spaces.MultiBinary):

@@ -79,7 +79,7 @@ def test_one_act_at_a_time():
 
 
 def test_mistakes_are_one_clear_error(user, tmp_path):
-    with pytest.raises(ValueError, match="ActAgent: expected a model with agents.BeliefPolicy"):
+    with pytest.raises(ValueError, match=r"ActAgent: expected a model with agents\.BeliefPolicy"):
         ActAgent(PPO("MlpPolicy", dialgym.sb3_vec_env(ID, 2)))
     with pytest.raises(FileNotFoundError):
         ActAgent(tmp_path / "nothing.zip")

@@ -48,7 +48,9 @@ def test_entries_that_cannot_be_one_never_are():
     assert 0.4 < drawn[:, torch.from_numpy(masks)].mean() < 0.6
     assert_close(ours.entropy(), torch.tensor([2.0, 1.0]) * math.log(2))
     ours.entropy().sum()
-    assert_close(ours.log_prob(torch.tensor([[1.0, 0, 1], [0, 0, 1]])), -torch.tensor([2.0, 1]) * math.log(2))
+    assert_close(
+        ours.log_prob(torch.tensor([[1.0, 0, 1], [0, 0, 1]])), -torch.tensor([2.0, 1]) * math.log(2)
+    )
 
 
 def test_log_probabilities_and_gradients_are_finite_at_the_mask():
