@@ -145,9 +145,7 @@ class Evaluator:
             if domain in _ALL:
                 record.domain = domain
                 key = _TOLD[domain].get(slot)
-                if key is None or intent.lower() not in TELLING:
-                    pass
-                elif value.strip() in UNCONSTRAINED:
+                if key is None or intent.lower() not in TELLING or value.strip() in UNCONSTRAINED:
                     pass
                 elif self._right(domain, key, value):
                     told.append((domain, key))
