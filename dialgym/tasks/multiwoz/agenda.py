@@ -7,6 +7,7 @@ and requests and bookings are pushed when a domain has nothing else left.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,14 +16,22 @@ from dialgym.tasks.multiwoz.database import clock
 from dialgym.tasks.multiwoz.fidelity import Fidelity
 from dialgym.tasks.multiwoz.ontology import (
     BOOKABLE,
-    BOOKING,
     DOMAINS,
     GENERAL,
     INFORMABLE,
     REQUESTABLE,
     SLOT_NAMES,
 )
-from dialgym.tasks.multiwoz.types import ASKED, EMPTY, NONE, Acts, Constraints, DomainGoal, Goal
+from dialgym.tasks.multiwoz.types import (
+    ASKED,
+    EMPTY,
+    NONE,
+    Acts,
+    Constraints,
+    DialogueAct,
+    DomainGoal,
+    Goal,
+)
 from dialgym.tasks.multiwoz.values import Vocabulary
 
 Generator = np.random.Generator
@@ -124,12 +133,9 @@ class Agenda:
 
     def say(self, user: UserState, goal: Goal, acts: Acts) -> None:
         """The user says `acts`: they leave the stack, whoever chose them; changes `user`."""
-        said = set()
-        for intent, domain, slot, _ in acts:
-            about = domain.lower()
-            names = SLOT_NAMES.get(domain, _OTHERS)
-            said.add((about, intent.lower(), names.get(slot) or _OTHERS.get(slot, slot)))
-            if about in goal.domains and about in BOOKED:
+        said = {read_act(act) for act in acts}
+        for about, _, _ in said:
+            if about in BOOKED and about in goal.domains:
                 user.domain = about
         if self.fidelity.unsayable:
             self._drop_unsayable(user, said)
@@ -200,20 +206,10 @@ class Agenda:
     def _understood(self, acts: Acts) -> Heard:
         """(domain, intent) -> slots and values by the names of the database, as they come."""
         heard: dict[tuple[str, str], list[Pair]] = {}
-        for intent, domain, slot, value in acts:
-            names = SLOT_NAMES.get(domain)
-            if names is None:
-                continue
-            about, kind = domain.lower(), intent.lower()
-            name = NONE if slot == NONE else names.get(slot)
-            if name == CHOICE and value.strip().lower() in ("0", "zero"):
-                heard.setdefault((about, "nooffer"), []).append((NONE, NONE))
-            elif name is not None:
-                if kind == "request":
-                    value = ASKED
-                elif domain != BOOKING:
-                    value = self.vocabulary.understood(about, name, value)
-                heard.setdefault((about, kind), []).append((name, value))
+        for act in acts:
+            found = self.vocabulary.heard(act)
+            if found is not None:
+                heard.setdefault(found[0], []).append(found[1])
         return heard
 
     def _refused(
@@ -425,6 +421,14 @@ BOOKED = ("attraction", "hotel", "restaurant", "taxi", "train")
 """The domains that bookings can be about."""
 SLOTS = {d: {*INFORMABLE[d], *BOOKABLE[d], *REQUESTABLE[d]} - {"Ref"} for d in DOMAINS}
 """By domain: the slots that the user can say something of."""
+
+
+@lru_cache(maxsize=1 << 14)
+def read_act(act: DialogueAct) -> tuple[str, str, str]:
+    """Domain, intent and slot of an act of the user, by the names of the agenda."""
+    names = SLOT_NAMES.get(act.domain, _OTHERS)
+    slot = names.get(act.slot) or _OTHERS.get(act.slot, act.slot)
+    return act.domain.lower(), act.intent.lower(), slot
 
 
 def _contradicts(slot: str, wants: Wants, value: str) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -86,7 +87,7 @@ class AgendaUser:
         while below < len(user.stack):
             limits = how.initiative, how.answers, how.bookings
             batch = self.agenda.batch(user, below, *limits)
-            items = [item for item in batch if item.sayable]
+            items = [i for i in batch if i.sayable] if self.agenda.fidelity.unsayable else batch
             below += len(batch)
             if len(batch) == how.initiative == 1 and batch[0].slot == NONE:
                 more = self.agenda.batch(user, below, *limits)
@@ -116,6 +117,7 @@ def _requests(state: "MultiWOZState", items: list[Item]) -> list[Item]:
     return [Item(domain, "request", slot, ASKED) for slot in slots]
 
 
+@lru_cache(maxsize=1 << 14)
 def _act(item: Item) -> DialogueAct:
     domain, intent, slot, value = item
     if domain == GENERAL:
