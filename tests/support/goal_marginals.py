@@ -49,9 +49,8 @@ def _couplings(goal: GoalJSON, order: list[str]) -> Iterator[tuple[str, Any]]:
         yield "taxi at the table's time", (last, taxi.get("arriveBy") == booked)
     if "attraction" in order and restaurant and "fail_info" not in restaurant:
         areas = restaurant["info"].get("area"), goal["attraction"]["info"].get("area")
-        after = order.index("restaurant") > order.index("attraction")
-        if None not in areas:
-            yield "restaurant in the attraction's area", (after, areas[0] == areas[1])
+        if None not in areas and order.index("restaurant") > order.index("attraction"):
+            yield "restaurant in the attraction's area", areas[0] == areas[1]
     if "book" in hotel and "book" in restaurant:
         pairs = [(hotel["book"][s], restaurant["book"][s]) for s in ("people", "day")]
         yield "table of the hotel's guests", tuple(a == b for a, b in pairs)
@@ -63,24 +62,28 @@ def _couplings(goal: GoalJSON, order: list[str]) -> Iterator[tuple[str, Any]]:
         yield "train's way", (train["info"]["departure"], train["info"]["destination"])
 
 
-def distances(one: Iterable[GoalJSON], other: Iterable[GoalJSON]) -> dict[str, float]:
-    """By marginal: how unlikely so great a difference is, in standard deviations.
-
-    That is a chi-square statistic of two samples, by the approximation of Wilson and Hilferty;
-    categories of fewer than 10 goals are pooled. Marginals of one category have none.
-    """
-    counts = [_counted(one), _counted(other)]
-    names = {name for each in counts for name in each}
-    found = {name: _distance(*(each.get(name, Counter()) for each in counts)) for name in names}
-    return {name: z for name, z in sorted(found.items()) if z is not None}
+Counts = Mapping[str, Counter[Any]]
+"""By marginal: how many goals there are of each category."""
 
 
-def _counted(goals: Iterable[GoalJSON]) -> dict[str, Counter[Any]]:
+def counted(goals: Iterable[GoalJSON]) -> Counts:
     counts: dict[str, Counter[Any]] = defaultdict(Counter)
     for goal in goals:
         for name, category in features(goal):
             counts[name][category] += 1
     return counts
+
+
+def distances(one: Counts, other: Counts) -> dict[str, float]:
+    """By marginal: how unlikely so great a difference is, in standard deviations.
+
+    That is a chi-square statistic of two samples, by the approximation of Wilson and Hilferty;
+    categories of fewer than 10 goals are pooled. Marginals of one category have none.
+    """
+    empty: Counter[Any] = Counter()
+    names = one.keys() | other.keys()
+    found = {name: _distance(one.get(name, empty), other.get(name, empty)) for name in names}
+    return {name: z for name, z in sorted(found.items()) if z is not None}
 
 
 def _distance(one: Counter[Any], other: Counter[Any]) -> float | None:

@@ -7,6 +7,7 @@ and requests and bookings are pushed when a domain has nothing else left.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,14 +16,22 @@ from dialgym.tasks.multiwoz.database import clock
 from dialgym.tasks.multiwoz.fidelity import Fidelity
 from dialgym.tasks.multiwoz.ontology import (
     BOOKABLE,
-    BOOKING,
     DOMAINS,
     GENERAL,
     INFORMABLE,
     REQUESTABLE,
     SLOT_NAMES,
 )
-from dialgym.tasks.multiwoz.types import ASKED, EMPTY, NONE, Acts, Constraints, DomainGoal, Goal
+from dialgym.tasks.multiwoz.types import (
+    ASKED,
+    EMPTY,
+    NONE,
+    Acts,
+    Constraints,
+    DialogueAct,
+    DomainGoal,
+    Goal,
+)
 from dialgym.tasks.multiwoz.values import Vocabulary
 
 Generator = np.random.Generator
@@ -31,6 +40,7 @@ Pair = tuple[str, str]
 Heard = Mapping[tuple[str, str], Sequence[Pair]]
 """(domain, intent) -> what is said so."""
 DONTCARE, ANY = "dontcare", "any"
+ALL = 1 << 10
 CHOICE, NOT_BOOK, NAME = "choice", "NotBook", "name"
 NO_ANSWER = frozenset((ASKED, DONTCARE, NONE, "no"))
 """What the original takes for no value at all, though ``no`` is one of parking and internet."""
@@ -56,6 +66,13 @@ class Item(NamedTuple):
     slot: str
     value: str
 
+    @property
+    def sayable(self) -> bool:
+        """Whether the user has an act for it."""
+        if self.slot in SLOTS.get(self.domain, ()):
+            return True
+        return self.value == (ANY if self.slot == CHOICE else NONE)
+
 
 BYE = Item(GENERAL, "bye", NONE, NONE)
 
@@ -70,7 +87,7 @@ class UserState:
     retired: frozenset[str] = frozenset()  # domains whose fail_info it no longer asks for
     rebooked: frozenset[str] = frozenset()  # domains whose fail_book it no longer asks for
     pushed: int = 0  # acts put on the stack since it spoke last
-    domain: str = ""  # the one that is talked about
+    domain: str = ""  # the one that either named last: what bookings are in
 
     def copy(self) -> "UserState":
         """An independent copy."""
@@ -98,7 +115,7 @@ class Agenda:
 
     Args:
         vocabulary: what the system's values mean.
-        fidelity: keeps ``same_as``, ``day_is_booking``, ``null_answers``, ``booking_of_system``.
+        fidelity: keeps ``same_as``, ``day_is_booking``, ``null_answers``, ``unsayable``.
     """
 
     def __init__(self, vocabulary: Vocabulary, fidelity: Fidelity) -> None:
@@ -107,7 +124,7 @@ class Agenda:
     def begin(self, goal: Goal, rng: Generator) -> UserState:
         """The agenda of a goal: each domain's informs in random order, goodbye at the bottom."""
         user = UserState([BYE])
-        for domain, wanted in reversed(goal.domains.items()):
+        for domain, wanted in reversed(list(goal.domains.items())):
             constraints = list((wanted.fail_info or wanted.info).items())
             for place in rng.permutation(len(constraints)).tolist():
                 self._put(user, Item(domain, "inform", *constraints[place]), rng)
@@ -116,19 +133,56 @@ class Agenda:
 
     def say(self, user: UserState, goal: Goal, acts: Acts) -> None:
         """The user says `acts`: they leave the stack, whoever chose them; changes `user`."""
-        said = set()
-        for intent, domain, slot, _ in acts:
-            about = domain.lower()
-            names = SLOT_NAMES.get(domain, _OTHERS)
-            said.add((about, intent.lower(), names.get(slot) or _OTHERS.get(slot, slot)))
-            self._turn_to(user, goal, about)
+        said = {read_act(act) for act in acts}
+        for about, _, _ in said:
+            if about in BOOKED and about in goal.domains:
+                user.domain = about
+        if self.fidelity.unsayable:
+            self._drop_unsayable(user, said)
         user.stack = [i for i in user.stack if (i.domain, i.intent, i.slot) not in said]
         user.pushed = 0
 
-    def _turn_to(self, user: UserState, goal: Goal, domain: str) -> None:
-        faulty = self.fidelity.booking_of_system and user.domain
-        if domain in goal.domains and not faulty:
-            user.domain = domain
+    def _drop_unsayable(self, user: UserState, said: set[tuple[str, str, str]]) -> None:
+        """What there is no act for goes along with what is said, if that is from the top."""
+        batch, below = self.batch(user), 0
+        while below < len(user.stack) and not any(item.sayable for item in batch):
+            below += len(batch)
+            batch = self.batch(user, below)
+        if {item[:3] for item in batch if item.sayable} == said:
+            del user.stack[len(user.stack) - below - len(batch) :]
+
+    def batch(
+        self,
+        user: UserState,
+        below: int = 0,
+        initiative: int = 4,
+        answers: int = ALL,
+        bookings: int = 10,
+    ) -> list[Item]:
+        """The topmost acts of one domain and intent, leaving out `below`; a booking whole.
+
+        As many as were pushed since the user spoke last; or, where those are none or do not
+        matter, `initiative`. There are at most `answers` and `bookings` otherwise.
+        """
+        stack = user.stack[: len(user.stack) - below]
+        top = stack[-1] if stack else BYE
+        booking = top.intent == "inform" and self.books(top.domain, top.slot)
+        if booking:
+            most = min(user.pushed or ALL, bookings)
+        elif user.pushed == 0 or all(i.value == DONTCARE for i in stack[-user.pushed :]):
+            most = initiative
+        else:
+            most = min(user.pushed, answers)
+        items: list[Item] = []
+        for item in reversed(stack):
+            if item.domain != top.domain or item.intent != top.intent:
+                break
+            if booking and not self.books(item.domain, item.slot):
+                break
+            items.append(item)
+            if len(items) >= most or (item.intent == "request" and item.slot == NAME):
+                break
+        return items
 
     def hear(self, user: UserState, goal: Goal, acts: Acts, rng: Generator) -> None:
         """The system says `acts`; changes `user`."""
@@ -152,20 +206,10 @@ class Agenda:
     def _understood(self, acts: Acts) -> Heard:
         """(domain, intent) -> slots and values by the names of the database, as they come."""
         heard: dict[tuple[str, str], list[Pair]] = {}
-        for intent, domain, slot, value in acts:
-            names = SLOT_NAMES.get(domain)
-            if names is None:
-                continue
-            about, kind = domain.lower(), intent.lower()
-            name = NONE if slot == NONE else names.get(slot)
-            if name == CHOICE and value.strip().lower() in ("0", "zero"):
-                heard.setdefault((about, "nooffer"), []).append((NONE, NONE))
-            elif name is not None:
-                if kind == "request":
-                    value = ASKED
-                elif domain != BOOKING:
-                    value = self.vocabulary.understood(about, name, value)
-                heard.setdefault((about, kind), []).append((name, value))
+        for act in acts:
+            found = self.vocabulary.heard(act)
+            if found is not None:
+                heard.setdefault(found[0], []).append(found[1])
         return heard
 
     def _refused(
@@ -277,8 +321,7 @@ class Agenda:
         value = wants.info.get(slot) or wants.book.get(slot)
         if value is None and domain == "taxi" and slot in ("destination", "departure"):
             value = _end_of_ride(goal, slot)
-        if slot in SLOTS[domain]:
-            self._push(user, Item(domain, "inform", slot, value or DONTCARE), rng)
+        self._push(user, Item(domain, "inform", slot, value or DONTCARE), rng)
 
     def _offered_choice(
         self,
@@ -300,8 +343,7 @@ class Agenda:
             self._push(user, Item(domain, "inform", slot, value), rng)
         elif not self._has_more(user, domain):
             slot, value = offers[int(rng.random() * len(offers))]
-            if slot in SLOTS[domain] or slot == NONE:
-                self._push(user, Item(domain, "inform", slot, value), rng)
+            self._push(user, Item(domain, "inform", slot, value), rng)
             if slot in wants.goal.requests and value not in NO_ANSWER:
                 self._take(user, domain, slot, value)
 
@@ -357,6 +399,8 @@ class Agenda:
 
     def _push(self, user: UserState, item: Item, rng: Generator) -> None:
         """Put an act on top, in place of one of the same slot."""
+        if not (item.sayable or self.fidelity.unsayable):
+            return
         _drop(user, item.domain, item.intent, item.slot)
         self._put(user, item, rng)
         user.pushed += 1
@@ -373,8 +417,18 @@ class Agenda:
 
 _REFUSALS = ("nooffer", "nobook")
 _OTHERS = {"Choice": CHOICE}
+BOOKED = ("attraction", "hotel", "restaurant", "taxi", "train")
+"""The domains that bookings can be about."""
 SLOTS = {d: {*INFORMABLE[d], *BOOKABLE[d], *REQUESTABLE[d]} - {"Ref"} for d in DOMAINS}
 """By domain: the slots that the user can say something of."""
+
+
+@lru_cache(maxsize=1 << 14)
+def read_act(act: DialogueAct) -> tuple[str, str, str]:
+    """Domain, intent and slot of an act of the user, by the names of the agenda."""
+    names = SLOT_NAMES.get(act.domain, _OTHERS)
+    slot = names.get(act.slot) or _OTHERS.get(act.slot, act.slot)
+    return act.domain.lower(), act.intent.lower(), slot
 
 
 def _contradicts(slot: str, wants: Wants, value: str) -> bool:

@@ -26,8 +26,17 @@ from dialgym.tasks.multiwoz.ontology import (
     SLOT_NAMES,
     UNCONSTRAINED,
 )
-from dialgym.tasks.multiwoz.types import ASKED, Acts, Belief, Constraints, DomainGoal, Goal
-from dialgym.tasks.multiwoz.values import partial_ratio
+from dialgym.tasks.multiwoz.types import (
+    ASKED,
+    EMPTY,
+    Acts,
+    Belief,
+    Constraints,
+    DialogueAct,
+    DomainGoal,
+    Goal,
+)
+from dialgym.tasks.multiwoz.values import REMEMBERED, partial_ratio
 
 UNKNOWN = "unknown"
 """What the system says of a cell that the database does not know."""
@@ -115,6 +124,15 @@ class Metrics(NamedTuple):
     complete: bool
 
 
+class _Reading(NamedTuple):
+    """What one act of the system is to the evaluator."""
+
+    domain: str  # if it is one of the seven
+    told: tuple[str, str] | None  # (domain, slot) whose value it tells
+    malformed: bool  # it tells a value in a wrong form
+    books: bool  # it may be a booking
+
+
 class Evaluator:
     """Judges dialogues; immutable and shared.
 
@@ -125,6 +143,7 @@ class Evaluator:
 
     def __init__(self, world: World, fidelity: Fidelity) -> None:
         self.database, self.fidelity = world.database, fidelity
+        self._read: dict[DialogueAct, _Reading] = {}
         self._right = _form if fidelity.any_value else _value_of(world)
         self._agrees = _alike if fidelity.fuzzy_answers else _equal
         extras = _SAME_NAMES if fidelity.missed_extras else REQUESTABLE
@@ -134,34 +153,45 @@ class Evaluator:
         """The user says `acts`; changes `record`."""
         for act in acts:
             domain = act.domain.lower()
-            if domain in _ALL:
+            if domain in _TOLD:
                 record.domain = domain
 
     def system(self, record: Record, acts: Acts, belief: Belief) -> None:
         """The system says `acts`, having understood `belief`; changes `record`."""
         told = []
-        for intent, name, slot, value in acts:
-            domain = name.lower()
-            if domain in _ALL:
-                record.domain = domain
-                key = _TOLD[domain].get(slot)
-                told_so = key is not None and intent.lower() in TELLING
-                if told_so and value.strip() not in UNCONSTRAINED:
-                    if self._right(domain, key, value):
-                        told.append((domain, key))
-                    else:
-                        record.malformed += 1
-            self._booking(record, intent.lower(), domain, slot, value, belief)
+        for act in acts:
+            read = self._read.get(act) or self._reading(act)
+            if read.domain:
+                record.domain = read.domain
+            if read.told:
+                told.append(read.told)
+            elif read.malformed:
+                record.malformed += 1
+            if read.books:
+                self._booking(record, act, belief)
         if told:
             record.informed = record.informed.union(told)
 
-    def _booking(
-        self, record: Record, intent: str, domain: str, slot: str, value: str, belief: Belief
-    ) -> None:
+    def _reading(self, act: DialogueAct) -> "_Reading":
+        """What an act is to the evaluator, whatever the dialogue."""
+        intent, domain = act.intent.lower(), act.domain.lower()
+        slot = _TOLD.get(domain, EMPTY).get(act.slot)
+        told, right = None, True
+        if slot is not None and intent in TELLING and act.value.strip() not in UNCONSTRAINED:
+            right = self._right(domain, slot, act.value)
+            told = (domain, slot) if right else None
+        books = act.slot == "Ref" or (domain, intent, act.slot) == ("taxi", "inform", "Car")
+        read = _Reading(domain if domain in _TOLD else "", told, not right, books)
+        if len(self._read) >= REMEMBERED:
+            self._read.clear()
+        self._read[act] = read
+        return read
+
+    def _booking(self, record: Record, act: DialogueAct, belief: Belief) -> None:
         """A booking by the number of a row, or of a taxi; the first of a domain holds."""
-        if domain == "taxi" and intent == "inform" and slot == "Car":
+        intent, domain, value = act.intent.lower(), act.domain.lower(), act.value
+        if act.slot == "Car":
             record.booked.setdefault("taxi", TAXI)
-        if slot != "Ref":
             return
         if domain == "booking" and intent == "book":
             booked = record.domain
@@ -177,43 +207,43 @@ class Evaluator:
             record.booked[booked] = row
             record.booked_by[booked] = {slot: known.get(slot, "") for slot in BOOKABLE[booked]}
 
-    def counts(self, goal: Goal, record: Record, domain: str | None = None) -> Counts:
-        """Requests and what was told, of one domain or of all."""
+    def counts(self, goal: Goal, record: Record) -> Counts:
+        """Requests and what was told."""
         informed, hits, misses, extras = record.informed, 0, 0, 0
-        for about, wanted in goal.domains.items():
-            if domain is None or about == domain:
-                for slot in wanted.requests:
-                    if (about, slot) in informed:
-                        hits += 1
-                    else:
-                        misses += 1
-        for about, slot in informed:
-            if (domain is None or about == domain) and slot in self._extras[about]:
-                wanted = goal.domains.get(about, _NOTHING)
+        for domain, wanted in goal.domains.items():
+            for slot in wanted.requests:
+                if (domain, slot) in informed:
+                    hits += 1
+                else:
+                    misses += 1
+        for domain, slot in informed:
+            if slot in self._extras[domain]:
+                wanted = goal.domains.get(domain, _NOTHING)
                 if slot not in wanted.requests and slot not in wanted.info:
                     extras += 1
         return Counts(hits, extras + record.malformed, misses)
 
-    def book_rate(self, goal: Goal, record: Record, domain: str | None = None) -> float | None:
+    def book_rate(self, goal: Goal, record: Record) -> float | None:
         """See `Metrics`."""
-        return _mean([rate for rate, _ in self._rates(goal, record, domain)])
+        return _mean([met for met, _ in self._rates(goal, record)])
 
-    def _rates(
-        self, goal: Goal, record: Record, domain: str | None = None
-    ) -> list[tuple[float, float]]:
-        """By domain to book: the share of constraints met, and that of the booking's own slots."""
-        rates = []
-        for about, wanted in goal.domains.items():
-            if wanted.book and wanted.info and (domain is None or about == domain):
-                row = record.booked.get(about)
-                met = 0.0 if row is None else self._met(about, wanted, row)
-                if met is not None:
-                    by = record.booked_by.get(about, {})
-                    same = [
-                        by.get(slot, "").lower() == v.lower() for slot, v in wanted.book.items()
-                    ]
-                    rates.append((met, sum(same) / len(same)))
-        return rates
+    def _rates(self, goal: Goal, record: Record) -> list[tuple[float, float]]:
+        rates = [self._rate(d, w, record) for d, w in goal.domains.items()]
+        return [rate for rate in rates if rate is not None]
+
+    def _rate(self, domain: str, wanted: DomainGoal, record: Record) -> tuple[float, float] | None:
+        """The shares of constraints met, and of the booking's own slots; None without any."""
+        if not wanted.book or not wanted.info:
+            return None
+        row = record.booked.get(domain)
+        if row is None:
+            return 0.0, 0.0
+        met = self._met(domain, wanted, row)
+        if met is None:
+            return None
+        by = record.booked_by.get(domain, EMPTY)
+        same = [by.get(slot) == value for slot, value in wanted.book.items()]
+        return met, sum(same) / len(same)
 
     def _met(self, domain: str, wanted: DomainGoal, row: int) -> float | None:
         """The share of constraints that a row meets, where a train goes aside; None without any."""
@@ -244,20 +274,32 @@ class Evaluator:
 
     def success(self, goal: Goal, user: UserState, record: Record, strict: bool = False) -> bool:
         """See `Metrics`; what is cheap to know comes first."""
-        rates = self._rates(goal, record)
-        if any(met < 1 or (strict and same < 1) for met, same in rates):
-            return False
-        counts = self.counts(goal, record)
-        if counts.misses or not (counts.hits or rates):
+        something = False
+        for domain, wanted in goal.domains.items():
+            done = self._done(domain, wanted, record, strict)
+            if done is False:
+                return False
+            something = something or done is True
+        if not something:
             return False
         return all(self._matches(d, w, user, record) for d, w in goal.domains.items())
 
     def domain_success(self, goal: Goal, record: Record, domain: str) -> bool:
         """Whether all that is wanted of a domain is answered and booked."""
-        if domain not in goal.domains:
-            return False
-        book, counts = self.book_rate(goal, record, domain), self.counts(goal, record, domain)
-        return book in (1, None) and not counts.misses and not (book is None and not counts.hits)
+        wanted = goal.domains.get(domain)
+        return wanted is not None and self._done(domain, wanted, record) is True
+
+    def _done(
+        self, domain: str, wanted: DomainGoal, record: Record, strict: bool = False
+    ) -> bool | None:
+        """Whether all of a domain is answered and booked; None where nothing is wanted."""
+        for slot in wanted.requests:
+            if (domain, slot) not in record.informed:
+                return False
+        rate = self._rate(domain, wanted, record)
+        if rate is None:
+            return True if wanted.requests else None
+        return rate[0] == 1 and (not strict or rate[1] == 1)
 
     def metrics(self, goal: Goal, user: UserState, record: Record) -> Metrics:
         """All figures of a dialogue."""
@@ -274,7 +316,6 @@ class Evaluator:
 
 
 _NOTHING = DomainGoal()
-_ALL = frozenset(DOMAINS)
 _TABLED = ("attraction", "hotel", "restaurant", "train")
 _TOLD: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {

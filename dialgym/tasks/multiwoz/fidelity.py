@@ -81,9 +81,10 @@ FAULTS: Mapping[str, Fault] = MappingProxyType(
             "The system greets when it has nothing to say, to a goodbye too.",
             "It asks whether there is more, and says goodbye.",
         ),
-        "booking_of_system": Fault(
-            "The user takes a booking for one in the domain that the system named last.",
-            "It is one in the domain that either named last.",
+        "unsayable": Fault(
+            "What the user has no act for (the price of an attraction) is put on its agenda too, "
+            "where it takes the place of other acts and keeps back requests.",
+            "It is left out.",
         ),
         "last_unheard": Fault(
             "The user leaves at the turn limit without hearing what the system said last.",
@@ -120,7 +121,7 @@ class Fidelity:
     keeps_requests: bool = False
     never_booked: bool = False
     greets: bool = False
-    booking_of_system: bool = False
+    unsayable: bool = False
     last_unheard: bool = False
     train_bins: bool = False
     rows_alone: bool = False

@@ -67,7 +67,6 @@ class RuleSystem:
                 said = [act for act in said if not self._gives_way(act)]
         if booked is not None:
             said.append(booked)
-        said = _once(said)
         if said:
             return tuple(said)
         return (DialogueAct("greet" if self.fidelity.greets else "reqmore", GENERAL),)
@@ -248,7 +247,3 @@ def _times(wanted: dict[str, str], rng: Generator) -> list[str]:
     if drawn < 0.66:
         return ["leaveAt" if drawn < 0.33 else "arriveBy"]
     return ["leaveAt", "arriveBy"]
-
-
-def _once(acts: Sequence[DialogueAct]) -> list[DialogueAct]:
-    return list(dict.fromkeys(acts))

@@ -2,19 +2,27 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialgym.tasks.multiwoz.agenda import BYE, CHOICE, DONTCARE, NAME, Agenda, Item, answered
+from dialgym.errors import one_of
+from dialgym.tasks.multiwoz.agenda import (
+    ALL,
+    BYE,
+    CHOICE,
+    Agenda,
+    Item,
+    UserState,
+    answered,
+)
 from dialgym.tasks.multiwoz.ontology import GENERAL, SHORT_NAMES, act_domain
 from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct
 
 if TYPE_CHECKING:
     from dialgym.tasks.multiwoz.dialogue import MultiWOZState
-
-ALL = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -57,43 +65,36 @@ class AgendaUser:
     """
 
     def __init__(self, agenda: Agenda, behaviour: str | Behaviour = "agenda") -> None:
-        named = isinstance(behaviour, str)
-        self.agenda, self.behaviour = agenda, BEHAVIOURS[behaviour] if named else behaviour
+        if isinstance(behaviour, str):
+            one_of("user", behaviour, BEHAVIOURS, "MultiWOZ")
+            behaviour = BEHAVIOURS[behaviour]
+        self.agenda, self.behaviour = agenda, behaviour
 
     def acts(self, state: "MultiWOZState", rng: np.random.Generator) -> Acts:
         """What it says next; leaves `state` as it is."""
         if state.turns >= self.behaviour.patience or not state.user.stack:
             return (_act(BYE),)
-        items = self._from_the_top(state)
+        items = self._from_the_top(state.user)
         if self.behaviour.asks_at_once:
             items += _requests(state, items)
         if self.behaviour.further < 1.0:
             items = self._fewer(items, rng)
         return tuple([_act(item) for item in items])
 
-    def _from_the_top(self, state: "MultiWOZState") -> list[Item]:
-        """The topmost acts of one domain and intent; a booking is said as one."""
-        user, how, books = state.user, self.behaviour, self.agenda.books
-        top = user.stack[-1]
-        booking = top.intent == "inform" and books(top.domain, top.slot)
-        if booking:
-            most = min(user.pushed or ALL, how.bookings)
-        elif user.pushed == 0 or all(i.value == DONTCARE for i in user.stack[-user.pushed :]):
-            most = how.initiative
-        else:
-            most = min(user.pushed, how.answers)
-        items: list[Item] = []
-        for item in reversed(user.stack):
-            if item.domain != top.domain or item.intent != top.intent:
-                break
-            if booking and not books(item.domain, item.slot):
-                break
-            items.append(item)
-            if len(items) >= most + (items[0].slot == NONE and most == 1):
-                break
-            if item.intent == "request" and item.slot == NAME:
-                break
-        return items
+    def _from_the_top(self, user: UserState) -> list[Item]:
+        """What lies on top and can be said; a domain is named along with what is said of it."""
+        how, below = self.behaviour, 0
+        while below < len(user.stack):
+            limits = how.initiative, how.answers, how.bookings
+            batch = self.agenda.batch(user, below, *limits)
+            items = [i for i in batch if i.sayable] if self.agenda.fidelity.unsayable else batch
+            below += len(batch)
+            if len(batch) == how.initiative == 1 and batch[0].slot == NONE:
+                more = self.agenda.batch(user, below, *limits)
+                return batch + [item for item in more if item.domain == batch[0].domain]
+            if items:
+                return items
+        return [BYE]
 
     def _fewer(self, items: list[Item], rng: np.random.Generator) -> list[Item]:
         kept = items[:1]
@@ -116,6 +117,7 @@ def _requests(state: "MultiWOZState", items: list[Item]) -> list[Item]:
     return [Item(domain, "request", slot, ASKED) for slot in slots]
 
 
+@lru_cache(maxsize=1 << 14)
 def _act(item: Item) -> DialogueAct:
     domain, intent, slot, value = item
     if domain == GENERAL:

@@ -5,7 +5,11 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 from dialgym.tasks.multiwoz.data import World
-from dialgym.tasks.multiwoz.ontology import DOMAINS
+from dialgym.tasks.multiwoz.ontology import BOOKING, DOMAINS, SLOT_NAMES
+from dialgym.tasks.multiwoz.types import ASKED, NONE, DialogueAct
+
+Heard = tuple[tuple[str, str], tuple[str, str]]
+"""(domain, intent) and (slot, value) of an act, by the names of the database."""
 
 REMEMBERED = 1 << 15
 """Values that a vocabulary remembers the outcome of."""
@@ -33,6 +37,7 @@ class Vocabulary:
         self._normalise = _loose if loose else _close
         self._understand = _contained if loose else _close
         self._memory: dict[tuple[bool, str, str, str], str] = {}
+        self._heard: dict[DialogueAct, Heard | None] = {}
 
     def normalised(self, domain: str, slot: str, value: str) -> str:
         """The value that the tracker stores for one that the user has said, in small letters."""
@@ -59,6 +64,30 @@ class Vocabulary:
                 found = spelt.get(closest, value)
             self._keep(key, found)
         return found
+
+    def heard(self, act: DialogueAct) -> Heard | None:
+        """What the user understands of an act of the system; None for nothing."""
+        found = self._heard.get(act, ...)
+        if found is ...:
+            if len(self._heard) >= REMEMBERED:
+                self._heard.clear()
+            found = self._heard[act] = self._hear(act)
+        return found
+
+    def _hear(self, act: DialogueAct) -> Heard | None:
+        intent, domain, slot, value = act
+        names = SLOT_NAMES.get(domain)
+        name = NONE if slot == NONE else names.get(slot) if names else None
+        if names is None or name is None:
+            return None
+        about, kind = domain.lower(), intent.lower()
+        if name == "choice" and value.strip().lower() in ("0", "zero"):
+            return (about, "nooffer"), (NONE, NONE)
+        if kind == "request":
+            return (about, kind), (name, ASKED)
+        if domain != BOOKING:
+            value = self.understood(about, name, value)
+        return (about, kind), (name, value)
 
     def _keep(self, key: tuple[bool, str, str, str], value: str) -> str:
         if len(self._memory) >= REMEMBERED:
