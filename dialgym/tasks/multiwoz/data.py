@@ -3,7 +3,7 @@
 import gzip
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from hashlib import sha256
@@ -26,6 +26,7 @@ from dialgym.tasks.multiwoz.formats import (
     values_of,
 )
 from dialgym.tasks.multiwoz.goal_model import GoalModel, parse_goal_model, suited
+from dialgym.tasks.multiwoz.goal_sets import GoalSet, goal_set
 from dialgym.tasks.multiwoz.ontology import DOMAINS
 from dialgym.tasks.multiwoz.types import Goal
 
@@ -68,9 +69,13 @@ class World:
         content = [rows, self.database.taxis, self.goal_model.content]
         return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
-    def draw_goal(self, rng: np.random.Generator) -> Goal:
-        """A goal of its users."""
-        return goals.draw_goal(self.goal_model, self.database, rng)
+    def draw_goal(self, rng: np.random.Generator, domains: Sequence[str] | None = None) -> Goal:
+        """A goal of its users, about these domains in this order if any are given; see `goals`."""
+        return goals.draw_goal(self.goal_model, self.database, rng, domains)
+
+    def goal_set(self, name: str) -> GoalSet:
+        """The frozen goals of that name, ``train`` or ``test``; see `goal_sets`."""
+        return goal_set(self, name)
 
 
 def load_world(source: str | PathLike[str] | None = None) -> World:
