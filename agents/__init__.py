@@ -15,6 +15,7 @@ from agents.registry import ALGORITHMS, PARTS, POLICIES, register
 
 if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.buffers.episodes import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
+    from agents.chat.act_agent import ActAgent
     from agents.chat.agent import ChatAgent
     from agents.models.build import Execution
     from agents.offline.bc import BC
@@ -22,10 +23,14 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.offline.cql import CQL
     from agents.offline.decision_transformer import DecisionTransformer, ReturnGPTPolicy
     from agents.offline.ilql import ILQL, SingleStepRL
+    from agents.offline.mle import MLE
     from agents.offline.psi import PsiLearning
     from agents.offline.utterance_ilql import UtteranceILQL
+    from agents.online.gdpl import GDPL, Estimation
     from agents.online.grpo import GRPO
+    from agents.online.madpl import MADPL
     from agents.online.nlpo import NLPO
+    from agents.online.pg import PG
     from agents.online.ppo import SequencePPO
     from agents.online.reference import KLControl
     from agents.policies.belief import BeliefPolicy, ValueBeliefPolicy
@@ -44,6 +49,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
 __dialgym_agents__ = True
 
 _HOMES = {
+    "ActAgent": "agents.chat.act_agent",
     "BeamSpeaker": "agents.policies.speakers",
     "ChatAgent": "agents.chat.agent",
     "RankedSpeaker": "agents.policies.speakers",

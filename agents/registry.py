@@ -33,7 +33,8 @@ class Algorithm:
     Attributes:
         name: what `agents.train` and the command line call it.
         home: `module:Class`, a `stable_baselines3.common.base_class.BaseAlgorithm`.
-        kind: what it learns from: `TOKENS` or `ACTS`, the views that it plays, or `STORED`.
+        kind: what it learns from: `TOKENS` or `ACTS`, the views that it plays; `STORED` dialogues,
+            alone or, beside a view, those of an expert to imitate.
         config: a YAML file of hyperparameters in rl-zoo3's form, or its rows; a name without a
             folder is a file of `agents/configs`.
         policy: the policy, where the hyperparameters name none.
@@ -49,8 +50,13 @@ class Algorithm:
 
     @property
     def plays(self) -> bool:
-        """Whether it learns by playing, rather than from stored dialogues."""
-        return STORED not in self.kind
+        """Whether it learns by playing, rather than from stored dialogues alone."""
+        return self.kind != (STORED,)
+
+    @property
+    def reads(self) -> bool:
+        """Whether it is given stored dialogues."""
+        return STORED in self.kind
 
     def rows(self) -> tuple[Any, str]:
         """The rows of hyperparameters, as they were read, and where they are from."""
@@ -87,6 +93,8 @@ _TABLE = (
      "agents.GPTPolicy", "group baselines in place of a value function; RLOO"),
     ("bc", "agents.offline.bc:BC", (STORED,),
      "agents.GPTPolicy", "behaviour cloning; of the best dialogues with `top`"),
+    ("mle", "agents.offline.mle:MLE", (STORED,),
+     "agents.GPTPolicy", "cloning of several acts at once, by weighted entries"),
     ("single-step", "agents.offline.ilql:SingleStepRL", (STORED,),
      "agents.ValueGPTPolicy", "values of the logged policy, one step of improvement"),
     ("ilql", "agents.offline.ilql:ILQL", (STORED,),
@@ -101,6 +109,12 @@ _TABLE = (
      "agents.CHAIPolicy", "Q-learning over candidates of a language model"),
     ("decision-transformer", "agents.offline.decision_transformer:DecisionTransformer", (STORED,),
      "agents.ReturnGPTPolicy", "cloning conditioned on the return"),
+    ("pg", "agents.online.pg:PG", (ACTS,),
+     "agents.BeliefPolicy", "REINFORCE of whole dialogues, with a baseline or without"),
+    ("gdpl", "agents.online.gdpl:GDPL", (ACTS, STORED),
+     "agents.BeliefPolicy", "PPO on rewards estimated from an expert's dialogues"),
+    ("madpl", "agents.online.madpl:MADPL", (ACTS,),
+     "agents.BeliefPolicy", "both parties learn together, with a hybrid value network"),
     ("stock-ppo", "stable_baselines3.ppo.ppo:PPO", (TOKENS, ACTS),
      "MlpPolicy", "PPO of Stable-Baselines3"),
     ("maskable-ppo", "sb3_contrib.ppo_mask.ppo_mask:MaskablePPO", (TOKENS, ACTS),
@@ -138,6 +152,7 @@ POLICIES = {
 
 PARTS = {
     "Compute": "agents.updater:Compute",
+    "Estimation": "agents.online.gdpl:Estimation",
     "Execution": "agents.models.build:Execution",
     "KLControl": "agents.online.reference:KLControl",
     "EpisodeRolloutBuffer": "agents.buffers.episodes:EpisodeRolloutBuffer",
@@ -165,7 +180,7 @@ def register(
         name: for `agents.train` and `dialgym train`.
         algorithm: the class, or its `module:Class`.
         config: a YAML file of hyperparameters in rl-zoo3's form, or its rows as a mapping.
-        kind: "tokens", "acts", a tuple of both, or "stored dialogues": what it learns from.
+        kind: "tokens", "acts", "stored dialogues", or a tuple of them: what it learns from.
         policy: where the hyperparameters name none.
         summary: one line about it.
 

@@ -6,14 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from agents.models.build import check_same_tokens
+from agents.policies.belief import BeliefPolicy
 from agents.storage.models import load
+
+SPEAKS = {True: ("mlp_extractor.policy_net.", "action_net."), False: ("backbone.", "policy_head.")}
+"""What of a policy over beliefs, and of a GPT policy, decides what is said."""
 
 
 def start_from(policy: Any, source: Any, trust: bool = False) -> None:
-    """Give a GPT policy the weights of another one, whatever algorithm that is of.
+    """Give a policy the weights of another one of its kind, whatever algorithm that is of.
 
-    Backbone and policy head must be of the same shape; other heads are taken where both have them.
-    The weights beneath low-rank adapters are those of a model without any.
+    What speaks, such as the backbone and policy head of a GPT, must be of the same shape; other
+    heads are taken where both have them. The weights beneath low-rank adapters are those of a model
+    without any.
 
     Args:
         policy: takes the weights.
@@ -21,13 +26,17 @@ def start_from(policy: Any, source: Any, trust: bool = False) -> None:
         trust: of a saved model, as of `agents.load`.
 
     Raises:
-        FileNotFoundError, ValueError: as of `load`; or vocabularies or shapes differ.
+        FileNotFoundError, ValueError: as of `load`; or vocabularies, acts or shapes differ.
     """
     is_path = isinstance(source, str | Path)
     model = load(source, device=policy.device, trust=trust) if is_path else source
     other = getattr(model, "policy", model)
-    who = f"cannot start from {_name(source)}: it"
-    check_same_tokens(policy.observation_space, other.observation_space, who, window=False)
+    acts = isinstance(policy, BeliefPolicy)
+    if acts:
+        _check_same_acts(policy, other, source)
+    else:
+        who = f"cannot start from {_name(source)}: it"
+        check_same_tokens(policy.observation_space, other.observation_space, who, window=False)
     theirs = other.state_dict()
     own = policy.state_dict()
     alike = {}
@@ -35,13 +44,23 @@ def start_from(policy: Any, source: Any, trust: bool = False) -> None:
         found = theirs.get(name, theirs.get(name.replace(".base_layer", "")))
         if found is not None and found.shape == weight.shape:
             alike[name] = found
-        elif name.startswith(("backbone.", "policy_head.")) and ".lora_" not in name:
+        elif name.startswith(SPEAKS[acts]) and ".lora_" not in name:
             raise ValueError(
                 f"cannot start from {_name(source)}: expected {name} of shape "
                 f"{tuple(weight.shape)}, got {'none' if found is None else tuple(found.shape)}; "
                 "give policy_kwargs and an env like those that it was trained with"
             )
     policy.load_state_dict(alike, strict=False)
+
+
+def _check_same_acts(policy: Any, other: Any, source: Any) -> None:
+    """Raises ValueError unless two policies over beliefs see and choose the same."""
+    ours, theirs = ((p.observation_space.shape, p.action_space) for p in (policy, other))
+    if ours != theirs:
+        raise ValueError(
+            f"cannot start from {_name(source)}: expected beliefs of shape {ours[0]} and actions "
+            f"of {ours[1]}, got {theirs[0]} and {theirs[1]}; take one of the same act view"
+        )
 
 
 def _name(source: Any) -> str:

@@ -254,6 +254,12 @@ BOOKINGS: Mapping[str, dict[str, float]] = {
 }
 
 
+def read(file: Path) -> dict[str, Any]:
+    """The content of the file."""
+    found: dict[str, Any] = json.loads(gzip.decompress(file.read_bytes()))
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--spec", type=Path, default=ROOT / "scripts" / "build_multiwoz.yaml")

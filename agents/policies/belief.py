@@ -18,6 +18,7 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import Tensor, nn
 
+from agents.models.bernoulli import MaskedBernoulli, logit
 from agents.models.masking import FORBIDDEN
 from agents.policies.gpt import MASK_TYPES
 from agents.policies.value import Decoding, QHeads, follow, made_decoding
@@ -26,12 +27,20 @@ from agents.policies.value import Decoding, QHeads, follow, made_decoding
 class BeliefPolicy(MaskableActorCriticPolicy):
     """`MaskableActorCriticPolicy` of sb3-contrib over beliefs of stored dialogues.
 
-    Its arguments are those of that class, such as `net_arch`. The stock MaskablePPO takes it too:
-    a clone is a beginning for online learning.
+    The stock MaskablePPO takes it too: a clone is a beginning for online learning. Where several
+    acts are chosen at once, the distribution is `MaskedBernoulli`.
+
+    Args:
+        observation_space, action_space, lr_schedule: as of that class.
+        greedy_rollouts: the likeliest action is taken in rollouts too, as in ConvLab's PPO; its
+            log-probability is that of the distribution that it was not drawn from.
+        initial_rate: of `MultiBinary` actions, the probability with which an untrained policy
+            chooses each act.
+        kwargs: the other arguments of that class, such as `net_arch`.
 
     Raises:
-        ValueError: observations are no float vectors, or actions neither `Discrete` nor
-            `MultiBinary`.
+        ValueError: observations are no float vectors, actions neither `Discrete` nor
+            `MultiBinary`, or the rate is not between 0 and 1.
     """
 
     def __init__(
@@ -39,8 +48,13 @@ class BeliefPolicy(MaskableActorCriticPolicy):
         observation_space: spaces.Space,
         action_space: spaces.Space,
         lr_schedule: Schedule,
+        greedy_rollouts: bool = False,
+        initial_rate: float = 0.5,
         **kwargs: Any,
     ) -> None:
+        if not 0 < initial_rate < 1:
+            raise ValueError(f"initial_rate: expected a number from 0 to 1, got {initial_rate!r}")
+        self.greedy_rollouts, self.initial_rate = greedy_rollouts, initial_rate
         if not _is_belief(observation_space):
             raise ValueError(
                 f"{type(self).__name__}: expected observations Box(B,) of floats, as act views "
@@ -49,11 +63,26 @@ class BeliefPolicy(MaskableActorCriticPolicy):
         self._check_actions(action_space)
         super().__init__(observation_space, action_space, lr_schedule, **kwargs)
 
+    def _build(self, lr_schedule: Schedule) -> None:
+        if isinstance(self.action_space, spaces.MultiBinary):
+            self.action_dist = MaskedBernoulli(int(self.action_space.n))  # type: ignore[arg-type]
+        super()._build(lr_schedule)
+        if isinstance(self.action_space, spaces.MultiBinary):
+            nn.init.constant_(self.action_net.bias, logit(self.initial_rate))  # type: ignore[arg-type]
+
     def _check_actions(self, space: spaces.Space) -> None:
         if not isinstance(space, spaces.Discrete | spaces.MultiBinary):
             raise ValueError(
                 f"{type(self).__name__}: expected Discrete or MultiBinary actions, got {space}"
             )
+
+    def forward(
+        self, obs: Tensor, deterministic: bool = False, action_masks: MASK_TYPES | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Actions (n, ...) of a rollout, values (n, 1) and log-probabilities (n,)."""
+        greedy = deterministic or self.greedy_rollouts
+        found: tuple[Tensor, Tensor, Tensor] = super().forward(obs, greedy, action_masks)  # type: ignore[arg-type]
+        return found
 
     def evaluate_sequences(
         self, beliefs: Tensor, at: Tensor, actions: Tensor, allowed: Tensor | None = None
@@ -71,6 +100,10 @@ class BeliefPolicy(MaskableActorCriticPolicy):
         )
         assert entropy is not None
         return values[:, 0], log_prob, entropy
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        own = {"greedy_rollouts": self.greedy_rollouts, "initial_rate": self.initial_rate}
+        return {**super()._get_constructor_parameters(), **own}
 
 
 class ValueBeliefPolicy(BeliefPolicy):

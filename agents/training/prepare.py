@@ -37,7 +37,7 @@ class Plan:
         entry: the environment's.
         settings: hyperparameters, as of `read_config`.
         env_kwargs: settings of the env.
-        dataset: the stored dialogues to learn from; None where it plays.
+        dataset: the stored dialogues to learn from; None where it takes none.
         data: what they are called.
         metrics: to measure rollouts with.
         seed, device, workers, verbose, init_from, trust: as of `agents.train`.
@@ -203,7 +203,7 @@ def _new_model(plan: Plan, env: VecEnv, arguments: Mapping[str, Any]) -> Any:
 
 
 def _dataset(plan: Plan) -> dict[str, Any]:
-    return {} if plan.plays else {"dataset": plan.dataset}
+    return {"dataset": plan.dataset} if plan.algorithm.reads else {}
 
 
 def _make_env(plan: Plan, stack: ExitStack, rows: int, seed: int, workers: int) -> VecMonitor:
@@ -228,15 +228,15 @@ def _check_kind(algorithm: Algorithm, entry: Entry, kind: str | None) -> None:
 
 
 def _check_data(algorithm: Algorithm, data: Data | None, workers: int) -> None:
-    """Raises ValueError for dialogues where it plays, and for none where it does not."""
+    """Raises ValueError for dialogues where it takes none, and for none where it needs some."""
     name = algorithm.name
-    if algorithm.plays and data is not None:
+    if not algorithm.reads and data is not None:
         offline = [row.name for row in ALGORITHMS.values() if STORED in row.kind]
         raise ValueError(
             f"data: {name} learns by playing and takes none; stored dialogues teach "
             f"{', '.join(offline)}"
         )
-    if not algorithm.plays and data is None:
+    if algorithm.reads and data is None:
         raise ValueError(
             f"data: {name} learns from stored dialogues, got none; collect some with "
             "`dialgym collect`, and name their folder (--data PATH)"

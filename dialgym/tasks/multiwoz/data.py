@@ -3,7 +3,7 @@
 import gzip
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from hashlib import sha256
@@ -15,17 +15,20 @@ from typing import Any
 import numpy as np
 
 from dialgym.domains.domain import BUILT_IN
-from dialgym.sources import fetched, fingerprint, locate, parts_of
+from dialgym.sources import fetched, fingerprint, locate
 from dialgym.tasks.multiwoz import goals
 from dialgym.tasks.multiwoz.database import Database
 from dialgym.tasks.multiwoz.formats import (
+    FILES,
     Tables,
+    find_files,
     read_goal_model,
     read_tables,
     read_values,
     values_of,
 )
 from dialgym.tasks.multiwoz.goal_model import GoalModel, parse_goal_model, suited
+from dialgym.tasks.multiwoz.goal_sets import GoalSet, goal_set
 from dialgym.tasks.multiwoz.ontology import DOMAINS
 from dialgym.tasks.multiwoz.types import Goal
 
@@ -33,8 +36,6 @@ MULTIWOZ = "DIALGYM_MULTIWOZ"
 """The environment variable that names the folder of MultiWOZ's files."""
 Values = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Domain -> slot -> values, in the file's order."""
-FILES = ("*_db.json", "value_set.json", "goal_model.json")
-"""The names of MultiWOZ's files that are read, in whatever folders."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,17 +69,22 @@ class World:
         content = [rows, self.database.taxis, self.goal_model.content]
         return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
-    def draw_goal(self, rng: np.random.Generator) -> Goal:
-        """A goal of its users."""
-        return goals.draw_goal(self.goal_model, self.database, rng)
+    def draw_goal(self, rng: np.random.Generator, domains: Sequence[str] | None = None) -> Goal:
+        """A goal of its users, about these domains in this order if any are given; see `goals`."""
+        return goals.draw_goal(self.goal_model, self.database, rng, domains)
+
+    def goal_set(self, name: str) -> GoalSet:
+        """The frozen goals of that name, ``train`` or ``test``; see `goal_sets`."""
+        return goal_set(self, name)
 
 
 def load_world(source: str | PathLike[str] | None = None) -> World:
     """The world of a folder or zip of MultiWOZ's files, or of a data set of the hub that has them.
 
-    That is ``attraction_db.json`` and so on for all domains, and if there are any
-    ``value_set.json`` and ``goal_model.json`` of ConvLab-2. Values and goals that are not given
-    are those of the rows. None is the folder that ``$DIALGYM_MULTIWOZ`` names, or, where there is
+    That is ``attraction_db.json`` and so on for all domains, and if there are any of ConvLab-2
+    ``value_set.json`` and ``goal_model.json`` or ``new_goal_model.pkl``. Values that are not given
+    are those of the rows, and so are those of goals, which are then distributed as in the city
+    that is built in. None is the folder that ``$DIALGYM_MULTIWOZ`` names, or, where there is
     no such variable, the city that is built in.
 
     Raises:
@@ -96,7 +102,7 @@ def load_world(source: str | PathLike[str] | None = None) -> World:
 @lru_cache(maxsize=8)
 def _read(source: str, place: Path, stamp: str) -> World:
     """The world of a place, kept as long as its files do not change."""
-    parts = parts_of(place)
+    parts = find_files(place)
     tables = read_tables(parts, source)
     database = Database(tables.rows, tables.taxis)
     values = read_values(parts) or values_of(tables)

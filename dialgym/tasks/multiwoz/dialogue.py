@@ -11,6 +11,7 @@ from dialgym.tasks.multiwoz.agenda import Agenda, UserState, leave
 from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.evaluator import Evaluator, Metrics, Record
 from dialgym.tasks.multiwoz.fidelity import Fidelity
+from dialgym.tasks.multiwoz.reactions import hear
 from dialgym.tasks.multiwoz.rewards import REWARDS
 from dialgym.tasks.multiwoz.system import NAMED, RuleSystem
 from dialgym.tasks.multiwoz.tracker import Tracker
@@ -148,7 +149,7 @@ class Rules:
         self.evaluator.system(state.record, acts, state.belief)
         self.tracker.heard(state.belief, acts)
         if not (last and self.fidelity.last_unheard):
-            self.agenda.hear(state.user, state.goal, acts, rng)
+            hear(self.agenda, state.user, state.goal, acts, rng)
         if last:
             leave(state.user)
         return Turn()

@@ -1,18 +1,21 @@
 """Frozen sets of goals, by which scores can be compared: drawn from fixed seeds, and verified."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from dialgym.errors import one_of
-from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.goal_form import goal_as_json
 from dialgym.tasks.multiwoz.goals import VERSION
 from dialgym.tasks.multiwoz.types import Goal
+
+if TYPE_CHECKING:
+    from dialgym.tasks.multiwoz.data import World
 
 SEEDS = {"train": 20_180, "test": 20_181}
 """The goal sets; goal `i` of one is drawn by the generator of ``[seed, i]``."""
@@ -28,10 +31,12 @@ FROZEN: dict[str, dict[str, str]] = {
 """By the hash of a world: the hash of each of its goal sets."""
 
 
-class GoalSet(NamedTuple):
-    """Goals in a fixed order.
+@dataclass(frozen=True, eq=False)
+class GoalSet(Sequence[Goal]):
+    """Goals in a fixed order. Immutable and shared; a pickle says only whose they are.
 
     Attributes:
+        world: whose they are.
         name: ``train`` or ``test``.
         goals: the same for each who names this version and hash.
         version: of the way in which goals are drawn.
@@ -39,11 +44,27 @@ class GoalSet(NamedTuple):
         verified: whether the hash is known for this world; another's goals are its own.
     """
 
+    world: "World"
     name: str
     goals: tuple[Goal, ...]
     version: int
     hash: str
     verified: bool
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return goal_set, (self.world, self.name)
+
+    def __len__(self) -> int:
+        return len(self.goals)
+
+    @overload
+    def __getitem__(self, place: int) -> Goal: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Goal, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Goal | tuple[Goal, ...]:
+        return self.goals[place]
 
     def draw(self, rng: np.random.Generator) -> Goal:
         """One of the goals, any alike; takes one uniform number."""
@@ -54,7 +75,7 @@ class GoalSet(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def goal_set(world: World, name: str) -> GoalSet:
+def goal_set(world: "World", name: str) -> GoalSet:
     """The goal set of that name.
 
     Raises:
@@ -73,7 +94,7 @@ def goal_set(world: World, name: str) -> GoalSet:
             "comparable. Install the version of dialgym that the scores were made with; who "
             "changed goals on purpose counts VERSION on and freezes them anew."
         )
-    return GoalSet(name, goals, VERSION, drawn, known is not None)
+    return GoalSet(world, name, goals, VERSION, drawn, known is not None)
 
 
 def hash_of(goals: Iterable[Goal]) -> str:

@@ -1,10 +1,11 @@
 """Goals of users: drawn from a goal model as ConvLab-2 draws them, and ConvLab's form of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from dialgym.errors import unknown
 from dialgym.tasks.multiwoz.database import Database
 from dialgym.tasks.multiwoz.goal_model import ENDS, TIMES, DomainModel, GoalModel
 from dialgym.tasks.multiwoz.ontology import DAYS
@@ -35,17 +36,23 @@ class _Draft:
     requests: tuple[str, ...] = ()
 
 
-def draw_goal(model: GoalModel, database: Database, rng: np.random.Generator) -> Goal:
-    """A goal; takes uniform numbers, 64 at a time.
+def draw_goal(
+    model: GoalModel,
+    database: Database,
+    rng: np.random.Generator,
+    domains: Sequence[str] | None = None,
+) -> Goal:
+    """A goal, about `domains` in this order if any are given; takes uniform numbers, 64 at a time.
 
     As ConvLab-2, `goal_generator.py`: domains are drawn one by one, and then made to agree. Where
     the day of a hotel leaves no train, the train is dropped (ConvLab-2 raises a TypeError).
 
     Raises:
-        ValueError: no row of the database meets what the model asks for.
+        ValueError: no row of the database meets what the model asks for, or there is no such
+            domain.
     """
     uniforms = _uniforms(rng)
-    ordering: tuple[str, ...] = model.orderings.pick(next(uniforms))
+    ordering = model.orderings.pick(next(uniforms)) if domains is None else _known(domains, model)
     drafts = {d: _draw_domain(d, model.domains[d], database, uniforms) for d in ordering}
     _agree_taxi(drafts)
     if "restaurant" in drafts:
@@ -55,6 +62,17 @@ def draw_goal(model: GoalModel, database: Database, rng: np.random.Generator) ->
     return Goal(
         {d: DomainGoal(g.info, g.fail_info, g.book, {}, g.requests) for d, g in drafts.items()}
     )
+
+
+def _known(domains: Sequence[str], model: GoalModel) -> Sequence[str]:
+    for domain in domains:
+        if domain not in model.domains:
+            raise unknown("domain", domain, model.domains, "the goal model of MultiWOZ")
+    if isinstance(domains, str) or not domains or len(set(domains)) < len(domains):
+        raise ValueError(
+            f"domains of a goal of MultiWOZ: expected one or more, each once; got {domains!r}."
+        )
+    return domains
 
 
 def _uniforms(rng: np.random.Generator) -> Uniforms:

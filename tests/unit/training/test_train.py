@@ -31,15 +31,18 @@ def small(config):
     return {**config, "policy_kwargs": {**config["policy_kwargs"], **smaller}}
 
 
+SEVERAL_ACTS = "tests.support.toy_acts:Wishes-act"
 OURS = [name for name, row in ALGORITHMS.items() if row.home.startswith("agents.")]
 
 
 @pytest.mark.parametrize("algo", OURS)
 def test_built_in_hyperparameters_are_known_for_every_algorithm(algo):
+    acts = "acts" in ALGORITHMS[algo].kind
     config = read_config(algo, ID)
     assert {"n_timesteps", "policy"} <= config.keys()
     assert ("n_envs" in config) == ALGORITHMS[algo].plays
-    model = build(algo, small(config), dialgym.sb3_vec_env(ID, 16))
+    env = dialgym.sb3_vec_env(SEVERAL_ACTS if acts else ID, 16)
+    model = build(algo, config if acts else small(config), env)
     assert f"agents.{type(model.policy).__name__}" == config["policy"]
     assert read_config(algo, "dialgym/Wordle-v0").keys() <= config.keys()
 

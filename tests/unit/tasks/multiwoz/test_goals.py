@@ -180,6 +180,16 @@ def test_goals_are_those_of_their_seed(city):
     assert first == second != drawn(city, 20, seed=4)
 
 
+def test_a_goal_about_the_domains_that_one_names(city):
+    rng = np.random.default_rng(0)
+    assert list(city.draw_goal(rng, ("police", "taxi")).domains) == ["police", "taxi"]
+    with pytest.raises(ValueError, match=r"unknown domain 'trains'.*Did you mean 'train'\?"):
+        city.draw_goal(rng, ["trains"])
+    for wrong in ((), ("taxi", "taxi")):
+        with pytest.raises(ValueError, match="one or more, each once"):
+            city.draw_goal(rng, wrong)
+
+
 def test_goals_do_not_share_what_they_are_made_of(city):
     rng = np.random.default_rng(0)
     parts = [part for _ in range(50) for part in city.draw_goal(rng).domains.values()]

@@ -1,0 +1,210 @@
+"""The frame of PG and MADPL, online algorithms over acts: rollouts of whole dialogues, an update.
+
+In shape they are Stable-Baselines3's on-policy algorithms. A rollout is a dialogue in each row of
+the env; an algorithm says how it is collected (`collect`) and gives the `loss` of a minibatch. (The
+stock algorithms, with rollouts of so many steps, play act views as they are; see `gdpl`, which is
+one of them with rewards of its own.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.type_aliases import GymEnv, Schedule
+from stable_baselines3.common.vec_env import VecEnv
+from torch import Tensor
+
+from agents.faults import check_number
+from agents.policies.belief import BeliefPolicy
+from agents.storage.models import SafeFiles
+
+
+class Decisions(NamedTuple):
+    """n decisions of a rollout, dialogue by dialogue, each in order."""
+
+    observations: Tensor  # (n, B) float32
+    actions: Tensor  # (n,) int64, or (n, A) float32 of 0 and 1
+    masks: Tensor  # (n, A) or (n, 2 A) bool, as sb3-contrib has them
+    log_probs: Tensor  # (n,) float32, of the policy that chose
+    weights: Tensor  # (n,) float32, what an action is worth: its return, or its advantage
+    returns: Tensor  # (n,) float32, what values are learned from
+
+    def part(self, rows: Tensor) -> Decisions:
+        """The decisions at `rows`."""
+        return Decisions(*(column[rows] for column in self))
+
+
+class ActAlgorithm(SafeFiles, OnPolicyAlgorithm):  # type: ignore[misc]
+    """What `PG` and `MADPL` are to Stable-Baselines3.
+
+    Args:
+        policy: `agents.BeliefPolicy`, or "MlpPolicy".
+        env: any env or VecEnv of beliefs and acts; its number of rows is that of the dialogues of a
+            rollout.
+        learning_rate: a number or a schedule.
+        batch_size: decisions of a minibatch; None takes a rollout whole.
+        n_epochs: passes over a rollout.
+        gamma: discount from one decision to the next.
+        ent_coef, vf_coef: weights of the entropy, and of the loss of the values.
+        normalize_advantage: weights of a minibatch are given mean 0 and deviation 1.
+        max_grad_norm: largest norm of a gradient.
+        stats_window_size, tensorboard_log, policy_kwargs, verbose, seed, device: as everywhere in
+            Stable-Baselines3.
+
+    Raises:
+        ValueError: a number that cannot be, another policy, or other spaces.
+    """
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": BeliefPolicy}
+    policy: BeliefPolicy  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        policy: str | type[BasePolicy],
+        env: GymEnv | str,
+        learning_rate: float | Schedule = 1e-3,
+        batch_size: int | None = 256,
+        n_epochs: int = 1,
+        gamma: float = 0.99,
+        ent_coef: float = 0.0,
+        vf_coef: float = 0.5,
+        normalize_advantage: bool = True,
+        max_grad_norm: float = 10.0,
+        stats_window_size: int = 100,
+        tensorboard_log: str | None = None,
+        policy_kwargs: dict[str, Any] | None = None,
+        verbose: int = 0,
+        seed: int | None = None,
+        device: torch.device | str = "auto",
+        _init_setup_model: bool = True,
+    ) -> None:
+        for name, number in {"batch_size": batch_size, "n_epochs": n_epochs}.items():
+            if number is not None and number < 1:
+                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
+        self.batch_size, self.n_epochs = batch_size, n_epochs
+        self.normalize_advantage = normalize_advantage
+        self._n_updates = 0
+        super().__init__(
+            policy,  # type: ignore[arg-type]
+            env,
+            learning_rate=learning_rate,
+            n_steps=1,
+            gamma=gamma,
+            gae_lambda=1.0,
+            ent_coef=ent_coef,
+            vf_coef=vf_coef,
+            max_grad_norm=max_grad_norm,
+            use_sde=False,
+            sde_sample_freq=-1,
+            stats_window_size=stats_window_size,
+            tensorboard_log=tensorboard_log,
+            policy_kwargs=policy_kwargs,
+            verbose=verbose,
+            seed=seed,
+            device=device,
+            supported_action_spaces=(spaces.Discrete, spaces.MultiBinary),
+            _init_setup_model=False,
+        )
+        if _init_setup_model:
+            self._setup_model()
+
+    def _setup_model(self) -> None:
+        """Without a buffer of fixed size."""
+        self._setup_lr_schedule()
+        self.set_random_seed(self.seed)
+        self.rollout_buffer = None  # type: ignore[assignment]
+        self.policy = self.policy_class(  # type: ignore[assignment]
+            self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
+        ).to(self.device)
+        if not isinstance(self.policy, BeliefPolicy):
+            raise ValueError(
+                f"{type(self).__name__}: expected agents.BeliefPolicy, got "
+                f"{type(self.policy).__name__}"
+            )
+
+    # Rollout
+
+    def collect_rollouts(  # type: ignore[override]
+        self, env: VecEnv, callback: BaseCallback, rollout_buffer: Any, n_rollout_steps: int
+    ) -> bool:
+        """Play a dialogue in each row; False where a callback wants to stop."""
+        self.policy.set_training_mode(False)
+        callback.on_rollout_start()
+        if not self.collect(env, callback):
+            return False
+        callback.on_rollout_end()
+        return True
+
+    def collect(self, env: VecEnv, callback: BaseCallback) -> bool:
+        """Play, and keep what `train` reads in `rollout`; False where a callback wants to stop."""
+        raise NotImplementedError
+
+    # Update
+
+    def train(self) -> None:
+        """Pass over the rollout `n_epochs` times in minibatches."""
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        for _ in range(self.n_epochs):
+            for batch in self.minibatches(self.rollout):
+                loss, metrics = self.loss(batch)
+                self.descend(self.policy, self.policy.optimizer, loss)
+                for name, value in {"loss": loss, **metrics}.items():
+                    self.logger.record_mean(f"train/{name}", float(value.detach()))
+            self._n_updates += 1
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+
+    rollout: Decisions
+
+    def minibatches(self, decisions: Decisions) -> Iterator[Decisions]:
+        """The decisions in a new order."""
+        count = len(decisions.weights)
+        order = torch.randperm(count)
+        for start in range(0, count, self.batch_size or count):
+            yield decisions.part(order[start : start + (self.batch_size or count)])
+
+    def loss(self, batch: Decisions) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss of a minibatch, and figures for the log."""
+        raise NotImplementedError
+
+    def descend(self, module: torch.nn.Module, optimizer: Any, loss: Tensor) -> None:
+        """One step against the gradient, clipped.
+
+        Raises:
+            FloatingPointError: the loss is not finite.
+        """
+        where = f"{type(self).__name__} at timestep {self.num_timesteps}"
+        check_number("loss", float(loss.detach()), where)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(module.parameters(), self.max_grad_norm)
+        optimizer.step()
+
+    def normalized(self, weights: Tensor) -> Tensor:
+        """Weights (n,) as losses take them."""
+        if not self.normalize_advantage or len(weights) < 2:
+            return weights
+        return (weights - weights.mean()) / (weights.std() + 1e-8)
+
+    # Stable-Baselines3
+
+    def predict(
+        self,
+        observation: Any,
+        state: tuple[np.ndarray, ...] | None = None,
+        episode_start: np.ndarray | None = None,
+        deterministic: bool = False,
+        action_masks: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
+        """The next acts, (n_envs, ...) for (n_envs, B) beliefs, within masks as sb3-contrib's."""
+        return self.policy.predict(observation, state, episode_start, deterministic, action_masks)  # type: ignore[arg-type]
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "rollout"]
