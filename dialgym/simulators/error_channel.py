@@ -113,7 +113,11 @@ class LevenshteinConfusions(RandomConfusions):
         self._confusable = {*ontology.system_requestable, NAME}
 
     def _type(self, kind: str, rng: Generator) -> str:
-        return draw_neighbour(self._types[kind], rng) if kind in self._types else super()._type(kind, rng)
+        return (
+            draw_neighbour(self._types[kind], rng)
+            if kind in self._types
+            else super()._type(kind, rng)
+        )
 
     def _slot(self, slot: str, rng: Generator) -> str:
         near = self._slots.get(slot, ([], []))

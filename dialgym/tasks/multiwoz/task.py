@@ -226,9 +226,7 @@ class MultiWOZ(Task):
         state.heard_by_user.append(Utterance(SYSTEM, heard))
         return _outcome(self.rules.system_turn(state.dialogue, acts, rng))
 
-    def _meant(
-        self, state: Conversation, text: str, rng: np.random.Generator
-    ) -> tuple[Acts, str]:
+    def _meant(self, state: Conversation, text: str, rng: np.random.Generator) -> tuple[Acts, str]:
         """The acts of the system's text, and what the user hears of it."""
         numbers = self.language.entries(text)
         if numbers is not None:
@@ -264,5 +262,5 @@ def _remade(kind: type[MultiWOZ], arguments: Mapping[str, Any]) -> MultiWOZ:
 
 
 def _outcome(turn: Turn) -> Outcome:
-    both = {SYSTEM: turn.components, USER: turn.components}
+    both = {SYSTEM: dict(turn.components), USER: dict(turn.components)}
     return Outcome.of(both, turn.terminated, turn.truncated, turn.success)

@@ -23,7 +23,7 @@ from dialgym.tasks.multiwoz.vectors import SYSTEM_ENTRIES, USER_ENTRIES, Entry
 Generator = np.random.Generator
 SYNTAX = '()=," \\'
 LEAST_VALUE, MORE = 40, 1000
-"""Characters that there is room for in any value, and in the user's texts beside one of each act."""
+"""Characters that there is room for in any value, and in the user's texts beside each act once."""
 
 
 @runtime_checkable

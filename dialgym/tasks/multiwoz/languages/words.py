@@ -167,7 +167,7 @@ class Words:
             node = f"{kind} {slot} {count}"
             slots[_short(domain, slot)] = node
             if slot in TIMES:
-                nodes[node] = {hour: f"minute {kind} {count}" for hour in HOURS}
+                nodes[node] = dict.fromkeys(HOURS, f"minute {kind} {count}")
                 nodes[node][self._word[DONTCARE]] = after
                 nodes[f"minute {kind} {count}"] = dict.fromkeys(MINUTES, after)
             else:
