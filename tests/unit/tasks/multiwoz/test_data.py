@@ -138,6 +138,9 @@ def test_the_files_of_multiwozs_own_repository(data):
     assert shares["museum"] == pytest.approx(sum(r["type"] == "museum" for r in rows) / 79)
     for domain in ("departure", "destination"):
         assert len(world.goal_model.domains["taxi"].values[domain].items) == 79 + 33 + 110
+    asked = {d: {s for s, _ in m.requests} for d, m in world.goal_model.domains.items()}
+    assert asked["police"] == {"address", "phone"}  # what no row says is not asked for
+    assert asked["hospital"] == {"phone"}
     rng = np.random.default_rng(0)
     for goal in [world.draw_goal(rng) for _ in range(200)]:
         assert all(world.database.find(d, part.info) for d, part in goal.domains.items())
