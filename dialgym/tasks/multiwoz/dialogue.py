@@ -90,6 +90,7 @@ class Rules:
     Args:
         world: database, values and goals.
         settings: see `Settings`.
+        tracker: one of one's own; None for the rule tracker.
 
     Attributes:
         fidelity: the faults that are kept.
@@ -98,12 +99,14 @@ class Rules:
             `system.acts(state.belief, rng)`.
     """
 
-    def __init__(self, world: World, settings: Settings = DEFAULT) -> None:
+    def __init__(
+        self, world: World, settings: Settings = DEFAULT, tracker: Tracker | None = None
+    ) -> None:
         one_of("reward", settings.reward, REWARDS, "MultiWOZ")
         self.world, self.settings = world, settings
         self.fidelity = Fidelity.named(settings.fidelity)
         vocabulary = Vocabulary(world, self.fidelity.loose_values)
-        self.tracker = Tracker(vocabulary, _rows_by_name(world), self.fidelity)
+        self.tracker = tracker or Tracker(vocabulary, _rows_by_name(world), self.fidelity)
         self.agenda = Agenda(vocabulary, self.fidelity)
         self.evaluator = Evaluator(world, self.fidelity)
         self.user, self.system = AgendaUser(self.agenda), RuleSystem(world, self.fidelity)
@@ -113,11 +116,16 @@ class Rules:
         """A new dialogue, in which the user speaks first."""
         return MultiWOZState(goal, self.agenda.begin(goal, rng), Belief(), Record())
 
-    def user_turn(self, state: MultiWOZState, acts: Acts, rng: Generator) -> Turn:
-        """The user says `acts`: the system tracks them, and its last turn is rewarded."""
+    def user_turn(
+        self, state: MultiWOZState, acts: Acts, rng: Generator, heard: Acts | None = None
+    ) -> Turn:
+        """The user says `acts`: the system tracks them, and its last turn is rewarded.
+
+        What the system takes them for is `heard`; None where it understands them.
+        """
         self.agenda.say(state.user, state.goal, acts)
         self.evaluator.user(state.record, acts)
-        self.tracker.update(state.belief, acts)
+        self.tracker.update(state.belief, acts if heard is None else heard)
         state.user_speaks = False
         bye = any(act.intent == "bye" for act in acts)
         state.ended = bye or state.turns >= self.settings.turns

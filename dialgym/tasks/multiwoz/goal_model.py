@@ -225,16 +225,19 @@ def _is_number(value: Any) -> bool:
 def suited(model: GoalModel, database: Database) -> GoalModel:
     """The goal model with the values of a database, each as frequent as in its rows.
 
-    For a database that comes without a goal model. Taxis go between all names of places.
+    For a database that comes without a goal model. Taxis go between all places that have names,
+    times stay as they are, and nobody asks for what no row says.
     """
     content = json.loads(json.dumps(model.content))
-    values = content["value_distribution"]
-    for domain in database.tables:
-        for slot in values.get(domain, {}).get("info", {}):
-            counts = Counter(row[slot] for row in database.rows(domain) if slot in row)
-            counts.pop(ANY, None)
-            if counts and slot not in TIMES:
-                values[domain]["info"][slot] = dict(counts)
+    values, chances = content["value_distribution"], content["slot_probability"]
+    for domain in sorted({*values} - {"taxi"}):
+        rows = database.rows(domain)
+        said = {slot for row in rows for slot in row}
+        asked = chances[domain].get("reqt", {})
+        chances[domain]["reqt"] = {slot: chance for slot, chance in asked.items() if slot in said}
+        for slot in sorted({*values[domain].get("info", ())} - {*TIMES}):
+            counts = Counter(row[slot] for row in rows if row.get(slot, ANY) != ANY)
+            values[domain]["info"][slot] = dict(counts) or values[domain]["info"][slot]
     places = [r["name"] for d in ("attraction", "hotel", "restaurant") for r in database.rows(d)]
     if places:
         values["taxi"]["info"] |= {end: dict.fromkeys(places, 1) for end in ENDS}

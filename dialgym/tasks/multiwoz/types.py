@@ -32,11 +32,6 @@ Constraints = Mapping[str, str]
 EMPTY: Constraints = MappingProxyType({})
 
 
-def _none() -> Constraints:
-    """No constraints; a factory, as Python 3.11 takes a read-only mapping for a mutable default."""
-    return EMPTY
-
-
 @dataclass(frozen=True, slots=True)
 class DomainGoal:
     """What the user wants of one domain.
@@ -49,10 +44,10 @@ class DomainGoal:
         requests: slots to be told of.
     """
 
-    info: Constraints = field(default_factory=_none)
-    fail_info: Constraints = field(default_factory=_none)
-    book: Constraints = field(default_factory=_none)
-    fail_book: Constraints = field(default_factory=_none)
+    info: Constraints = field(default_factory=dict)
+    fail_info: Constraints = field(default_factory=dict)
+    book: Constraints = field(default_factory=dict)
+    fail_book: Constraints = field(default_factory=dict)
     requests: tuple[str, ...] = ()
 
 
