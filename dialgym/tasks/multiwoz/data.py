@@ -104,7 +104,7 @@ def _read(source: str, place: Path, stamp: str) -> World:
     """The world of a place, kept as long as its files do not change."""
     parts = find_files(place)
     tables = read_tables(parts, source)
-    database = Database(tables.rows, tables.taxis)
+    database = Database(tables.rows, tables.taxis, (_database, (source,)))
     values = read_values(parts) or values_of(tables)
     model = read_goal_model(parts) or suited(builtin_world().goal_model, database)
     for domain in model.domains:
@@ -123,4 +123,9 @@ def builtin_world() -> World:
     content = json.loads(gzip.decompress(file.read_bytes()))
     tables = Tables.of_columns(content)
     model = parse_goal_model(content["goal_model"])
-    return World(Database(tables.rows, tables.taxis), values_of(tables), model, BUILT_IN)
+    database = Database(tables.rows, tables.taxis, (_database, (BUILT_IN,)))
+    return World(database, values_of(tables), model, BUILT_IN)
+
+
+def _database(source: str) -> Database:
+    return load_world(source).database

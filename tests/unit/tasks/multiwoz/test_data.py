@@ -1,5 +1,6 @@
 """Worlds: built in, of folders and zips in several layouts, of the hub; and their faults."""
 
+import copy
 import importlib.util
 import json
 import pickle
@@ -261,9 +262,13 @@ def test_a_data_set_of_the_hub(tmp_path, monkeypatch):
 
 def test_a_pickle_says_only_where_a_world_is_from(tmp_path):
     for world in (load_world(), load_world(write_city(tmp_path))):
-        packed = pickle.dumps(world)
-        assert len(packed) < 300
-        assert pickle.loads(packed) is world
+        for part in (world, world.database):
+            packed = pickle.dumps(part)
+            assert len(packed) < 300
+            assert pickle.loads(packed) is part
+            assert copy.deepcopy(part) is part
+        model = pickle.loads(pickle.dumps(world.goal_model))
+        assert model.content == world.goal_model.content
 
 
 # faults
@@ -367,6 +372,10 @@ def deep(part, domain, kind, **changes):
         (
             goal_model(**deep("slot_probability", "hotel", "info", star=0.5)),
             r"slot_probability > hotel > info: expected .*got 'star'\. Did you mean 'stars'",
+        ),
+        (
+            goal_model(**deep("slot_probability", "train", "info", arriveBy=0, leaveAt=0)),
+            "train > info: expected a probability of 'arriveBy' or 'leaveAt'; got 0 for both",
         ),
         (
             goal_model(**deep("slot_probability", "hotel", "reqt", fax=0.5)),
