@@ -85,6 +85,9 @@ class GoalModel:
     domains: Mapping[str, DomainModel]
     content: Mapping[str, Any]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return parse_goal_model, (self.content,)
+
 
 def parse_goal_model(content: Any, file: str = "goal_model.json") -> GoalModel:
     """The goal model of what ConvLab-2 counts in a corpus.
@@ -116,8 +119,7 @@ def _domain_model(model: "_Part", domain: str) -> DomainModel:
     if info:
         combinations = model.get("slot_combination").get(domain).get("info").combinations(info)
     if domain in ("taxi", "train"):
-        for slot in (*TIMES, *ENDS):
-            chances.get("info").get(slot)
+        _check_choices(chances.get("info"))
     return DomainModel(
         combinations,
         MappingProxyType(known),
@@ -126,6 +128,13 @@ def _domain_model(model: "_Part", domain: str) -> DomainModel:
         booking if books else 0.0,
         tuple((s, chance, values.get("book").get(s).choices()) for s, chance in books.items()),
     )
+
+
+def _check_choices(chances: "_Part") -> None:
+    """Raise a ValueError unless it can be said which of two times, and of two ends, is known."""
+    for pair in (TIMES, ENDS):
+        if not sum(chances.get(slot).content for slot in pair):
+            raise chances.bad(f"a probability of {pair[0]!r} or {pair[1]!r}", "0 for both")
 
 
 def _check_bookings(chances: "_Part", values: "_Part", domain: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 NONE, ASKED = "none", "?"
 """The slot or value of an act that has none; the value of a request."""
@@ -49,6 +49,10 @@ class DomainGoal:
     book: Constraints = field(default_factory=dict)
     fail_book: Constraints = field(default_factory=dict)
     requests: tuple[str, ...] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a read-only mapping cannot be pickled
+        parts = (self.info, self.fail_info, self.book, self.fail_book)
+        return DomainGoal, (*map(dict, parts), self.requests)
 
 
 @dataclass(frozen=True, slots=True)

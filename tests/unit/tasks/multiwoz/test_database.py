@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import pickle
 from random import Random
 
 import numpy as np
@@ -146,6 +147,13 @@ def test_a_row_knows_its_reference_and_is_read_only():
     with pytest.raises(TypeError):
         row["name"] = "z"
     assert database().first("restaurant", {"name": "z"}) is None
+
+
+def test_a_database_without_a_recipe_is_pickled_whole():
+    copied = pickle.loads(pickle.dumps(database()))
+    assert copied.rows("train") == database().rows("train")
+    assert copied.find("restaurant", {"food": "thai"}) == 0b111
+    assert copied.taxis == TAXIS
 
 
 def test_rows_by_a_test_of_their_cells():
