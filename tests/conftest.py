@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-os.environ.pop("DIALGYM_PYDIAL", None)  # where a test wants PyDial's domains it says so
+for folder in ("DIALGYM_PYDIAL", "DIALGYM_MULTIWOZ"):  # where a test wants them it says so
+    os.environ.pop(folder, None)
 
 DATA = Path(os.environ.get("DIALGYM_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

@@ -113,18 +113,22 @@ class LevenshteinConfusions(RandomConfusions):
         self._confusable = {*ontology.system_requestable, NAME}
 
     def _type(self, kind: str, rng: Generator) -> str:
-        return _draw(self._types[kind], rng) if kind in self._types else super()._type(kind, rng)
+        return (
+            draw_neighbour(self._types[kind], rng)
+            if kind in self._types
+            else super()._type(kind, rng)
+        )
 
     def _slot(self, slot: str, rng: Generator) -> str:
         near = self._slots.get(slot, ([], []))
-        return _draw(near, rng) if near[0] else super()._slot(slot, rng)
+        return draw_neighbour(near, rng) if near[0] else super()._slot(slot, rng)
 
     def _value(self, slot: str, value: str, rng: Generator) -> str | None:
         if slot in self._confusable:
             if slot not in self._near:
                 self._near[slot] = neighbours(self._values[slot])
             if value in self._near[slot]:
-                return _draw(self._near[slot][value], rng)
+                return draw_neighbour(self._near[slot][value], rng)
         return super()._value(slot, value, rng)
 
 
@@ -137,7 +141,8 @@ def _any_but(word: str, options: Sequence[str], rng: Generator) -> str:
     return _any(others, rng) if others else word
 
 
-def _draw(near: tuple[list[str], list[float]], rng: Generator) -> str:
+def draw_neighbour(near: tuple[list[str], list[float]], rng: Generator) -> str:
+    """One of the `neighbours` of a word."""
     words, below = near
     return words[min(bisect_right(below, rng.random()), len(words) - 1)]
 

@@ -49,6 +49,7 @@ class Facts:
         components: for each party, the names of the parts that its rewards are made of; a party
             that is not named has none.
         features: for each party that is given them, the form of `Task.features`.
+        metrics: the names of what `Task.metrics` measures.
     """
 
     turn_limit: int
@@ -62,6 +63,7 @@ class Facts:
     pieces: Mapping[str, int] | None = None
     components: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     features: Mapping[str, Features] = field(default_factory=dict)
+    metrics: tuple[str, ...] = ()
 
     def limit(self, speaker: str) -> int:
         """Most tokens of one utterance, and most characters that are looked at.
@@ -211,6 +213,13 @@ class Task(ABC):
         It changes only by an utterance. None for a party that is given nothing.
         """
         return None
+
+    def metrics(self, state: Any) -> Mapping[str, float]:
+        """How a dialogue that is over went, by the names of `Facts.metrics`.
+
+        From 0 to 1 beside success and return; -1 where there was nothing to measure.
+        """
+        return {}
 
     def situation(self, state: Any, party: str) -> Any:
         """What `party` knows, alike in dialogues that are alike to it: the source of `anchor`.

@@ -207,6 +207,11 @@ class _Episode:
                 f"return {gained} of {party}; facts.returns allows {low} to {high}",
             )
         self._require(outcome.success is not None, "the last outcome leaves success None")
+        metrics = self.task.metrics(self.state)
+        self._require(
+            set(metrics) == set(facts.metrics) and all(map(math.isfinite, metrics.values())),
+            f"metrics() gave {dict(metrics)}; facts.metrics names {facts.metrics}",
+        )
 
     def _require(self, condition: object, message: str) -> None:
         require(condition, self.task, f"{message} (seed {self.seed})")

@@ -12,12 +12,13 @@ utterance has ended, and which.
 | ``reward_components`` | dict of float | the parts of the reward, by `Facts.components` |
 | ``is_success`` | bool | whether it solved the task; False while the dialogue goes on |
 | ``transcript`` | str | all that the learner has seen, once the dialogue is over |
+| ``metrics`` | dict of float | how it went, once it is over; of tasks with `Facts.metrics` alone |
 
 The texts are left out where the setting ``text_info=False`` asks for that, as buffers that hold
 numbers alone want it. With ``action_masks=True`` there is ``action_mask`` too, int8.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,18 +54,24 @@ class InfoForm:
         }
         if not text:
             self._blank = {name: v for name, v in self._blank.items() if name not in TEXTS}
+        self._metrics = dict.fromkeys(task.facts.metrics, 0.0)
+        if self._metrics:
+            self._blank["metrics"] = self._metrics
 
     def blank(self) -> Info:
         """The info of a step with which no utterance ended."""
         info = self._blank.copy()  # what most steps cost beside the token: quicker than {**...}
         info["reward_components"] = self._zeros.copy()
+        if self._metrics:
+            info["metrics"] = self._metrics.copy()
         return info
 
     def of_turn(self, utterance: str, turn: int, exchange: Exchange) -> Info:
         """The info of a step with which an utterance ended."""
         parts = {**self._zeros, **exchange.components}
+        more = {"metrics": self._metrics.copy()} if self._metrics else {}
         if not self.text:
-            return {"turn": turn, "reward_components": parts, "is_success": False}
+            return {"turn": turn, "reward_components": parts, "is_success": False, **more}
         return {
             "utterance": utterance,
             "reply": exchange.heard[-1].text if exchange.heard else "",
@@ -72,13 +79,18 @@ class InfoForm:
             "reward_components": parts,
             "is_success": False,
             "transcript": "",
+            **more,
         }
 
-    def end(self, info: Info, success: bool | None, transcript: str) -> None:
+    def end(
+        self, info: Info, success: bool | None, transcript: str, metrics: Mapping[str, float]
+    ) -> None:
         """Note in the info of a step that the dialogue is over with it."""
         info["is_success"] = bool(success)
         if self.text:
             info["transcript"] = transcript
+        if self._metrics:
+            info["metrics"] = {**self._metrics, **metrics}
 
 
 class BatchInfoForm:
@@ -108,6 +120,9 @@ class BatchInfoForm:
             "is_success": _read_only(np.zeros(num_envs, bool)),
             "transcript": no_text,
         }
+        self._metrics = self._masked(dict.fromkeys(task.facts.metrics, zero))
+        if self._metrics:
+            blank["metrics"] = self._metrics
         self._blank = self._masked({n: v for n, v in blank.items() if text or n not in TEXTS})
 
     def _masked(self, values: Mapping[str, Any]) -> Info:
@@ -116,13 +131,16 @@ class BatchInfoForm:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """What is shared is read-only in a copy too."""
         self.__dict__.update(state)
-        for array in (*self._blank.values(), *self._zeros.values()):
+        for array in (*self._blank.values(), *self._zeros.values(), *self._metrics.values()):
             if isinstance(array, np.ndarray):
                 _read_only(array)
 
     def blank(self) -> Info:
         """The info of a step with which no utterance ended in any row."""
-        return {**self._blank, "reward_components": self._zeros.copy()}
+        info = {**self._blank, "reward_components": self._zeros.copy()}
+        if self._metrics:
+            info["metrics"] = self._metrics.copy()
+        return info
 
     def of_turns(
         self, rows: np.ndarray, texts: np.ndarray, turns: np.ndarray, outcome: BatchOutcome
@@ -141,11 +159,22 @@ class BatchInfoForm:
             parts[f"_{name}"] = self._everywhere
         return info
 
-    def end(self, info: Info, rows: np.ndarray, success: np.ndarray, texts: np.ndarray) -> None:
+    def end(
+        self,
+        info: Info,
+        rows: np.ndarray,
+        success: np.ndarray,
+        texts: np.ndarray,
+        metrics: Sequence[Mapping[str, float]],
+    ) -> None:
         """Note in the info of a step that the dialogues of `rows` are over with it."""
         info["is_success"] = self._scatter("is_success", rows, success)
         if self.text:
             info["transcript"] = self._scatter("transcript", rows, texts)
+        for name in info.get("metrics", {}):
+            if not name.startswith("_"):
+                values = info["metrics"][name] = np.zeros(self.num_envs)
+                values[rows] = [found[name] for found in metrics]
 
     def _scatter(self, name: str, rows: np.ndarray, values: Any) -> np.ndarray:
         array: np.ndarray = self._blank[name].copy()

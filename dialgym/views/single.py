@@ -74,7 +74,8 @@ class DialogueEnv(Played, gym.Env):
         return exchange, info
 
     def _finish(self, info: Info, success: bool | None) -> None:
-        self._info.end(info, success, self.dialogue.transcript())
+        metrics = self.task.metrics(self.dialogue.state)
+        self._info.end(info, success, self.dialogue.transcript(), metrics)
         self._closed_because = AFTER_THE_END
 
     def _look(self) -> None:

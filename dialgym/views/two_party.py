@@ -251,7 +251,8 @@ class TwoPartyEnv(AECEnv):
             info = self.infos[party] = form.of_turn(said, self._turns[agent], exchange)
             if over:
                 lines = self.task.transcript(self.dialogue_state, party)
-                form.end(info, outcome.success, render_transcript(lines))
+                metrics = self.task.metrics(self.dialogue_state)
+                form.end(info, outcome.success, render_transcript(lines), metrics)
 
     def render(self) -> str | np.ndarray | None:
         """The dialogue so far, as the party that holds the floor sees it."""

@@ -263,7 +263,9 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
 
     def _note_end(self, info: Info, rows: np.ndarray, success: np.ndarray) -> None:
         texts = [render_transcript(self.dialogues.transcript(row)) for row in rows.tolist()]
-        self._info.end(info, rows, success, np.array(texts, object))
+        measured = self.dialogues.states(rows) if self.task.facts.metrics else ()
+        metrics = [self.task.metrics(state) for state in measured]
+        self._info.end(info, rows, success, np.array(texts, object), metrics)
 
     def _after(
         self,

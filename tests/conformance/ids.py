@@ -12,6 +12,7 @@ from dialgym.registry import Entry, entries
 
 KINDS = {
     "DailyDialog": ("turns",),
+    "MultiWOZ": ("acts",),
     "SlotFilling": ("domain",),
     "Wordle": ("hard_mode", "host", "feedback"),
 }

@@ -149,7 +149,10 @@ def legal_action(env, rng):
     """An action that the masks allow, where there are any."""
     if not hasattr(env.unwrapped, "action_masks"):
         return env.action_space.sample()
-    return rng.choice(np.flatnonzero(env.unwrapped.action_masks()))
+    mask = env.unwrapped.action_masks()
+    if isinstance(env.action_space, gym.spaces.MultiBinary):
+        return (mask & (rng.random(len(mask)) < 0.02)).astype(np.int8)
+    return rng.choice(np.flatnonzero(mask))
 
 
 HIDDEN = {

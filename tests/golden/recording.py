@@ -16,8 +16,8 @@ GAMES = 4
 SPEAKER = "random-mixture"
 SETTINGS = {"DailyDialog": {"rewards": {"meteor": 1.0}}}
 """By task, where the default differs a little between machines, as a classifier that is fitted."""
-CHOOSERS = ("handcrafted", "random")
-"""Who plays tasks with act views, in turns."""
+CHOOSERS = {"SlotFilling": ("handcrafted", "random"), "MultiWOZ": ("rule", "random")}
+"""By task, who plays its act views, in turns."""
 
 
 def recorded_ids() -> list[str]:
@@ -65,10 +65,11 @@ def play(env, speaker, seed: int) -> list[str]:
 
 def record_acts(env, env_id: str) -> str:
     """The same of an act view, with what is believed and what may be chosen."""
-    lines = [f"# {env_id}, {', '.join(CHOOSERS)}, seeds 0-{GAMES - 1}; written by "
+    choosers = CHOOSERS[env.task.name]
+    lines = [f"# {env_id}, {', '.join(choosers)}, seeds 0-{GAMES - 1}; written by "
              "tests/golden/recording.py", f"# {', '.join(env.act_names)}"]  # fmt: skip
     for seed in range(GAMES):
-        name = CHOOSERS[seed % len(CHOOSERS)]
+        name = choosers[seed % len(choosers)]
         lines += [f"game {seed}, {name}", *play_acts(env, name, seed)]
     return "\n".join(lines) + "\n"
 
@@ -81,15 +82,26 @@ def play_acts(env, name: str, seed: int) -> list[str]:
     while not over:
         lines += believed(env)
         chosen = policy.act(env.task, env.dialogue.state, rng)
-        _, reward, over, _, info = env.step(chosen)
-        said = f"{env.act_names[chosen]} {info['utterance']} -> {info['reply']}"
+        _, reward, terminated, truncated, info = env.step(chosen)
+        over = terminated or truncated
+        said = f"{named(env, chosen)} {info['utterance']} -> {info['reply']}"
         lines.append(f"  {said} | reward {reward:g} turn {info['turn']}")
     goal = env.task.transcript(env.dialogue.state, "user")[0].text
     return [*lines, f"  success {info['is_success']} goal {goal}"]
 
 
+def named(env, chosen) -> str:
+    """The name of an act, or the numbers of several."""
+    if env.acts.multiple:
+        return f"{np.flatnonzero(chosen).tolist()}"
+    return env.act_names[chosen]
+
+
 def believed(env) -> list[str]:
-    """The best values, the method, what is asked for, and the mask."""
+    """The best values, the method, what is asked for, and the mask; of others, what is seen."""
+    if not hasattr(env.dialogue.state, "summary"):
+        seen = np.flatnonzero(env.acts.observe(env.dialogue.state)).tolist()
+        return [f"    seen {seen}; allowed {int(env.action_masks().sum())}"]
     summary = env.dialogue.state.summary
     best = [f"{slot} {b.value} {b.p:.2f}" for slot, b in summary.best.items() if b.p > 0]
     asked = f"asked {' '.join(summary.requested) or '-'}"

@@ -87,6 +87,7 @@ def test_the_wheel_holds_the_registry(wheel: Path):
     "pattern",
     [
         "dialgym/domains/builtin/*.json",
+        "dialgym/tasks/multiwoz/builtin/*.json.gz",
         "dialgym/tasks/wordle/words/*.txt",
         "dialgym/tasks/*/*.jsonl.gz",
         "dialgym/language/*.json",

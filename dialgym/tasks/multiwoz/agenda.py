@@ -5,14 +5,12 @@ ConvLab-2 has it for several domains: the informs of all domains lie on the stac
 and requests and bookings are pushed when a domain has nothing else left.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from dialgym.tasks.multiwoz.database import clock
 from dialgym.tasks.multiwoz.fidelity import Fidelity
 from dialgym.tasks.multiwoz.ontology import (
     BOOKABLE,
@@ -27,28 +25,15 @@ from dialgym.tasks.multiwoz.types import (
     EMPTY,
     NONE,
     Acts,
-    Constraints,
     DialogueAct,
-    DomainGoal,
     Goal,
 )
 from dialgym.tasks.multiwoz.values import Vocabulary
 
 Generator = np.random.Generator
-Pair = tuple[str, str]
-"""A slot and its value."""
-Heard = Mapping[tuple[str, str], Sequence[Pair]]
-"""(domain, intent) -> what is said so."""
-DONTCARE, ANY = "dontcare", "any"
 ALL = 1 << 10
+ANY, DONTCARE = "any", "dontcare"
 CHOICE, NOT_BOOK, NAME = "choice", "NotBook", "name"
-NO_ANSWER = frozenset((ASKED, DONTCARE, NONE, "no"))
-"""What the original takes for no value at all, though ``no`` is one of parking and internet."""
-SILENT = frozenset((ASKED, DONTCARE, NONE, "", "not mentioned"))
-"""The values that answer nothing."""
-PLACES = ("attraction", "hotel", "restaurant", "police", "hospital")
-"""The domains that a taxi can be wanted for."""
-TELLING = ("inform", "recommend", "offerbook", "offerbooked")
 SAID_AGAIN = {
     "people": "the same",
     "day": "the same day",
@@ -100,14 +85,6 @@ class UserState:
             self.pushed,
             self.domain,
         )
-
-
-class Wants(NamedTuple):
-    """What is asked for in a domain at present."""
-
-    goal: DomainGoal
-    info: Constraints
-    book: Constraints
 
 
 class Agenda:
@@ -184,207 +161,28 @@ class Agenda:
                 break
         return items
 
-    def hear(self, user: UserState, goal: Goal, acts: Acts, rng: Generator) -> None:
-        """The system says `acts`; changes `user`."""
-        user.pushed = 0
-        heard = self._understood(acts)
-        for domain, _ in heard:
-            if domain in goal.domains:
-                user.domain = domain
-        for kind, pairs in heard.items():
-            if kind[1] in _REFUSALS and self._refused(user, goal, kind, pairs, rng):
-                return
-        for (domain, intent), pairs in heard.items():
-            about = user.domain if domain == "booking" else domain
-            if about in goal.domains:
-                self._react(user, goal, about, intent, pairs, rng)
-        self._settle_choices(user, goal, heard, rng)
-        self._go_on(user, goal, rng)
-        if complete(user, goal):
-            leave(user)
-
-    def _understood(self, acts: Acts) -> Heard:
-        """(domain, intent) -> slots and values by the names of the database, as they come."""
-        heard: dict[tuple[str, str], list[Pair]] = {}
-        for act in acts:
-            found = self.vocabulary.heard(act)
-            if found is not None:
-                heard.setdefault(found[0], []).append(found[1])
-        return heard
-
-    def _refused(
-        self,
-        user: UserState,
-        goal: Goal,
-        kind: tuple[str, str],
-        pairs: Sequence[Pair],
-        rng: Generator,
-    ) -> bool:
-        """There is nothing, or no room: ask for what there is; True if the user leaves."""
-        domain = user.domain if kind[1] == "nobook" else kind[0]
-        wanted = goal.domains.get(domain)
-        if wanted is None:
-            return False
-        if kind[1] == "nooffer":
-            tried = wanted.fail_info if domain not in user.retired else EMPTY
-            instead, hopeless = wanted.info, bool(wanted.requests)
-        else:
-            tried = wanted.fail_book if domain not in user.rebooked else EMPTY
-            instead, hopeless = wanted.book, bool(wanted.book)
-        if not tried:
-            if hopeless:
-                leave(user)
-            return hopeless
-        for slot, value in instead.items():
-            if tried.get(slot) != value:
-                self._push(user, Item(domain, "inform", slot, value), rng)
-        if kind[1] == "nooffer":
-            user.retired |= {domain}
-        else:
-            user.rebooked |= {domain}
-        return False
-
-    def _react(
-        self,
-        user: UserState,
-        goal: Goal,
-        domain: str,
-        intent: str,
-        pairs: Sequence[Pair],
-        rng: Generator,
-    ) -> None:
-        wanted = goal.domains[domain]
-        wants = Wants(
-            wanted,
-            wanted.info if domain in user.retired else wanted.fail_info or wanted.info,
-            wanted.book if domain in user.rebooked else wanted.fail_book or wanted.book,
-        )
-        if intent in TELLING or intent == "book":
-            self._told(user, domain, intent, pairs, wants, rng)
-        elif intent == "request":
-            for slot, _ in pairs:
-                self._asked(user, goal, domain, slot, wants, rng)
-        elif intent == "select":
-            self._offered_choice(user, domain, pairs, wants, rng)
-
-    def _told(
-        self,
-        user: UserState,
-        domain: str,
-        intent: str,
-        pairs: Sequence[Pair],
-        wants: Wants,
-        rng: Generator,
-    ) -> None:
-        """Take answers, correct what is not as wanted, and see whether it is booked."""
-        right = True
-        for slot, value in pairs:
-            if slot == "time" and domain != "restaurant":
-                if domain != "train":
-                    continue
-                slot = "duration"
-            if slot == CHOICE and value.strip().lower() not in ("1", "one"):
-                self._push(user, Item(domain, "inform", CHOICE, ANY), rng)
-            if slot in wants.goal.requests:
-                if not self._has_more(user, domain):
-                    self._take(user, domain, slot, value)
-            elif slot in wants.info:
-                if _contradicts(slot, wants, value):
-                    self._push(user, Item(domain, "inform", slot, wants.info[slot]), rng)
-                    right = False
-            elif slot in wants.book and wants.book[slot] != value:
-                self._push(user, Item(domain, "inform", slot, wants.book[slot]), rng)
-                right = False
-        if right and intent in ("book", "offerbooked") and wants.goal.book:
-            user.booked |= {domain}
-
-    def _take(self, user: UserState, domain: str, slot: str, value: str) -> None:
-        """An answer to a request."""
-        if not self.fidelity.null_answers:
-            if value.strip().lower() in SILENT:
-                return
-        elif value in NO_ANSWER:
-            value = f'"{value}"'
-        _drop(user, domain, "request", slot)
-        user.answers[domain, slot] = value
-
-    def _asked(
-        self, user: UserState, goal: Goal, domain: str, slot: str, wants: Wants, rng: Generator
-    ) -> None:
-        """Say what is wanted, or that it does not matter."""
-        if slot == "time" and domain != "restaurant":
-            if domain != "train":
-                return
-            slot = "duration"
-        if slot in wants.goal.requests:
-            return
-        value = wants.info.get(slot) or wants.book.get(slot)
-        if value is None and domain == "taxi" and slot in ("destination", "departure"):
-            value = _end_of_ride(goal, slot)
-        self._push(user, Item(domain, "inform", slot, value or DONTCARE), rng)
-
-    def _offered_choice(
-        self,
-        user: UserState,
-        domain: str,
-        pairs: Sequence[Pair],
-        wants: Wants,
-        rng: Generator,
-    ) -> None:
-        """Choose what is wanted, else anything of what is offered."""
-        if any(s == CHOICE and v.strip().lower() not in ("1", "one") for s, v in pairs):
-            self._push(user, Item(domain, "inform", CHOICE, ANY), rng)
-        offers = [(slot, value) for slot, value in pairs if slot != CHOICE]
-        if not offers:
-            return
-        slot = offers[0][0]
-        value = wants.info.get(slot) or wants.book.get(slot)
-        if value is not None:
-            self._push(user, Item(domain, "inform", slot, value), rng)
-        elif not self._has_more(user, domain):
-            slot, value = offers[int(rng.random() * len(offers))]
-            self._push(user, Item(domain, "inform", slot, value), rng)
-            if slot in wants.goal.requests and value not in NO_ANSWER:
-                self._take(user, domain, slot, value)
-
-    def _settle_choices(
-        self,
-        user: UserState,
-        goal: Goal,
-        heard: Heard,
-        rng: Generator,
-    ) -> None:
-        """A name ends a choice; who does not want to book says so."""
-        for (domain, intent), pairs in heard.items():
-            if intent in ("inform", "recommend"):
-                for slot, _ in pairs:
-                    if slot == NAME:
-                        _drop(user, domain, "inform", CHOICE)
-            if domain == "booking" and user.domain and not goal.domains[user.domain].book:
-                self._push(user, Item(user.domain, "inform", NOT_BOOK, NONE), rng)
-
-    def _go_on(self, user: UserState, goal: Goal, rng: Generator) -> None:
+    def go_on(self, user: UserState, goal: Goal, rng: Generator) -> None:
         """Ask or book in the first domain that is open, if nothing else is left to say of it."""
         for domain, wanted in goal.domains.items():
             open_slots = [slot for slot in wanted.requests if not answered(user, domain, slot)]
             if open_slots:
                 asking = any(i.domain == domain and i.intent == "request" for i in user.stack)
-                if not asking and not self._has_more(user, domain):
+                if not asking and not self.has_more(user, domain):
                     for slot in (NAME,) if NAME in open_slots else open_slots:
-                        self._push(user, Item(domain, "request", slot, ASKED), rng)
+                        self.push(user, Item(domain, "request", slot, ASKED), rng)
                 return
             if wanted.book and domain not in user.booked:
-                if not self._has_more(user, domain) and not self._has_booking(user, domain):
+                if not self.has_more(user, domain) and not self._has_booking(user, domain):
                     tried = EMPTY if domain in user.rebooked else wanted.fail_book
                     for slot, value in (tried or wanted.book).items():
-                        self._push(user, Item(domain, "inform", slot, value), rng)
+                        self.push(user, Item(domain, "inform", slot, value), rng)
                 return
 
     def books(self, domain: str, slot: str) -> bool:
         """Whether a slot is one of bookings."""
         return slot in BOOKABLE[domain] or (slot == "day" and self.fidelity.day_is_booking)
 
-    def _has_more(self, user: UserState, domain: str) -> bool:
+    def has_more(self, user: UserState, domain: str) -> bool:
         """Whether constraints of a domain are still to be said."""
         for about, intent, slot, _ in user.stack:
             if about == domain and intent == "inform" and not self.books(domain, slot):
@@ -397,11 +195,11 @@ class Agenda:
             for i in user.stack
         )
 
-    def _push(self, user: UserState, item: Item, rng: Generator) -> None:
+    def push(self, user: UserState, item: Item, rng: Generator) -> None:
         """Put an act on top, in place of one of the same slot."""
         if not (item.sayable or self.fidelity.unsayable):
             return
-        _drop(user, item.domain, item.intent, item.slot)
+        drop(user, item.domain, item.intent, item.slot)
         self._put(user, item, rng)
         user.pushed += 1
 
@@ -415,7 +213,6 @@ class Agenda:
         user.stack.append(item)
 
 
-_REFUSALS = ("nooffer", "nobook")
 _OTHERS = {"Choice": CHOICE}
 BOOKED = ("attraction", "hotel", "restaurant", "taxi", "train")
 """The domains that bookings can be about."""
@@ -431,28 +228,8 @@ def read_act(act: DialogueAct) -> tuple[str, str, str]:
     return act.domain.lower(), act.intent.lower(), slot
 
 
-def _contradicts(slot: str, wants: Wants, value: str) -> bool:
-    """Whether a value is not what is wanted; a time may be later or earlier than was asked."""
-    wanted = wants.info[slot]
-    if slot in ("leaveAt", "arriveBy") and wants.info is wants.goal.info:
-        limit, time = clock(wanted), clock(value)
-        if limit is None or time is None:
-            return False
-        return time < limit if slot == "leaveAt" else time > limit
-    return value != wanted
-
-
-def _end_of_ride(goal: Goal, slot: str) -> str | None:
-    """The place that was talked about last, to go to; or the one before, to leave from."""
-    before = list(goal.domains)
-    places = [domain for domain in before[: before.index("taxi")] if domain in PLACES]
-    place = 1 if slot == "destination" else 2
-    if len(places) < place:
-        return None
-    return goal.domains[places[-place]].info.get(NAME) or f"the {places[-place]}"
-
-
-def _drop(user: UserState, domain: str, intent: str, slot: str) -> None:
+def drop(user: UserState, domain: str, intent: str, slot: str) -> None:
+    """Take an act off the stack, wherever it lies."""
     stack = user.stack
     for place, item in enumerate(stack):
         if item.slot == slot and item.domain == domain and item.intent == intent:

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from dialgym.domains.domain import BUILT_IN
-from dialgym.sources import fetched, fingerprint, locate, parts_of
+from dialgym.sources import fetched, fingerprint, locate
 from dialgym.tasks.multiwoz import goals
 from dialgym.tasks.multiwoz.database import Database
 from dialgym.tasks.multiwoz.formats import (
+    FILES,
     Tables,
+    find_files,
     read_goal_model,
     read_tables,
     read_values,
@@ -34,8 +36,6 @@ MULTIWOZ = "DIALGYM_MULTIWOZ"
 """The environment variable that names the folder of MultiWOZ's files."""
 Values = Mapping[str, Mapping[str, tuple[str, ...]]]
 """Domain -> slot -> values, in the file's order."""
-FILES = ("*_db.json", "value_set.json", "goal_model.json")
-"""The names of MultiWOZ's files that are read, in whatever folders."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +81,10 @@ class World:
 def load_world(source: str | PathLike[str] | None = None) -> World:
     """The world of a folder or zip of MultiWOZ's files, or of a data set of the hub that has them.
 
-    That is ``attraction_db.json`` and so on for all domains, and if there are any
-    ``value_set.json`` and ``goal_model.json`` of ConvLab-2. Values and goals that are not given
-    are those of the rows. None is the folder that ``$DIALGYM_MULTIWOZ`` names, or, where there is
+    That is ``attraction_db.json`` and so on for all domains, and if there are any of ConvLab-2
+    ``value_set.json`` and ``goal_model.json`` or ``new_goal_model.pkl``. Values that are not given
+    are those of the rows, and so are those of goals, which are then distributed as in the city
+    that is built in. None is the folder that ``$DIALGYM_MULTIWOZ`` names, or, where there is
     no such variable, the city that is built in.
 
     Raises:
@@ -101,9 +102,9 @@ def load_world(source: str | PathLike[str] | None = None) -> World:
 @lru_cache(maxsize=8)
 def _read(source: str, place: Path, stamp: str) -> World:
     """The world of a place, kept as long as its files do not change."""
-    parts = parts_of(place)
+    parts = find_files(place)
     tables = read_tables(parts, source)
-    database = Database(tables.rows, tables.taxis)
+    database = Database(tables.rows, tables.taxis, (_database, (source,)))
     values = read_values(parts) or values_of(tables)
     model = read_goal_model(parts) or suited(builtin_world().goal_model, database)
     for domain in model.domains:
@@ -122,4 +123,9 @@ def builtin_world() -> World:
     content = json.loads(gzip.decompress(file.read_bytes()))
     tables = Tables.of_columns(content)
     model = parse_goal_model(content["goal_model"])
-    return World(Database(tables.rows, tables.taxis), values_of(tables), model, BUILT_IN)
+    database = Database(tables.rows, tables.taxis, (_database, (BUILT_IN,)))
+    return World(database, values_of(tables), model, BUILT_IN)
+
+
+def _database(source: str) -> Database:
+    return load_world(source).database

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import accumulate
 from operator import or_
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,10 +44,13 @@ class Table:
     def __init__(self, rows: Iterable[Mapping[str, str]]) -> None:
         cells = [dict(row) for row in rows]
         self.everything = (1 << len(cells)) - 1
-        self._columns = _indexed(cells, self.everything)
+        self._cells, self._columns = cells, _indexed(cells, self.everything)
         self.rows = tuple(
             MappingProxyType({**row, REF: f"{place:08d}"}) for place, row in enumerate(cells)
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Table, (self._cells,)
 
     def find(self, constraints: Mapping[str, str]) -> int:
         """The set of rows that meet all `constraints`."""
@@ -144,7 +147,7 @@ def _indexed(rows: Sequence[Mapping[str, str]], everything: int) -> dict[str, _C
 
 
 class Database:
-    """The tables of all domains. Immutable and shared.
+    """The tables of all domains. Immutable and shared; a pickle says how to get it, if given.
 
     A constraint is met by an equal value, small and capital letters alike; a time by trains that
     leave no earlier (``leaveAt``) or arrive no later (``arriveBy``). Cells that are missing or
@@ -155,17 +158,31 @@ class Database:
     police stations meet any constraint, hospitals all but those on their department, and there is
     always one taxi.
 
+    Args:
+        tables: rows by domain.
+        taxis: what they can be.
+        recipe: what a pickle says: a function that gets this database, and its arguments.
+
     Attributes:
         tables: by domain; a table of taxis has no rows, they are drawn.
         taxis: what they can be.
         home: the city itself, by its name as a station: where most trains leave.
     """
 
-    def __init__(self, tables: Mapping[str, Iterable[Mapping[str, str]]], taxis: Taxis) -> None:
+    def __init__(
+        self,
+        tables: Mapping[str, Iterable[Mapping[str, str]]],
+        taxis: Taxis,
+        recipe: tuple[Any, ...] | None = None,
+    ) -> None:
         self.tables = MappingProxyType({d: Table(tables.get(d, ())) for d in DOMAINS})
-        self.taxis = taxis
+        self.taxis, self._recipe = taxis, recipe
         stations = Counter(row.get("departure", "") for row in self.tables["train"].rows)
         self.home = stations.most_common(1)[0][0] if stations else ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        cells = {domain: table._cells for domain, table in self.tables.items()}
+        return self._recipe or (Database, (cells, self.taxis))
 
     def find(self, domain: str, constraints: Mapping[str, str]) -> int:
         """The set of rows of a domain that meet all `constraints`; see `domains.bitsets`.

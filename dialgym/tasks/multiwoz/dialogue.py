@@ -11,6 +11,7 @@ from dialgym.tasks.multiwoz.agenda import Agenda, UserState, leave
 from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.evaluator import Evaluator, Metrics, Record
 from dialgym.tasks.multiwoz.fidelity import Fidelity
+from dialgym.tasks.multiwoz.reactions import hear
 from dialgym.tasks.multiwoz.rewards import REWARDS
 from dialgym.tasks.multiwoz.system import NAMED, RuleSystem
 from dialgym.tasks.multiwoz.tracker import Tracker
@@ -88,6 +89,7 @@ class Rules:
     Args:
         world: database, values and goals.
         settings: see `Settings`.
+        tracker: one of one's own; None for the rule tracker.
 
     Attributes:
         fidelity: the faults that are kept.
@@ -96,12 +98,14 @@ class Rules:
             `system.acts(state.belief, rng)`.
     """
 
-    def __init__(self, world: World, settings: Settings = DEFAULT) -> None:
+    def __init__(
+        self, world: World, settings: Settings = DEFAULT, tracker: Tracker | None = None
+    ) -> None:
         one_of("reward", settings.reward, REWARDS, "MultiWOZ")
         self.world, self.settings = world, settings
         self.fidelity = Fidelity.named(settings.fidelity)
         vocabulary = Vocabulary(world, self.fidelity.loose_values)
-        self.tracker = Tracker(vocabulary, _rows_by_name(world), self.fidelity)
+        self.tracker = tracker or Tracker(vocabulary, _rows_by_name(world), self.fidelity)
         self.agenda = Agenda(vocabulary, self.fidelity)
         self.evaluator = Evaluator(world, self.fidelity)
         self.user, self.system = AgendaUser(self.agenda), RuleSystem(world, self.fidelity)
@@ -111,11 +115,16 @@ class Rules:
         """A new dialogue, in which the user speaks first."""
         return MultiWOZState(goal, self.agenda.begin(goal, rng), Belief(), Record())
 
-    def user_turn(self, state: MultiWOZState, acts: Acts, rng: Generator) -> Turn:
-        """The user says `acts`: the system tracks them, and its last turn is rewarded."""
+    def user_turn(
+        self, state: MultiWOZState, acts: Acts, rng: Generator, heard: Acts | None = None
+    ) -> Turn:
+        """The user says `acts`: the system tracks them, and its last turn is rewarded.
+
+        What the system takes them for is `heard`; None where it understands them.
+        """
         self.agenda.say(state.user, state.goal, acts)
         self.evaluator.user(state.record, acts)
-        self.tracker.update(state.belief, acts)
+        self.tracker.update(state.belief, acts if heard is None else heard)
         state.user_speaks = False
         bye = any(act.intent == "bye" for act in acts)
         state.ended = bye or state.turns >= self.settings.turns
@@ -140,7 +149,7 @@ class Rules:
         self.evaluator.system(state.record, acts, state.belief)
         self.tracker.heard(state.belief, acts)
         if not (last and self.fidelity.last_unheard):
-            self.agenda.hear(state.user, state.goal, acts, rng)
+            hear(self.agenda, state.user, state.goal, acts, rng)
         if last:
             leave(state.user)
         return Turn()

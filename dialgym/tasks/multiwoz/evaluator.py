@@ -5,27 +5,16 @@ the goal and the user's answers; no utterance is looked at twice.
 """
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from types import MappingProxyType
 from typing import NamedTuple
 
 from dialgym.domains.bitsets import indices
-from dialgym.tasks.multiwoz.agenda import TELLING, UserState, complete
+from dialgym.tasks.multiwoz.agenda import UserState, complete
+from dialgym.tasks.multiwoz.answers import TABLED, TOLD, alike, equal, meets, value_of, well_formed
 from dialgym.tasks.multiwoz.data import World
-from dialgym.tasks.multiwoz.database import ANY, Row, clock
 from dialgym.tasks.multiwoz.fidelity import Fidelity
-from dialgym.tasks.multiwoz.ontology import (
-    AREAS,
-    BOOKABLE,
-    DAYS,
-    DOMAINS,
-    INFORMABLE,
-    REQUESTABLE,
-    SLOT_NAMES,
-    UNCONSTRAINED,
-)
+from dialgym.tasks.multiwoz.ontology import BOOKABLE, REQUESTABLE, UNCONSTRAINED
+from dialgym.tasks.multiwoz.reactions import TELLING
 from dialgym.tasks.multiwoz.types import (
     ASKED,
     EMPTY,
@@ -36,16 +25,12 @@ from dialgym.tasks.multiwoz.types import (
     DomainGoal,
     Goal,
 )
-from dialgym.tasks.multiwoz.values import REMEMBERED, partial_ratio
+from dialgym.tasks.multiwoz.values import REMEMBERED
 
-UNKNOWN = "unknown"
-"""What the system says of a cell that the database does not know."""
 TAXI = -1
 """The row of a taxi, of which there is no table."""
 BOOKED_BY_REF = ("hotel", "restaurant", "train")
 ENDS = ("destination", "departure")
-ALIKE = 60
-"""How alike answer and cell are in per cent, at least, under the fault ``fuzzy_answers``."""
 
 
 @dataclass(slots=True)
@@ -144,8 +129,8 @@ class Evaluator:
     def __init__(self, world: World, fidelity: Fidelity) -> None:
         self.database, self.fidelity = world.database, fidelity
         self._read: dict[DialogueAct, _Reading] = {}
-        self._right = _form if fidelity.any_value else _value_of(world)
-        self._agrees = _alike if fidelity.fuzzy_answers else _equal
+        self._right = well_formed if fidelity.any_value else value_of(world)
+        self._agrees = alike if fidelity.fuzzy_answers else equal
         extras = _SAME_NAMES if fidelity.missed_extras else REQUESTABLE
         self._extras = {domain: frozenset(slots) for domain, slots in extras.items()}
 
@@ -153,7 +138,7 @@ class Evaluator:
         """The user says `acts`; changes `record`."""
         for act in acts:
             domain = act.domain.lower()
-            if domain in _TOLD:
+            if domain in TOLD:
                 record.domain = domain
 
     def system(self, record: Record, acts: Acts, belief: Belief) -> None:
@@ -175,13 +160,13 @@ class Evaluator:
     def _reading(self, act: DialogueAct) -> "_Reading":
         """What an act is to the evaluator, whatever the dialogue."""
         intent, domain = act.intent.lower(), act.domain.lower()
-        slot = _TOLD.get(domain, EMPTY).get(act.slot)
+        slot = TOLD.get(domain, EMPTY).get(act.slot)
         told, right = None, True
         if slot is not None and intent in TELLING and act.value.strip() not in UNCONSTRAINED:
             right = self._right(domain, slot, act.value)
             told = (domain, slot) if right else None
         books = act.slot == "Ref" or (domain, intent, act.slot) == ("taxi", "inform", "Car")
-        read = _Reading(domain if domain in _TOLD else "", told, not right, books)
+        read = _Reading(domain if domain in TOLD else "", told, not right, books)
         if len(self._read) >= REMEMBERED:
             self._read.clear()
         self._read[act] = read
@@ -251,7 +236,7 @@ class Evaluator:
             return 1.0
         cells = self.database.rows(domain)[row]
         checked = [(slot, value) for slot, value in wanted.info.items() if slot not in ENDS]
-        met = [_meets(cells, slot, value) for slot, value in checked]
+        met = [meets(cells, slot, value) for slot, value in checked]
         return sum(met) / len(met) if met else None
 
     def match(self, goal: Goal, user: UserState, record: Record) -> float:
@@ -261,7 +246,7 @@ class Evaluator:
 
     def _matches(self, domain: str, wanted: DomainGoal, user: UserState, record: Record) -> bool:
         found = self.database.find(domain, wanted.info)
-        if domain not in _TABLED:
+        if domain not in TABLED:
             return bool(found)
         booked = record.booked.get(domain) if wanted.book else None
         if booked is not None:
@@ -316,19 +301,6 @@ class Evaluator:
 
 
 _NOTHING = DomainGoal()
-_TABLED = ("attraction", "hotel", "restaurant", "train")
-_TOLD: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {
-        domain: {
-            short: slot
-            for short, slot in SLOT_NAMES[domain.capitalize()].items()
-            if slot in REQUESTABLE[domain] + (INFORMABLE[domain] if domain != "taxi" else ())
-            and slot != "Ref"
-        }
-        for domain in DOMAINS
-    }
-)
-"""By domain: the short names of the slots whose values count as told -> their names."""
 _SAME_NAMES = {
     "attraction": ("phone", "area", "type"),
     "restaurant": ("phone", "area", "food"),
@@ -344,81 +316,4 @@ def _mean(rates: list[float]) -> float | None:
     return sum(rates) / len(rates) if rates else None
 
 
-def _meets(cells: Row, slot: str, value: str) -> bool:
-    """Whether a row meets a constraint of a goal; what is no time constrains nothing."""
-    cell = cells.get(slot, "")
-    if slot in ("leaveAt", "arriveBy"):
-        limit, time = clock(value), clock(cell)
-        if limit is None or time is None:
-            return True
-        return time >= limit if slot == "leaveAt" else time <= limit
-    return value.strip() == cell.strip()
-
-
-def _alike(cells: Row, slot: str, answer: str) -> bool:
-    """Whether an answer is more or less what a row has, as ConvLab-2 takes it."""
-    cell = cells.get(slot)
-    if cell is None or answer in UNCONSTRAINED:
-        return True
-    if slot in ("leaveAt", "arriveBy"):
-        return _meets(cells, slot, answer)
-    if cell.strip() == ANY:
-        return True
-    return partial_ratio(answer.strip().lower(), cell.strip().lower()) >= ALIKE
-
-
-def _equal(cells: Row, slot: str, answer: str) -> bool:
-    """Whether an answer is what a row has."""
-    cell = cells.get(slot, ANY).strip().lower()
-    return answer.strip().lower() == (UNKNOWN if cell == ANY else cell)
-
-
 _REFERENCE = re.compile(r"[0-9]{8}").fullmatch
-_TIME = re.compile(r"(?:[01]\d|2[0-4]):[0-5]\d").fullmatch
-_FORMS: Mapping[str, Callable[[str], object]] = MappingProxyType(
-    {
-        "area": lambda value: value.lower() in AREAS,
-        "arriveBy": _TIME,
-        "leaveAt": _TIME,
-        "day": lambda value: value.lower() in DAYS,
-        "duration": lambda value: "minute" in value,
-        "internet": lambda value: value in ("yes", "no", "none"),
-        "parking": lambda value: value in ("yes", "no", "none"),
-        "phone": re.compile(r"\d{11}\n?").fullmatch,
-        "price": lambda value: "pound" in value,
-        "pricerange": lambda value: value in ("cheap", "expensive", "moderate", "free"),
-        "postcode": re.compile(r"cb\d{1,3}[a-z]{2,3}|pe296fl").fullmatch,
-        "stars": re.compile(r"\d").fullmatch,
-        "trainID": lambda value: re.fullmatch(r"tr\d{4}", value.lower()),
-    }
-)
-
-
-@lru_cache(maxsize=1 << 14)
-def _form(domain: str, slot: str, value: str) -> bool:
-    """Whether a value has the form of its slot, whatever it says."""
-    if (domain, slot) == ("restaurant", "phone"):
-        return True
-    test = _FORMS.get(slot)
-    return test is None or bool(test(value))
-
-
-def _value_of(world: World) -> Callable[[str, str, str], bool]:
-    """Whether some row has a value; ``unknown`` where one has none; ``none`` for a yes."""
-    cells: dict[tuple[str, str], set[str]] = {}
-    for domain in (*_TABLED, "hospital", "police"):
-        rows = world.database.rows(domain)
-        for slot in _TOLD[domain].values():
-            values = {row.get(slot, ANY).strip().lower() for row in rows}
-            if ANY in values:
-                values.add(UNKNOWN)
-            if slot in ("internet", "parking"):
-                values.add("none")
-            cells[domain, slot] = values - {ANY}
-    cells["taxi", "car type"] = {kind.lower() for kind in world.database.taxis.types}
-
-    def right(domain: str, slot: str, value: str) -> bool:
-        known = cells.get((domain, slot))
-        return _form(domain, slot, value) if known is None else value.strip().lower() in known
-
-    return right

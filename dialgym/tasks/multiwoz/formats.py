@@ -2,16 +2,20 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from dialgym.errors import did_you_mean
-from dialgym.sources import Part
+from dialgym.sources import Part, parts_of
 from dialgym.tasks.multiwoz.database import AFTER, BY, Taxis, clock
 from dialgym.tasks.multiwoz.goal_model import GoalModel, parse_goal_model
+from dialgym.tasks.multiwoz.goal_pickle import FILE as PICKLE
+from dialgym.tasks.multiwoz.goal_pickle import read_goal_pickle
 from dialgym.tasks.multiwoz.ontology import DAYS, DOMAINS, INFORMABLE
 
+FILES = ("*_db.json", "value_set.json", "goal_model.json", PICKLE)
+"""The names of MultiWOZ's files that are read, in whatever folders."""
 Rows = Sequence[Mapping[str, str]]
 NEEDED = {**INFORMABLE, "police": ("name", "phone"), "train": (*INFORMABLE["train"], "trainID")}
 """What each row of a domain must say; other slots may be missing."""
@@ -33,6 +37,14 @@ class Tables(NamedTuple):
         return Tables(rows, Taxis(*map(tuple, content["taxis"])))
 
 
+def find_files(place: Path) -> list[Part]:
+    """MultiWOZ's files in a folder or zip, and in the folders within."""
+    if not place.is_dir():
+        return parts_of(place)
+    found = sorted(file for name in FILES for file in place.rglob(name) if file.is_file())
+    return [Part(file.relative_to(place).as_posix(), file.read_bytes) for file in found]
+
+
 def read_tables(parts: Sequence[Part], source: str) -> Tables:
     """The tables of ``<domain>_db.json`` of all domains, wherever they lie among the parts.
 
@@ -44,7 +56,7 @@ def read_tables(parts: Sequence[Part], source: str) -> Tables:
     found = {domain: _part(parts, f"{domain}_db.json") for domain in DOMAINS}
     lacking = [f"{domain}_db.json" for domain, part in found.items() if part is None]
     if lacking:
-        got = ", ".join(part.name for part in parts[:8]) or "nothing"
+        got = ", ".join(part.name for part in parts[:8]) or "none of such a name"
         raise ValueError(
             f"MultiWOZ {source!r}: expected a file {lacking[0]} (in it, or in db/); got {got}. "
             "Give the folder of the database's JSON files."
@@ -76,13 +88,18 @@ def read_values(parts: Sequence[Part]) -> Mapping[str, Mapping[str, tuple[str, .
 
 
 def read_goal_model(parts: Sequence[Part]) -> GoalModel | None:
-    """The goal model of ``goal_model.json``; None where there is none.
+    """The goal model of ``goal_model.json``, or of ConvLab-2's pickle; None where there is none.
 
     Raises:
         ValueError: it is malformed.
     """
     part = _part(parts, "goal_model.json")
-    return None if part is None else parse_goal_model(_json(part), part.name)
+    if part is not None:
+        return parse_goal_model(_json(part), part.name)
+    part = _part(parts, PICKLE)
+    if part is not None:
+        return parse_goal_model(read_goal_pickle(part.read(), part.name), part.name)
+    return None
 
 
 def values_of(tables: Tables) -> Mapping[str, Mapping[str, tuple[str, ...]]]:

@@ -85,6 +85,9 @@ class GoalModel:
     domains: Mapping[str, DomainModel]
     content: Mapping[str, Any]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return parse_goal_model, (self.content,)
+
 
 def parse_goal_model(content: Any, file: str = "goal_model.json") -> GoalModel:
     """The goal model of what ConvLab-2 counts in a corpus.
@@ -116,8 +119,7 @@ def _domain_model(model: "_Part", domain: str) -> DomainModel:
     if info:
         combinations = model.get("slot_combination").get(domain).get("info").combinations(info)
     if domain in ("taxi", "train"):
-        for slot in (*TIMES, *ENDS):
-            chances.get("info").get(slot)
+        _check_choices(chances.get("info"))
     return DomainModel(
         combinations,
         MappingProxyType(known),
@@ -126,6 +128,13 @@ def _domain_model(model: "_Part", domain: str) -> DomainModel:
         booking if books else 0.0,
         tuple((s, chance, values.get("book").get(s).choices()) for s, chance in books.items()),
     )
+
+
+def _check_choices(chances: "_Part") -> None:
+    """Raise a ValueError unless it can be said which of two times, and of two ends, is known."""
+    for pair in (TIMES, ENDS):
+        if not sum(chances.get(slot).content for slot in pair):
+            raise chances.bad(f"a probability of {pair[0]!r} or {pair[1]!r}", "0 for both")
 
 
 def _check_bookings(chances: "_Part", values: "_Part", domain: str) -> None:
@@ -225,16 +234,19 @@ def _is_number(value: Any) -> bool:
 def suited(model: GoalModel, database: Database) -> GoalModel:
     """The goal model with the values of a database, each as frequent as in its rows.
 
-    For a database that comes without a goal model. Taxis go between all names of places.
+    For a database that comes without a goal model. Taxis go between all places that have names,
+    times stay as they are, and nobody asks for what no row says.
     """
     content = json.loads(json.dumps(model.content))
-    values = content["value_distribution"]
-    for domain in database.tables:
-        for slot in values.get(domain, {}).get("info", {}):
-            counts = Counter(row[slot] for row in database.rows(domain) if slot in row)
-            counts.pop(ANY, None)
-            if counts and slot not in TIMES:
-                values[domain]["info"][slot] = dict(counts)
+    values, chances = content["value_distribution"], content["slot_probability"]
+    for domain in sorted({*values} - {"taxi"}):
+        rows = database.rows(domain)
+        said = {slot for row in rows for slot in row}
+        asked = chances[domain].get("reqt", {})
+        chances[domain]["reqt"] = {slot: chance for slot, chance in asked.items() if slot in said}
+        for slot in sorted({*values[domain].get("info", ())} - {*TIMES}):
+            counts = Counter(row[slot] for row in rows if row.get(slot, ANY) != ANY)
+            values[domain]["info"][slot] = dict(counts) or values[domain]["info"][slot]
     places = [r["name"] for d in ("attraction", "hotel", "restaurant") for r in database.rows(d)]
     if places:
         values["taxi"]["info"] |= {end: dict.fromkeys(places, 1) for end in ENDS}

@@ -1,4 +1,4 @@
-"""Goals of users: drawn from a goal model as ConvLab-2 draws them, and ConvLab's form of them."""
+"""Goals of users, drawn from a goal model as ConvLab-2 draws them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

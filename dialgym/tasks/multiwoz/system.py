@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from dialgym.domains.bitsets import first, indices
+from dialgym.tasks.multiwoz.answers import UNKNOWN
 from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.database import ANY, Row
-from dialgym.tasks.multiwoz.evaluator import UNKNOWN
 from dialgym.tasks.multiwoz.fidelity import Fidelity
 from dialgym.tasks.multiwoz.ontology import (
     BOOKABLE,

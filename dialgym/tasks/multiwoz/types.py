@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 NONE, ASKED = "none", "?"
 """The slot or value of an act that has none; the value of a request."""
@@ -32,11 +32,6 @@ Constraints = Mapping[str, str]
 EMPTY: Constraints = MappingProxyType({})
 
 
-def _none() -> Constraints:
-    """No constraints; a factory, as Python 3.11 takes a read-only mapping for a mutable default."""
-    return EMPTY
-
-
 @dataclass(frozen=True, slots=True)
 class DomainGoal:
     """What the user wants of one domain.
@@ -49,11 +44,15 @@ class DomainGoal:
         requests: slots to be told of.
     """
 
-    info: Constraints = field(default_factory=_none)
-    fail_info: Constraints = field(default_factory=_none)
-    book: Constraints = field(default_factory=_none)
-    fail_book: Constraints = field(default_factory=_none)
+    info: Constraints = field(default_factory=dict)
+    fail_info: Constraints = field(default_factory=dict)
+    book: Constraints = field(default_factory=dict)
+    fail_book: Constraints = field(default_factory=dict)
     requests: tuple[str, ...] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a read-only mapping cannot be pickled
+        parts = (self.info, self.fail_info, self.book, self.fail_book)
+        return DomainGoal, (*map(dict, parts), self.requests)
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,8 @@ _USER: Kinds = {
     GENERAL: {"bye": NONE, "greet": NONE, "thank": NONE},
 }
 REQUEST, CHOICE = "Request", "Choice"
+OPEN, UNKNOWN = "?", "unknown"
+"""A cell that the database does not know, and what the system says of it."""
 REFUSALS = ("NoOffer", "NoBook")
 """Intents whose values are what was asked for, not what was found."""
 
@@ -214,8 +216,8 @@ class Vectoriser:
 
     Args:
         database: the rows.
-        fidelity: the faults of the original to keep: ``train_bins``, ``never_booked`` and
-            ``rows_alone``.
+        fidelity: the faults of the original to keep: ``train_bins``, ``never_booked``,
+            ``null_answers`` and ``rows_alone``.
     """
 
     def __init__(self, database: Database, fidelity: Fidelity) -> None:
@@ -235,9 +237,7 @@ class Vectoriser:
                 if number is not None:
                     on.append(number)
         for place, domain in enumerate(TABLES):
-            count = self.database.find(domain, constraints.get(domain, {})).bit_count()
-            bins = self._bin[domain]
-            on.append(_COUNTED + BINS * place + bins[min(count, len(bins) - 1)])
+            on.append(_COUNTED + BINS * place + self.bin(domain, constraints.get(domain, {})))
             if domain in belief.booked and not self.fidelity.never_booked:
                 on.append(_BOOKED + place)
         if terminated:
@@ -245,6 +245,11 @@ class Vectoriser:
         vector = np.zeros(STATE_SIZE, np.float32)
         vector[on] = 1
         return vector
+
+    def bin(self, domain: str, constraints: Mapping[str, str]) -> int:
+        """The bin, 0 to 5, of the number of rows that meet the constraints."""
+        bins = self._bin[domain]
+        return bins[min(self.database.count(domain, constraints), len(bins) - 1)]
 
     def action(self, acts: Acts) -> np.ndarray:
         """(209,) int8: the acts of an utterance without their values."""
@@ -314,6 +319,8 @@ class Vectoriser:
         if not found:
             return NONE
         cell = self.database.rows(domain)[first(found)].get(slot)
+        if cell == OPEN and not self.fidelity.null_answers:
+            return UNKNOWN
         return self._believed(known, slot) if cell is None else cell
 
     def _believed(self, known: Mapping[str, str], slot: str) -> str:

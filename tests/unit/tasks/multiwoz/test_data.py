@@ -1,5 +1,6 @@
 """Worlds: built in, of folders and zips in several layouts, of the hub; and their faults."""
 
+import copy
 import importlib.util
 import json
 import pickle
@@ -15,7 +16,9 @@ import pytest
 import yaml
 
 from dialgym.tasks.multiwoz.data import builtin_world, load_world
+from dialgym.tasks.multiwoz.formats import FILES
 from dialgym.tasks.multiwoz.goal_model import parse_goal_model
+from dialgym.tasks.multiwoz.goal_pickle import PARTS, read_goal_pickle
 from dialgym.tasks.multiwoz.ontology import DOMAINS
 from tests.support.small_city import place, tables, write_city
 
@@ -136,6 +139,9 @@ def test_the_files_of_multiwozs_own_repository(data):
     assert shares["museum"] == pytest.approx(sum(r["type"] == "museum" for r in rows) / 79)
     for domain in ("departure", "destination"):
         assert len(world.goal_model.domains["taxi"].values[domain].items) == 79 + 33 + 110
+    asked = {d: {s for s, _ in m.requests} for d, m in world.goal_model.domains.items()}
+    assert asked["police"] == {"address", "phone"}  # what no row says is not asked for
+    assert asked["hospital"] == {"phone"}
     rng = np.random.default_rng(0)
     for goal in [world.draw_goal(rng) for _ in range(200)]:
         assert all(world.database.find(d, part.info) for d, part in goal.domains.items())
@@ -181,6 +187,44 @@ def test_values_and_goals_that_are_given(tmp_path):
     assert list(world.draw_goal(np.random.default_rng(0)).domains) == ["police"]
 
 
+def as_pickle(content):
+    """The goal model as ConvLab-2 keeps it: tables whose keys are tuples where JSON has lists."""
+
+    def plain(part):
+        if isinstance(part, dict):
+            return Counter({key: plain(value) for key, value in part.items()})
+        if isinstance(part, list):
+            return {tuple(row["of"]): row["weight"] for row in part}
+        return part
+
+    return pickle.dumps(tuple(plain(content.get(part, {})) for part in PARTS))
+
+
+def test_the_goal_model_of_convlab_as_it_comes(tmp_path):
+    content = {part: {} for part in PARTS} | dict(builtin_world().goal_model.content)
+    folder = write_city(tmp_path, goal_model=content, value_set={})
+    expected = load_world(folder)
+    (folder / "db" / "goal_model.json").unlink()
+    (folder / "goal").mkdir()
+    (folder / "goal" / "new_goal_model.pkl").write_bytes(as_pickle(content))
+    (folder / "train.json.zip").write_text("a pointer to a large file")
+    assert load_world(folder).hash == expected.hash
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"no pickle", r"goal model goal\.pkl: expected ConvLab-2's pickle of 6 tables \("),
+        (pickle.dumps((1, 2)), r"tables \(it holds '\(1, 2\)'\)\. Fetch the file again"),
+        (pickle.dumps(Path("x")), r"it holds pathlib\.\w+, and only counts are read"),
+        (b"cos\nsystem\n(S'false'\ntR.", r"it holds os\.system, and only counts are read"),
+    ],
+)
+def test_a_pickle_runs_nothing(content, message):
+    with pytest.raises(ValueError, match=message):
+        read_goal_pickle(content, "goal.pkl")
+
+
 def test_a_flat_folder_and_a_zip(tmp_path):
     folder = write_city(tmp_path / "city")
     flat = shutil.copytree(folder / "db", tmp_path / "flat")
@@ -210,9 +254,7 @@ def test_a_data_set_of_the_hub(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
     world = load_world("who/multiwoz-db")
     assert world.source == "hf:who/multiwoz-db"
-    assert asked == [
-        ("who/multiwoz-db", "dataset", ["*_db.json", "value_set.json", "goal_model.json"])
-    ]
+    assert asked == [("who/multiwoz-db", "dataset", list(FILES))]
     assert pickle.loads(pickle.dumps(world)) is world
     with pytest.raises(ValueError, match=r"data 'who/none': neither a file or folder, nor .*404"):
         load_world("who/none")
@@ -220,9 +262,13 @@ def test_a_data_set_of_the_hub(tmp_path, monkeypatch):
 
 def test_a_pickle_says_only_where_a_world_is_from(tmp_path):
     for world in (load_world(), load_world(write_city(tmp_path))):
-        packed = pickle.dumps(world)
-        assert len(packed) < 300
-        assert pickle.loads(packed) is world
+        for part in (world, world.database):
+            packed = pickle.dumps(part)
+            assert len(packed) < 300
+            assert pickle.loads(packed) is part
+            assert copy.deepcopy(part) is part
+        model = pickle.loads(pickle.dumps(world.goal_model))
+        assert model.content == world.goal_model.content
 
 
 # faults
@@ -326,6 +372,10 @@ def deep(part, domain, kind, **changes):
         (
             goal_model(**deep("slot_probability", "hotel", "info", star=0.5)),
             r"slot_probability > hotel > info: expected .*got 'star'\. Did you mean 'stars'",
+        ),
+        (
+            goal_model(**deep("slot_probability", "train", "info", arriveBy=0, leaveAt=0)),
+            "train > info: expected a probability of 'arriveBy' or 'leaveAt'; got 0 for both",
         ),
         (
             goal_model(**deep("slot_probability", "hotel", "reqt", fax=0.5)),

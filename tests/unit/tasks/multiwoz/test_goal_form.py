@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import pickle
 import zipfile
 
 import numpy as np
@@ -27,6 +28,12 @@ def test_a_goal():
         info={"leaveAt": "10:00"}, requests=("car type", "phone")
     )
     assert goal.domains["hotel"].book == {"day": "friday", "people": "2", "stay": "3"}
+
+
+def test_a_goal_is_pickled():
+    goal = parse_goal({"hotel": HOTEL})
+    assert pickle.loads(pickle.dumps(goal)) == goal
+    assert pickle.loads(pickle.dumps(DomainGoal())) == DomainGoal()
 
 
 def test_without_an_ordering_domains_stand_in_order():

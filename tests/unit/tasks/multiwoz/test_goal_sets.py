@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,3 +85,9 @@ def test_goals_of_ones_own_data_are_not_verified(tmp_path):
 def test_an_unknown_set():
     with pytest.raises(ValueError, match=r"goals of MultiWOZ must be one of 'train', 'test'; got"):
         load_world("built-in").goal_set("tests")
+
+
+def test_the_hashes_are_published():
+    readme = Path(goal_sets.__file__).with_name("README.md").read_text("utf-8")
+    for world, sets in goal_sets.FROZEN.items():
+        assert f"`{world}` | `{sets['train']}` | `{sets['test']}`" in readme

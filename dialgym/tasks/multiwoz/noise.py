@@ -1,0 +1,96 @@
+"""Noise of speech recognition and understanding: acts that are taken for others.
+
+With the shares of `dialgym.simulators.error_channel`: of the acts that are misheard two in ten get
+lost, in three the slot is another, in the others the value is one that sounds alike; what has no
+value or no other slot gets lost too.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from dialgym.simulators.error_channel import (
+    CONFUSE_SLOT,
+    CONFUSE_TYPE,
+    Neighbours,
+    check_rate,
+    draw_neighbour,
+    neighbours,
+)
+from dialgym.tasks.multiwoz.data import World
+from dialgym.tasks.multiwoz.ontology import GENERAL, SLOT_NAMES
+from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct
+from dialgym.tasks.multiwoz.vectors import USER_ENTRIES
+
+Generator = np.random.Generator
+BYE = "bye"
+
+
+class NoisyChannel:
+    """What the system hears of the user's acts.
+
+    A goodbye is always understood, so that a dialogue ends for both or for none.
+
+    Args:
+        world: the known values.
+        rate: how often an act is misheard, 0 to 1.
+
+    Raises:
+        ValueError: the rate is no number from 0 to 1.
+    """
+
+    def __init__(self, world: World, rate: float) -> None:
+        self.world, self.rate = world, check_rate(rate)
+
+    def hear(self, acts: Acts, rng: Generator) -> Acts:
+        """The acts, each with probability `rate` another or none."""
+        if not self.rate:
+            return acts
+        heard: list[DialogueAct] = []
+        for act in acts:
+            wrong = act.intent != BYE and rng.random() < self.rate
+            other = self._mistaken(act, rng) if wrong else act
+            if other is not None:
+                heard.append(other)
+        return tuple(heard)
+
+    def _mistaken(self, act: DialogueAct, rng: Generator) -> DialogueAct | None:
+        draw = rng.random()
+        if draw < CONFUSE_TYPE or act.slot == NONE or act.domain == GENERAL:
+            return None
+        if act.value == ASKED or draw < CONFUSE_TYPE + CONFUSE_SLOT:
+            return self._other_slot(act, rng)
+        values, near = self._values(act.domain, act.slot)
+        if act.value in near:
+            return act._replace(value=draw_neighbour(near[act.value], rng))
+        return act._replace(value=_any(values, rng)) if values else None
+
+    def _other_slot(self, act: DialogueAct, rng: Generator) -> DialogueAct | None:
+        """The act with another slot of the domain, and a value of that slot."""
+        slots = [
+            entry.slot
+            for entry in USER_ENTRIES
+            if entry[:2] == (act.domain, act.intent) and entry.slot not in (NONE, act.slot)
+        ]
+        if not slots:
+            return None
+        slot = _any(slots, rng)
+        if act.value == ASKED:
+            return act._replace(slot=slot)
+        values, _ = self._values(act.domain, slot)
+        return act._replace(slot=slot, value=_any(values, rng)) if values else None
+
+    def _values(self, domain: str, slot: str) -> tuple[tuple[str, ...], Neighbours]:
+        name = SLOT_NAMES.get(domain, {}).get(slot, slot)
+        known = self.world.values.get(domain.lower(), {}).get(name, ())
+        return known, _near(known)
+
+
+def _any(options: tuple[str, ...] | list[str], rng: Generator) -> str:
+    return options[int(rng.random() * len(options))]
+
+
+@lru_cache(maxsize=128)
+def _near(values: tuple[str, ...]) -> Neighbours:
+    """Of each value those that sound alike; nothing where there are fewer than two."""
+    return neighbours(values) if len(values) > 1 else {}

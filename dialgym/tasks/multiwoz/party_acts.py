@@ -1,0 +1,283 @@
+"""Acts, masks and observations of the system and the user in act views."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from dialgym.tasks.acts import PartyActs
+from dialgym.tasks.base import USER
+from dialgym.tasks.multiwoz import policies
+from dialgym.tasks.multiwoz.agenda import ANY, CHOICE, DONTCARE, NOT_BOOK, answered
+from dialgym.tasks.multiwoz.notation import print_acts
+from dialgym.tasks.multiwoz.ontology import (
+    BOOKABLE,
+    DOMAINS,
+    INFORMABLE,
+    REQUESTABLE,
+    SHORT_NAMES,
+    SLOT_NAMES,
+    act_domain,
+)
+from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct
+from dialgym.tasks.multiwoz.vectors import (
+    REQUEST,
+    STATE_SIZE,
+    SYSTEM_NAMES,
+    USER_ENTRIES,
+    Entry,
+    system_numbers,
+)
+
+if TYPE_CHECKING:
+    from dialgym.tasks.multiwoz.task import Conversation, MultiWOZ
+
+Generator = np.random.Generator
+INFORM = "Inform"
+
+
+class SystemEntries(Protocol):
+    """What both forms of the system's acts have beside `PartyActs`."""
+
+    def numbers(self, action: Any) -> tuple[int, ...]:
+        """Which of the 209 acts an action is."""
+        ...
+
+    def nearest(self, numbers: Iterable[int]) -> Any:
+        """The action that is, or comes nearest to, these of the 209 acts."""
+        ...
+
+
+class SystemActs(PartyActs):
+    """The 209 acts of the system, any of them at once; it observes the 340 features.
+
+    An act is about the k-th row that meets what is believed, and the rules find its value; see
+    `Vectoriser`. The mask leaves out what no row has.
+    """
+
+    names = SYSTEM_NAMES
+    size = STATE_SIZE
+    multiple = True
+    policies = {"rule": policies.RuleSystem, "random": policies.RandomSystem}  # noqa: RUF012
+
+    def __init__(self, task: "MultiWOZ") -> None:
+        self.task = task
+
+    def observe(self, state: "Conversation") -> np.ndarray:
+        return self.task.vectoriser.state(state.dialogue.belief, state.dialogue.ended)
+
+    def mask(self, state: "Conversation") -> np.ndarray:
+        if not self.task.masks:
+            return np.ones(len(self.names), bool)
+        return self.task.vectoriser.mask(state.dialogue.belief)
+
+    def text(self, state: "Conversation", action: Any, rng: Generator) -> str:
+        """The notation of the acts with their values, which any language's rules read."""
+        belief = state.dialogue.belief
+        return print_acts(self.task.vectoriser.lexicalise(self.numbers(action), belief, rng))
+
+    def numbers(self, action: Any) -> tuple[int, ...]:
+        """See `SystemEntries`."""
+        return tuple(np.flatnonzero(action).tolist())
+
+    def nearest(self, numbers: Iterable[int]) -> Any:
+        """See `SystemEntries`."""
+        vector = np.zeros(len(SYSTEM_NAMES), np.int8)
+        vector[list(numbers)] = 1
+        return vector
+
+
+class CompositeActs(SystemActs):
+    """Each of the 209 acts and the frequent combinations of them, one at a time: for DQN.
+
+    The combinations are those that the rule system says most often in the built-in city
+    (``scripts/count_composite_acts.py``), so that there are `COMPOSITES` acts in all.
+    """
+
+    multiple = False
+
+    def __init__(self, task: "MultiWOZ") -> None:
+        super().__init__(task)
+        self.names = composite_names()
+        number = {name: i for i, name in enumerate(SYSTEM_NAMES)}
+        self._parts = [tuple([number[n] for n in name.split(";")]) for name in self.names]
+        self._has = np.zeros((len(self.names), len(SYSTEM_NAMES)), np.float32)  # (A, 209)
+        for row, parts in enumerate(self._parts):
+            self._has[row, list(parts)] = 1
+        self._sizes = self._has.sum(1)
+
+    def mask(self, state: "Conversation") -> np.ndarray:
+        forbidden: np.ndarray = ~super().mask(state)[: len(SYSTEM_NAMES)]
+        allowed: np.ndarray = self._has @ forbidden.astype(np.float32) == 0
+        return allowed
+
+    def numbers(self, action: Any) -> tuple[int, ...]:
+        return self._parts[int(action)]
+
+    def nearest(self, numbers: Iterable[int]) -> int:
+        """The action that differs in the fewest acts; the first of those."""
+        wanted = list(numbers)
+        return int(np.argmin(self._sizes - 2 * self._has[:, wanted].sum(1)))
+
+
+COMPOSITES = 500
+
+
+def composite_names() -> tuple[str, ...]:
+    """The acts of `CompositeActs`: parts joined by ``;``, in the order of the 209."""
+    text = (files("dialgym.tasks.multiwoz") / "composite_acts.txt").read_text("utf-8")
+    return (*SYSTEM_NAMES, *text.split())[:COMPOSITES]
+
+
+ACTS: Mapping[str, Callable[["MultiWOZ"], SystemActs]] = {
+    "entries": SystemActs,
+    "composite": CompositeActs,
+}
+"""The forms of the system's acts, by the task's setting ``acts``."""
+_MORE = [Entry(act_domain(d), INFORM, s, 0) for d in DOMAINS for s in ("Choice", NOT_BOOK)]
+_ASKABLE = [
+    Entry(act_domain(domain), REQUEST, SHORT_NAMES[domain][slot], 0)
+    for domain in DOMAINS
+    for slot in REQUESTABLE[domain]
+]
+USER_SAID = (*USER_ENTRIES, *_MORE, *(e for e in _ASKABLE if e not in USER_ENTRIES))
+"""All acts that the user says without their values: the 78 of the corpus, and those of its agenda
+and its requests that are not among them."""
+Slots = tuple[tuple[str, str], ...]
+_INFORMED: Slots = tuple((d, slot) for d in DOMAINS for slot in INFORMABLE[d])
+_BOOKED: Slots = tuple((d, slot) for d in DOMAINS for slot in BOOKABLE[d])
+_REQUESTED: Slots = tuple((d, slot) for d in DOMAINS for slot in REQUESTABLE[d])
+
+
+class UserActs(PartyActs):
+    """The acts of the user, any of them at once: each gets its value from the goal.
+
+    An act that is on the agenda is said as it stands there; other values are those of the goal,
+    ``dontcare`` where it has none. Masked are the acts about what the goal does not have, and
+    requests that have been answered.
+
+    Observation, each entry from 0 to 1:
+
+    - which of its 209 acts the system said last;
+    - of each domain: whether the goal has it, whether it is the one talked about, whether the user
+      takes it for booked, whether it has given up what could not be met;
+    - of each slot to constrain or to book by: whether the goal has it, whether it is still to be
+      said, whether the system said another value just now;
+    - of each slot to ask for: whether the goal has it, whether it is unanswered;
+    - the share of the turns that are over.
+    """
+
+    multiple = True
+    policies = {"agenda": policies.Agenda, "random": policies.RandomUser}  # noqa: RUF012
+    names = tuple([entry.name for entry in USER_SAID])
+    size = (
+        len(SYSTEM_NAMES)
+        + 4 * len(DOMAINS)
+        + 3 * len(_INFORMED + _BOOKED)
+        + 2 * len(_REQUESTED)
+        + 1
+    )
+
+    def __init__(self, task: "MultiWOZ") -> None:
+        self.task = task
+
+    @cached_property
+    def _number(self) -> dict[tuple[str, str, str], int]:
+        """Domain, intent and slot as on the agenda -> number."""
+        numbers: dict[tuple[str, str, str], int] = {}
+        for number, (domain, intent, slot, _) in enumerate(USER_SAID):
+            name = SLOT_NAMES.get(domain, {}).get(slot, slot)
+            numbers[domain.lower(), intent.lower(), name] = number
+        return numbers
+
+    def action(self, acts: Acts) -> np.ndarray:
+        """(A,) int8: the acts without their values; those that have no entry are left out."""
+        vector = np.zeros(len(self.names), np.int8)
+        for intent, domain, slot, _ in acts:
+            name = SLOT_NAMES.get(domain, {}).get(slot, slot)
+            number = self._number.get((domain.lower(), intent.lower(), name))
+            if number is not None:
+                vector[number] = 1
+        return vector
+
+    def text(self, state: "Conversation", action: Any, rng: Generator) -> str:
+        return str(self.task.nlg.say(self.said(state, action), USER, rng))
+
+    def said(self, state: "Conversation", action: Any) -> Acts:
+        """The acts of an action: what is on the agenda in its order, then all others."""
+        chosen = dict.fromkeys(np.flatnonzero(action).tolist())
+        acts: list[DialogueAct] = []
+        for domain, intent, slot, value in reversed(state.dialogue.user.stack):
+            number = self._number.get((domain, intent, slot), -1)
+            if number in chosen:
+                del chosen[number]
+                acts.append(_act(USER_SAID[number], value))
+        for number in chosen:
+            entry = USER_SAID[number]
+            acts.append(_act(entry, self._value(state, entry)))
+        return tuple(acts)
+
+    def _value(self, state: "Conversation", entry: Entry) -> str:
+        domain, intent, short, _ = entry
+        if intent != INFORM or short in (NONE, NOT_BOOK):
+            return ASKED if intent == REQUEST else NONE
+        if short == "Choice":
+            return ANY
+        slot = SLOT_NAMES[domain][short]
+        return self._wanted(state, domain.lower()).get(slot, DONTCARE)
+
+    def _wanted(self, state: "Conversation", domain: str) -> Mapping[str, str]:
+        """What the user asks for in a domain at present, and how it wants to book."""
+        goal, user = state.dialogue.goal.domains.get(domain), state.dialogue.user
+        if goal is None:
+            return {}
+        info = goal.info if domain in user.retired else goal.fail_info or goal.info
+        book = goal.book if domain in user.rebooked else goal.fail_book or goal.book
+        return {**info, **book}
+
+    def mask(self, state: "Conversation") -> np.ndarray:
+        """(A,) bool: what the goal has; everything where the task has no masks."""
+        if not self.task.masks:
+            return np.ones(len(self.names), bool)
+        mask = np.zeros(len(self.names), bool)
+        dialogue, number = state.dialogue, self._number
+        on = [number["general", intent, NONE] for intent in ("bye", "greet", "thank")]
+        for domain, goal in dialogue.goal.domains.items():
+            on += [number[domain, "inform", slot] for slot in (NONE, CHOICE, NOT_BOOK)
+                   if (domain, "inform", slot) in number]  # fmt: skip
+            on += [number[domain, "inform", slot] for slot in self._wanted(state, domain)]
+            on += [number[domain, "request", slot] for slot in goal.requests
+                   if not answered(dialogue.user, domain, slot)]  # fmt: skip
+        on += [number[item[:3]] for item in dialogue.user.stack if item[:3] in number]
+        mask[on] = True
+        return mask
+
+    def observe(self, state: "Conversation") -> np.ndarray:
+        dialogue = state.dialogue
+        goals, user, told = dialogue.goal.domains, dialogue.user, dialogue.belief.system_acts
+        vector = np.zeros(self.size, np.float32)
+        vector[list(system_numbers(told))] = 1
+        seen: list[bool] = []
+        for domain in DOMAINS:
+            gave_up = domain in user.retired or domain in user.rebooked
+            seen += domain in goals, domain == user.domain, domain in user.booked, gave_up
+        waiting = {item[:3] for item in user.stack}
+        said = {(a.domain.lower(), SLOT_NAMES.get(a.domain, {}).get(a.slot, "")): a.value
+                for a in told if a.intent not in (REQUEST, "NoOffer", "NoBook")}  # fmt: skip
+        wanted = {domain: self._wanted(state, domain) for domain in goals}
+        for domain, slot in _INFORMED + _BOOKED:
+            value = wanted.get(domain, {}).get(slot)
+            other = value is not None and said.get((domain, slot), value) != value
+            seen += value is not None, (domain, "inform", slot) in waiting, other
+        for domain, slot in _REQUESTED:
+            asked = domain in goals and slot in goals[domain].requests
+            seen += asked, asked and not answered(user, domain, slot)
+        vector[len(SYSTEM_NAMES) : -1] = seen
+        vector[-1] = dialogue.turns / self.task.turns
+        return vector
+
+
+def _act(entry: Entry, value: str) -> DialogueAct:
+    return DialogueAct(entry.intent, entry.domain, entry.slot, value)

@@ -1,0 +1,42 @@
+"""Stages of the pipeline that are one's own: NLU, tracker and NLG.
+
+A dialogue goes through understanding (NLU), tracking, a policy, and wording (NLG). The policy is
+whoever plays a party: the learner, ``simulator=``, or a speaker by name. The others are given to
+the task as objects with the methods of `STAGES`, or as ``module:Class`` of one that is made of the
+world (`World`) or of nothing.
+"""
+
+from collections.abc import Mapping
+from inspect import signature
+from typing import Any
+
+from dialgym.tasks.lookup import find_object
+from dialgym.tasks.multiwoz.data import World
+
+STAGES: Mapping[str, tuple[str, ...]] = {
+    "nlu": ("understand(text, party)",),
+    "tracker": ("update(belief, acts)", "heard(belief, acts)"),
+    "nlg": ("say(acts, party, rng)",),
+}
+"""By name: what an object must do. Trackers change the belief; the others return acts and text."""
+
+
+def find_stage(stage: str, given: Any, world: World) -> Any:
+    """The object of a stage, or None where none is given.
+
+    Raises:
+        ValueError: what is given, or what it names, has not the stage's methods.
+    """
+    if given is None:
+        return None
+    made = given
+    if isinstance(given, str):
+        make = find_object(given, stage)
+        made = make(world) if signature(make).parameters else make()
+    missing = [m for m in STAGES[stage] if not callable(getattr(made, m.partition("(")[0], None))]
+    if not missing:
+        return made
+    raise ValueError(
+        f"{stage} of MultiWOZ: expected an object with {' and '.join(STAGES[stage])}, or the "
+        f"module:Class of one; got {given!r}, which has no {missing[0]}."
+    )

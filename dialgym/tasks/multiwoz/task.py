@@ -1,0 +1,266 @@
+"""The task of multi-domain dialogues: text in and out over the rules on acts."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from dialgym.domains.domain import BUILT_IN
+from dialgym.errors import one_of, whole_number
+from dialgym.language import Constraint, Utterance
+from dialgym.sources import fingerprint, locate
+from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
+from dialgym.tasks.multiwoz import policies
+from dialgym.tasks.multiwoz.data import MULTIWOZ, load_world
+from dialgym.tasks.multiwoz.dialogue import MultiWOZState, Rules, Settings, Turn
+from dialgym.tasks.multiwoz.fidelity import FIDELITIES
+from dialgym.tasks.multiwoz.languages import LANGUAGES
+from dialgym.tasks.multiwoz.languages.base import goal_acts
+from dialgym.tasks.multiwoz.noise import NoisyChannel
+from dialgym.tasks.multiwoz.notation import read_acts
+from dialgym.tasks.multiwoz.party_acts import ACTS, UserActs
+from dialgym.tasks.multiwoz.rewards import COMPONENTS, REWARDS, bounds
+from dialgym.tasks.multiwoz.settings import GOALS, choose_goal
+from dialgym.tasks.multiwoz.stages import find_stage
+from dialgym.tasks.multiwoz.types import Acts
+from dialgym.tasks.multiwoz.user import BEHAVIOURS
+from dialgym.tasks.multiwoz.vectors import Vectoriser
+
+METRICS = ("inform_precision", "inform_recall", "inform_f1", "book_rate", "match",
+           "success_strict", "complete")  # fmt: skip
+
+
+@dataclass(slots=True)
+class Conversation:
+    """A dialogue with what has been said in it."""
+
+    dialogue: MultiWOZState  # on acts
+    goal: tuple[Utterance, ...]  # the user's note of its goal
+    heard_by_user: list[Utterance]
+    heard_by_system: list[Utterance]
+
+    def copy(self) -> "Conversation":
+        """An independent copy."""
+        heard = self.heard_by_user.copy(), self.heard_by_system.copy()
+        return Conversation(self.dialogue.copy(), self.goal, *heard)
+
+
+class MultiWOZ(Task):
+    """Find, ask about and book what a city has, in several domains: ConvLab's task.
+
+    The user wants a restaurant, a hotel, a train ... or up to three of them, in one dialogue. It
+    says what it is looking for, asks for an address or a phone number, and books; the `system`
+    looks into the database and answers. Utterances are dialogue acts in text, several a turn:
+
+        user: Hotel-Inform() Hotel-Inform(Area="north",Stars="0")
+        system: Hotel-Recommend(Name="worth house") Booking-Inform()
+
+    The user speaks first. What the system hears goes through a channel that may mistake an act for
+    another, and a tracker keeps what is understood. Text that is no acts says nothing.
+
+    In another `language` the same acts are words, each a token, or English sentences. In words the
+    system names acts without their values, ``hotel-recommend name``, and the rules find the values
+    in the database; with what the user says it gets what is believed and how many rows match. In
+    act views it observes 340 features and chooses any of 209 such acts at once, or one of the
+    frequent combinations of them; the user observes its goal and what it has heard. See
+    `vectors`, `SystemActs`, `CompositeActs` and `UserActs`.
+
+    Rewards, the same for both: -1 for each utterance of the system, 5 once for each domain that is
+    done, and at the end 80 if the goal is met, else -40. The dialogue ends (terminated) when the
+    user says goodbye, or after `turns` utterances of the system (truncated). The goal is met if
+    all requests are answered, what was booked is what was wanted, and some row agrees with
+    everything; `metrics` tells more.
+
+    Args:
+        world: a folder, zip or hub name of MultiWOZ's files, or ``"built-in"``; None for the folder
+            that ``$DIALGYM_MULTIWOZ`` names, or else the city that is built in.
+        goals: ``"drawn"`` from the goal model, or one of the frozen sets, ``"train"``, ``"test"``.
+        reward: ``"default"``; ``"convlab2"``: +40 whenever all is done, +5 at each turn at which
+            the domain talked about is, else -1.
+        strict: success asks for the right people, day, stay and time of bookings too.
+        user: how the simulated user behaves where none is named: ``"agenda"``, ``"unfriendly"``,
+            ``"terse"`` or ``"verbose"``.
+        fidelity: ``"correct"``, or ``"convlab2"`` with those faults of the original that change
+            results, to compare with its figures; see `fidelity.FAULTS`.
+        error_rate: how often an act of the user is misheard, 0 to 1.
+        turns: most utterances of the system.
+        acts: ``"entries"``, any of the 209 acts at once; ``"composite"``, one of the frequent
+            combinations.
+        masks: whether acts that the database rules out are masked.
+        language: ``"acts"``, ``"words"`` or ``"english"``.
+        nlu, tracker, nlg: a stage of one's own, an object or the ``module:Class`` of one; None for
+            the language's and the rules'. See `stages`.
+
+    Options of reset: ``goal``, in ConvLab's form, ``{"hotel": {"info": {"area": "north"}, "reqt":
+    ["phone"]}}``; ``domains``, those that a drawn goal is to be about, in order; ``number``, of a
+    goal of the frozen set.
+
+    Raises:
+        ValueError: a setting is not one of the above, or there is no such world.
+
+    Source: Zhu et al. 2020, "ConvLab-2", arXiv 2002.04793; Budzianowski et al. 2018, "MultiWOZ",
+    arXiv 1810.00278.
+    """
+
+    name = "MultiWOZ"
+    options = ("goal", "domains", "number")
+    speakers = {USER: policies.USERS, SYSTEM: policies.SYSTEMS}  # noqa: RUF012
+    for_people = {"language": "english"}  # noqa: RUF012
+
+    def __init__(
+        self,
+        world: str | PathLike[str] | None = None,
+        goals: str = "drawn",
+        reward: str = "default",
+        strict: bool = False,
+        user: str = "agenda",
+        fidelity: str = "correct",
+        error_rate: float = 0.0,
+        turns: int = 20,
+        acts: str = "entries",
+        masks: bool = True,
+        language: str = "acts",
+        nlu: Any = None,
+        tracker: Any = None,
+        nlg: Any = None,
+    ) -> None:
+        one_of("goals", goals, GOALS, self.name)
+        one_of("reward", reward, REWARDS, self.name)
+        one_of("strict", strict, (True, False), self.name)
+        one_of("user", user, BEHAVIOURS, self.name)
+        one_of("fidelity", fidelity, FIDELITIES, self.name)
+        one_of("acts", acts, ACTS, self.name)
+        one_of("masks", masks, (True, False), self.name)
+        one_of("language", language, LANGUAGES, self.name)
+        whole_number("turns", turns, self.name)
+        self.world = load_world(world)
+        self.played = {"world": self.world.source}
+        self.stand_in = BUILT_IN if world is None and self.world.stand_in else None
+        self.goals, self.user, self.turns, self.masks = goals, user, turns, masks
+        settings = Settings(turns, reward, strict, fidelity)
+        self.rules = Rules(self.world, settings, find_stage("tracker", tracker, self.world))
+        self.vectoriser = Vectoriser(self.world.database, self.rules.fidelity)
+        self.channel = NoisyChannel(self.world, error_rate)
+        self.language = LANGUAGES[language](self.world)
+        self.nlu = find_stage("nlu", nlu, self.world) or self.language
+        self.nlg = find_stage("nlg", nlg, self.world) or self.language
+        self.tokenizer = self.language.tokenizer  # type: ignore[misc]
+        self.acts: Mapping[str, Any] = {SYSTEM: ACTS[acts](self), USER: UserActs(self)}
+        self.facts = self._facts(reward)
+
+    @classmethod
+    def surroundings(cls, settings: Mapping[str, Any]) -> str | None:
+        """Which world is played, and the state of its files."""
+        name = settings.get("world") or os.environ.get(MULTIWOZ)
+        if name in (None, BUILT_IN):
+            return None
+        return fingerprint(locate(name, cls.name))
+
+    def _facts(self, reward: str) -> Facts:
+        returns = bounds(reward, self.turns)
+        spoken = {SYSTEM: self.turns, USER: self.turns + 1}
+        return Facts(
+            turn_limit=self.turns,
+            longest=self.language.longest,
+            heard={SYSTEM: spoken, USER: {**spoken, USER: self.turns + 2}},
+            returns={SYSTEM: returns, USER: returns},
+            charset=self.language.charset,
+            hidden={SYSTEM: ("goal", "what the user really said")},
+            may_end=(SYSTEM, USER),
+            words=self.language.words,
+            components={SYSTEM: COMPONENTS, USER: COMPONENTS},
+            metrics=METRICS,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By its arguments and the world that it came to play, which is loaded once a process."""
+        made_with = {**(self.made_with or {}), "world": self.world.source}
+        return _remade, (type(self), made_with), (self.made_with, self.stand_in)
+
+    def __setstate__(self, state: tuple[Mapping[str, Any] | None, str | None]) -> None:
+        self.made_with, self.stand_in = state
+
+    def initial(
+        self, rng: np.random.Generator, options: Mapping[str, Any] | None = None
+    ) -> Conversation:
+        goal = choose_goal(self.world, self.goals, self.check_options(options), rng)
+        note = self.nlg.say(goal_acts(goal), USER, rng)
+        noted = (Utterance(USER, note, private=True),)
+        return Conversation(self.rules.begin(goal, rng), noted, [], [])
+
+    def speaker(self, state: Conversation) -> str:
+        return USER if state.dialogue.user_speaks else SYSTEM
+
+    def transcript(self, state: Conversation, party: str) -> Sequence[Utterance]:
+        return state.heard_by_system if party == SYSTEM else [*state.goal, *state.heard_by_user]
+
+    def situation(self, state: Conversation, party: str) -> Any:
+        """For the system what it believes, and what was said last."""
+        if party == USER:
+            return super().situation(state, party)
+        belief = state.dialogue.belief
+        said = belief.user_acts, belief.system_acts
+        return belief.constraints, belief.requests, belief.booked, belief.domain, *said
+
+    def speak(self, state: Conversation, text: str, rng: np.random.Generator) -> Outcome:
+        if state.dialogue.user_speaks:
+            return self._user_says(state, text, rng)
+        return self._system_says(state, text, rng)
+
+    def _user_says(self, state: Conversation, text: str, rng: np.random.Generator) -> Outcome:
+        said = self.nlu.understand(text, USER) or read_acts(text) or ()
+        heard = self.channel.hear(said, rng)
+        turn = self.rules.user_turn(state.dialogue, said, rng, heard)
+        got = self.language.hear(text, said, heard, state.dialogue.belief, rng)
+        state.heard_by_user.append(Utterance(USER, text))
+        state.heard_by_system.append(Utterance(USER, got))
+        return _outcome(turn)
+
+    def _system_says(self, state: Conversation, text: str, rng: np.random.Generator) -> Outcome:
+        acts, heard = self._meant(state, text, rng)
+        state.heard_by_system.append(Utterance(SYSTEM, text))
+        state.heard_by_user.append(Utterance(SYSTEM, heard))
+        return _outcome(self.rules.system_turn(state.dialogue, acts, rng))
+
+    def _meant(self, state: Conversation, text: str, rng: np.random.Generator) -> tuple[Acts, str]:
+        """The acts of the system's text, and what the user hears of it."""
+        numbers = self.language.entries(text)
+        if numbers is not None:
+            acts = self.vectoriser.lexicalise(numbers, state.dialogue.belief, rng)
+            return acts, self.nlg.say(acts, SYSTEM, rng)
+        understood = self.nlu.understand(text, SYSTEM)
+        if understood:
+            return understood, text
+        acts = read_acts(text) or ()
+        return acts, self.nlg.say(acts, SYSTEM, rng) if acts else text
+
+    def metrics(self, state: Conversation) -> Mapping[str, float]:
+        """Inform precision, recall and F1, book rate, match, strict success, complete."""
+        found = self.rules.metrics(state.dialogue)
+        counts = found.counts
+        values = (counts.precision, counts.recall, counts.f1, found.book_rate, found.match,
+                  found.strict_success, found.complete)  # fmt: skip
+        return {n: -1.0 if v is None else float(v) for n, v in zip(METRICS, values)}
+
+    @cached_property
+    def _constraints(self) -> Mapping[str, Constraint]:
+        return {party: self.language.grammar(party) for party in self.parties}
+
+    def static_constraint(self, party: str) -> Constraint:
+        return self._constraints[party]
+
+    def words(self) -> Sequence[str]:
+        return self.language.vocabulary
+
+
+def _remade(kind: type[MultiWOZ], arguments: Mapping[str, Any]) -> MultiWOZ:
+    return kind(**arguments)
+
+
+def _outcome(turn: Turn) -> Outcome:
+    both = {SYSTEM: dict(turn.components), USER: dict(turn.components)}
+    return Outcome.of(both, turn.terminated, turn.truncated, turn.success)

@@ -1,0 +1,156 @@
+"""The task of multi-domain dialogues: text over the rules, in every language."""
+
+import pickle
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import dialgym
+from dialgym.tasks.multiwoz import MultiWOZ
+from dialgym.tasks.multiwoz.task import METRICS
+from dialgym.testing import check_task
+
+GOAL = {"hotel": {"info": {"area": "north"}, "reqt": ["phone"]}}
+
+
+def play(task, seed, system="rule", user="agenda", options=None):
+    """A dialogue of scripted speakers: its return, last outcome and state."""
+    speakers = {
+        "system": task.speaker_named("system", system),
+        "user": task.speaker_named("user", user),
+    }
+    rng = np.random.default_rng(seed)
+    state, total = task.initial(rng, options), 0.0
+    while True:
+        text = speakers[task.speaker(state)].reply(task, state, rng)
+        outcome = task.speak(state, text, rng)
+        total += outcome.rewards["system"]
+        if outcome.terminated or outcome.truncated:
+            return total, outcome, state
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"language": "words", "error_rate": 0.3},
+        {"acts": "composite", "masks": False, "reward": "convlab2", "fidelity": "convlab2"},
+        {"turns": 1, "user": "verbose", "strict": True},
+    ],
+)
+def test_the_task_keeps_its_promises(settings):
+    check_task(MultiWOZ(**settings), episodes=4)
+
+
+@pytest.mark.parametrize("language", ["acts", "words"])
+@pytest.mark.parametrize("user", ["agenda", "agenda-terse", "agenda-verbose"])
+def test_the_rule_system_serves_the_agenda_users(language, user):
+    task = MultiWOZ(language=language)
+    wins = [play(task, seed, user=user)[1].success for seed in range(40)]
+    assert np.mean(wins) >= 0.95
+
+
+def test_a_random_system_fails():
+    task = MultiWOZ()
+    assert np.mean([play(task, seed, "random")[1].success for seed in range(40)]) < 0.2
+
+
+def test_noise_makes_dialogues_longer():
+    turns = [
+        np.mean([play(MultiWOZ(error_rate=rate), seed)[2].dialogue.turns for seed in range(40)])
+        for rate in (0.0, 0.3)
+    ]
+    assert turns[0] + 0.5 < turns[1]
+
+
+def test_the_system_hears_what_the_channel_lets_through():
+    task, rng = MultiWOZ(error_rate=1.0), np.random.default_rng(0)
+    state = task.initial(rng, {"goal": GOAL})
+    task.speak(state, 'Hotel-Inform(Area="north")', rng)
+    assert state.heard_by_user[-1].text == 'Hotel-Inform(Area="north")'
+    assert state.heard_by_system[-1].text != 'Hotel-Inform(Area="north")'
+    assert state.dialogue.belief.constraints.get("hotel", {}).get("area") != "north"
+
+
+def test_metrics_are_in_the_info_at_the_end_alone():
+    env = gym.make("dialgym/MultiWOZ-act-v0")
+    _, info = env.reset(seed=0)
+    assert info["metrics"] == dict.fromkeys(METRICS, 0.0)
+    policy, rng = env.unwrapped.acts.policy_named("rule"), np.random.default_rng(0)
+    over = False
+    while not over:
+        assert not any(info["metrics"].values())
+        action = policy.act(env.unwrapped.task, env.unwrapped.dialogue.state, rng)
+        *_, terminated, truncated, info = env.step(action)
+        over = terminated or truncated
+    assert info["is_success"]
+    assert (info["metrics"]["match"], info["metrics"]["complete"]) == (1.0, 1.0)
+
+
+def test_metrics_of_batches_are_those_of_their_rows():
+    env = dialgym.make_vec("dialgym/MultiWOZ-act-v0", 3, autoreset_mode="SameStep")
+    _, info = env.reset(seed=0)
+    assert set(METRICS) <= info["metrics"].keys()
+    policy, rng = env.unwrapped.acts.policy_named("rule"), np.random.default_rng(0)
+    final = None
+    while final is None:
+        task, states = env.unwrapped.task, env.unwrapped.dialogues.states(np.arange(3))
+        *_, info = env.step(np.array([policy.act(task, state, rng) for state in states]))
+        final = info.get("final_info")
+    over = final["_metrics"]
+    assert (final["metrics"]["match"][over] == 1).all()
+    assert (info["metrics"]["match"] == 0).all()
+
+
+def test_goals_can_be_given_and_chosen():
+    task, rng = MultiWOZ(), np.random.default_rng(0)
+    assert list(task.initial(rng, {"goal": GOAL}).dialogue.goal.domains) == ["hotel"]
+    chosen = task.initial(rng, {"domains": ["train", "hotel"]}).dialogue.goal
+    assert list(chosen.domains) == ["train", "hotel"]
+    test = MultiWOZ(goals="test")
+    third = test.initial(rng, {"number": 3}).dialogue.goal
+    assert third == test.initial(rng, {"number": 3}).dialogue.goal
+    assert third != MultiWOZ(goals="train").initial(rng, {"number": 3}).dialogue.goal
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"goal": GOAL, "domains": ["hotel"]}, "expected one of 'goal', 'domains' and 'number'"),
+        ({"domains": "hotel"}, "expected a sequence of domains"),
+        ({"domains": ["hotle"]}, "hotle"),
+        ({"domains": ["taxi", "taxi"]}, "in an order, that the goal model"),
+        ({"number": 3}, "goals='train' or 'test'"),
+        ({"goal": {"hotel": {"info": {"moon": "x"}}}}, "moon"),
+    ],
+)
+def test_impossible_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        MultiWOZ().initial(np.random.default_rng(0), options)
+
+
+@pytest.mark.parametrize("text", ["", "hello", "Hotel-Inform(", "Hotel-Inform() Hotel-Inform()",
+                                  'Moon-Inform(Area="x")', 'Hotel-Inform(Area="a",Area="b")',
+                                  "Booking-Book(Ref) general-bye() Train-Inform()"])  # fmt: skip
+def test_any_text_of_either_party_has_an_outcome(text):
+    task, rng = MultiWOZ(), np.random.default_rng(0)
+    state = task.initial(rng, None)
+    for _ in range(6):
+        outcome = task.speak(state, text, rng)
+        if outcome.terminated:
+            break
+
+
+def test_a_user_who_never_leaves_is_cut_short():
+    task, rng = MultiWOZ(turns=3), np.random.default_rng(0)
+    state = task.initial(rng, None)
+    outcomes = [task.speak(state, "Hotel-Request(Phone)", rng) for _ in range(7)]
+    assert [outcome.truncated for outcome in outcomes] == [False] * 6 + [True]
+    assert outcomes[-1].success is False
+
+
+def test_tasks_are_pickled_by_their_settings():
+    task = pickle.loads(pickle.dumps(MultiWOZ(language="words", turns=3)))
+    assert (task.turns, task.language.tokenizer, task.stand_in) == (3, "word", "built-in")
+    assert MultiWOZ(world="built-in").stand_in is None
