@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 import agents
@@ -21,10 +22,13 @@ from benchmarks.recipes.runs import Run, train_by
 from benchmarks.recipes.tables import Line, with_interval
 from dialgym.files import write_text
 
-ID = "dialgym/MultiWOZ-act-v0"
+ID, COMPOSITE = "dialgym/MultiWOZ-act-v0", "dialgym/MultiWOZ-Composite-act-v0"
 TRAIN, TEST = {"goals": "train"}, {"goals": "test"}
+AS_USER = {**TRAIN, "learner": "user", "simulator": "rule"}
 FEW, MANY = 30, 1_000
 """Expert dialogues to begin with, and to compare with."""
+STEPS = 2_000
+"""Gradient steps of cloning."""
 TURNS = 200_000
 """Of the learner, in online learning."""
 EPISODES = 1_000
@@ -44,9 +48,8 @@ def runs(folder: Path, seeds: int) -> list[Run]:
 def _chain(folder: Path, seed: int) -> list[Run]:
     """The trainings of a seed, each after what it builds on."""
 
-    def run(name: str, method: str, train: Step, **settings: Any) -> Run:
-        env_kwargs = {**TEST, **settings.pop("env_kwargs", {})}
-        return Run(method, ID, seed, folder / name, train, settings, env_kwargs, deterministic=True)
+    def run(name: str, method: str, train: Step, env_id: str = ID, **settings: Any) -> Run:
+        return Run(method, env_id, seed, folder / name, train, settings, TEST, deterministic=True)
 
     start, user = folder / "mle-few" / "model.zip", folder / "user" / "model.zip"
     return [
@@ -59,7 +62,7 @@ def _chain(folder: Path, seed: int) -> list[Run]:
             overrides={"estimation": {"variant": "session"}}),
         run("gdpl-discriminator", "GDPL-discr from MLE", play, algo="gdpl", init_from=start,
             expert=MANY, overrides={"estimation": {"variant": "discriminator"}}),
-        run("dqn", "DQN, composite acts", play, algo="dqn", env_kwargs={"acts": "composite"}),
+        run("dqn", "DQN, composite acts", play, COMPOSITE, algo="dqn"),
         run("madpl", "MADPL", play_both, init_from=start, partner=user),
     ]  # fmt: skip
 
@@ -70,8 +73,8 @@ def _chain(folder: Path, seed: int) -> list[Run]:
 def experts(folder: Path, count: int, seed: int, learner: str = "system") -> Path:
     """The folder of dialogues of the rule system with the agenda, collected once."""
     path = folder / f"dialogues-{learner}-{count}"
-    settings = {**TRAIN, **({"learner": "user", "simulator": "rule"} if learner == "user" else {})}
-    policy = "agenda" if learner == "user" else "rule"
+    as_user = learner == "user"
+    policy, settings = ("agenda", AS_USER) if as_user else ("rule", TRAIN)
     dialgym.collect(ID, policy, count, seed, path=path, env_kwargs=settings)
     return path
 
@@ -79,7 +82,7 @@ def experts(folder: Path, count: int, seed: int, learner: str = "system") -> Pat
 def clone(run: Run) -> None:
     """Imitation of so many dialogues."""
     data = experts(run.folder.parent, run.settings["count"], run.seed)
-    train_by("mle", run, data=data)
+    train_by("mle", run, data=data, total_timesteps=STEPS)
 
 
 def play(run: Run) -> None:
@@ -88,7 +91,7 @@ def play(run: Run) -> None:
     count = settings.pop("expert", None)
     if count:
         settings["data"] = experts(run.folder.parent, count, run.seed)
-    settings["env_kwargs"] = {**run.env_kwargs, **TRAIN}
+    settings["env_kwargs"] = TRAIN
     settings.setdefault("total_timesteps", TURNS)
     train_by(settings.pop("algo"), run, **settings)
 
@@ -99,9 +102,10 @@ def play_both(run: Run) -> None:
     partner = Path(settings.pop("partner"))
     if not partner.is_file():
         data = experts(run.folder.parent, MANY, run.seed, "user")
-        own = {"learner": "user", "simulator": "rule", **TRAIN}
-        agents.train("mle", ID, seed=run.seed, log_dir=partner.parent, device="cpu", data=data,
-                     progress_bar=False, resume=True, env_kwargs=own)  # fmt: skip
+        agents.train(
+            "mle", ID, STEPS, seed=run.seed, log_dir=partner.parent, device="cpu", data=data,
+            progress_bar=False, resume=True, env_kwargs=AS_USER,
+        )  # fmt: skip
     overrides = {"partner": str(partner)}
     play(Run(**{**vars(run), "settings": {**settings, "algo": "madpl", "overrides": overrides}}))
 
@@ -111,7 +115,7 @@ def play_both(run: Run) -> None:
 
 def transfer(table: Sequence[Line]) -> str:
     """Success of each system policy with each user, over the training seeds, as Markdown."""
-    rows = [["system"] + list(USERS), ["---"] * (len(USERS) + 1)]
+    rows = [["system", *USERS], ["---"] * (len(USERS) + 1)]
     for line in table:
         scores = [_transferred(run) for run in line.runs]
         cells = [with_interval(_column(scores, user)) for user in USERS]
@@ -119,9 +123,7 @@ def transfer(table: Sequence[Line]) -> str:
     return "".join("| " + " | ".join(row) + " |\n" for row in rows)
 
 
-def _column(scores: Sequence[Mapping[str, float]], user: str) -> Any:
-    import numpy as np
-
+def _column(scores: Sequence[Mapping[str, float]], user: str) -> np.ndarray:
     return np.array([score[user] for score in scores])
 
 
@@ -134,10 +136,14 @@ def _transferred(run: Run) -> dict[str, float]:
             torch.manual_seed(run.seed)
             env_kwargs = {**run.env_kwargs, "simulator": _simulator(user, run.folder.parent)}
             played = dialgym.evaluate(
-                str(run.model), ID, TRANSFER_EPISODES, [TRANSFER_SEED + run.seed], env_kwargs,
+                str(run.model),
+                run.env_id,
+                TRANSFER_EPISODES,
+                [TRANSFER_SEED + run.seed],
+                env_kwargs,
                 deterministic=run.deterministic,
-            )  # fmt: skip
-            found[user] = float(played[ID].solved.mean())
+            )
+            found[user] = float(played[run.env_id].solved.mean())
             write_text(kept, json.dumps(found) + "\n")
     return found
 
@@ -169,8 +175,8 @@ COLUMNS = {
 }
 MORE = transfer
 NOTE = f"""\
-{EPISODES:,} dialogues a seed on the frozen test goals, greedy, against the agenda user; trained on the
-train goals, online learners for {TURNS:,} turns. In brackets 95 % intervals (Student's t over the
-seeds' means). The second table: success in {TRANSFER_EPISODES} dialogues with users that behave
+{EPISODES:,} dialogues a seed on the frozen test goals, greedy, against the agenda user; trained on
+the train goals, online learners for {TURNS:,} turns. In brackets 95 % intervals (Student's t over
+the seeds' means). The second table: success in {TRANSFER_EPISODES} dialogues with users that behave
 otherwise, with a clone of the agenda (`learned`) and with MADPL's own user.
 """
