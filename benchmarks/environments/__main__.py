@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from benchmarks.environments import multiwoz
 from benchmarks.environments.dialogues import (
     ROWS,
     batched_dialogues,
@@ -40,13 +41,14 @@ from benchmarks.environments.workloads import (
 )
 from dialgym.benchmark.result import write_json
 from dialgym.errors import one_of
+from dialgym.tasks.multiwoz.data import load_world
 from dialgym.tasks.wordle import Wordle
 from dialgym.tasks.wordle.policies import Optimal
 
 MODES = {"consistent": "consistent", "all": "any word"}
 DIALOGUES = {"CamRestaurants-Env1": (400, 1500), "SFRestaurants-Env6": (None, 500)}
 """Rows of the registry, and what the project asks of one dialogue and of a batch."""
-PARTS = ("steps", "policy", "guesses", "imports", "dialogues", "rewards", "replies")
+PARTS = ("steps", "policy", "guesses", "imports", "dialogues", "rewards", "replies", "multiwoz")
 Rate = Callable[[Work], float]
 
 
@@ -111,6 +113,18 @@ def reply_figures(settings: Settings, measure: Rate) -> Iterator[Figure]:
     yield loop
     steps = measure(batched_replies(settings))
     yield Figure("  their own rewards", steps, "/s", 5_000, loop, "row by row")
+
+
+def multiwoz_figures(measure: Rate) -> Iterator[Figure]:
+    """Queries, goals and dialogues of MultiWOZ, in the city of `$DIALGYM_MULTIWOZ` if it is set."""
+    world = load_world()
+    scan = Figure("MultiWOZ: queries, row by row", measure(multiwoz.queries(world, True)), "/s")
+    yield scan
+    indexed = measure(multiwoz.queries(world))
+    yield Figure("  indexed", indexed, "/s", 200_000, scan, "row by row")
+    yield Figure("  goals drawn", measure(multiwoz.goals(world)), "/s", 6_700)
+    held = measure(multiwoz.dialogues(world))
+    yield Figure("  dialogues, rule and agenda", held, "/s", 1_000)
 
 
 def taught_figures(measure: Rate) -> Iterator[Figure]:
@@ -219,6 +233,7 @@ def main(
         "imports": lambda: import_figures(repeats),
         "dialogues": lambda: dialogue_figures(measure),
         "rewards": lambda: taught_figures(measure),
+        "multiwoz": lambda: multiwoz_figures(measure),
         "replies": lambda: reply_figures({"data": str(data)} if data else {}, measure),
     }
     figures = [figure for part in parts or PARTS for figure in measured[part]()]

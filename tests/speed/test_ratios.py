@@ -7,6 +7,7 @@ something an order slower falls through them, noise does not.
 import pytest
 
 from benchmarks.environments.dialogues import batched_dialogues
+from benchmarks.environments.multiwoz import queries
 from benchmarks.environments.replies import batched_replies
 from benchmarks.environments.timing import rate
 from benchmarks.environments.workloads import (
@@ -16,6 +17,7 @@ from benchmarks.environments.workloads import (
     single_tokens,
     single_turns,
 )
+from dialgym.tasks.multiwoz.data import load_world
 
 
 def measure(work):
@@ -63,6 +65,11 @@ def test_beliefs_in_arrays_are_no_slower_than_row_by_row():
 
 def test_scoring_all_replies_at_once_beats_one_by_one():
     assert reaches(1.1, batched_replies({}), batched_replies({}, loop=True))
+
+
+def test_indexed_queries_beat_a_scan_of_the_rows():
+    city = load_world("built-in")
+    assert reaches(60, queries(city), queries(city, scan=True))
 
 
 def test_the_vectorised_rules_beat_the_loop(monkeypatch):

@@ -216,7 +216,7 @@ class Agenda:
 _OTHERS = {"Choice": CHOICE}
 BOOKED = ("attraction", "hotel", "restaurant", "taxi", "train")
 """The domains that bookings can be about."""
-SLOTS = {d: {*INFORMABLE[d], *BOOKABLE[d], *REQUESTABLE[d]} - {"Ref"} for d in DOMAINS}
+SLOTS = {d: {*INFORMABLE[d], *BOOKABLE[d], *REQUESTABLE[d]} for d in DOMAINS}
 """By domain: the slots that the user can say something of."""
 
 

@@ -31,7 +31,6 @@ TOLD: Mapping[str, Mapping[str, str]] = MappingProxyType(
             short: slot
             for short, slot in SLOT_NAMES[domain.capitalize()].items()
             if slot in REQUESTABLE[domain] + (INFORMABLE[domain] if domain != "taxi" else ())
-            and slot != "Ref"
         }
         for domain in DOMAINS
     }

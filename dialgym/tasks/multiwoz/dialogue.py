@@ -30,7 +30,8 @@ class Settings:
         turns: most utterances of the system.
         reward: a name of `rewards.REWARDS`.
         strict: success asks for the right people, day, stay and time of bookings too.
-        fidelity: ``"correct"``, or ``"convlab2"`` with the faults of the original (`FAULTS`).
+        fidelity: ``"correct"``, ``"convlab2"`` with the faults of the original, or names of
+            some of its `FAULTS`, joined by ``+``.
     """
 
     turns: int = 20

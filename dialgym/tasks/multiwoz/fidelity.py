@@ -5,7 +5,7 @@ name up in the `Fidelity` that it is given.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -106,7 +106,7 @@ FAULTS: Mapping[str, Fault] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Fidelity:
-    """Which faults are kept; all False is the default. See `FAULTS`."""
+    """Which faults are kept, each one a name of `FAULTS`; none by default."""
 
     same_as: bool = False
     day_is_booking: bool = False
@@ -128,11 +128,17 @@ class Fidelity:
 
     @classmethod
     def named(cls, name: str) -> "Fidelity":
-        """None of the faults for ``"correct"``, all of them for ``"convlab2"``.
+        """None of the faults for ``"correct"``, all of them for ``"convlab2"``; or those named.
+
+        Args:
+            name: one of `FIDELITIES`, or names of `FAULTS` joined by ``+``.
 
         Raises:
             ValueError: the name is another.
         """
-        one_of("fidelity", name, FIDELITIES, "MultiWOZ")
-        faulty = name == "convlab2"
-        return cls(**{field.name: faulty for field in fields(cls)})
+        kept = {"correct": (), "convlab2": tuple(FAULTS)}.get(name)
+        if kept is None:
+            kept = tuple(name.split("+"))
+            for fault in kept:
+                one_of("fidelity", fault, (*FIDELITIES, *FAULTS), "MultiWOZ")
+        return cls(**dict.fromkeys(kept, True))

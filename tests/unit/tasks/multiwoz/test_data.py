@@ -332,8 +332,9 @@ def test_a_misspelt_slot_is_suggested(tmp_path):
 def test_there_is_no_such_folder(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="data of MultiWOZ: there is no file or folder"):
         load_world(tmp_path / "nowhere")
-    monkeypatch.setenv("DIALGYM_MULTIWOZ", str(tmp_path / "nowhere"))
-    with pytest.raises(ValueError, match="there is no file or folder"):
+    monkeypatch.setenv("DIALGYM_MULTIWOZ", "nowhere")
+    message = r"\$DIALGYM_MULTIWOZ: expected the folder of MultiWOZ's files; got 'nowhere', which"
+    with pytest.raises(ValueError, match=message):
         load_world()
 
 
