@@ -65,9 +65,9 @@ class World:
     @cached_property
     def hash(self) -> str:
         """What tells its rows and goal model from any others': 16 digits."""
-        rows = {d: [dict(row) for row in self.database.rows(d)] for d in DOMAINS}
-        content = [rows, self.database.taxis, self.goal_model.content]
-        return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+        rows = {d: [dict(sorted(row.items())) for row in self.database.rows(d)] for d in DOMAINS}
+        content = [rows, self.database.taxis, self.goal_model.content]  # its order counts
+        return sha256(json.dumps(content).encode()).hexdigest()[:16]
 
     def draw_goal(self, rng: np.random.Generator, domains: Sequence[str] | None = None) -> Goal:
         """A goal of its users, about these domains in this order if any are given; see `goals`."""

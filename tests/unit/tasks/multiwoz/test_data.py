@@ -403,3 +403,14 @@ def deep(part, domain, kind, **changes):
 def test_a_fault_of_a_goal_model_is_one_clear_error(content, message):
     with pytest.raises(ValueError, match=message):
         parse_goal_model(content)
+
+
+def test_the_hash_tells_an_order_that_changes_what_is_drawn(tmp_path):
+    content = dict(builtin_world().goal_model.content)
+    orderings = {**content, "domain_ordering": content["domain_ordering"][::-1]}
+    rows = [dict(reversed(row.items())) for row in tables()["hotel"]]
+    folders = [write_city(tmp_path / "a", goal_model=content)]
+    folders += [write_city(tmp_path / "b", goal_model=content, hotel_db=rows)]
+    folders += [write_city(tmp_path / "c", goal_model=orderings)]
+    hashes = [load_world(folder).hash for folder in folders]
+    assert hashes[0] == hashes[1] != hashes[2]
