@@ -93,8 +93,8 @@ class MultiWOZ(Task):
             combinations.
         masks: whether acts that the database rules out are masked.
         language: ``"acts"``, ``"words"`` or ``"english"``.
-        nlu: understanding of one's own, an object or the ``module:Class`` of one, see `stages`; None
-            for that of the language.
+        nlu: understanding of one's own, an object or the ``module:Class`` of one, see `stages`;
+            None for that of the language.
         tracker: one of one's own, likewise; None for the rule tracker.
         nlg: wording of one's own, likewise; None for that of the language.
 
