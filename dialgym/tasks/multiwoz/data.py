@@ -65,9 +65,9 @@ class World:
     @cached_property
     def hash(self) -> str:
         """What tells its rows and goal model from any others': 16 digits."""
-        rows = {d: [dict(row) for row in self.database.rows(d)] for d in DOMAINS}
-        content = [rows, self.database.taxis, self.goal_model.content]
-        return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+        rows = {d: [dict(sorted(row.items())) for row in self.database.rows(d)] for d in DOMAINS}
+        content = [rows, self.database.taxis, self.goal_model.content]  # its order counts
+        return sha256(json.dumps(content).encode()).hexdigest()[:16]
 
     def draw_goal(self, rng: np.random.Generator, domains: Sequence[str] | None = None) -> Goal:
         """A goal of its users, about these domains in this order if any are given; see `goals`."""
@@ -90,13 +90,24 @@ def load_world(source: str | PathLike[str] | None = None) -> World:
     Raises:
         ValueError: there is no such data, or it is not such a world.
     """
-    name = os.environ.get(MULTIWOZ) or BUILT_IN if source is None else str(source)
+    name = _named() if source is None else str(source)
     if name == BUILT_IN:
         return builtin_world()
     place = locate(name, "MultiWOZ")
     if isinstance(place, str):
         return _read(f"hf:{place}", fetched(place, FILES), "")
     return _read(str(place), place, fingerprint(place))
+
+
+def _named() -> str:
+    """What the environment names, or the city that is built in."""
+    named = os.environ.get(MULTIWOZ)
+    if named and not Path(named).expanduser().exists():
+        raise ValueError(
+            f"${MULTIWOZ}: expected the folder of MultiWOZ's files; got {named!r}, which is none. "
+            "Mend the variable, or unset it to play in the city that is built in."
+        )
+    return named or BUILT_IN
 
 
 @lru_cache(maxsize=8)

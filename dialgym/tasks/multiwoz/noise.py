@@ -5,8 +5,6 @@ lost, in three the slot is another, in the others the value is one that sounds a
 value or no other slot gets lost too.
 """
 
-from functools import lru_cache
-
 import numpy as np
 
 from dialgym.simulators.error_channel import (
@@ -19,11 +17,14 @@ from dialgym.simulators.error_channel import (
 )
 from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.ontology import GENERAL, SLOT_NAMES
+from dialgym.tasks.multiwoz.slot_values import slot_values
 from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct
 from dialgym.tasks.multiwoz.vectors import USER_ENTRIES
 
 Generator = np.random.Generator
 BYE = "bye"
+MANY = 500
+"""Values of a slot from which on, as with times, any sounds like any other."""
 
 
 class NoisyChannel:
@@ -41,6 +42,7 @@ class NoisyChannel:
 
     def __init__(self, world: World, rate: float) -> None:
         self.world, self.rate = world, check_rate(rate)
+        self._known: dict[tuple[str, str], tuple[tuple[str, ...], Neighbours]] = {}
 
     def hear(self, acts: Acts, rng: Generator) -> Acts:
         """The acts, each with probability `rate` another or none."""
@@ -81,16 +83,15 @@ class NoisyChannel:
         return act._replace(slot=slot, value=_any(values, rng)) if values else None
 
     def _values(self, domain: str, slot: str) -> tuple[tuple[str, ...], Neighbours]:
-        name = SLOT_NAMES.get(domain, {}).get(slot, slot)
-        known = self.world.values.get(domain.lower(), {}).get(name, ())
-        return known, _near(known)
+        """The values of a slot, and of each of them those that sound alike."""
+        kind = domain, slot
+        if kind not in self._known:
+            name = SLOT_NAMES.get(domain, {}).get(slot, slot)
+            values = slot_values(self.world, domain.lower(), name)
+            few = 1 < len(values) < MANY
+            self._known[kind] = values, neighbours(values) if few else {}
+        return self._known[kind]
 
 
 def _any(options: tuple[str, ...] | list[str], rng: Generator) -> str:
     return options[int(rng.random() * len(options))]
-
-
-@lru_cache(maxsize=128)
-def _near(values: tuple[str, ...]) -> Neighbours:
-    """Of each value those that sound alike; nothing where there are fewer than two."""
-    return neighbours(values) if len(values) > 1 else {}

@@ -158,8 +158,8 @@ class UserActs(PartyActs):
     """The acts of the user, any of them at once: each gets its value from the goal.
 
     An act that is on the agenda is said as it stands there; other values are those of the goal,
-    ``dontcare`` where it has none. Masked are the acts about what the goal does not have, and
-    requests that have been answered.
+    ``dontcare`` where it has none. Masked are the acts about what the goal does not have, requests
+    that have been answered, and a goodbye before the system has spoken.
 
     Observation, each entry from 0 to 1:
 
@@ -258,6 +258,7 @@ class UserActs(PartyActs):
                    if not answered(dialogue.user, domain, slot)]  # fmt: skip
         on += [number[item[:3]] for item in dialogue.user.stack if item[:3] in number]
         mask[on] = True
+        mask[number["general", "bye", NONE]] = dialogue.turns > 0
         return mask
 
     def observe(self, state: "Conversation") -> np.ndarray:

@@ -21,6 +21,7 @@ from dialgym.tasks.multiwoz.dialogue import MultiWOZState, Rules, Settings, Turn
 from dialgym.tasks.multiwoz.fidelity import FIDELITIES
 from dialgym.tasks.multiwoz.languages import LANGUAGES
 from dialgym.tasks.multiwoz.languages.base import goal_acts
+from dialgym.tasks.multiwoz.languages.keywords import about_domain
 from dialgym.tasks.multiwoz.noise import NoisyChannel
 from dialgym.tasks.multiwoz.notation import print_acts, read_acts
 from dialgym.tasks.multiwoz.party_acts import ACTS, UserActs
@@ -214,7 +215,7 @@ class MultiWOZ(Task):
         return self._system_says(state, text, rng)
 
     def _user_says(self, state: Conversation, text: str, rng: np.random.Generator) -> Outcome:
-        said = self.meant(text, USER)
+        said = _about(self.meant(text, USER), state.dialogue)
         heard = self.channel.hear(said, rng)
         turn = self.rules.user_turn(state.dialogue, said, rng, heard)
         got = self.language.hear(text, said, heard, state.dialogue.belief, rng)
@@ -236,7 +237,7 @@ class MultiWOZ(Task):
             return acts, self.nlg.say(acts, SYSTEM, rng)
         understood = self.nlu.understand(text, SYSTEM)
         if understood:
-            return understood, text
+            return _about(understood, state.dialogue), text
         acts = read_acts(text) or ()
         return acts, self.nlg.say(acts, SYSTEM, rng) if acts else text
 
@@ -268,6 +269,15 @@ class MultiWOZ(Task):
 
     def words(self) -> Sequence[str]:
         return self.language.vocabulary
+
+
+def _about(acts: Acts, dialogue: MultiWOZState) -> Acts:
+    """The acts, those of no domain about the one that is talked about."""
+    if all(act.domain for act in acts):
+        return acts
+    domain = dialogue.record.domain or dialogue.belief.domain
+    named = [act if act.domain else about_domain(act, domain) for act in acts]
+    return tuple([act for act in named if act.domain])
 
 
 def _remade(kind: type[MultiWOZ], arguments: Mapping[str, Any]) -> MultiWOZ:

@@ -225,6 +225,9 @@ class Vectoriser:
         bins = dict.fromkeys(TABLES, FEW)
         bins["train"] = FEW if fidelity.train_bins else MANY
         self._bin = {domain: _bin_of(most) for domain, most in bins.items()}
+        counts = {domain: database.count(domain, {}) for domain in DOMAINS}
+        self._counts = np.array([counts.get(name, 0) for name in _PLACED], np.int64)
+        self._bins = {domain: self._bin_for(domain, counts[domain]) for domain in TABLES}
 
     def state(self, belief: Belief, terminated: bool = False) -> np.ndarray:
         """(340,) float32 of 0 and 1, in the order of `feature_names`."""
@@ -237,7 +240,7 @@ class Vectoriser:
                 if number is not None:
                     on.append(number)
         for place, domain in enumerate(TABLES):
-            on.append(_COUNTED + BINS * place + self.bin(domain, constraints.get(domain, {})))
+            on.append(_COUNTED + BINS * place + self.bin(domain, constraints.get(domain)))
             if domain in belief.booked and not self.fidelity.never_booked:
                 on.append(_BOOKED + place)
         if terminated:
@@ -246,10 +249,15 @@ class Vectoriser:
         vector[on] = 1
         return vector
 
-    def bin(self, domain: str, constraints: Mapping[str, str]) -> int:
-        """The bin, 0 to 5, of the number of rows that meet the constraints."""
+    def bin(self, domain: str, constraints: Mapping[str, str] | None) -> int:
+        """The bin, 0 to 5, of the number of rows that meet the constraints, if there are any."""
+        if not constraints:
+            return self._bins[domain]
+        return self._bin_for(domain, self.database.count(domain, constraints))
+
+    def _bin_for(self, domain: str, count: int) -> int:
         bins = self._bin[domain]
-        return bins[min(self.database.count(domain, constraints), len(bins) - 1)]
+        return bins[min(count, len(bins) - 1)]
 
     def action(self, acts: Acts) -> np.ndarray:
         """(209,) int8: the acts of an utterance without their values."""
@@ -263,10 +271,9 @@ class Vectoriser:
         An act about the k-th match needs k of them; NoOffer needs that there are none, and that
         what it refuses has been asked for; a booking needs a match in a domain that takes one.
         """
-        counts = np.zeros(len(_PLACED), np.int64)
-        for domain in DOMAINS:
-            found = self.database.find(domain, belief.constraints.get(domain, {}))
-            counts[_PLACED[domain]] = found.bit_count()
+        counts = self._counts.copy()
+        for domain, known in belief.constraints.items():
+            counts[_PLACED[domain]] = self.database.count(domain, known)
         if BOOKABLE.get(belief.domain):
             counts[_PLACED[BOOKING]] = counts[_PLACED[belief.domain]]
         mask: np.ndarray = counts[_DOMAIN] >= _PLACE

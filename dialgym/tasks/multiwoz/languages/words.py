@@ -26,6 +26,7 @@ from dialgym.tasks.multiwoz.ontology import (
     SLOT_NAMES,
     act_domain,
 )
+from dialgym.tasks.multiwoz.slot_values import slot_values
 from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, Belief, DialogueAct
 from dialgym.tasks.multiwoz.vectors import (
     BINS,
@@ -69,7 +70,7 @@ class Words:
         fixed += [*MATCHES, *DOMAINS, *HOURS, *MINUTES]
         self._fixed = tuple(dict.fromkeys(fixed))
         self._values = {
-            (domain, slot): tuple(dict.fromkeys(_values(world, domain, slot)))
+            (domain, slot): slot_values(world, domain, slot)
             for domain in DOMAINS
             for slot in (*INFORMABLE[domain], *BOOKABLE[domain])
             if slot not in TIMES
@@ -336,23 +337,6 @@ def _all_kinds() -> Iterator[tuple[str, str]]:
     for domain in DOMAINS:
         yield act_domain(domain), "Inform"
         yield act_domain(domain), REQUEST
-
-
-def _values(world: World, domain: str, slot: str) -> Iterator[str]:
-    """What the user can say of a slot: known values, and those of goals and rows."""
-    yield from world.values.get(domain, {}).get(slot, ())
-    model = world.goal_model.domains.get(domain)
-    if model is not None:
-        if slot in model.values:
-            yield from model.values[slot].items
-        yield from (v for s, _, known in model.bookings if s == slot for v in known.items)
-    for row in world.database.rows(domain):
-        if slot in row:
-            yield row[slot]
-    if domain == "taxi":
-        for place in ("attraction", "hotel", "restaurant", "police", "hospital"):
-            yield from (row["name"] for row in world.database.rows(place) if "name" in row)
-            yield f"the {place}"
 
 
 def _words_of(values: Iterable[str], taken: Iterable[str]) -> dict[str, str]:

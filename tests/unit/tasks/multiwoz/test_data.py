@@ -332,8 +332,9 @@ def test_a_misspelt_slot_is_suggested(tmp_path):
 def test_there_is_no_such_folder(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="data of MultiWOZ: there is no file or folder"):
         load_world(tmp_path / "nowhere")
-    monkeypatch.setenv("DIALGYM_MULTIWOZ", str(tmp_path / "nowhere"))
-    with pytest.raises(ValueError, match="there is no file or folder"):
+    monkeypatch.setenv("DIALGYM_MULTIWOZ", "nowhere")
+    message = r"\$DIALGYM_MULTIWOZ: expected the folder of MultiWOZ's files; got 'nowhere', which"
+    with pytest.raises(ValueError, match=message):
         load_world()
 
 
@@ -402,3 +403,26 @@ def deep(part, domain, kind, **changes):
 def test_a_fault_of_a_goal_model_is_one_clear_error(content, message):
     with pytest.raises(ValueError, match=message):
         parse_goal_model(content)
+
+
+def test_the_hash_tells_an_order_that_changes_what_is_drawn(tmp_path):
+    content = dict(builtin_world().goal_model.content)
+    orderings = {**content, "domain_ordering": content["domain_ordering"][::-1]}
+    rows = [dict(reversed(row.items())) for row in tables()["hotel"]]
+    folders = [write_city(tmp_path / "a", goal_model=content)]
+    folders += [write_city(tmp_path / "b", goal_model=content, hotel_db=rows)]
+    folders += [write_city(tmp_path / "c", goal_model=orderings)]
+    hashes = [load_world(folder).hash for folder in folders]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_its_trains_run_as_real_ones_do(real):
+    for world in (load_world(), real):
+        trains = world.database.rows("train")
+        assert "05:00" <= min(r["leaveAt"] for r in trains) < "05:15"
+        assert max(r["leaveAt"] for r in trains) < "24:00"
+        home = Counter(
+            (r["departure"], r["destination"]).count(world.database.home) for r in trains
+        )
+        assert home == {1: 2828}
+        assert len({(r["departure"], r["destination"]) for r in trains}) == 24

@@ -1,0 +1,182 @@
+"""Recipe: system policies of multi-domain dialogue, from a few expert dialogues to 92 % and more.
+
+A rule system's dialogues are imitated, few and many; what was cloned from the few goes on to learn
+by playing (PPO, PG, GDPL, MADPL), DQN chooses composite acts. All are scored on the frozen test
+goals, against the agenda user and, in a second table, against users that they were not trained
+with, a learned one among them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import agents
+import dialgym
+from benchmarks.recipes.runs import Run, train_by
+from benchmarks.recipes.tables import Line, with_interval
+from dialgym.files import write_text
+
+ID, COMPOSITE = "dialgym/MultiWOZ-act-v0", "dialgym/MultiWOZ-Composite-act-v0"
+TRAIN, TEST = {"goals": "train"}, {"goals": "test"}
+AS_USER = {**TRAIN, "learner": "user", "simulator": "rule"}
+FEW, MANY = 30, 1_000
+"""Expert dialogues to begin with, and to compare with."""
+STEPS = 2_000
+"""Gradient steps of cloning."""
+TURNS = 200_000
+"""Of the learner, in online learning."""
+EPISODES = 1_000
+USERS = ("agenda", "agenda-unfriendly", "agenda-terse", "agenda-verbose", "learned", "madpl")
+"""Who plays the user in the second table."""
+TRANSFER, TRANSFER_EPISODES, TRANSFER_SEED = "transfer.json", 500, 9_000
+
+few = f"MLE, {FEW} dialogues"
+Step = Callable[[Run], None]
+
+
+def runs(folder: Path, seeds: int) -> list[Run]:
+    """Every training of the recipe, seed by seed."""
+    return [run for seed in range(seeds) for run in _chain(folder / f"seed{seed}", seed)]
+
+
+def _chain(folder: Path, seed: int) -> list[Run]:
+    """The trainings of a seed, each after what it builds on."""
+
+    def run(name: str, method: str, train: Step, env_id: str = ID, **settings: Any) -> Run:
+        return Run(method, env_id, seed, folder / name, train, settings, TEST, deterministic=True)
+
+    start, user = folder / "mle-few" / "model.zip", folder / "user" / "model.zip"
+    return [
+        run("mle-few", few, clone, count=FEW),
+        run("mle-many", f"MLE, {MANY} dialogues", clone, count=MANY),
+        run("ppo", "PPO from MLE", play, algo="maskable-ppo", init_from=start),
+        run("pg", "PG from MLE", play, algo="pg", init_from=start),
+        run("gdpl", "GDPL from MLE", play, algo="gdpl", init_from=start, expert=MANY),
+        run("gdpl-session", "GDPL-sess from MLE", play, algo="gdpl", init_from=start, expert=MANY,
+            overrides={"estimation": {"variant": "session"}}),
+        run("gdpl-discriminator", "GDPL-discr from MLE", play, algo="gdpl", init_from=start,
+            expert=MANY, overrides={"estimation": {"variant": "discriminator"}}),
+        run("dqn", "DQN, composite acts", play, COMPOSITE, algo="dqn"),
+        run("madpl", "MADPL", play_both, init_from=start, partner=user),
+    ]  # fmt: skip
+
+
+# What a run does
+
+
+def experts(folder: Path, count: int, seed: int, learner: str = "system") -> Path:
+    """The folder of dialogues of the rule system with the agenda, collected once."""
+    path = folder / f"dialogues-{learner}-{count}"
+    as_user = learner == "user"
+    policy, settings = ("agenda", AS_USER) if as_user else ("rule", TRAIN)
+    dialgym.collect(ID, policy, count, seed, path=path, env_kwargs=settings)
+    return path
+
+
+def clone(run: Run) -> None:
+    """Imitation of so many dialogues."""
+    data = experts(run.folder.parent, run.settings["count"], run.seed)
+    train_by("mle", run, data=data, total_timesteps=STEPS)
+
+
+def play(run: Run) -> None:
+    """Online learning, from a clone where there is one, with an expert's dialogues where wanted."""
+    settings = dict(run.settings)
+    count = settings.pop("expert", None)
+    if count:
+        settings["data"] = experts(run.folder.parent, count, run.seed)
+    settings["env_kwargs"] = TRAIN
+    settings.setdefault("total_timesteps", TURNS)
+    train_by(settings.pop("algo"), run, **settings)
+
+
+def play_both(run: Run) -> None:
+    """MADPL, whose user begins as a clone of the agenda."""
+    settings = dict(run.settings)
+    partner = Path(settings.pop("partner"))
+    if not partner.is_file():
+        data = experts(run.folder.parent, MANY, run.seed, "user")
+        agents.train(
+            "mle", ID, STEPS, seed=run.seed, log_dir=partner.parent, device="cpu", data=data,
+            progress_bar=False, resume=True, env_kwargs=AS_USER,
+        )  # fmt: skip
+    overrides = {"partner": str(partner)}
+    play(Run(**{**vars(run), "settings": {**settings, "algo": "madpl", "overrides": overrides}}))
+
+
+# The second table: system policies by users
+
+
+def transfer(table: Sequence[Line]) -> str:
+    """Success of each system policy with each user, over the training seeds, as Markdown."""
+    rows = [["system", *USERS], ["---"] * (len(USERS) + 1)]
+    for line in table:
+        scores = [_transferred(run) for run in line.runs]
+        cells = [with_interval(_column(scores, user)) for user in USERS]
+        rows.append([line.method, *cells])
+    return "".join("| " + " | ".join(row) + " |\n" for row in rows)
+
+
+def _column(scores: Sequence[Mapping[str, float]], user: str) -> np.ndarray:
+    return np.array([score[user] for score in scores])
+
+
+def _transferred(run: Run) -> dict[str, float]:
+    """Success of a run's model with each user; kept in its folder."""
+    kept = run.folder / TRANSFER
+    found: dict[str, float] = json.loads(kept.read_text("utf-8")) if kept.is_file() else {}
+    for user in USERS:
+        if user not in found:
+            torch.manual_seed(run.seed)
+            env_kwargs = {**run.env_kwargs, "simulator": _simulator(user, run.folder.parent)}
+            played = dialgym.evaluate(
+                str(run.model),
+                run.env_id,
+                TRANSFER_EPISODES,
+                [TRANSFER_SEED + run.seed],
+                env_kwargs,
+                deterministic=run.deterministic,
+            )
+            found[user] = float(played[run.env_id].solved.mean())
+            write_text(kept, json.dumps(found) + "\n")
+    return found
+
+
+def _simulator(user: str, folder: Path) -> Any:
+    """What `simulator=` takes; a learned user is that of the seed."""
+    if user not in ("learned", "madpl"):
+        return user
+    model = folder / {"learned": "user", "madpl": "madpl"}[user] / "model.zip"
+    return {"name": "agents:ActAgent", "model": str(model)}
+
+
+def length(line: Line) -> str:
+    """Turns of the learner until training ended, and the share of successes on the way."""
+    file = line.runs[0].folder / "learning_curve.csv"
+    rows = file.read_text("utf-8").splitlines() if file.is_file() else []
+    columns = rows[0].split(",") if rows else []
+    if "success" not in columns or len(rows) < 2:
+        return ""
+    turns, success = columns.index("timesteps"), columns.index("success")
+    picked = [rows[1 + (len(rows) - 2) * k // 4].split(",") for k in range(5)]
+    return ", ".join(f"{int(row[turns]) // 1000}k {row[success]}" for row in picked)
+
+
+BASE = ("method", "seeds", "mean return", "success")
+COLUMNS = {
+    "success, by seeds": lambda line: with_interval(line.solved.mean(1)),
+    "success while learning (turns, first seed)": length,
+}
+MORE = transfer
+NOTE = f"""\
+{EPISODES:,} dialogues a seed on the frozen test goals, greedy, against the agenda user; trained on
+the train goals, online learners for {TURNS:,} turns. In brackets 95 % intervals (Student's t over
+the seeds' means). The second table: success in {TRANSFER_EPISODES} dialogues with users that behave
+otherwise, with a clone of the agenda (`learned`) and with MADPL's own user.
+"""

@@ -1,0 +1,42 @@
+"""The recipe of multi-domain dialogue: every step once, briefly."""
+
+import json
+
+import numpy as np
+import pytest
+
+import agents
+from benchmarks.recipes import multiwoz
+from benchmarks.recipes.runs import perform
+from benchmarks.recipes.tables import lines, markdown
+
+STARTS = {"maskable-ppo", "pg", "gdpl", "madpl"}
+
+
+def test_what_plays_begins_with_what_was_cloned_before_it(tmp_path):
+    runs = multiwoz.runs(tmp_path, 2)
+    assert len({run.folder for run in runs}) == len(runs) == 18
+    for before, run in enumerate(runs):
+        assert run.env_kwargs == {"goals": "test"}
+        if start := run.settings.get("init_from"):
+            assert start in [other.model for other in runs[:before]]
+            assert start.parent.parent == run.folder.parent
+
+
+@pytest.mark.slow
+def test_every_method_is_trained_and_scored_and_meets_every_user(tmp_path, monkeypatch):
+    small = {"FEW": 3, "MANY": 5, "STEPS": 2, "TURNS": 64, "EPISODES": 4, "TRANSFER_EPISODES": 2}
+    for name, value in small.items():
+        monkeypatch.setattr(multiwoz, name, value)
+    runs = multiwoz.runs(tmp_path, 1)
+    table = lines(perform(runs, multiwoz.EPISODES))
+    assert len(table) == len(runs) == 9
+    shown = markdown(table, multiwoz.COLUMNS, multiwoz.BASE)
+    assert len(shown.splitlines()) == 2 + len(runs)
+    crossed = multiwoz.transfer(table).splitlines()
+    assert crossed[0].split(" | ")[1:] == [*multiwoz.USERS[:-1], multiwoz.USERS[-1] + " |"]
+    kept = json.loads((runs[0].folder / multiwoz.TRANSFER).read_text("utf-8"))
+    assert kept.keys() == {*multiwoz.USERS}
+    assert np.isfinite([*kept.values()]).all()
+    kinds = {type(agents.load(run.model)).__name__ for run in runs}
+    assert kinds == {"MLE", "MaskablePPO", "PG", "GDPL", "DQN", "MADPL"}
