@@ -59,7 +59,7 @@ class MultiWOZ(Task):
     looks into the database and answers. Utterances are dialogue acts in text, several a turn:
 
         user: Hotel-Inform() Hotel-Inform(Area="north",Stars="0")
-        system: Hotel-Recommend(Name="worth house") Booking-Inform()
+        system: Hotel-Recommend(Name="ullin guest house") Booking-Inform()
 
     The user speaks first. What the system hears goes through a channel that may mistake an act for
     another, and a tracker keeps what is understood. Text that is no acts says nothing.
@@ -94,8 +94,10 @@ class MultiWOZ(Task):
             combinations.
         masks: whether acts that the database rules out are masked.
         language: ``"acts"``, ``"words"`` or ``"english"``.
-        nlu, tracker, nlg: a stage of one's own, an object or the ``module:Class`` of one; None for
-            the language's and the rules'. See `stages`.
+        nlu: understanding of one's own, an object or the ``module:Class`` of one, see `stages`; None
+            for that of the language.
+        tracker: one of one's own, likewise; None for the rule tracker.
+        nlg: wording of one's own, likewise; None for that of the language.
 
     Options of reset: ``goal``, in ConvLab's form, ``{"hotel": {"info": {"area": "north"}, "reqt":
     ["phone"]}}``; ``domains``, those that a drawn goal is to be about, in order; ``number``, of a
