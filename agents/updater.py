@@ -18,7 +18,7 @@ from agents.distributed.fsdp import FSDPSharding, Sharding
 from agents.distributed.processes import Processes
 from agents.faults import check_number, check_weights
 from agents.storage.values import storable
-from dialgym.errors import one_of, unknown
+from dialgym.errors import one_of, with_settings
 
 AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
 CPU_TOKENS, GPU_TOKENS = 4096, 65536
@@ -67,7 +67,8 @@ class Compute:
         """
         if isinstance(value, Compute):
             return value
-        return cls(**_known(cls, value or {}, "compute"))
+        made: Compute = with_settings(cls, "compute", value or {})
+        return made
 
     def precision(self, device: torch.device) -> AbstractContextManager[Any]:
         """A context in which forwards compute as `autocast` says."""
@@ -307,10 +308,3 @@ class Updater:
 
 def _sums(values: Iterable[Tensor]) -> Tensor:
     return torch.stack([value.detach().sum(dtype=torch.float32) for value in values]).double()
-
-
-def _known(cls: Any, settings: Mapping[str, Any], where: str) -> dict[str, Any]:
-    for name in settings:
-        if name not in cls.__dataclass_fields__:
-            raise unknown("setting", name, cls.__dataclass_fields__, where)
-    return dict(settings)

@@ -157,6 +157,7 @@ def day_of_trains(
     numbers: Iterator[str],
 ) -> Iterator[dict[str, str]]:
     step = {38: 30, 19: 60, 10: 120}[line["trains"]]
+    start -= start % 60 // step * step  # so that the last one leaves before midnight
     price = line["pounds"] * (spec["weekend"] if day in DAYS[5:] else 1)
     for place in range(line["trains"]):
         leave = start + place * step

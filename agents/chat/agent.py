@@ -11,7 +11,7 @@ import numpy as np
 from agents.chat.language_model import CausalTalker
 from agents.decoding.replies import PolicyTalker, Talker, Turn, chat
 from agents.decoding.sampling import Sampling, Seed, generator_of
-from dialgym.errors import unknown
+from dialgym.errors import with_settings
 from dialgym.rollouts.policies import CHECKPOINT, find_checkpoint
 
 CONFIGS = ("config.json", "adapter_config.json")
@@ -89,11 +89,8 @@ class ChatAgent:
         return self.talker.answer(turns, self._sampling({}), generator)
 
     def _sampling(self, changes: dict[str, Any]) -> Sampling:
-        known = Sampling.__dataclass_fields__
-        for name in {**self.sampling, **changes}:
-            if name not in known:
-                raise unknown("setting", name, known, "sampling")
-        return Sampling(**{**self.sampling, **changes})
+        made: Sampling = with_settings(Sampling, "sampling", {**self.sampling, **changes})
+        return made
 
 
 def _talker(model: str | Path, device: str, trust: bool) -> Talker:

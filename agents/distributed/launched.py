@@ -1,4 +1,4 @@
-"""What `accelerate launch` was asked for, as its plugins read it, and what cannot be had here.
+"""Reads the FSDP and DeepSpeed settings of `accelerate launch`, and refuses those unsupported here.
 
 The update is our own, so of DeepSpeed's and FSDP's settings those are taken that do not change what
 is learned; the learner decides the rest, and says so where a file says otherwise.

@@ -15,7 +15,7 @@ from agents.models.heads import PolicyHead, ValueHead
 from agents.models.lora import add_lora
 from agents.models.named import load_name
 from agents.models.observations import token_space
-from dialgym.errors import unknown
+from dialgym.errors import with_settings
 
 SIZES = ("preset", "n_layer", "n_head", "n_embd", "init_std")
 DEFAULT_PRESET = "nano"
@@ -47,10 +47,8 @@ class Execution:
         """
         if isinstance(value, Execution):
             return value
-        for name in value or {}:
-            if name not in cls.__dataclass_fields__:
-                raise unknown("setting", name, cls.__dataclass_fields__, "execution")
-        return cls(**(value or {}))
+        made: Execution = with_settings(cls, "execution", value or {})
+        return made
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The KV cache of a rollout: kept between steps, trusted only where the observations agree."""
+"""KV cache of a rollout, kept between steps and used where the observations still match it."""
 
 from __future__ import annotations
 

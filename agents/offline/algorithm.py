@@ -10,7 +10,7 @@ the algorithm reads it; `agents.updater` accumulates gradients and moves the wei
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,18 +22,15 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
 from torch import Tensor
 
-from agents import updater
 from agents.buffers.sequences import Part, Sequences
 from agents.buffers.stored import DecisionBatch, Sampler, decisions_of, token_data
 from agents.buffers.stored_acts import StoredActs, act_decisions_of, stored_acts
-from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
+from agents.learner import Learner
 from agents.policies.belief import BeliefPolicy
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
-from agents.storage.models import SafeFiles
-from agents.updater import Compute, Updater
+from agents.updater import Compute
 from dialgym.datasets import ActData, TokenBatch, TokenData
-from dialgym.errors import refuse_renamed
 
 Dialogues = TokenBatch | ActData
 """Some dialogues of a dataset, as tokens or as beliefs and acts."""
@@ -41,7 +38,7 @@ Losses = tuple[Tensor, dict[str, Tensor]]
 """Losses (n,) of a batch, and metrics (n,): averaged over decisions, minimised and logged."""
 
 
-class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):  # type: ignore[misc]
+class OfflineAlgorithm(Learner, BaseAlgorithm):  # type: ignore[misc]
     """Base of the offline algorithms; a subclass gives the `loss` of the decisions in a batch.
 
     Args:
@@ -68,19 +65,10 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):  # type: ignore[misc]
         "MlpPolicy": BeliefPolicy,
     }
     policy: GPTActorCritic  # type: ignore[assignment]
-    process_state: ClassVar[tuple[str, ...]] = ()
-    """Attributes that each process has for itself, beyond what `save` keeps."""
     find_decisions: ClassVar[Callable[..., Sequences]] = staticmethod(decisions_of)
     batch_class: ClassVar[Any] = DecisionBatch
     averaged_over: ClassVar[str] = "is_action"
     """The column that says over which of its places a batch's losses are averaged."""
-
-    renamed: ClassVar[Mapping[str, str]] = updater.RENAMED
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Refuses arguments of earlier versions, whichever class takes them."""
-        refuse_renamed(cls.__name__, kwargs, cls.renamed)
-        return super().__new__(cls)
 
     def __init__(
         self,
@@ -147,19 +135,11 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):  # type: ignore[misc]
                 f"agents.BeliefPolicy, got {type(self.policy).__name__}"
             )
         self.policy = self.policy.to(self.device)
-        self.updater = Updater(
-            self.policy, self.processes, self.compute, self.max_grad_norm, lambda: self._where
-        )
-        self.updater.load_state_dict(getattr(self, "updater_state", {"scaler": {}}))
+        self._make_updater()
         self.data: Any = None  # `TokenData`, or `StoredActs`
         if self.dataset is not None:
             self.data = self._stored()
             self.sampler = Sampler(len(self.data), self.batch_size, self.seed or 0)
-
-    def _check_positive(self, **counts: int) -> None:
-        for name, number in counts.items():
-            if number < 1:
-                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
 
     @property
     def _plays_acts(self) -> bool:
@@ -334,30 +314,7 @@ class OfflineAlgorithm(Chats, SafeFiles, BaseAlgorithm):  # type: ignore[misc]
         """
         if action_masks is None or not getattr(self.policy, "config", {"mask": True})["mask"]:
             return super().predict(observation, state, episode_start, deterministic)
-        self.policy.set_training_mode(False)
-        seen, vectorized = self.policy.obs_to_tensor(observation)
-        with torch.no_grad():
-            actions = self.policy._predict(seen, deterministic, action_masks).cpu().numpy()
-        return (actions if vectorized else actions.squeeze(0)), state
-
-    @property
-    def _where(self) -> str:
-        """Learner and time, for errors."""
-        return f"{type(self).__name__} at timestep {self.num_timesteps}"
-
-    def save(
-        self,
-        path: Any,
-        exclude: Iterable[str] | None = None,
-        include: Iterable[str] | None = None,
-    ) -> None:
-        """As everywhere in Stable-Baselines3.
-
-        Raises FloatingPointError for weights that have overflowed, before anything is written.
-        """
-        self.updater.check_weights()
-        self.updater_state = self.updater.state_dict()
-        super().save(path, exclude, include)
+        return self._predict_within(action_masks, observation, deterministic), state
 
     def _excluded_save_params(self) -> list[str]:
         own = ["dataset", "data", "sampler", "processes", "updater"]

@@ -1,4 +1,4 @@
-"""The frame of the online algorithms: construction, `learn`, `predict`, `save`.
+"""Base of the online algorithms: construction, `learn`, `predict`, `save`.
 
 In shape they are Stable-Baselines3's on-policy algorithms: any VecEnv, its callbacks, its logger,
 `learn`, `predict`, `save`, `load`, `evaluate_policy`. What `learn` repeats, rollout and update, is
@@ -22,15 +22,14 @@ from torch import Tensor
 
 from agents import updater
 from agents.buffers.sequences import SequenceBuffer
-from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
+from agents.learner import Learner
 from agents.models.build import check_same_tokens
 from agents.models.observations import has_masks
 from agents.online.reference import FrozenPolicy, KLControl
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
-from agents.storage.models import SafeFiles, load
-from agents.updater import Compute, Updater
-from dialgym.errors import refuse_renamed
+from agents.storage.models import load
+from agents.updater import Compute
 
 RENAMED = {
     "reference_kl": "kl={'coef': ...}",
@@ -43,7 +42,7 @@ RENAMED = {
 """Arguments of earlier versions, and how they are given now."""
 
 
-class OnlineAlgorithm(Chats, SafeFiles, OnPolicyAlgorithm):  # type: ignore[misc]
+class OnlineAlgorithm(Learner, OnPolicyAlgorithm):  # type: ignore[misc]
     """What `SequencePPO`, `NLPO` and `GRPO` are to Stable-Baselines3.
 
     Rollout and update are `SequenceAlgorithm`'s.
@@ -76,8 +75,6 @@ class OnlineAlgorithm(Chats, SafeFiles, OnPolicyAlgorithm):  # type: ignore[misc
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": GPTPolicy}
     policy: GPTActorCritic  # type: ignore[assignment]
-    processes: Processes
-    updater: Updater
     target_kl: float | None = None
     renamed: ClassVar[Mapping[str, str]] = RENAMED
     process_state: ClassVar[tuple[str, ...]] = (
@@ -87,12 +84,6 @@ class OnlineAlgorithm(Chats, SafeFiles, OnPolicyAlgorithm):  # type: ignore[misc
         "ep_info_buffer",
         "ep_success_buffer",
     )
-    """Attributes that each process has for itself, beyond what `save` keeps."""
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Refuses arguments of earlier versions, whichever class takes them."""
-        refuse_renamed(cls.__name__, kwargs, cls.renamed)
-        return super().__new__(cls)
 
     def __init__(
         self,
@@ -115,7 +106,7 @@ class OnlineAlgorithm(Chats, SafeFiles, OnPolicyAlgorithm):  # type: ignore[misc
         device: torch.device | str = "auto",
         _init_setup_model: bool = True,
     ) -> None:
-        self._check_counts(batch_size=batch_size, n_epochs=n_epochs)
+        self._check_positive(batch_size=batch_size, n_epochs=n_epochs)
         self.algorithm = type(self).__name__
         self.batch_size = batch_size
         self.n_epochs = n_epochs
@@ -148,11 +139,6 @@ class OnlineAlgorithm(Chats, SafeFiles, OnPolicyAlgorithm):  # type: ignore[misc
         if _init_setup_model:
             self._setup_model()
 
-    def _check_counts(self, **counts: int) -> None:
-        for name, number in counts.items():
-            if number < 1:
-                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
-
     def _setup_model(self) -> None:
         self.processes = Processes(self.device)
         super()._setup_model()
@@ -162,10 +148,7 @@ class OnlineAlgorithm(Chats, SafeFiles, OnPolicyAlgorithm):  # type: ignore[misc
                 f"{self.algorithm}: expected a GPT policy (agents.GPTPolicy), whose update reads "
                 f"whole sequences; got {type(self.policy).__name__}. Stock PPO takes any policy."
             )
-        self.updater = Updater(
-            self.policy, self.processes, self.compute, self.max_grad_norm, lambda: self._where
-        )
-        self.updater.load_state_dict(getattr(self, "updater_state", {"scaler": {}}))
+        self._make_updater()
         if self.env is not None:  # that of a loaded model may be another than it learned in
             check_same_tokens(self.observation_space, self.env.observation_space, "the env")
         self.reference = self._make_reference() if self.kl.coef else None
@@ -201,11 +184,6 @@ class OnlineAlgorithm(Chats, SafeFiles, OnPolicyAlgorithm):  # type: ignore[misc
             torch.manual_seed(int(self.rng.integers(2**31)))
             if self.env is not None:
                 self.env.seed(seed + rank * self.n_envs)
-
-    @property
-    def _where(self) -> str:
-        """Learner and time, for errors."""
-        return f"{type(self).__name__} at timestep {self.num_timesteps}"
 
     # Learning: rollout, update, rollout ...
 
@@ -288,11 +266,7 @@ class OnlineAlgorithm(Chats, SafeFiles, OnPolicyAlgorithm):  # type: ignore[misc
         masks = self._masks_to_predict(observation, action_masks)
         if masks is None:
             return super().predict(observation, state, episode_start, deterministic)
-        self.policy.set_training_mode(False)
-        tokens, vectorized = self.policy.obs_to_tensor(observation)
-        with torch.no_grad():
-            actions = self.policy._predict(tokens, deterministic, masks).cpu().numpy()
-        return (actions if vectorized else actions.squeeze(0)), state
+        return self._predict_within(masks, observation, deterministic), state
 
     def _warn_unmasked(self) -> None:
         if getattr(self, "_warned_unmasked", False):
@@ -313,15 +287,6 @@ class OnlineAlgorithm(Chats, SafeFiles, OnPolicyAlgorithm):  # type: ignore[misc
         return given if self.policy.config["mask"] else None
 
     # Saving
-
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        """See `agents.save`; with shared weights, while they are gathered.
-
-        Raises FloatingPointError for weights that have overflowed, before anything is written.
-        """
-        self.updater.check_weights()
-        self.updater_state = self.updater.state_dict()
-        super().save(*args, **kwargs)
 
     def get_parameters(self) -> dict[str, dict]:
         """As everywhere in Stable-Baselines3."""

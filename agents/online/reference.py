@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from agents.distributed.fsdp import weights_of
 from agents.models.heads import PolicyHead, log_probs_of
-from dialgym.errors import finite_number, unknown
+from dialgym.errors import finite_number, with_settings
 
 RATE = 0.1
 """How fast a coefficient without a horizon follows, by rollouts."""
@@ -70,13 +70,11 @@ class KLControl:
         """
         if isinstance(value, KLControl):
             return value
-        for name in value or {}:
-            if name not in cls.__dataclass_fields__:
-                raise unknown("setting", name, cls.__dataclass_fields__, "kl")
         given = dict(value or {})
         if given.get("reference") is not None:
             given["reference"] = str(given["reference"])
-        return cls(**given)
+        made: KLControl = with_settings(cls, "kl", given)
+        return made
 
     def steered(self, coef: float, kl: float, tokens: int) -> float:
         """The next coefficient after `coef`, from a rollout's mean divergence and its tokens.

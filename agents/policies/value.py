@@ -15,7 +15,7 @@ from agents.decoding.sampling import cut_off
 from agents.models.heads import MLPHead
 from agents.models.masking import FORBIDDEN
 from agents.policies.gpt import MASK_TYPES, GPTPolicy, token_log_probs
-from dialgym.errors import unknown
+from dialgym.errors import with_settings
 
 
 @dataclass
@@ -104,11 +104,8 @@ def made_decoding(kind: type[Decoding], settings: dict[str, Any] | None) -> Deco
     Raises:
         ValueError: unknown settings, with the nearest one, or numbers that cannot be.
     """
-    known = kind.__dataclass_fields__
-    for name in settings or {}:
-        if name not in known:
-            raise unknown("setting", name, known, "decoding")
-    return kind(**(settings or {}))
+    made: Decoding = with_settings(kind, "decoding", settings or {})
+    return made
 
 
 def follow(target: nn.Module, source: nn.Module, tau: float) -> None:

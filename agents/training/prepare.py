@@ -1,4 +1,4 @@
-"""Before training: what was asked for is checked, then envs and model are made or restored."""
+"""Checks the arguments of `agents.train`, then makes or restores the envs and the model."""
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dialgym.datasets.tokens import shuffled_rows
+
 
 class ActBatch(NamedTuple):
     """M decisions, each with what it led to."""
@@ -59,15 +61,8 @@ class ActData:
         Raises:
             ValueError: there are fewer decisions than a batch holds.
         """
-        if not 1 <= size <= len(self):
-            raise ValueError(
-                f"batches: size must be a whole number from 1 to the {len(self)} decisions of the "
-                f"data; got {size!r}."
-            )
-        while True:
-            order = rng.permutation(len(self))
-            for start in range(0, len(self) - size + 1, size):
-                yield self.batch(order[start : start + size])
+        for rows in shuffled_rows(len(self), size, rng, "decisions"):
+            yield self.batch(rows)
 
 
 def act_data(dataset: Any, gamma: float = 1.0) -> ActData:

@@ -113,15 +113,8 @@ class TokenData:
         Raises:
             ValueError: there are fewer dialogues than a batch holds.
         """
-        if not 1 <= size <= len(self):
-            raise ValueError(
-                f"batches: size must be a whole number from 1 to the {len(self)} dialogues of the "
-                f"data; got {size!r}."
-            )
-        while True:
-            order = rng.permutation(len(self))
-            for start in range(0, len(self) - size + 1, size):
-                yield self.batch(order[start : start + size], gamma, trim)
+        for rows in shuffled_rows(len(self), size, rng, "dialogues"):
+            yield self.batch(rows, gamma, trim)
 
     def with_token_rewards(
         self, constant: float = 0.0, by_token: Mapping[int, float] | None = None
@@ -145,6 +138,25 @@ class TokenData:
             table[token] += value
         more = np.where(self.is_action, table[self.tokens], np.float32(0))
         return replace(self, reward=self.reward + more)
+
+
+def shuffled_rows(
+    count: int, size: int, rng: np.random.Generator, what: str
+) -> Iterator[np.ndarray]:
+    """(size,) int64 rows of `count` without end, each epoch in a new order, its rest left out.
+
+    Raises:
+        ValueError: there are fewer rows than a batch holds; `what` names them.
+    """
+    if not 1 <= size <= count:
+        raise ValueError(
+            f"batches: size must be a whole number from 1 to the {count} {what} of the data; "
+            f"got {size!r}."
+        )
+    while True:
+        order = rng.permutation(count)
+        for start in range(0, count - size + 1, size):
+            yield order[start : start + size]
 
 
 def returns_to_go(reward: np.ndarray, is_action: np.ndarray, gamma: float = 1.0) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Playing scripted policies one dialogue at a time: games, their branches, written scripts."""
+"""Playing one dialogue at a time: games of scripted policies, their branches, scripts, logs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -11,7 +11,7 @@ from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng
 from dialgym.rollouts.played import Decisions, Played, Role, Turns
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, PartyActs
-from dialgym.tasks.generators import Scripts, Tree
+from dialgym.tasks.generators import Logs, Scripts, Tree
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.layout import clean
 
@@ -75,6 +75,14 @@ class Game:
         if self.record:
             self.chosen.append((self.acts.observe(state), action, self.acts.mask(state)))
         self._say(self.acts.text(state, action, rng))
+
+    def repeat(self, text: str) -> None:
+        """Let the learner say what a log has; where acts are kept, the act that comes nearest."""
+        if self.acts is not None and self.record:
+            state = self.dialogue.state
+            action = self.acts.read(state, text)
+            self.chosen.append((self.acts.observe(state), action, self.acts.mask(state)))
+        self._say(text)
 
     def play(self, policy: Any, rng: np.random.Generator) -> "Game":
         """Let a scripted policy, with a generator of its own, play to the end."""
@@ -209,6 +217,43 @@ def script_games(scripts: Scripts, dialogue: Dialogue, job: Job) -> list[Game]:
     if not game.over:
         game.exchange = game.exchange._replace(truncated=True)
     return [game]
+
+
+def log_games(
+    logs: Logs, dialogue: Dialogue, job: Job, acts: PartyActs | None, record: bool
+) -> list[Game]:
+    """A dialogue of a corpus; if it stops while open, it is truncated.
+
+    Raises:
+        ValueError: the corpus has fewer dialogues.
+    """
+    task, learner, number = dialogue.task, dialogue.learner, job[1]
+    if number >= len(logs):
+        raise ValueError(
+            f"collect: expected at most {len(logs)} episodes, the dialogues of the corpus; "
+            f"got more."
+        )
+    log = logs.log(task, number)
+    other = _Repeated([text for party, text in log.turns if party != learner])
+    game = Game(Dialogue(task, learner, other), job, log.options, acts, record)
+    own = [text for party, text in log.turns if party == learner]
+    for text in own:
+        if game.over:
+            break
+        game.repeat(text)
+    if not game.over:
+        game.exchange = game.exchange._replace(truncated=True)
+    return [game]
+
+
+class _Repeated:
+    """The other party of a log: says its texts, then nothing."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = iter(texts)
+
+    def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
+        return next(self.texts, "")
 
 
 def speaker_games(

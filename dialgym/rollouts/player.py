@@ -10,7 +10,7 @@ import numpy as np
 from dialgym.errors import with_settings
 from dialgym.registry import VIEWS, Entry, Environment, entry_of, load
 from dialgym.rollouts.episodes import Job, Report
-from dialgym.rollouts.games import play_games, script_games, speaker_games, tree_games
+from dialgym.rollouts.games import log_games, play_games, script_games, speaker_games, tree_games
 from dialgym.rollouts.played import Played
 from dialgym.rollouts.policies import (
     Policy,
@@ -21,12 +21,13 @@ from dialgym.rollouts.policies import (
 from dialgym.rollouts.waves import SIZE, play_batch, play_env
 from dialgym.simulators import BatchSpeaker, Speaker
 from dialgym.tasks import ActPolicy
-from dialgym.tasks.generators import Scripts, Tree
+from dialgym.tasks.generators import Logs, Scripts, Tree
 from dialgym.views.dialogue import Dialogue, find_speaker
 from dialgym.views.making import make_vec, split_kwargs
 
-Source = Policy | Tree | Scripts
+Source = Policy | Tree | Scripts | Logs
 """What dialogues can come from."""
+GENERATORS = (Tree, Scripts, Logs)
 PLAYED_BY_NUMBERS = ("token", "act")
 """Views whose observations and actions are numbers."""
 
@@ -106,7 +107,7 @@ class Player:
 
     @property
     def _predicts(self) -> bool:
-        return not isinstance(self.policy, (Speaker, ActPolicy, Tree, Scripts))
+        return not isinstance(self.policy, (Speaker, ActPolicy, *GENERATORS))
 
     @property
     def chooses_acts(self) -> bool:
@@ -148,6 +149,11 @@ class Player:
             self._check_options(fixed)
             return self._games(lambda job: script_games(policy, dialogue, job), jobs, report)
         acts = self.task.acts[self.learner] if self.chooses_acts else None
+        if isinstance(policy, Logs):
+            self._check_options(fixed)
+            return self._games(
+                lambda job: log_games(policy, dialogue, job, acts, self.record), jobs, report
+            )
         batch = None
         if acts is None and isinstance(policy, BatchSpeaker) and len(jobs) > 1:
             batch = self.task.batch(min(SIZE, len(jobs)), self.learner, dialogue.other)
@@ -187,7 +193,7 @@ class Player:
             **self.task.generators,
         }
         opened: Any = policy
-        if not isinstance(policy, (Tree, Scripts)):
+        if not isinstance(policy, GENERATORS):
             opened = open_policy(policy, named, self.learner, trust)
         if isinstance(opened, str):
             return with_settings(named[opened], f"the policy {opened!r}", settings)

@@ -72,6 +72,14 @@ class PartyActs(ABC):
         """
         return np.ones(len(self.names), bool)
 
+    def read(self, state: Any, text: str) -> Action:
+        """The action that says `text`, or comes nearest to it: what a corpus is learned from.
+
+        Raises:
+            NotImplementedError: the task has no corpora.
+        """
+        raise NotImplementedError(f"{type(self).__name__}: texts cannot be read as acts.")
+
     def policy_named(self, name: str, **settings: Any) -> ActPolicy:
         """A new policy of the party, by its registered name.
 

@@ -151,7 +151,7 @@ class Task(ABC):
     Those of the user are simulators, those of the system scripted policies.
     """
     generators: ClassVar[Mapping[str, Callable[..., Any]]] = {}
-    """Sets of related dialogues to collect, by name: each makes a `Tree` or `Scripts`."""
+    """Sets of related dialogues to collect, by name: each makes a `Tree`, `Scripts` or `Logs`."""
     options: ClassVar[tuple[str, ...]] = ()
     """Names that `reset(options=...)` understands."""
     tokenizer: ClassVar[str] = "char"

@@ -1,4 +1,4 @@
-"""Declarations of sets of related dialogues: branches, trees and scripts."""
+"""Declarations of sets of related dialogues: branches, trees, scripts, and logs of a corpus."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -52,4 +52,24 @@ class Scripts(Protocol):
 
     def script(self, task: Any, rng: np.random.Generator) -> Script:
         """One dialogue."""
+        ...
+
+
+class Log(NamedTuple):
+    """What both parties said in a dialogue that was held elsewhere."""
+
+    options: Mapping[str, Any]  # of reset
+    turns: Sequence[tuple[str, str]]  # party and text, in order
+
+
+@runtime_checkable
+class Logs(Protocol):
+    """Dialogues of a corpus, to be held again under the rules of a task."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+        ...
+
+    def log(self, task: Any, number: int) -> Log:
+        """The dialogue of a number from 0; texts are such as the task understands."""
         ...

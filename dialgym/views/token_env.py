@@ -14,7 +14,6 @@ from dialgym.views.single import DialogueEnv
 from dialgym.views.spaces import with_features
 from dialgym.views.transcripts import TokenTranscript
 
-INT8 = np.dtype(np.int8)  # views by a dtype are quicker than by a type
 OVERFLOWS = ("truncate", "slide")
 
 
@@ -140,10 +139,16 @@ class TokenEnv(DialogueEnv, gym.Env):
             return self._tokens.no_masks()
         return self._tokens.masks(self._constraint)
 
+    def _mask_for_info(self) -> np.ndarray:
+        """(V,) int8; here, and not by a view of `action_masks`, because every step waits for it."""
+        if self._closed_because:
+            return self._tokens.no_masks().view(np.int8)
+        return self._tokens.masks(self._constraint, int8=True)
+
     def _constraint(self) -> Constraint:
         return self.task.constraint(self.dialogue.state, self.learner)
 
     def _more_info(self, info: dict[str, Any]) -> dict[str, Any]:
         if self._mask_in_info:
-            info["action_mask"] = self.action_masks().view(INT8)
+            info["action_mask"] = self._mask_for_info()
         return info if self._anchor is None else super()._more_info(info)

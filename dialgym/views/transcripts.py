@@ -88,14 +88,17 @@ class TokenTranscript:
         ids = self.tokens[self._start : self.length - (token == END)].tolist()
         return clean(self.layout.tokenizer.decode(ids), self.layout.task.facts, self.layout.party)
 
-    def masks(self, constraint: Callable[[], Constraint]) -> np.ndarray:
-        """(V,) bool: what may be said next; `constraint` is asked for once an utterance."""
-        if self._automaton is None:
-            self._automaton = compile_constraint(constraint(), self.layout.tokenizer)
-            self._node, self._walked = 0, self._start
-        fresh = self.tokens[self._walked : self.length].tolist()
-        self._node, self._walked = self._automaton.walk(fresh, self._node), self.length
-        return self._automaton.allowed[self._node].copy()
+    def masks(self, constraint: Callable[[], Constraint], int8: bool = False) -> np.ndarray:
+        """(V,) bool or int8: what may be said next; `constraint` is asked for once an utterance."""
+        automaton = self._automaton
+        if automaton is None:
+            automaton = compile_constraint(constraint(), self.layout.tokenizer)
+            self._automaton, self._node, self._walked = automaton, 0, self._start
+        if self._walked < self.length:
+            fresh = self.tokens[self._walked : self.length].tolist()
+            self._node, self._walked = automaton.walk(fresh, self._node), self.length
+        allowed = automaton.allowed_int8 if int8 else automaton.allowed
+        return allowed[self._node].copy()
 
     def no_masks(self) -> np.ndarray:
         """(V,) bool, all True: there is no utterance under way."""

@@ -18,6 +18,7 @@ PACKED = [
     "agents/configs/*.yml",
     "dialgym/**/*.py",
     "dialgym/tasks/*/README.md",
+    "dialgym/tasks/multiwoz/*.txt",
     "dialgym/tasks/wordle/words/*.txt",
 ]
 USE_IT = """

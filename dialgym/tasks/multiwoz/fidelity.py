@@ -62,8 +62,8 @@ FAULTS: Mapping[str, Fault] = MappingProxyType(
             "They are about the row that was offered last, while it matches.",
         ),
         "books_early": Fault(
-            "The system books as soon as one booking slot is said.",
-            "It asks for those that are missing.",
+            "The system books as soon as one booking slot is said, and says nothing else then.",
+            "It asks for those that are missing, and answers requests too.",
         ),
         "ends_unasked": Fault(
             "The system never asks where a taxi is to leave and arrive.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from dialgym.tasks.acts import PartyActs
-from dialgym.tasks.base import USER
+from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.multiwoz import policies
 from dialgym.tasks.multiwoz.agenda import ANY, CHOICE, DONTCARE, NOT_BOOK, answered
 from dialgym.tasks.multiwoz.notation import print_acts
@@ -77,6 +77,9 @@ class SystemActs(PartyActs):
         """The notation of the acts with their values, which any language's rules read."""
         belief = state.dialogue.belief
         return print_acts(self.task.vectoriser.lexicalise(self.numbers(action), belief, rng))
+
+    def read(self, state: "Conversation", text: str) -> Any:
+        return self.nearest(system_numbers(self.task.meant(text, SYSTEM)))
 
     def numbers(self, action: Any) -> tuple[int, ...]:
         """See `SystemEntries`."""
@@ -204,6 +207,9 @@ class UserActs(PartyActs):
 
     def text(self, state: "Conversation", action: Any, rng: Generator) -> str:
         return str(self.task.nlg.say(self.said(state, action), USER, rng))
+
+    def read(self, state: "Conversation", text: str) -> np.ndarray:
+        return self.action(self.task.meant(text, USER))
 
     def said(self, state: "Conversation", action: Any) -> Acts:
         """The acts of an action: what is on the agenda in its order, then all others."""

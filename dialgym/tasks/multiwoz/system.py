@@ -50,9 +50,12 @@ class RuleSystem:
         for act in belief.user_acts:
             groups.setdefault((act.domain, act.intent), []).append(act)
         said: list[DialogueAct] = []
-        booked: DialogueAct | None = None
+        booking: DialogueAct | None = None
         for (name, intent), acts in groups.items():
             domain = name.lower()
+            booking = booking or self._booking(belief, domain, acts)
+            if booking is not None and intent != "Request":
+                continue  # a booking takes the place of an offer
             if domain == GENERAL:
                 said += self._general(intent)
             elif domain == "taxi":
@@ -61,12 +64,8 @@ class RuleSystem:
                 said = self._train(said, belief, intent, acts, rng)
             elif domain in TABLED:
                 said += self._place(belief, domain, intent, acts, rng)
-            if booked is None:
-                booked = self._booking(belief, domain, acts)
-            if booked is not None:
-                said = [act for act in said if not self._gives_way(act)]
-        if booked is not None:
-            said.append(booked)
+        if booking is not None:
+            said = [booking] if self.fidelity.books_early else [*said, booking]
         if said:
             return tuple(said)
         return (DialogueAct("greet" if self.fidelity.greets else "reqmore", GENERAL),)
@@ -229,11 +228,6 @@ class RuleSystem:
             if missing:
                 return DialogueAct("Request", BOOKING, SHORT_NAMES["booking"][missing[0]], ASKED)
         return DialogueAct("Book", BOOKING, "Ref", self._row(belief, domain, found)["Ref"])
-
-    def _gives_way(self, act: DialogueAct) -> bool:
-        """Whether an act is left out beside a booking; in the original each is."""
-        answer = act.intent == "Inform" and act.slot != "Choice"
-        return self.fidelity.books_early or not answer
 
 
 _TRAIN = ("leaveAt", "arriveBy", "day", "destination", "departure")

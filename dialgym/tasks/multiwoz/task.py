@@ -15,6 +15,7 @@ from dialgym.language import Constraint, Utterance
 from dialgym.sources import fingerprint, locate
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.multiwoz import policies
+from dialgym.tasks.multiwoz.corpus import Corpus
 from dialgym.tasks.multiwoz.data import MULTIWOZ, load_world
 from dialgym.tasks.multiwoz.dialogue import MultiWOZState, Rules, Settings, Turn
 from dialgym.tasks.multiwoz.fidelity import FIDELITIES
@@ -22,7 +23,7 @@ from dialgym.tasks.multiwoz.languages import LANGUAGES
 from dialgym.tasks.multiwoz.languages.base import goal_acts
 from dialgym.tasks.multiwoz.languages.keywords import about_domain
 from dialgym.tasks.multiwoz.noise import NoisyChannel
-from dialgym.tasks.multiwoz.notation import read_acts
+from dialgym.tasks.multiwoz.notation import print_acts, read_acts
 from dialgym.tasks.multiwoz.party_acts import ACTS, UserActs
 from dialgym.tasks.multiwoz.rewards import COMPONENTS, REWARDS, bounds
 from dialgym.tasks.multiwoz.settings import GOALS, choose_goal
@@ -58,7 +59,7 @@ class MultiWOZ(Task):
     looks into the database and answers. Utterances are dialogue acts in text, several a turn:
 
         user: Hotel-Inform() Hotel-Inform(Area="north",Stars="0")
-        system: Hotel-Recommend(Name="worth house") Booking-Inform()
+        system: Hotel-Recommend(Name="ullin guest house") Booking-Inform()
 
     The user speaks first. What the system hears goes through a channel that may mistake an act for
     another, and a tracker keeps what is understood. Text that is no acts says nothing.
@@ -93,8 +94,10 @@ class MultiWOZ(Task):
             combinations.
         masks: whether acts that the database rules out are masked.
         language: ``"acts"``, ``"words"`` or ``"english"``.
-        nlu, tracker, nlg: a stage of one's own, an object or the ``module:Class`` of one; None for
-            the language's and the rules'. See `stages`.
+        nlu: understanding of one's own, an object or the ``module:Class`` of one, see `stages`;
+            None for that of the language.
+        tracker: one of one's own, likewise; None for the rule tracker.
+        nlg: wording of one's own, likewise; None for that of the language.
 
     Options of reset: ``goal``, in ConvLab's form, ``{"hotel": {"info": {"area": "north"}, "reqt":
     ["phone"]}}``; ``domains``, those that a drawn goal is to be about, in order; ``number``, of a
@@ -111,6 +114,7 @@ class MultiWOZ(Task):
     options = ("goal", "domains", "number")
     speakers = {USER: policies.USERS, SYSTEM: policies.SYSTEMS}  # noqa: RUF012
     for_people = {"language": "english"}  # noqa: RUF012
+    generators = {"corpus": Corpus}  # noqa: RUF012
 
     def __init__(
         self,
@@ -213,8 +217,7 @@ class MultiWOZ(Task):
         return self._system_says(state, text, rng)
 
     def _user_says(self, state: Conversation, text: str, rng: np.random.Generator) -> Outcome:
-        said = self.nlu.understand(text, USER) or read_acts(text) or ()
-        said = _about(said, state.dialogue)
+        said = _about(self.meant(text, USER), state.dialogue)
         heard = self.channel.hear(said, rng)
         turn = self.rules.user_turn(state.dialogue, said, rng, heard)
         got = self.language.hear(text, said, heard, state.dialogue.belief, rng)
@@ -239,6 +242,17 @@ class MultiWOZ(Task):
             return _about(understood, state.dialogue), text
         acts = read_acts(text) or ()
         return acts, self.nlg.say(acts, SYSTEM, rng) if acts else text
+
+    def meant(self, text: str, party: str) -> Acts:
+        """The acts of a text of `party`, in the task's language or in their notation."""
+        return self.nlu.understand(text, party) or read_acts(text) or ()
+
+    def written(self, acts: Acts, party: str) -> str:
+        """A text in which `party` says the acts with their values, in the notation of acts.
+
+        Any language's rules read it.
+        """
+        return print_acts(acts)
 
     def metrics(self, state: Conversation) -> Mapping[str, float]:
         """Inform precision, recall and F1, book rate, match, strict success, complete."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from dialgym.tasks.multiwoz.fidelity import Fidelity
 from dialgym.tasks.multiwoz.ontology import BOOKABLE, BOOKING, DOMAINS, INFORMABLE, SLOT_NAMES
-from dialgym.tasks.multiwoz.types import Acts, Belief, DialogueAct
+from dialgym.tasks.multiwoz.types import EMPTY, Acts, Belief, DialogueAct
 from dialgym.tasks.multiwoz.values import Vocabulary
 
 TABLED = ("attraction", "hotel", "restaurant", "train")
@@ -78,7 +78,7 @@ class Tracker:
                 belief.offered[domain] = row
         asked = belief.requests.get(domain)
         if asked and act.intent in OFFERS and not self.fidelity.keeps_requests:
-            name = SLOT_NAMES[act.domain].get(act.slot)
+            name = SLOT_NAMES.get(act.domain, EMPTY).get(act.slot)
             if name in asked:
                 _set_requests(belief, domain, [slot for slot in asked if slot != name])
 

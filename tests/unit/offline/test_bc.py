@@ -16,9 +16,7 @@ import dialgym
 from agents import BC
 from agents.buffers.stored import Sampler, decisions_of
 from dialgym.language.tokenizers import TAGS
-
-ID = "dialgym/Wordle-20-v0"
-SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
+from tests.support.word_games import ID, SMALL, assert_two_parts_are_one_run, learner
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +25,7 @@ def games():
 
 
 def made(games=None, **settings) -> BC:
-    env = dialgym.sb3_vec_env(ID, 2)
-    return BC("GPTPolicy", env, games, policy_kwargs=SMALL, seed=0, **settings)
+    return learner(BC, games, **settings)
 
 
 def test_decisions_are_those_of_the_dialogues(games):
@@ -97,15 +94,7 @@ def test_the_loss_is_the_mean_negative_log_likelihood_token_by_token(games):
 
 
 def test_a_run_in_two_parts_is_the_same_as_one(games, tmp_path):
-    whole, half = made(games), made(games)
-    whole.learn(6)
-    half.learn(3)
-    half.save(tmp_path / "half")
-    other = BC.load(tmp_path / "half", dialgym.sb3_vec_env(ID, 2), dataset=games)
-    other.learn(3, reset_num_timesteps=False)
-    assert other.num_timesteps == whole.num_timesteps == 6
-    for a, b in zip(whole.policy.parameters(), other.policy.parameters(), strict=True):
-        assert torch.equal(a, b)
+    assert_two_parts_are_one_run(lambda: made(games), games, tmp_path)
 
 
 def test_observations_may_carry_masks_beside_the_tokens(games):

@@ -14,9 +14,7 @@ from agents.decoding.generation import read_prompts, sample_utterances
 from agents.offline.chai import prompts_within
 from dialgym.language.tokenizers import FIRST_TEXT, TAGS
 from tests.support.toy_dialogues import dialogues, echo, mean_losses, randomised
-
-ID = "dialgym/Wordle-20-v0"
-SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
+from tests.support.word_games import ID, SMALL, assert_two_parts_are_one_run, learner
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +23,8 @@ def games():
 
 
 def made(games=None, policy=None, **settings):
-    kwargs = {**SMALL, **(policy or {})}
-    settings = {"clone_steps": 0, "batch_size": 8, "samples": 2, "random_samples": 1, **settings}
-    return CHAI(
-        "GPTPolicy", dialgym.sb3_vec_env(ID, 2), games, policy_kwargs=kwargs, seed=0, **settings
-    )
+    own = {"clone_steps": 0, "batch_size": 8, "samples": 2, "random_samples": 1}
+    return learner(CHAI, games, policy, **{**own, **settings})
 
 
 def mean_up_to(policy, tokens):
@@ -149,15 +144,7 @@ def test_the_best_reply_is_that_of_the_greatest_lesser_target_value(games):
 
 @pytest.mark.parametrize("clone_steps", [0, 2, 4])
 def test_a_run_in_two_parts_is_the_same_as_one(clone_steps, games, tmp_path):
-    whole, half = (made(games, clone_steps=clone_steps) for _ in range(2))
-    whole.learn(6)
-    half.learn(3)
-    half.save(tmp_path / "half")
-    other = CHAI.load(tmp_path / "half", dialgym.sb3_vec_env(ID, 2), dataset=games)
-    other.learn(3, reset_num_timesteps=False)
-    assert other.num_timesteps == whole.num_timesteps == 6
-    for a, b in zip(whole.policy.parameters(), other.policy.parameters(), strict=True):
-        assert torch.equal(a, b)
+    assert_two_parts_are_one_run(lambda: made(games, clone_steps=clone_steps), games, tmp_path)
 
 
 def test_it_begins_with_a_clone_and_comes_back_as_it_was(games, tmp_path):

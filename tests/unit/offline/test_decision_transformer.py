@@ -11,9 +11,7 @@ from agents import BC, DecisionTransformer
 from agents.models.build import Execution
 from agents.offline.decision_transformer import total_returns
 from tests.support.toy_dialogues import dialogues, echo, mean_losses
-
-ID = "dialgym/Wordle-20-v0"
-SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
+from tests.support.word_games import ID, SMALL, assert_two_parts_are_one_run, learner
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +20,7 @@ def games():
 
 
 def made(games=None, policy=None, **settings):
-    env = dialgym.sb3_vec_env(ID, 2)
-    kwargs = {**SMALL, **(policy or {})}
-    return DecisionTransformer("GPTPolicy", env, games, policy_kwargs=kwargs, seed=0, **settings)
+    return learner(DecisionTransformer, games, policy, **settings)
 
 
 def randomised(model):
@@ -105,15 +101,7 @@ def test_the_cached_policy_speaks_as_one_that_reads_from_the_start(games):
 
 
 def test_a_run_in_two_parts_is_the_same_as_one(games, tmp_path):
-    whole, half = made(games), made(games)
-    whole.learn(6)
-    half.learn(3)
-    half.save(tmp_path / "half")
-    other = DecisionTransformer.load(tmp_path / "half", dialgym.sb3_vec_env(ID, 2), dataset=games)
-    other.learn(3, reset_num_timesteps=False)
-    assert other.num_timesteps == whole.num_timesteps == 6
-    for a, b in zip(whole.policy.parameters(), other.policy.parameters(), strict=True):
-        assert torch.equal(a, b)
+    assert_two_parts_are_one_run(lambda: made(games), games, tmp_path)
 
 
 def test_a_saved_agent_asks_for_the_same_return(games, tmp_path):

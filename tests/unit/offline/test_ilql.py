@@ -17,9 +17,8 @@ from agents.offline.ilql import conservative_loss, expectile_loss
 from agents.training.config import read_config
 from dialgym.language.tokenizers import TAGS
 from tests.support.toy_dialogues import mean_losses, randomised
+from tests.support.word_games import ID, SMALL, assert_two_parts_are_one_run, learner
 
-ID = "dialgym/Wordle-20-v0"
-SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
 KINDS = {
     "ilql": (ILQL, {"expectile": 0.8, "cql_weight": 0.3, "cql_temperature": 2.0}),
     "awac": (ILQL, {"awac_beta": 2.0, "awac_clip": 1.5, "policy_weight": 0.7, "v_weight": 0.4}),
@@ -38,9 +37,7 @@ def games():
 
 def made(kind, games=None, policy=None, **settings):
     algorithm, own = KINDS[kind]
-    env = dialgym.sb3_vec_env(ID, 2)
-    kwargs = {**SMALL, **(policy or {})}
-    return algorithm("GPTPolicy", env, games, policy_kwargs=kwargs, seed=0, **{**own, **settings})
+    return learner(algorithm, games, policy, **{**own, **settings})
 
 
 def awkward_batch(games, gamma):
@@ -237,17 +234,10 @@ def test_the_learners_tag_follows_what_a_limit_cut_off(games):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_in_two_parts_is_the_same_as_one(kind, games, tmp_path):
     policy = {"share_features_extractor": False} if kind == "ilql" else {}
-    whole, half = made(kind, games, policy, gamma=0.9), made(kind, games, policy, gamma=0.9)
-    whole.learn(6)
-    half.learn(3)
-    half.save(tmp_path / "half")
-    other = type(half).load(tmp_path / "half", dialgym.sb3_vec_env(ID, 2), dataset=games)
-    assert other.num_timesteps == 3
-    other.learn(3, reset_num_timesteps=False)
-    assert other.num_timesteps == whole.num_timesteps == 6
-    names = [name for name, _ in whole.policy.named_parameters()]
-    for name, a, b in zip(names, whole.policy.parameters(), other.policy.parameters(), strict=True):
-        assert torch.equal(a, b), name
+    half, other = assert_two_parts_are_one_run(
+        lambda: made(kind, games, policy, gamma=0.9), games, tmp_path
+    )
+    names = [name for name, _ in other.policy.named_parameters()]
     assert any(name.startswith("target_q_heads") for name in names)
     moved = zip(other.policy.parameters(), half.policy.parameters(), strict=True)
     assert sum(not torch.equal(a, b) for a, b in moved) > len(names) // 2

@@ -15,9 +15,8 @@ from agents.policies.utterance import Plans, numbers
 from dialgym.language.tokenizers import END, FIRST_TEXT, TAGS
 from tests.support.toy_dialogues import dialogues, echo, mean_losses, randomised
 from tests.support.toy_tokens import SYSTEM, USER, V
+from tests.support.word_games import ID, SMALL, assert_two_parts_are_one_run, learner
 
-ID = "dialgym/Wordle-20-v0"
-SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
 OWN_TRUNK = {"share_features_extractor": False}
 
 
@@ -27,9 +26,7 @@ def games():
 
 
 def made(games=None, policy=None, **settings):
-    env = dialgym.sb3_vec_env(ID, 2)
-    kwargs = {**SMALL, **(policy or {})}
-    return UtteranceILQL("GPTPolicy", env, games, policy_kwargs=kwargs, seed=0, **settings)
+    return learner(UtteranceILQL, games, policy, **settings)
 
 
 def cut_batch(games):
@@ -258,15 +255,7 @@ def test_learning_makes_plans_void(games, monkeypatch):
 
 @pytest.mark.parametrize("policy", [{}, OWN_TRUNK])
 def test_a_run_in_two_parts_is_the_same_as_one(policy, games, tmp_path):
-    whole, half = made(games, policy), made(games, policy)
-    whole.learn(6)
-    half.learn(3)
-    half.save(tmp_path / "half")
-    other = UtteranceILQL.load(tmp_path / "half", dialgym.sb3_vec_env(ID, 2), dataset=games)
-    other.learn(3, reset_num_timesteps=False)
-    assert other.num_timesteps == whole.num_timesteps == 6
-    for a, b in zip(whole.policy.parameters(), other.policy.parameters(), strict=True):
-        assert torch.equal(a, b)
+    assert_two_parts_are_one_run(lambda: made(games, policy), games, tmp_path)
 
 
 def test_a_saved_agent_speaks_as_before(games, tmp_path):

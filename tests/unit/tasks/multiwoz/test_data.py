@@ -414,3 +414,15 @@ def test_the_hash_tells_an_order_that_changes_what_is_drawn(tmp_path):
     folders += [write_city(tmp_path / "c", goal_model=orderings)]
     hashes = [load_world(folder).hash for folder in folders]
     assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_its_trains_run_as_real_ones_do(real):
+    for world in (load_world(), real):
+        trains = world.database.rows("train")
+        assert "05:00" <= min(r["leaveAt"] for r in trains) < "05:15"
+        assert max(r["leaveAt"] for r in trains) < "24:00"
+        home = Counter(
+            (r["departure"], r["destination"]).count(world.database.home) for r in trains
+        )
+        assert home == {1: 2828}
+        assert len({(r["departure"], r["destination"]) for r in trains}) == 24

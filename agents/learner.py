@@ -1,0 +1,73 @@
+"""What all algorithms of our own share: the update's owner, `predict` within masks, `save`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from agents.decoding.replies import Chats
+from agents.distributed.processes import Processes
+from agents.storage.models import SafeFiles
+from agents.updater import RENAMED, Compute, Updater
+from dialgym.errors import refuse_renamed
+
+
+class Learner(Chats, SafeFiles):
+    """Joined with one of Stable-Baselines3's base classes, on its left."""
+
+    processes: Processes
+    updater: Updater
+    compute: Compute
+    max_grad_norm: float
+    num_timesteps: int
+    process_state: ClassVar[tuple[str, ...]] = ()
+    """Attributes that each process has for itself, beyond what `save` keeps."""
+    renamed: ClassVar[Mapping[str, str]] = RENAMED
+    """Arguments of earlier versions, and how they are given now."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Refuses arguments of earlier versions, whichever class takes them."""
+        refuse_renamed(cls.__name__, kwargs, cls.renamed)
+        return super().__new__(cls)
+
+    def _check_positive(self, **counts: int) -> None:
+        for name, number in counts.items():
+            if number < 1:
+                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
+
+    def _make_updater(self) -> None:
+        """The updater of the policy, as it was when it was saved."""
+        self.updater = Updater(
+            self.policy, self.processes, self.compute, self.max_grad_norm, lambda: self._where
+        )
+        self.updater.load_state_dict(getattr(self, "updater_state", {"scaler": {}}))
+
+    @property
+    def _where(self) -> str:
+        """Learner and time, for errors."""
+        return f"{type(self).__name__} at timestep {self.num_timesteps}"
+
+    def _predict_within(self, masks: Any, observation: Any, deterministic: bool) -> np.ndarray:
+        """The next actions, one or several as observations are, within masks (n_envs, A)."""
+        self.policy.set_training_mode(False)
+        seen, vectorized = self.policy.obs_to_tensor(observation)
+        with torch.no_grad():
+            actions: np.ndarray = self.policy._predict(seen, deterministic, masks).cpu().numpy()
+        return actions if vectorized else actions.squeeze(0)
+
+    def save(
+        self,
+        path: Any,
+        exclude: Iterable[str] | None = None,
+        include: Iterable[str] | None = None,
+    ) -> None:
+        """See `agents.save`; with shared weights, while they are gathered.
+
+        Raises FloatingPointError for weights that have overflowed, before anything is written.
+        """
+        self.updater.check_weights()
+        self.updater_state = self.updater.state_dict()
+        super().save(path, exclude, include)

@@ -1,0 +1,316 @@
+"""Corpora of multi-domain dialogues, annotated with acts: MultiWOZ, CamRest and their like.
+
+Two forms are read: ConvLab-2's, an object of dialogues by name with ``goal`` and ``log``, and the
+unified format of ConvLab-3, a list of dialogues with ``turns`` and ``dialogue_acts``.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dialgym.errors import one_of
+from dialgym.sources import SPLITS, Part, fetched, fingerprint, locate, parts_of
+from dialgym.tasks.base import SYSTEM, USER
+from dialgym.tasks.generators import Log
+from dialgym.tasks.multiwoz.data import World
+from dialgym.tasks.multiwoz.database import REF
+from dialgym.tasks.multiwoz.goal_form import goal_as_json, parse_goal
+from dialgym.tasks.multiwoz.ontology import (
+    BOOKABLE,
+    BOOKING,
+    DOMAINS,
+    GENERAL,
+    INFORMABLE,
+    REQUESTABLE,
+    SHORT_NAMES,
+    SLOT_NAMES,
+    UNCONSTRAINED,
+    act_domain,
+)
+from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct, DomainGoal, Goal
+
+EXPECTED = (
+    "JSON of ConvLab-2, {name: {'goal': ..., 'log': [...]}}, or of ConvLab-3's unified format, "
+    "[{'turns': [...], ...}]"
+)
+INTENTS = {
+    "inform": "Inform",
+    "request": "Request",
+    "recommend": "Recommend",
+    "select": "Select",
+    "nooffer": "NoOffer",
+    "book": "Book",
+    "nobook": "NoBook",
+    "offerbook": "OfferBook",
+    "offerbooked": "OfferBooked",
+}
+"""Intents of the unified format -> of acts; those of ``general`` keep their names."""
+UNIFIED_SLOTS = {
+    "price range": "pricerange",
+    "leave at": "leaveAt",
+    "arrive by": "arriveBy",
+    "train id": "trainID",
+    "ref": "Ref",
+    "book people": "people",
+    "book day": "day",
+    "book stay": "stay",
+    "book time": "time",
+}
+"""Slots of the unified format that goals and databases name otherwise."""
+
+
+class Annotated(NamedTuple):
+    """A dialogue of a corpus.
+
+    Attributes:
+        name: for messages.
+        split: ``train``, ``validation`` or ``test``.
+        goal: as the corpus has it, in ConvLab-2's form; empty where it has none.
+        turns: party and acts, the user first and both in turns.
+    """
+
+    name: str
+    split: str
+    goal: Mapping[str, Any]
+    turns: Sequence[tuple[str, Acts]]
+
+
+class Corpus:
+    """The dialogues of a corpus, to be collected: `dialgym.collect(id, "corpus", ...)`.
+
+    The parties say what the corpus has; belief, database and reward are those of the task, so that
+    observations are what the learner will see when it plays. Acts that the task has no entry for
+    are said, but are no part of the action. Reference numbers become those of the rows that were
+    named last, where the world has them.
+
+    The goal of a dialogue is the corpus's where some row of the world meets it; else what the user
+    asks for in the dialogue. Dialogues without either are left out.
+
+    Args:
+        path: a file, folder, zip or hub name.
+        split: ``"train"``, ``"validation"`` or ``"test"``; None for all.
+
+    Attributes:
+        left_out: how many dialogues are.
+
+    Raises:
+        ValueError: there is no such corpus or split, or something in it is broken.
+    """
+
+    def __init__(self, path: str | PathLike[str], split: str | None = None) -> None:
+        one_of("split", split, (None, *sorted({*SPLITS.values()})), "the corpus")
+        self.path, self.split = str(path), split
+        place = locate(path, "MultiWOZ's corpora")
+        found = _read(place, fingerprint(place))
+        kept = [dialogue for dialogue in found if split in (None, dialogue.split)]
+        if not kept:
+            splits = sorted({dialogue.split for dialogue in found})
+            raise ValueError(
+                f"corpus {self.path!r}: expected dialogues of the split {split!r}; got "
+                f"{', '.join(splits) or 'none at all'}. Choose another split, or None."
+            )
+        self._kept = [d for d in kept if any(party == SYSTEM for party, _ in d.turns)]
+        self._wanting = [d for d in self._kept if _said_goal(d.turns).domains or d.goal]
+        self.left_out = len(kept) - len(self._wanting)
+
+    def __len__(self) -> int:
+        return len(self._wanting)
+
+    def log(self, task: Any, number: int) -> Log:
+        """See `dialgym.tasks.generators.Logs`."""
+        dialogue = self._wanting[number]
+        goal = goal_of(dialogue, task.world)
+        turns = with_references(dialogue.turns, task.world)
+        if turns[-1][0] == SYSTEM:  # the user leaves without a word: it is what ends a dialogue
+            turns.append((USER, (DialogueAct("bye", GENERAL),)))
+        texts = [(party, task.written(acts, party)) for party, acts in turns]
+        return Log({"goal": goal_as_json(goal)}, texts)
+
+
+def goal_of(dialogue: Annotated, world: World) -> Goal:
+    """The corpus's goal where the world can meet it; else what the user says in the dialogue."""
+    try:
+        return parse_goal(dialogue.goal, world.database)
+    except ValueError:
+        said = _said_goal(dialogue.turns)
+    met = {d: g for d, g in said.domains.items() if world.database.find(d, g.info)}
+    open_ = {d: DomainGoal(requests=g.requests or ASKED_FOR[d]) for d, g in said.domains.items()}
+    return Goal({**open_, **met})
+
+
+def with_references(turns: Iterable[tuple[str, Acts]], world: World) -> list[tuple[str, Acts]]:
+    """The turns with the world's reference numbers of the rows that were named last."""
+    named: dict[str, str] = {}  # domain -> reference
+    places = _references(world)
+    found: list[tuple[str, Acts]] = []
+    domain = ""
+    for party, acts in turns:
+        said: list[DialogueAct] = []
+        for act in acts:
+            about = act.domain.lower()
+            domain = about if BOOKABLE.get(about) else domain
+            known = places.get((domain, act.slot), {}).get(act.value.lower())
+            if known is not None:
+                named[domain] = known
+            books = act.slot == "Ref" and act.intent != "Request"
+            said.append(act._replace(value=named.get(domain, act.value)) if books else act)
+        found.append((party, tuple(said)))
+    return found
+
+
+@lru_cache(maxsize=8)
+def _references(world: World) -> Mapping[tuple[str, str], Mapping[str, str]]:
+    """Domain and slot of acts -> name or number of a row, in small letters -> its reference."""
+    slots = (("hotel", "Name", "name"), ("restaurant", "Name", "name"), ("train", "Id", "trainID"))
+    return {
+        (domain, short): {
+            row[slot].lower(): row[REF] for row in reversed(world.database.rows(domain))
+        }
+        for domain, short, slot in slots
+    }
+
+
+ASKED_FOR = {domain: REQUESTABLE[domain][:1] for domain in DOMAINS}
+"""What a user wants to be told who is not heard to ask for anything."""
+
+
+def _said_goal(turns: Iterable[tuple[str, Acts]]) -> Goal:
+    """What the user asks for: last values of each slot, and all requests."""
+    values: dict[str, dict[str, str]] = {}
+    asked: dict[str, list[str]] = {}
+    for party, acts in turns:
+        for intent, domain, short, value in acts if party == USER else ():
+            about = domain.lower()
+            slot = SLOT_NAMES.get(domain, {}).get(short, "")
+            if about not in DOMAINS:
+                continue
+            told, wanted = values.setdefault(about, {}), asked.setdefault(about, [])
+            if intent == "Request" and slot in REQUESTABLE[about] and slot not in wanted:
+                wanted.append(slot)
+            elif intent == "Inform" and slot and value not in UNCONSTRAINED:
+                told[slot] = value
+    return Goal({domain: _domain_goal(domain, values[domain], asked[domain]) for domain in values})
+
+
+def _domain_goal(domain: str, values: Mapping[str, str], asked: Sequence[str]) -> DomainGoal:
+    info = {slot: value for slot, value in values.items() if slot in INFORMABLE[domain]}
+    book = {slot: value for slot, value in values.items() if slot in BOOKABLE[domain]}
+    requests = asked or (() if book else ASKED_FOR[domain])
+    return DomainGoal(info=info, book=book, requests=tuple(requests))
+
+
+@lru_cache(maxsize=4)
+def _read(place: Path | str, state: str) -> list[Annotated]:
+    """All dialogues; `state` tells one state of the files from another."""
+    folder = fetched(place, ("*.json", "*.zip")) if isinstance(place, str) else place
+    parts = [part for part in parts_of(folder) if part.suffix == ".json"]
+    found = [dialogue for part in parts for dialogue in _dialogues(part)]
+    if not found:
+        names = ", ".join(part.name for part in parts[:5]) or "no JSON"
+        raise ValueError(f"corpus {str(place)!r}: expected {EXPECTED}; got {names}.")
+    return found
+
+
+def _dialogues(part: Part) -> Iterator[Annotated]:
+    """Those of a file; none of one that holds something else, such as a database."""
+    try:
+        content = json.loads(part.text())
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{part.name}: expected JSON ({error}). Fetch it again.") from error
+    if isinstance(content, Mapping):
+        rows = [(name, row) for name, row in content.items() if _has(row, "log")]
+        yield from (_of_convlab2(f"{part.name} > {n}", part.split, row) for n, row in rows)
+    elif isinstance(content, Sequence) and not isinstance(content, str):
+        unified = [(i, row) for i, row in enumerate(content) if _has(row, "turns")]
+        yield from (_of_unified(f"{part.name} > {i}", part.split, row) for i, row in unified)
+
+
+def _has(row: Any, name: str) -> bool:
+    return isinstance(row, Mapping) and name in row
+
+
+def _of_convlab2(where: str, split: str | None, row: Mapping[str, Any]) -> Annotated:
+    goal = row.get("goal") or {}
+    turns: list[tuple[str, Acts]] = []
+    for i, turn in enumerate(row["log"]):
+        said = turn.get("dialog_act") if isinstance(turn, Mapping) else None
+        if not isinstance(said, Mapping):
+            raise _bad(f"{where} > log > {i}", "an object with 'dialog_act'", turn)
+        turns.append((USER if i % 2 == 0 else SYSTEM, tuple(_named_acts(said, f"{where} > {i}"))))
+    return Annotated(where, split or "train", goal, _alternating(turns))
+
+
+def _named_acts(said: Mapping[str, Any], where: str) -> Iterator[DialogueAct]:
+    """Acts of ``{"Hotel-Inform": [["Area", "east"]]}``."""
+    for kind, items in said.items():
+        domain, _, intent = kind.partition("-")
+        for item in items:
+            if not _is_pair(item):
+                raise _bad(f"{where} > {kind}", "pairs of slot and value", item)
+            yield DialogueAct(intent, domain, *map(str, item))
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, Sequence) and not isinstance(item, str) and len(item) == 2
+
+
+def _of_unified(where: str, split: str | None, row: Mapping[str, Any]) -> Annotated:
+    turns: list[tuple[str, Acts]] = []
+    for i, turn in enumerate(row["turns"]):
+        said = turn.get("dialogue_acts") if isinstance(turn, Mapping) else None
+        if not isinstance(said, Mapping) or turn.get("speaker") not in (USER, SYSTEM):
+            raise _bad(f"{where} > turns > {i}", "an object with 'speaker', 'dialogue_acts'", turn)
+        items = [item for kind in ("categorical", "non-categorical", "binary")
+                 for item in said.get(kind, ())]  # fmt: skip
+        turns.append((turn["speaker"], tuple(map(_unified_act, items))))
+    own = str(row.get("data_split") or split or "train")
+    goal = _unified_goal(row.get("goal") or {})
+    return Annotated(where, SPLITS.get(own, own), goal, _alternating(turns))
+
+
+def _unified_act(item: Mapping[str, Any]) -> DialogueAct:
+    intent, domain = str(item.get("intent", "")), str(item.get("domain", ""))
+    if domain in (GENERAL, ""):
+        return DialogueAct(intent, GENERAL)
+    slot = str(item.get("slot", ""))
+    name = UNIFIED_SLOTS.get(slot, slot)
+    short = SHORT_NAMES.get(domain, {}).get(name, slot or NONE)
+    books = intent in ("book", "nobook")
+    value = ASKED if intent == "request" else str(item.get("value") or NONE)
+    return DialogueAct(
+        INTENTS.get(intent, intent), BOOKING if books else act_domain(domain), short, value
+    )
+
+
+def _unified_goal(goal: Mapping[str, Any]) -> dict[str, Any]:
+    """In ConvLab-2's form."""
+    found: dict[str, Any] = {}
+    for part, kept in (("inform", False), ("request", True)):
+        for domain, slots in (goal.get(part) or {}).items():
+            content = found.setdefault(domain, {})
+            for slot, value in slots.items():
+                name = UNIFIED_SLOTS.get(slot, slot)
+                if kept:
+                    content.setdefault("reqt", []).append(name)
+                else:
+                    kind = "book" if slot.startswith("book ") else "info"
+                    content.setdefault(kind, {})[name] = value
+    return found
+
+
+def _alternating(turns: Sequence[tuple[str, Acts]]) -> list[tuple[str, Acts]]:
+    """Turns of the user and the system by turns: what one says at once is one utterance."""
+    joined: list[tuple[str, Acts]] = []
+    for party, acts in turns:
+        if joined and joined[-1][0] == party:
+            joined[-1] = party, joined[-1][1] + acts
+        else:
+            joined.append((party, acts))
+    return [(USER, ()), *joined] if joined and joined[0][0] == SYSTEM else joined
+
+
+def _bad(where: str, expected: str, got: Any) -> ValueError:
+    return ValueError(f"corpus, {where}: expected {expected}; got {str(got)[:80]!r}.")

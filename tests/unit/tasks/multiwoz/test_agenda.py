@@ -1,0 +1,341 @@
+"""The agenda user: what it says of itself, and how it takes what the system says."""
+
+import numpy as np
+import pytest
+
+from dialgym.tasks.multiwoz.agenda import BYE, Item, complete
+from dialgym.tasks.multiwoz.data import load_world
+from dialgym.tasks.multiwoz.dialogue import Rules, Settings
+from dialgym.tasks.multiwoz.notation import print_acts, read_acts
+from dialgym.tasks.multiwoz.types import DomainGoal, Goal
+from dialgym.tasks.multiwoz.user import BEHAVIOURS, AgendaUser, Behaviour
+from tests.support import small_city
+
+HOTEL = DomainGoal(
+    info={"area": "south", "stars": "3"},
+    book={"people": "2", "day": "friday", "stay": "3"},
+    requests=("phone", "address"),
+)
+PARK = DomainGoal(info={"type": "park"}, requests=("entrance fee",))
+TRAIN = DomainGoal(
+    info={"day": "friday", "departure": "camford", "destination": "elta", "leaveAt": "09:00"},
+    requests=("trainID",),
+    book={"people": "2"},
+)
+TAXI = DomainGoal(info={"leaveAt": "09:00"}, requests=("phone",))
+TRIED = DomainGoal(
+    info={"food": "thai", "pricerange": "cheap"},
+    fail_info={"food": "thai", "pricerange": "moderate"},
+    requests=("phone",),
+)
+
+
+@pytest.fixture(scope="module")
+def city(tmp_path_factory):
+    return load_world(small_city.write_city(tmp_path_factory.mktemp("city")))
+
+
+@pytest.fixture(scope="module")
+def rules(city):
+    return {name: Rules(city, Settings(fidelity=name)) for name in ("correct", "convlab2")}
+
+
+class Talk:
+    """A dialogue in which the user speaks from its agenda, and the system says what it is told."""
+
+    def __init__(self, rules: Rules, user: str | Behaviour = "agenda", seed=0, **goal) -> None:
+        self.rules, self.rng = rules, np.random.default_rng(seed)
+        self.state = rules.begin(Goal(goal), self.rng)
+        self.speaker = AgendaUser(rules.agenda, user)
+
+    def user(self) -> str:
+        """What the user says next."""
+        acts = self.speaker.acts(self.state, self.rng)
+        self.rules.user_turn(self.state, acts, self.rng)
+        return print_acts(acts)
+
+    def answer(self, text: str) -> str:
+        """What the user says to an utterance of the system."""
+        self.rules.system_turn(self.state, read_acts(text), self.rng)
+        return self.user()
+
+
+def words(text: str) -> set:
+    """The acts of an utterance, in whatever order."""
+    return set(read_acts(text))
+
+
+def asks(*texts: str) -> set:
+    return {act for text in texts for act in read_acts(text)}
+
+
+# ---------------------------------------------------------------------- the stack
+
+
+def test_agenda_of_a_goal(rules):
+    """Domains in their order from the top, each announced; goodbye at the bottom."""
+    stack = Talk(rules["correct"], hotel=HOTEL, attraction=PARK).state.user.stack
+    assert stack[0] == BYE
+    assert stack[1:3] == [
+        Item("attraction", "inform", "type", "park"),
+        Item("attraction", "inform", "none", "none"),
+    ]
+    assert {item[2:] for item in stack[3:5]} == {("area", "south"), ("stars", "3")}
+    assert stack[5] == Item("hotel", "inform", "none", "none")
+
+
+def test_constraints_come_in_any_order(rules):
+    orders = {
+        tuple(item.slot for item in Talk(rules["correct"], seed=seed, train=TRAIN).state.user.stack)
+        for seed in range(200)
+    }
+    assert len(orders) == 24
+
+
+def test_four_acts_at_a_time(rules):
+    talk = Talk(rules["correct"], train=TRAIN)
+    assert len(read_acts(talk.user())) == 4
+    assert len(talk.state.user.stack) == 2
+
+
+def test_what_could_not_be_met_is_asked_for_first(rules):
+    talk = Talk(rules["correct"], restaurant=TRIED)
+    assert words(talk.user()) == asks('Restaurant-Inform() Restaurant-Inform(Food="thai")',
+                                      'Restaurant-Inform(Price="moderate")')  # fmt: skip
+    assert talk.answer('Restaurant-NoOffer(Food="thai")') == 'Restaurant-Inform(Price="cheap")'
+    assert talk.answer('Restaurant-Inform(Name="tall table")') == "Restaurant-Request(Phone)"
+
+
+def test_none_at_all_and_the_user_leaves(rules):
+    talk = Talk(rules["correct"], hotel=HOTEL)
+    talk.user()
+    assert talk.answer("Hotel-NoOffer()") == "general-bye()"
+    assert talk.state.ended
+
+
+@pytest.mark.parametrize("number", ["0", " Zero "])
+def test_no_choice_is_no_offer(rules, number):
+    talk = Talk(rules["correct"], hotel=HOTEL)
+    talk.user()
+    assert talk.answer(f'Hotel-Inform(Choice="{number}")') == "general-bye()"
+
+
+def test_no_room_and_the_user_leaves(rules):
+    talk = Talk(rules["correct"], hotel=HOTEL)
+    talk.user()
+    assert talk.answer("Booking-NoBook()") == "general-bye()"
+
+
+def test_another_booking_is_tried(rules):
+    goal = DomainGoal(info={"area": "south"}, book={"people": "2"}, fail_book={"people": "9"})
+    talk = Talk(rules["correct"], hotel=goal)
+    talk.user()
+    assert talk.answer('Hotel-Inform(Name="blue inn")') == 'Hotel-Inform(People="9")'
+    assert talk.answer("Booking-NoBook()") == 'Hotel-Inform(People="2")'
+    assert talk.answer('Booking-Book(Ref="00000001")') == "general-bye()"
+    assert complete(talk.state.user, talk.state.goal)
+
+
+# ---------------------------------------------------------------------- answers and bookings
+
+
+def test_from_constraints_to_requests_to_booking(rules):
+    talk = Talk(rules["correct"], hotel=HOTEL)
+    talk.user()
+    assert words(talk.answer('Hotel-Inform(Name="blue inn")')) == asks("Hotel-Request(Phone,Addr)")
+    assert talk.answer('Hotel-Inform(Phone="01223000009")') == "Hotel-Request(Addr)"
+    booking = talk.answer('Hotel-Inform(Addr="1 road")')
+    assert words(booking) == asks('Hotel-Inform(People="2",Day="friday",Stay="3")')
+    assert talk.answer('Booking-Book(Ref="00000001")') == "general-bye()"
+    assert talk.state.user.answers == {("hotel", "phone"): "01223000009",
+                                       ("hotel", "address"): "1 road"}  # fmt: skip
+
+
+def test_answers_before_all_is_said_are_not_taken(rules):
+    talk = Talk(rules["correct"], train=TRAIN)
+    talk.user()
+    talk.answer('Train-Inform(Id="TR0001")')
+    assert not talk.state.user.answers
+    talk.answer('Train-Inform(Id="TR0001")')
+    assert talk.state.user.answers == {("train", "trainID"): "TR0001"}
+
+
+@pytest.mark.parametrize("value", ["?", "none", "dontcare", ""])
+def test_what_tells_nothing_is_no_answer(rules, value):
+    """The original takes it for one."""
+    for fidelity in ("correct", "convlab2"):
+        talk = Talk(rules[fidelity], attraction=PARK)
+        talk.user()
+        talk.answer('Attraction-Inform(Name="old park")')
+        again = talk.answer(f'Attraction-Inform(Fee="{value}")')
+        assert again == ("Attraction-Request(Fee)" if fidelity == "correct" else "general-bye()")
+
+
+def test_corrections(rules):
+    talk = Talk(rules["correct"], hotel=HOTEL)
+    talk.user()
+    assert talk.answer('Hotel-Recommend(Area="north")') == 'Hotel-Inform(Area="south")'
+    assert talk.answer('Hotel-Recommend(Area="south",Stars="3")') != 'Hotel-Inform(Area="south")'
+
+
+def test_later_and_earlier_trains_are_no_contradictions(rules):
+    talk = Talk(rules["correct"], train=TRAIN)
+    talk.user()
+    assert "Leave" not in talk.answer('Train-OfferBook(Leave="09:30")')
+    assert 'Leave="09:00"' in talk.answer('Train-OfferBook(Leave="08:30")')
+
+
+def test_a_wrong_booking_is_not_booked(rules):
+    talk = Talk(rules["correct"], hotel=DomainGoal(info={"area": "south"}, book={"people": "2"}))
+    talk.user()
+    talk.answer('Hotel-Inform(Name="blue inn")')
+    assert talk.answer('Booking-Book(Ref="00000001",People="3")') == 'Hotel-Inform(People="2")'
+    assert not talk.state.user.booked
+
+
+def test_who_does_not_book_says_so(rules):
+    talk = Talk(rules["correct"], attraction=PARK)
+    talk.user()
+    said = talk.answer("Booking-Request(Day)")
+    assert 'Attraction-Inform(NotBook="none")' in said
+
+
+def test_what_is_not_in_the_goal_does_not_matter(rules):
+    talk = Talk(rules["correct"], hotel=HOTEL)
+    talk.user()
+    assert talk.answer("Hotel-Request(Price)") == 'Hotel-Inform(Price="dontcare")'
+    assert talk.answer("Hotel-Request(Stars)") == 'Hotel-Inform(Stars="3")'
+
+
+@pytest.mark.parametrize(
+    ("before", "ends"),
+    [
+        ((), ("dontcare", "dontcare")),
+        (("hotel",), ("the hotel", "dontcare")),
+        (("attraction", "hotel"), ("the hotel", "the attraction")),
+        (("train", "hotel"), ("the hotel", "dontcare")),
+    ],
+)
+def test_ends_of_a_ride(rules, before, ends):
+    """To the place that was talked about last, from the one before it."""
+    goals = {"hotel": HOTEL, "attraction": PARK, "train": TRAIN}
+    talk = Talk(rules["correct"], **{domain: goals[domain] for domain in before}, taxi=TAXI)
+    assert ride(talk) == {"destination": ends[0], "departure": ends[1]}
+
+
+def ride(talk: Talk) -> dict[str, str]:
+    """The ends of the ride that go on the agenda when they are asked for."""
+    talk.user()
+    talk.rules.system_turn(talk.state, read_acts("Taxi-Request(Dest,Depart)"), talk.rng)
+    items = [item for item in talk.state.user.stack if item.domain == "taxi"]
+    return {item.slot: item.value for item in items if item.slot in ("destination", "departure")}
+
+
+def test_a_ride_to_a_place_by_its_name(rules):
+    goal = DomainGoal(info={"name": "blue inn"}, requests=("phone",))
+    talk = Talk(rules["correct"], hotel=goal, taxi=TAXI)
+    assert ride(talk)["destination"] == "blue inn"
+
+
+def test_choices(rules):
+    talk = Talk(rules["correct"], hotel=HOTEL)
+    talk.user()
+    assert talk.answer('Hotel-Inform(Choice="2")') == 'Hotel-Inform(Choice="any")'
+    assert "Choice" not in talk.answer('Hotel-Inform(Choice="2") Hotel-Recommend(Name="blue inn")')
+    assert talk.answer('Hotel-Select(Stars="4",Stars="2")') == 'Hotel-Inform(Stars="3")'
+    assert talk.answer('Hotel-Select(Price="cheap")') == 'Hotel-Inform(Price="cheap")'
+
+
+# ---------------------------------------------------------------------- faults of the original
+
+
+def test_the_day_is_said_before_details_are_asked_for(rules):
+    """In the original it counts as part of a booking, so requests may come first."""
+    early = {"correct": 0, "convlab2": 0}
+    for fidelity in early:
+        for seed in range(60):
+            talk = Talk(rules[fidelity], seed=seed, train=TRAIN)
+            talk.user()
+            early[fidelity] += "Request" in talk.answer("Train-Request(Day)")
+    assert early["correct"] == 0
+    assert early["convlab2"] > 5
+
+
+def test_values_said_again(rules):
+    """Under the fault one in three repeated values is a phrase."""
+    goal = {"attraction": DomainGoal(info={"area": "south"}, requests=("phone",)), "hotel": HOTEL}
+    found = {}
+    for fidelity in ("correct", "convlab2"):
+        stacks = [Talk(rules[fidelity], seed=s, **goal).state.user.stack for s in range(400)]
+        values = [item.value for stack in stacks for item in stack]
+        found[fidelity] = values.count("same area as the attraction") / 400
+    assert found["correct"] == 0
+    assert found["convlab2"] == pytest.approx(0.3, abs=0.07)
+
+
+def test_what_cannot_be_said_is_left_out(rules):
+    """In the original it goes on the agenda and costs the requests their turn."""
+    for fidelity, said in (("correct", "Attraction-Request(Fee)"), ("convlab2", "general-bye()")):
+        talk = Talk(rules[fidelity], attraction=PARK)
+        talk.user()
+        assert talk.answer("Attraction-Request(Price)") == said
+
+
+# ---------------------------------------------------------------------- who speaks
+
+
+def test_others_may_speak_for_the_user(rules):
+    """What is said leaves the agenda, in whatever order; all else stays."""
+    talk = Talk(rules["correct"], hotel=HOTEL)
+    talk.rules.user_turn(talk.state, read_acts('Hotel-Inform(Stars="3",Price="cheap")'), talk.rng)
+    assert {item.slot for item in talk.state.user.stack} == {"none", "area"}
+    assert 'Area="south"' in talk.answer("general-reqmore()")
+
+
+def test_terse_says_one_thing(rules):
+    talk = Talk(rules["correct"], "terse", hotel=HOTEL)
+    first = read_acts(talk.user())
+    assert first[0] == read_acts("Hotel-Inform()")[0]
+    assert len(first) == 2
+    for text in ('Hotel-Inform(Choice="2")', "general-reqmore()", 'Hotel-Inform(Phone="1")',
+                 'Hotel-Inform(Addr="1 road")', "Booking-Request(Day,Stay)"):  # fmt: skip
+        assert len(read_acts(talk.answer(text))) == 1
+
+
+def test_terse_announces_what_it_says_nothing_of(rules):
+    assert Talk(rules["correct"], "terse", police=DomainGoal(requests=("phone",))).user() == (
+        "Police-Inform()"
+    )
+
+
+def test_verbose_says_all_and_asks_at_once(rules):
+    said = Talk(rules["correct"], "verbose", train=TRAIN).user()
+    assert words(said) >= asks("Train-Request(Id)", 'Train-Inform(Day="friday",Leave="09:00")')
+    assert len(read_acts(said)) == 6
+
+
+def test_verbose_asks_when_there_can_be_answers(rules):
+    talk = Talk(rules["correct"], "verbose", restaurant=TRIED)
+    assert "Request" not in talk.user()
+    assert "Request(Phone)" in talk.answer("Restaurant-NoOffer()")
+
+
+def test_unfriendly_says_less_and_leaves_sooner(rules):
+    usual = Talk(rules["correct"], train=TRAIN).user()
+    lengths = [len(read_acts(Talk(rules["correct"], "unfriendly", seed=s, train=TRAIN).user()))
+               for s in range(100)]  # fmt: skip
+    assert 1.5 < np.mean(lengths) < 2.3 < len(read_acts(usual))
+    talk = Talk(rules["correct"], "unfriendly", hotel=HOTEL)
+    talk.user()
+    said = [talk.answer("general-reqmore()") for _ in range(BEHAVIOURS["unfriendly"].patience)]
+    assert said[-1] == "general-bye()" not in said[:-1]
+
+
+def test_behaviour_of_ones_own(rules):
+    said = Talk(rules["correct"], Behaviour(initiative=2), train=TRAIN).user()
+    assert len(read_acts(said)) == 2
+
+
+def test_behaviour_unknown(rules):
+    with pytest.raises(ValueError, match="quiet"):
+        AgendaUser(rules["correct"].agenda, "quiet")
