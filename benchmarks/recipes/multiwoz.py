@@ -188,6 +188,6 @@ NOTE = f"""\
 to imitate are those of the rule system on the frozen train goals, {MANY:,} of them for the reward
 estimators. Online learners play for {TURNS:,} turns (MADPL: {TURNS_OF_PAIRS:,}), on goals drawn
 from the goal model. In brackets 95 % intervals (Student's t over the seeds' means). The second
-table: success in {TRANSFER_EPISODES} dialogues with users that behave otherwise, with a clone of the
-agenda (`learned`) and with MADPL's own user.
+table: success in {TRANSFER_EPISODES} dialogues with users that behave otherwise, with a clone of
+the agenda (`learned`) and with MADPL's own user.
 """
