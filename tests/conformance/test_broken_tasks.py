@@ -171,6 +171,14 @@ def test_broken_features_and_anchors_are_found(changes, message):
         check_task(type("Broken", (NameIt,), changes)(), 3)
 
 
+@pytest.mark.parametrize("measured", [{}, {"other": 1.0}, {"length": float("nan")}])
+def test_metrics_that_are_not_those_declared_are_found(measured):
+    length = {**facts(metrics=("length",)), "metrics": lambda self, state: {"length": 1.0}}
+    check_task(broken(**length))
+    with pytest.raises(AssertionError, match=r"metrics\(\) gave .* facts.metrics names"):
+        check_task(broken(**{**length, "metrics": lambda self, state: measured}))
+
+
 def test_a_batch_that_differs_is_found():
     class Wrong(LoopedBatch):
         def say(self, rows, texts, rngs):

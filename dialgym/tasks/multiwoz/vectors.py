@@ -222,6 +222,8 @@ class Vectoriser:
 
     def __init__(self, database: Database, fidelity: Fidelity) -> None:
         self.database, self.fidelity = database, fidelity
+        find = database.find
+        self._find = lru_cache(maxsize=1 << 14)(lambda domain, known: find(domain, dict(known)))
         bins = dict.fromkeys(TABLES, FEW)
         bins["train"] = FEW if fidelity.train_bins else MANY
         self._bin = {domain: _bin_of(most) for domain, most in bins.items()}
@@ -253,7 +255,12 @@ class Vectoriser:
         """The bin, 0 to 5, of the number of rows that meet the constraints, if there are any."""
         if not constraints:
             return self._bins[domain]
-        return self._bin_for(domain, self.database.count(domain, constraints))
+        return self._bin_for(domain, self.found(domain, constraints).bit_count())
+
+    def found(self, domain: str, constraints: Mapping[str, str]) -> int:
+        """`Database.find`, remembered: features, mask and values of a turn ask for the same rows."""
+        found: int = self._find(domain, tuple(constraints.items()))
+        return found
 
     def _bin_for(self, domain: str, count: int) -> int:
         bins = self._bin[domain]
@@ -273,7 +280,7 @@ class Vectoriser:
         """
         counts = self._counts.copy()
         for domain, known in belief.constraints.items():
-            counts[_PLACED[domain]] = self.database.count(domain, known)
+            counts[_PLACED[domain]] = self.found(domain, known).bit_count()
         if BOOKABLE.get(belief.domain):
             counts[_PLACED[BOOKING]] = counts[_PLACED[belief.domain]]
         mask: np.ndarray = counts[_DOMAIN] >= _PLACE
@@ -290,7 +297,6 @@ class Vectoriser:
         spoken of. Of a refusal, and where a row has no such cell (when to book, where a taxi is
         to go), they are what is believed.
         """
-        found: dict[str, int] = {}
         taxi: Mapping[str, str] | None = None
         acts: list[DialogueAct] = []
         for number in numbers:
@@ -309,9 +315,7 @@ class Vectoriser:
                 taxi = taxi or self.database.taxi(rng)
                 value = taxi.get(name) or self._believed(known, name)
             else:
-                if about not in found:
-                    found[about] = self.database.find(about, known)
-                value = self._cell(about, name, found[about], place, known)
+                value = self._cell(about, name, self.found(about, known), place, known)
             acts.append(DialogueAct(intent, domain, slot, value or NONE))
         return tuple(acts)
 

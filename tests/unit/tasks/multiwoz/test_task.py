@@ -101,6 +101,24 @@ def test_metrics_of_batches_are_those_of_their_rows():
     assert (info["metrics"]["match"] == 0).all()
 
 
+def test_metrics_reach_pools_of_workers_and_of_stable_baselines():
+    sharded = dialgym.make_vec("dialgym/MultiWOZ-act-v0", 2, workers=1)
+    try:
+        _, info = sharded.reset(seed=0)
+        rng = np.random.default_rng(0)
+        while not info["metrics"]["inform_recall"].any():
+            actions = (rng.random((2, 209)) < 0.3).astype(np.int8)
+            *_, info = sharded.step(actions)
+    finally:
+        sharded.close()
+    pool = dialgym.sb3_vec_env("dialgym/MultiWOZ-act-v0", 2)
+    pool.reset()
+    dones, infos = np.zeros(2, bool), []
+    while not dones.any():
+        _, _, dones, infos = pool.step((rng.random((2, 209)) < 0.3).astype(np.int8))
+    assert set(infos[int(np.argmax(dones))]["metrics"]) == set(METRICS)
+
+
 def test_goals_can_be_given_and_chosen():
     task, rng = MultiWOZ(), np.random.default_rng(0)
     assert list(task.initial(rng, {"goal": GOAL}).dialogue.goal.domains) == ["hotel"]
