@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,38 +24,46 @@ from benchmarks.recipes.tables import Line, with_interval
 from dialgym.files import write_text
 
 ID, COMPOSITE = "dialgym/MultiWOZ-act-v0", "dialgym/MultiWOZ-Composite-act-v0"
-TRAIN, TEST = {"goals": "train"}, {"goals": "test"}
-AS_USER = {**TRAIN, "learner": "user", "simulator": "rule"}
-FEW, MANY = 30, 1_000
+EXPERT, PLAYED, TEST = {"goals": "train"}, {"goals": "drawn"}, {"goals": "test"}
+"""Goals of the expert's dialogues, of online learning, and of scoring."""
+AS_USER = {"learner": "user", "simulator": "rule"}
+FEW, MANY = 100, 1_000
 """Expert dialogues to begin with, and to compare with."""
-STEPS = 2_000
+FEW_STEPS, STEPS = 500, 2_000
 """Gradient steps of cloning."""
-TURNS = 200_000
-"""Of the learner, in online learning."""
+TURNS, TURNS_OF_PAIRS = 150_000, 40_000
+"""Of the learner, in online learning; where both parties learn, each costs three times as much."""
 EPISODES = 1_000
 USERS = ("agenda", "agenda-unfriendly", "agenda-terse", "agenda-verbose", "learned", "madpl")
 """Who plays the user in the second table."""
 TRANSFER, TRANSFER_EPISODES, TRANSFER_SEED = "transfer.json", 500, 9_000
 
-few = f"MLE, {FEW} dialogues"
 Step = Callable[[Run], None]
 
 
-def runs(folder: Path, seeds: int) -> list[Run]:
-    """Every training of the recipe, seed by seed."""
-    return [run for seed in range(seeds) for run in _chain(folder / f"seed{seed}", seed)]
+def runs(folder: Path, seeds: int, data: str | None = None) -> list[Run]:
+    """Every training of the recipe, seed by seed.
+
+    Args:
+        folder: of the runs.
+        seeds: trainings of each method.
+        data: a folder with MultiWOZ's database and goal model; None plays in the built-in city.
+    """
+    world = {} if data is None else {"world": data}
+    return [run for seed in range(seeds) for run in _chain(folder / f"seed{seed}", seed, world)]
 
 
-def _chain(folder: Path, seed: int) -> list[Run]:
+def _chain(folder: Path, seed: int, world: Mapping[str, Any]) -> list[Run]:
     """The trainings of a seed, each after what it builds on."""
+    scored = {**TEST, **world}
 
     def run(name: str, method: str, train: Step, env_id: str = ID, **settings: Any) -> Run:
-        return Run(method, env_id, seed, folder / name, train, settings, TEST, deterministic=True)
+        return Run(method, env_id, seed, folder / name, train, settings, scored, deterministic=True)
 
     start, user = folder / "mle-few" / "model.zip", folder / "user" / "model.zip"
     return [
-        run("mle-few", few, clone, count=FEW),
-        run("mle-many", f"MLE, {MANY} dialogues", clone, count=MANY),
+        run("mle-few", f"MLE, {FEW} dialogues", clone, count=FEW, steps=FEW_STEPS),
+        run("mle-many", f"MLE, {MANY} dialogues", clone, count=MANY, steps=STEPS),
         run("ppo", "PPO from MLE", play, algo="maskable-ppo", init_from=start),
         run("pg", "PG from MLE", play, algo="pg", init_from=start),
         run("gdpl", "GDPL from MLE", play, algo="gdpl", init_from=start, expert=MANY),
@@ -70,19 +79,19 @@ def _chain(folder: Path, seed: int) -> list[Run]:
 # What a run does
 
 
-def experts(folder: Path, count: int, seed: int, learner: str = "system") -> Path:
-    """The folder of dialogues of the rule system with the agenda, collected once."""
-    path = folder / f"dialogues-{learner}-{count}"
-    as_user = learner == "user"
-    policy, settings = ("agenda", AS_USER) if as_user else ("rule", TRAIN)
-    dialgym.collect(ID, policy, count, seed, path=path, env_kwargs=settings)
+def experts(run: Run, count: int, learner: str = "system") -> Path:
+    """The folder of dialogues of the rule system with the agenda, collected once for a seed."""
+    path = run.folder.parent / f"dialogues-{learner}-{count}"
+    settings = {**run.env_kwargs, **EXPERT, **(AS_USER if learner == "user" else {})}
+    policy = {"system": "rule", "user": "agenda"}[learner]
+    dialgym.collect(ID, policy, count, run.seed, path=path, env_kwargs=settings)
     return path
 
 
 def clone(run: Run) -> None:
     """Imitation of so many dialogues."""
-    data = experts(run.folder.parent, run.settings["count"], run.seed)
-    train_by("mle", run, data=data, total_timesteps=STEPS)
+    data = experts(run, run.settings["count"])
+    train_by("mle", run, data=data, total_timesteps=run.settings["steps"])
 
 
 def play(run: Run) -> None:
@@ -90,8 +99,8 @@ def play(run: Run) -> None:
     settings = dict(run.settings)
     count = settings.pop("expert", None)
     if count:
-        settings["data"] = experts(run.folder.parent, count, run.seed)
-    settings["env_kwargs"] = TRAIN
+        settings["data"] = experts(run, count)
+    settings["env_kwargs"] = {**run.env_kwargs, **PLAYED}
     settings.setdefault("total_timesteps", TURNS)
     train_by(settings.pop("algo"), run, **settings)
 
@@ -101,13 +110,13 @@ def play_both(run: Run) -> None:
     settings = dict(run.settings)
     partner = Path(settings.pop("partner"))
     if not partner.is_file():
-        data = experts(run.folder.parent, MANY, run.seed, "user")
+        data = experts(run, MANY, "user")
         agents.train(
             "mle", ID, STEPS, seed=run.seed, log_dir=partner.parent, device="cpu", data=data,
-            progress_bar=False, resume=True, env_kwargs=AS_USER,
+            progress_bar=False, resume=True,
         )  # fmt: skip
-    overrides = {"partner": str(partner)}
-    play(Run(**{**vars(run), "settings": {**settings, "algo": "madpl", "overrides": overrides}}))
+    settings |= {"algo": "madpl", "overrides": {"partner": str(partner)}}
+    play(replace(run, settings={"total_timesteps": TURNS_OF_PAIRS, **settings}))
 
 
 # The second table: system policies by users
@@ -175,8 +184,10 @@ COLUMNS = {
 }
 MORE = transfer
 NOTE = f"""\
-{EPISODES:,} dialogues a seed on the frozen test goals, greedy, against the agenda user; trained on
-the train goals, online learners for {TURNS:,} turns. In brackets 95 % intervals (Student's t over
-the seeds' means). The second table: success in {TRANSFER_EPISODES} dialogues with users that behave
-otherwise, with a clone of the agenda (`learned`) and with MADPL's own user.
+{EPISODES:,} dialogues a seed on the frozen test goals, greedy, against the agenda user. Dialogues
+to imitate are those of the rule system on the frozen train goals, {MANY:,} of them for the reward
+estimators. Online learners play for {TURNS:,} turns (MADPL: {TURNS_OF_PAIRS:,}), on goals drawn
+from the goal model. In brackets 95 % intervals (Student's t over the seeds' means). The second
+table: success in {TRANSFER_EPISODES} dialogues with users that behave otherwise, with a clone of
+the agenda (`learned`) and with MADPL's own user.
 """

@@ -25,7 +25,16 @@ def test_what_plays_begins_with_what_was_cloned_before_it(tmp_path):
 
 @pytest.mark.slow
 def test_every_method_is_trained_and_scored_and_meets_every_user(tmp_path, monkeypatch):
-    small = {"FEW": 3, "MANY": 5, "STEPS": 2, "TURNS": 64, "EPISODES": 4, "TRANSFER_EPISODES": 2}
+    small = {
+        "FEW": 3,
+        "MANY": 5,
+        "STEPS": 2,
+        "FEW_STEPS": 2,
+        "TURNS": 64,
+        "TURNS_OF_PAIRS": 32,
+        "EPISODES": 4,
+        "TRANSFER_EPISODES": 2,
+    }
     for name, value in small.items():
         monkeypatch.setattr(multiwoz, name, value)
     runs = multiwoz.runs(tmp_path, 1)
