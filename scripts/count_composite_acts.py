@@ -13,7 +13,7 @@ import numpy as np
 
 from dialgym.tasks.multiwoz.data import load_world
 from dialgym.tasks.multiwoz.dialogue import Rules
-from dialgym.tasks.multiwoz.vectors import SYSTEM_NAMES, system_numbers
+from dialgym.tasks.multiwoz.entries import SYSTEM_NAMES, system_numbers
 
 TARGET = Path(__file__).parents[1] / "dialgym" / "tasks" / "multiwoz" / "composite_acts.txt"
 DIALOGUES, KEPT = 20_000, 291

@@ -16,10 +16,10 @@ from dialgym.simulators.error_channel import (
     neighbours,
 )
 from dialgym.tasks.multiwoz.data import World
+from dialgym.tasks.multiwoz.entries import USER_ENTRIES
 from dialgym.tasks.multiwoz.ontology import GENERAL, SLOT_NAMES
 from dialgym.tasks.multiwoz.slot_values import slot_values
 from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct
-from dialgym.tasks.multiwoz.vectors import USER_ENTRIES
 
 Generator = np.random.Generator
 BYE = "bye"

@@ -11,6 +11,13 @@ from dialgym.tasks.acts import PartyActs
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.multiwoz import policies
 from dialgym.tasks.multiwoz.agenda import ANY, CHOICE, DONTCARE, NOT_BOOK, answered
+from dialgym.tasks.multiwoz.entries import (
+    REQUEST,
+    SYSTEM_NAMES,
+    USER_ENTRIES,
+    Entry,
+    system_numbers,
+)
 from dialgym.tasks.multiwoz.notation import print_acts
 from dialgym.tasks.multiwoz.ontology import (
     BOOKABLE,
@@ -22,14 +29,7 @@ from dialgym.tasks.multiwoz.ontology import (
     act_domain,
 )
 from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct
-from dialgym.tasks.multiwoz.vectors import (
-    REQUEST,
-    STATE_SIZE,
-    SYSTEM_NAMES,
-    USER_ENTRIES,
-    Entry,
-    system_numbers,
-)
+from dialgym.tasks.multiwoz.vectors import STATE_SIZE
 
 if TYPE_CHECKING:
     from dialgym.tasks.multiwoz.task import Conversation, MultiWOZ

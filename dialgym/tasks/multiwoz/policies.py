@@ -8,9 +8,9 @@ import numpy as np
 
 from dialgym.simulators import EachReplies
 from dialgym.tasks.base import SYSTEM, USER
+from dialgym.tasks.multiwoz.entries import system_numbers
 from dialgym.tasks.multiwoz.types import Acts
 from dialgym.tasks.multiwoz.user import BEHAVIOURS, AgendaUser
-from dialgym.tasks.multiwoz.vectors import system_numbers
 
 if TYPE_CHECKING:
     from dialgym.tasks.multiwoz.task import Conversation, MultiWOZ

@@ -9,6 +9,7 @@ import numpy as np
 from dialgym.language import AnyText, Constraint
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.multiwoz.data import World
+from dialgym.tasks.multiwoz.entries import SYSTEM_ENTRIES, USER_ENTRIES, Entry
 from dialgym.tasks.multiwoz.notation import print_acts, read_acts
 from dialgym.tasks.multiwoz.ontology import (
     BOOKING,
@@ -18,7 +19,6 @@ from dialgym.tasks.multiwoz.ontology import (
     act_domain,
 )
 from dialgym.tasks.multiwoz.types import Acts, Belief, DialogueAct, Goal
-from dialgym.tasks.multiwoz.vectors import SYSTEM_ENTRIES, USER_ENTRIES, Entry
 
 Generator = np.random.Generator
 SYNTAX = '()=," \\'

@@ -15,40 +15,39 @@ from dialgym.language import Grammar
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.multiwoz.agenda import ANY, DONTCARE, NOT_BOOK
 from dialgym.tasks.multiwoz.data import World
+from dialgym.tasks.multiwoz.entries import REQUEST, SYSTEM_ENTRIES
 from dialgym.tasks.multiwoz.fidelity import Fidelity
 from dialgym.tasks.multiwoz.languages.base import longest_texts
+from dialgym.tasks.multiwoz.languages.grammar import (
+    HOURS,
+    MINUTES,
+    MOST,
+    TIMES,
+    all_kinds,
+    entry_kind,
+    entry_slot,
+    kind_word,
+    short_word,
+    system_grammar,
+    user_grammar,
+)
 from dialgym.tasks.multiwoz.ontology import (
     BOOKABLE,
     DOMAINS,
     INFORMABLE,
-    REQUESTABLE,
-    SHORT_NAMES,
     SLOT_NAMES,
     act_domain,
 )
 from dialgym.tasks.multiwoz.slot_values import slot_values
 from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, Belief, DialogueAct
-from dialgym.tasks.multiwoz.vectors import (
-    BINS,
-    REQUEST,
-    SYSTEM_ENTRIES,
-    TABLES,
-    USER_ENTRIES,
-    Entry,
-    Vectoriser,
-)
+from dialgym.tasks.multiwoz.vectors import BINS, TABLES, Vectoriser
 
 Generator = np.random.Generator
-MOST = 8
-"""Acts of one utterance, by the grammar."""
 SAID, HEARD, TOLD, NOTED = 3 * MOST + 8, 32, 32, 80
 """Words of what the user says, the system hears, the user hears, and of the user's note; of longer
 ones the rest is left out."""
 UNNAMED, BELIEVED, BOOKED, SILENT = "told", "=", "booked", "silent"
 MATCHES = tuple(f"matches{place}" for place in range(BINS))
-TIMES = ("leaveAt", "arriveBy", "time")
-HOURS = tuple(f"{hour:02d}h" for hour in range(25))  # 24:30 is a time in the corpus
-MINUTES = tuple(f"{minute:02d}m" for minute in range(60))
 
 
 class Words:
@@ -63,8 +62,8 @@ class Words:
     def __init__(self, world: World) -> None:
         self.world = world
         self._vectoriser = Vectoriser(world.database, Fidelity())
-        kinds = [*(_kind(e) for e in (*SYSTEM_ENTRIES, *USER_ENTRIES)), *_own_kinds()]
-        slots = [_slot(entry) for entry in SYSTEM_ENTRIES]
+        kinds = [kind_word(d, i) for d, i in all_kinds()]
+        slots = [entry_slot(entry) for entry in SYSTEM_ENTRIES]
         short = [s.lower() for names in SLOT_NAMES.values() for s in names]
         fixed = [*kinds, *slots, *short, NOT_BOOK.lower(), NONE, UNNAMED, BELIEVED, BOOKED, SILENT]
         fixed += [*MATCHES, *DOMAINS, *HOURS, *MINUTES]
@@ -80,8 +79,8 @@ class Words:
         self._value = {word: value for value, word in self._word.items()}
         self.vocabulary: Sequence[str] = (*self._fixed, *self._word.values())
         self.charset = "".join(sorted({" ", *"".join(self.vocabulary)}))
-        self._kinds = {_kind_word(d, i): (d, i) for d, i in _all_kinds()}
-        self._entries = {(_kind(e), _slot(e)): n for n, e in enumerate(SYSTEM_ENTRIES)}
+        self._kinds = {kind_word(d, i): (d, i) for d, i in all_kinds()}
+        self._entries = {(entry_kind(e), entry_slot(e)): n for n, e in enumerate(SYSTEM_ENTRIES)}
         self.words: Mapping[str, Mapping[str, int]] = {
             SYSTEM: {SYSTEM: 2 * MOST, USER: HEARD},
             USER: {SYSTEM: TOLD, USER: max(NOTED, SAID)},
@@ -99,85 +98,7 @@ class Words:
 
     @cached_property
     def _grammars(self) -> Mapping[str, Grammar]:
-        return {SYSTEM: self._system_grammar(), USER: self._user_grammar()}
-
-    def _system_grammar(self) -> Grammar:
-        slots: dict[str, list[str]] = {}
-        for entry in SYSTEM_ENTRIES:
-            slots.setdefault(_kind(entry), []).append(_slot(entry))
-        nodes: dict[str, dict[str, str]] = {}
-        for count in range(MOST + 1):
-            after = {k: f"{k} {count}" for k in slots} if count < MOST else {}
-            nodes[f"acts {count}"] = after
-            for kind, known in slots.items() if count < MOST else ():
-                named = {s: f"{kind} said {count + 1}" for s in known if s != NONE}
-                alone = nodes_after(slots, count + 1) if NONE in known else {}
-                nodes[f"{kind} {count}"] = {**alone, **named}
-                nodes[f"{kind} said {count}"] = {**after, **named}
-        for kind in slots:
-            nodes[f"{kind} said {MOST}"] = {}
-        ends = [f"{kind} said {count}" for kind in slots for count in range(1, MOST + 1)]
-        ends += [f"{k} {count}" for k, s in slots.items() if NONE in s for count in range(MOST)]
-        return Grammar(nodes, "acts 0", ends)
-
-    def _user_grammar(self) -> Grammar:
-        nodes: dict[str, dict[str, str]] = {}
-        asked = {_kind_word(act_domain(d), REQUEST): d for d in DOMAINS if REQUESTABLE[d]}
-        told = {_kind_word(act_domain(d), "Inform"): d for d in DOMAINS}
-        plain = [f"general-{intent}" for intent in ("bye", "greet", "thank")]
-        for count in range(MOST + 1):
-            more = dict.fromkeys(plain, f"acts {count + 1}")
-            more |= {k: f"{k} {count}" for k in (*asked, *told)}
-            more = more if count < MOST else {}
-            nodes[f"acts {count}"] = more
-            if count == MOST:
-                break
-            for kind, domain in asked.items():
-                after = f"{kind} said {count + 1}"
-                slots = {_short(domain, slot): after for slot in REQUESTABLE[domain]}
-                nodes[f"{kind} {count}"] = slots
-                nodes[f"{kind} said {count}"] = {**more, **slots}
-            for kind, domain in told.items():
-                slots = self._told_nodes(nodes, kind, domain, count)
-                nodes[f"{kind} {count}"] = {**self._user_kinds(count + 1), **slots}
-                nodes[f"{kind} said {count}"] = {**more, **slots}
-        for kind in (*asked, *told):
-            nodes[f"{kind} said {MOST}"] = {}
-        for count in range(1, MOST):
-            nodes[f"{kind} said {count}"] |= {}
-        ends = [f"acts {count}" for count in range(1, MOST + 1)]
-        ends += [f"{kind} said {count}" for kind in (*asked, *told) for count in range(1, MOST + 1)]
-        ends += [f"{kind} {count}" for kind in told for count in range(MOST)]
-        return Grammar(nodes, "acts 0", ends)
-
-    def _user_kinds(self, count: int) -> dict[str, str]:
-        """What may follow a kind that is said alone, as the act number `count`."""
-        if count >= MOST:
-            return {}
-        plain = {f"general-{intent}": f"acts {count + 1}" for intent in ("bye", "greet", "thank")}
-        kinds = [_kind_word(act_domain(d), i) for d in DOMAINS for i in ("Inform", REQUEST)
-                 if i == "Inform" or REQUESTABLE[d]]  # fmt: skip
-        return {**plain, **{kind: f"{kind} {count}" for kind in kinds}}
-
-    def _told_nodes(
-        self, nodes: dict[str, dict[str, str]], kind: str, domain: str, count: int
-    ) -> dict[str, str]:
-        """The slots that may be told, each with a node for its value."""
-        after, slots = f"{kind} said {count + 1}", {}
-        for slot in (*INFORMABLE[domain], *BOOKABLE[domain]):
-            node = f"{kind} {slot} {count}"
-            slots[_short(domain, slot)] = node
-            if slot in TIMES:
-                nodes[node] = dict.fromkeys(HOURS, f"minute {kind} {count}")
-                nodes[node][self._word[DONTCARE]] = after
-                nodes[f"minute {kind} {count}"] = dict.fromkeys(MINUTES, after)
-            else:
-                values = (*self._values[domain, slot], DONTCARE)
-                nodes[node] = {self._word[value]: after for value in values}
-        if "choice" in SHORT_NAMES[domain]:
-            slots["choice"] = f"{kind} choice {count}"
-            nodes[f"{kind} choice {count}"] = {self._word[ANY]: after}
-        return {**slots, NOT_BOOK.lower(): after}
+        return {SYSTEM: system_grammar(), USER: user_grammar(self._values, self._word)}
 
     def entries(self, text: str) -> tuple[int, ...] | None:
         """The acts that the words name; None where one of them is unknown or out of place."""
@@ -211,7 +132,7 @@ class Words:
         last = ""
         for number in list(numbers)[:MOST]:
             entry = SYSTEM_ENTRIES[number]
-            kind, slot = _kind(entry), _slot(entry)
+            kind, slot = entry_kind(entry), entry_slot(entry)
             if slot == NONE:
                 words.append(kind)
                 last = ""
@@ -228,7 +149,7 @@ class Words:
         words: list[str] = []
         last = ""
         for intent, domain, slot, value in acts:
-            kind = _kind_word(domain, intent)
+            kind = kind_word(domain, intent)
             if slot == NONE:
                 words.append(kind)
                 last = ""
@@ -300,43 +221,8 @@ class Words:
         if domain in belief.booked:
             yield BOOKED
         for slot, value in known.items():
-            yield _short(domain, slot)
+            yield short_word(domain, slot)
             yield from self._spell_value(value)
-
-
-def nodes_after(kinds: Iterable[str], count: int) -> dict[str, str]:
-    """The kinds that may follow `count` acts."""
-    return {kind: f"{kind} {count}" for kind in kinds} if count < MOST else {}
-
-
-def _kind_word(domain: str, intent: str) -> str:
-    return f"{domain}-{intent}".lower()
-
-
-def _kind(entry: Entry) -> str:
-    return _kind_word(entry.domain, entry.intent)
-
-
-def _slot(entry: Entry) -> str:
-    """``name``, ``name2`` of the second row; ``none``."""
-    return f"{entry.slot.lower()}{entry.place if entry.place > 1 else ''}"
-
-
-def _short(domain: str, slot: str) -> str:
-    return SHORT_NAMES[domain][slot].lower()
-
-
-def _own_kinds() -> list[str]:
-    """The kinds of acts of the user that the corpus's 78 do not have."""
-    return [_kind_word(act_domain(d), i) for d in DOMAINS for i in ("Inform", REQUEST)]
-
-
-def _all_kinds() -> Iterator[tuple[str, str]]:
-    for entry in (*SYSTEM_ENTRIES, *USER_ENTRIES):
-        yield entry.domain, entry.intent
-    for domain in DOMAINS:
-        yield act_domain(domain), "Inform"
-        yield act_domain(domain), REQUEST
 
 
 def _words_of(values: Iterable[str], taken: Iterable[str]) -> dict[str, str]:

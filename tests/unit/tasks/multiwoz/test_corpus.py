@@ -8,9 +8,9 @@ import pytest
 
 import dialgym
 from dialgym.tasks.multiwoz.corpus import Corpus, goal_of, with_references
+from dialgym.tasks.multiwoz.entries import SYSTEM_NAMES
 from dialgym.tasks.multiwoz.task import MultiWOZ
 from dialgym.tasks.multiwoz.types import DialogueAct
-from dialgym.tasks.multiwoz.vectors import SYSTEM_NAMES
 
 ID = "dialgym/MultiWOZ-act-v0"
 DATA = Path(__file__).parents[5] / "shared" / "data"

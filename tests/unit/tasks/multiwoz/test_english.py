@@ -7,13 +7,15 @@ from hypothesis import strategies as st
 
 from dialgym.tasks.multiwoz import MultiWOZ
 from dialgym.tasks.multiwoz.data import load_world
+from dialgym.tasks.multiwoz.entries import REQUEST, SYSTEM_ENTRIES
 from dialgym.tasks.multiwoz.languages import English
+from dialgym.tasks.multiwoz.languages.sentences import values_of_slots
 from dialgym.tasks.multiwoz.notation import print_acts, read_acts
 from dialgym.tasks.multiwoz.party_acts import USER_SAID
 from dialgym.tasks.multiwoz.types import ASKED, NONE, DialogueAct
-from dialgym.tasks.multiwoz.vectors import REQUEST, SYSTEM_ENTRIES
 
 ENGLISH = English(load_world("built-in"))
+KNOWN = values_of_slots(ENGLISH.world)
 ENTRIES = {"system": SYSTEM_ENTRIES, "user": USER_SAID}
 ODD = ("dontcare", NONE, ASKED, "any", 'a "b" c', "one, and more. ", "back\\slash")
 
@@ -24,7 +26,7 @@ def values(entry) -> tuple[str, ...]:
         return (ASKED,)
     if entry.slot in (NONE, "NotBook"):
         return (NONE,)
-    return (*sorted(ENGLISH._values.get(entry.slot, ()))[::40], *ODD)
+    return (*sorted(KNOWN.get(entry.slot, ()))[::40], *ODD)
 
 
 @pytest.mark.parametrize("party", ["system", "user"])

@@ -6,9 +6,9 @@ import pytest
 
 from dialgym.tasks.acts import ActSpeaker
 from dialgym.tasks.multiwoz import MultiWOZ
+from dialgym.tasks.multiwoz.entries import SYSTEM_NAMES, system_numbers
 from dialgym.tasks.multiwoz.notation import read_acts
 from dialgym.tasks.multiwoz.party_acts import COMPOSITES, composite_names
-from dialgym.tasks.multiwoz.vectors import SYSTEM_NAMES, system_numbers
 from dialgym.testing.acts import check_act_views
 from tests.unit.tasks.multiwoz.test_task import play
 

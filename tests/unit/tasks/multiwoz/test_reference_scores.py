@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from dialgym.tasks.multiwoz.dialogue import Rules, Settings
+from dialgym.tasks.multiwoz.entries import SYSTEM_ENTRIES
 from dialgym.tasks.multiwoz.types import Acts, Belief
-from dialgym.tasks.multiwoz.vectors import SYSTEM_ENTRIES, Vectoriser
+from dialgym.tasks.multiwoz.vectors import Vectoriser
 from tests.support import convlab2
 
 NUMBER = 8000

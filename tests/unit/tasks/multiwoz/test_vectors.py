@@ -9,19 +9,17 @@ import pytest
 
 from dialgym.tasks.multiwoz.data import load_world
 from dialgym.tasks.multiwoz.database import Database, Taxis
-from dialgym.tasks.multiwoz.fidelity import Fidelity
-from dialgym.tasks.multiwoz.ontology import SLOT_NAMES
-from dialgym.tasks.multiwoz.types import NONE, Belief, DialogueAct
-from dialgym.tasks.multiwoz.vectors import (
-    STATE_SIZE,
+from dialgym.tasks.multiwoz.entries import (
     SYSTEM_ENTRIES,
     SYSTEM_NAMES,
     USER_ENTRIES,
     USER_NAMES,
-    Vectoriser,
-    feature_names,
     system_numbers,
 )
+from dialgym.tasks.multiwoz.fidelity import Fidelity
+from dialgym.tasks.multiwoz.ontology import SLOT_NAMES
+from dialgym.tasks.multiwoz.types import NONE, Belief, DialogueAct
+from dialgym.tasks.multiwoz.vectors import STATE_SIZE, Vectoriser, feature_names
 
 DATA = Path(__file__).parents[5] / "shared" / "data"
 VOCABULARIES, TRACES = DATA / "multiwoz21_convlab", DATA / "convlab2" / "traces"

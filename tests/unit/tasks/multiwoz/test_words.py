@@ -6,9 +6,10 @@ import pytest
 from dialgym.language import compile_constraint
 from dialgym.simulators.human import allows
 from dialgym.tasks.multiwoz import MultiWOZ
-from dialgym.tasks.multiwoz.languages.words import HEARD, MOST
+from dialgym.tasks.multiwoz.entries import SYSTEM_NAMES
+from dialgym.tasks.multiwoz.languages.grammar import MOST
+from dialgym.tasks.multiwoz.languages.words import HEARD
 from dialgym.tasks.multiwoz.types import DialogueAct
-from dialgym.tasks.multiwoz.vectors import SYSTEM_NAMES
 from dialgym.views.layout import tokenizer_of
 from tests.unit.tasks.multiwoz.test_task import play
 
