@@ -92,7 +92,8 @@ class Agenda:
 
     Args:
         vocabulary: what the system's values mean.
-        fidelity: keeps ``same_as``, ``day_is_booking``, ``null_answers``, ``unsayable``.
+        fidelity: keeps ``same_as``, ``day_is_booking``, ``unsayable``, and, in `reactions`,
+            ``null_answers``.
     """
 
     def __init__(self, vocabulary: Vocabulary, fidelity: Fidelity) -> None:
@@ -110,10 +111,12 @@ class Agenda:
 
     def say(self, user: UserState, goal: Goal, acts: Acts) -> None:
         """The user says `acts`: they leave the stack, whoever chose them; changes `user`."""
-        said = {read_act(act) for act in acts}
-        for about, _, _ in said:
-            if about in BOOKED and about in goal.domains:
-                user.domain = about
+        said = set()
+        for act in acts:
+            read = read_act(act)
+            said.add(read)
+            if read[0] in BOOKED and read[0] in goal.domains:
+                user.domain = read[0]
         if self.fidelity.unsayable:
             self._drop_unsayable(user, said)
         user.stack = [i for i in user.stack if (i.domain, i.intent, i.slot) not in said]

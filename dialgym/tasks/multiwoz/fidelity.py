@@ -1,7 +1,9 @@
 """The faults of ConvLab-2 that are kept under ``fidelity="convlab2"``, each with its name.
 
 `FAULTS` says of each what the original does and what is done here; a part that has one looks its
-name up in the `Fidelity` that it is given.
+name up in the `Fidelity` that it is given. Faults that change nothing are not among them: the rule
+system's note of what it recommended outlives a dialogue, but nothing reads it. In one the original
+is followed: its user never declines what ``OfferBook`` offers, by a test that is never true.
 """
 
 from collections.abc import Mapping

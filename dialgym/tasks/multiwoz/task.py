@@ -18,7 +18,6 @@ from dialgym.tasks.multiwoz import policies
 from dialgym.tasks.multiwoz.corpus import Corpus
 from dialgym.tasks.multiwoz.data import MULTIWOZ, load_world
 from dialgym.tasks.multiwoz.dialogue import MultiWOZState, Rules, Settings, Turn
-from dialgym.tasks.multiwoz.fidelity import FIDELITIES
 from dialgym.tasks.multiwoz.languages import LANGUAGES
 from dialgym.tasks.multiwoz.languages.base import goal_acts
 from dialgym.tasks.multiwoz.languages.keywords import about_domain
@@ -87,7 +86,8 @@ class MultiWOZ(Task):
         user: how the simulated user behaves where none is named: ``"agenda"``, ``"unfriendly"``,
             ``"terse"`` or ``"verbose"``.
         fidelity: ``"correct"``, or ``"convlab2"`` with those faults of the original that change
-            results, to compare with its figures; see `fidelity.FAULTS`.
+            results, to compare with its figures; or names of some, joined by ``+``; see
+            `fidelity.FAULTS`.
         error_rate: how often an act of the user is misheard, 0 to 1.
         turns: most utterances of the system.
         acts: ``"entries"``, any of the 209 acts at once; ``"composite"``, one of the frequent
@@ -137,7 +137,6 @@ class MultiWOZ(Task):
         one_of("reward", reward, REWARDS, self.name)
         one_of("strict", strict, (True, False), self.name)
         one_of("user", user, BEHAVIOURS, self.name)
-        one_of("fidelity", fidelity, FIDELITIES, self.name)
         one_of("acts", acts, ACTS, self.name)
         one_of("masks", masks, (True, False), self.name)
         one_of("language", language, LANGUAGES, self.name)

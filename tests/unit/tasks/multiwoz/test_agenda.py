@@ -292,6 +292,15 @@ def test_others_may_speak_for_the_user(rules):
     assert 'Area="south"' in talk.answer("general-reqmore()")
 
 
+def test_the_last_of_several_domains_is_talked_about(rules):
+    """Bookings are about it."""
+    for first, last in (("Hotel", "Train"), ("Train", "Hotel")):
+        talk = Talk(rules["correct"], hotel=HOTEL, train=TRAIN)
+        text = f'{first}-Inform(Day="friday") {last}-Inform(People="2") general-thank()'
+        talk.rules.user_turn(talk.state, read_acts(text), talk.rng)
+        assert talk.state.user.domain == last.lower()
+
+
 def test_terse_says_one_thing(rules):
     talk = Talk(rules["correct"], "terse", hotel=HOTEL)
     first = read_acts(talk.user())
