@@ -258,7 +258,7 @@ class Vectoriser:
         return self._bin_for(domain, self.found(domain, constraints).bit_count())
 
     def found(self, domain: str, constraints: Mapping[str, str]) -> int:
-        """`Database.find`, remembered: features, mask and values of a turn ask for the same rows."""
+        """`Database.find`, remembered: features, mask and values of a turn ask for the same."""
         found: int = self._find(domain, tuple(constraints.items()))
         return found
 
@@ -330,9 +330,17 @@ class Vectoriser:
         if not found:
             return NONE
         cell = self.database.rows(domain)[first(found)].get(slot)
-        if cell == OPEN and not self.fidelity.null_answers:
-            return UNKNOWN
-        return self._believed(known, slot) if cell is None else cell
+        if cell is None or cell == OPEN:
+            return self._missing(cell, domain, slot, known)
+        return cell
+
+    def _missing(self, cell: str | None, domain: str, slot: str, known: Mapping[str, str]) -> str:
+        """What is said of a cell that is not there: what is believed, or that it is not known."""
+        if cell is None and (self.fidelity.rows_alone or slot in known):
+            return self._believed(known, slot)
+        if self.fidelity.null_answers or slot in BOOKABLE[domain]:
+            return cell or NONE
+        return UNKNOWN
 
     def _believed(self, known: Mapping[str, str], slot: str) -> str:
         return NONE if self.fidelity.rows_alone else known.get(slot, NONE)

@@ -134,6 +134,16 @@ def test_taxis_are_drawn_and_go_where_it_is_believed(database):
     assert said(Vectoriser(database, LIKE_ORIGINAL), belief, *names) == ["ford", "none", "none"]
 
 
+def test_what_the_database_does_not_know_is_said_to_be_unknown():
+    rows = [{"name": "a", "phone": "?"}]
+    database = Database({"restaurant": rows}, Taxis(("red",), ("ford",)))
+    belief = Belief(domain="restaurant")
+    names = "Restaurant-Inform-Phone-1", "Restaurant-Inform-Addr-1", "Booking-Book-Day-1"
+    assert said(Vectoriser(database, RIGHT), belief, *names) == ["unknown", "unknown", "none"]
+    original = Vectoriser(database, LIKE_ORIGINAL)
+    assert said(original, belief, *names) == ["?", "none", "none"]
+
+
 def test_a_booking_before_any_domain_has_no_values(database):
     assert said(Vectoriser(database, RIGHT), Belief(), "Booking-Book-Ref-1") == ["none"]
 
