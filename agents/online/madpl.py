@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 from agents.online.acts import ActAlgorithm
+from agents.online.pairs import Game, Played
 from agents.policies.belief import BeliefPolicy
 from agents.storage.models import load
 from dialgym.views.spaces import maskable
@@ -205,67 +206,45 @@ class MADPL(ActAlgorithm):
 
     def collect(self, env: VecEnv, callback: BaseCallback) -> bool:
         """A dialogue of each pair."""
-        played = ([Played() for _ in self.pairs], [Played() for _ in self.pairs])
-        for pair in self.pairs:
-            pair.reset(seed=int(self.rng.integers(2**31)))
-        playing = np.ones(len(self.pairs), bool)
-        returns, sizes = np.zeros(len(self.pairs)), np.zeros(len(self.pairs), int)
-        while playing.any():
-            rows = [np.flatnonzero(playing & self._has_floor(party)) for party in self.parties]
-            infos: list[dict[str, Any]] = [{} for _ in self.pairs]
-            dones = np.zeros(len(self.pairs), bool)
-            for party, some in enumerate(rows):
-                if len(some):
-                    self._act(party, some, played)
-            for row in np.flatnonzero(playing).tolist():
-                pair = self.pairs[row]
-                returns[row] += pair.rewards[self.parties[0]]
-                dones[row] = any(pair.terminations.values()) or any(pair.truncations.values())
-                infos[row] = dict(pair.infos[self.parties[0]]) if row in rows[0] else {}
-                if dones[row]:
-                    infos[row] |= self._ended(row, played, float(returns[row]), int(sizes[row]))
-            sizes[rows[0]] += 1
-            self.num_timesteps += len(rows[0])
+        games = [Game(pair, self.parties, int(self.rng.integers(2**31))) for pair in self.pairs]
+        while not all(game.over for game in games):
+            before = np.array([game.over for game in games])
+            infos: list[dict[str, Any]] = [{} for _ in games]
+            floor = [game.floor for game in games]  # before anyone speaks
+            for party, policy in enumerate(self.policies):
+                rows = [row for row, who in enumerate(floor) if who == party]
+                if rows:
+                    found = self._speak(party, policy, [games[row] for row in rows])
+                    for row, info in zip(rows, found):
+                        infos[row] = info
+            dones = np.array([game.over for game in games]) & ~before
+            self.num_timesteps += floor.count(0)
             self._update_info_buffer(infos, dones)
             callback.update_locals(locals())
             if not callback.on_step():
                 return False
-            playing &= ~dones
-        self.turns = tuple(self._turns(party, rows) for party, rows in enumerate(played))
+        self.turns = tuple(
+            self._turns([game.played[party] for game in games]) for party in range(2)
+        )
         return True
 
-    def _has_floor(self, party: str) -> np.ndarray:
-        return np.array([pair.agent_selection == party for pair in self.pairs])
-
-    def _act(self, party: int, rows: np.ndarray, played: Any) -> None:
-        """Let a party choose in some dialogues, and note what it knew and what came of it."""
-        policy, pairs = self.policies[party], [self.pairs[row] for row in rows]
-        both = [np.stack([pair.observe(name) for pair in pairs]) for name in self.parties]
-        allowed = np.stack([pair.action_masks() for pair in pairs])
+    def _speak(
+        self, party: int, policy: BeliefPolicy, games: list[Game]
+    ) -> list[dict[str, Any]]:  # fmt: skip
+        """Let a party choose in the games in which it has the floor; the infos of the learner."""
+        both = [game.both() for game in games]
+        allowed = np.stack([game.pair.action_masks() for game in games])
         masks = maskable(allowed, policy.action_space)
         with torch.no_grad():
-            seen, _ = policy.obs_to_tensor(both[party])
+            seen, _ = policy.obs_to_tensor(np.stack([one[party] for one in both]))
             actions, _, log_probs = policy(seen, action_masks=masks)
-        chosen = actions.cpu().numpy()
-        for k, (row, pair) in enumerate(zip(rows.tolist(), pairs)):
-            pair.step(chosen[k])
-            silent = chosen[k].ndim > 0 and not chosen[k].any()
-            decision = (both[0][k], both[1][k], chosen[k], masks[k], float(log_probs[k]))
-            played[party][row].add(decision, -self.empty_cost if silent else 0.0)
-            gained = float(np.mean([pair.rewards[name] for name in self.parties]))
-            for side in played:
-                side[row].gain(gained)
+        columns = zip(games, both, actions.cpu().numpy(), masks, log_probs.tolist())
+        return [
+            game.choose(party, (*beliefs, chosen, mask, log_prob), self.empty_cost)
+            for game, beliefs, chosen, mask, log_prob in columns
+        ]
 
-    def _ended(self, row: int, played: Any, total: float, size: int) -> dict[str, Any]:
-        """Note the end of a dialogue; what an env's monitor says of it."""
-        pair = self.pairs[row]
-        last = tuple(pair.observe(name) for name in self.parties)
-        for side in played:
-            side[row].end(last, any(pair.terminations.values()))
-        success = pair.infos[self.parties[0]]["is_success"]
-        return {"episode": {"r": total, "l": size + 1}, "is_success": success}
-
-    def _turns(self, party: int, played: list[Played]) -> Turns:
+    def _turns(self, played: list[Played]) -> Turns:
         """The decisions of a party in all dialogues."""
         spoke = [one.columns() for one in played if one.decisions]
         columns = [np.concatenate(column) for column in zip(*spoke)]
@@ -347,36 +326,3 @@ class MADPL(ActAlgorithm):
         modules, tensors = super()._get_torch_save_params()
         more = ["partner_policy", "partner_policy.optimizer", "values", "values_optimizer"]
         return [*modules, *more, "target_values"], tensors
-
-
-class Played:
-    """The decisions of one party in one dialogue, while it goes on."""
-
-    def __init__(self) -> None:
-        self.decisions: list[tuple[Any, ...]] = []
-        self.rewards: list[list[float]] = []
-
-    def add(self, decision: tuple[Any, ...], own: float) -> None:
-        """The party has chosen: both beliefs, action, mask, log-probability; its own reward."""
-        self.decisions.append(decision)
-        self.rewards.append([own, 0.0])
-
-    def gain(self, reward: float) -> None:
-        """Someone has spoken, and this was the global reward; the party's last choice gets it."""
-        if self.rewards:
-            self.rewards[-1][1] += reward
-
-    def end(self, last: tuple[np.ndarray, ...], terminated: bool) -> None:
-        """The dialogue is over, and this is what both know then."""
-        self.last, self.terminated = last, terminated
-
-    def columns(self) -> tuple[np.ndarray, ...]:
-        """The columns of `Turns`, the beliefs of both parties apart."""
-        count = len(self.decisions)
-        seen, partner, actions, masks, log_probs = (np.stack(c) for c in zip(*self.decisions))
-        after = [np.concatenate([c[1:], end[None]]) for c, end in zip((seen, partner), self.last)]
-        over = np.arange(count) == count - 1
-        return (
-            seen, partner, *after, actions, masks, log_probs.astype(np.float32),
-            np.array(self.rewards, np.float32), over & self.terminated, over,
-        )  # fmt: skip

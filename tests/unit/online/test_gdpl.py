@@ -187,6 +187,22 @@ def test_it_is_trained_by_name_resumed_and_loaded(expert, tmp_path):
         agents.train("gdpl", ID, 10, log_dir=tmp_path / "none")
 
 
+@pytest.mark.parametrize("variant", ["turns", "discriminator"])
+def test_one_act_at_a_time_will_do(variant):
+    """Acts are one-hot to the estimator."""
+    id = "dialgym/SlotFilling-act-v0"
+    talks = dialgym.collect(id, "handcrafted", 6, seed=0)
+    env = dialgym.sb3_vec_env(id, 4, seed=0)
+    settings = {"estimation": {"variant": variant}, "n_steps": 8, "batch_size": 16, "seed": 0}
+    model = GDPL("MlpPolicy", env, dataset=talks, **settings).learn(32)
+    data = model.expert
+    found = model._turns(
+        data.observations, data.actions, data.next_observations, data.terminated
+    ).actions
+    assert found.argmax(-1).tolist() == data.actions.tolist()
+    assert (found.sum(-1) == 1).all()
+
+
 def test_mistakes_are_one_clear_error():
     with pytest.raises(ValueError, match=r"variant of estimation must be one of 'turns'"):
         Estimation(variant="best")

@@ -8,7 +8,8 @@ from stable_baselines3.common.logger import Logger
 import agents
 import dialgym
 from agents import MADPL, MLE, ActAgent
-from agents.online.madpl import HybridValues, Played
+from agents.online.madpl import HybridValues
+from agents.online.pairs import Played
 from tests.support.toy_acts import COST, THINGS
 
 ID = "tests.support.toy_acts:Wishes-act"
@@ -158,6 +159,16 @@ def test_a_run_that_goes_on_equals_one_that_was_not_cut(tmp_path):
     for name in ("policy", "partner_policy", "values"):
         pairs = zip(getattr(whole, name).parameters(), getattr(cut, name).parameters(), strict=True)
         assert all(torch.equal(a, b) for a, b in pairs)
+
+
+def test_one_act_at_a_time_will_do():
+    """Of slot filling, where the system speaks first and acts are single; silence has no form."""
+    env = dialgym.sb3_vec_env("dialgym/SlotFilling-act-v0", 3, seed=0)
+    model = MADPL("MlpPolicy", env, seed=0).learn(3)
+    for turns in model.turns:
+        assert turns.actions.dtype == torch.int64
+        assert not turns.rewards[:, 0].any()
+        assert turns.masks[torch.arange(len(turns.actions)), turns.actions].all()
 
 
 def test_both_begin_as_clones(tmp_path):

@@ -1,0 +1,87 @@
+"""Dialogues in which both parties learn: what each decided, and what came of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dialgym.views.two_party import ActTwoPartyEnv
+
+
+class Game:
+    """One dialogue of a pair, while it goes on.
+
+    Args:
+        pair: both parties.
+        parties: the learner and its partner.
+        seed: of the dialogue.
+    """
+
+    def __init__(self, pair: ActTwoPartyEnv, parties: tuple[str, str], seed: int) -> None:
+        self.pair, self.parties = pair, parties
+        self.played = Played(), Played()
+        self.total, self.size, self.over = 0.0, 0, False
+        pair.reset(seed=seed)
+
+    @property
+    def floor(self) -> int | None:
+        """Who has the floor, 0 the learner; None once it is over."""
+        return None if self.over else self.parties.index(self.pair.agent_selection)
+
+    def both(self) -> tuple[np.ndarray, ...]:
+        """What each party knows now."""
+        return tuple(self.pair.observe(party) for party in self.parties)
+
+    def choose(self, party: int, decision: tuple[Any, ...], empty_cost: float) -> dict[str, Any]:
+        """A party has chosen: both beliefs, action, mask, log-probability; the learner's info."""
+        pair, action = self.pair, decision[2]
+        pair.step(action)
+        silent = action.ndim > 0 and not action.any()
+        self.played[party].add(decision, -empty_cost if silent else 0.0)
+        for side in self.played:
+            side.gain(float(np.mean([pair.rewards[name] for name in self.parties])))
+        self.total += pair.rewards[self.parties[0]]
+        self.size += party == 0
+        info = dict(pair.infos[self.parties[0]]) if party == 0 else {}
+        terminated, truncated = any(pair.terminations.values()), any(pair.truncations.values())
+        self.over = terminated or truncated
+        if self.over:
+            for side in self.played:
+                side.end(self.both(), terminated)
+            info["is_success"] = pair.infos[self.parties[0]]["is_success"]
+            info["episode"] = {"r": self.total, "l": self.size}  # as a monitor has it
+        return info
+
+
+class Played:
+    """The decisions of one party in one dialogue, while it goes on."""
+
+    def __init__(self) -> None:
+        self.decisions: list[tuple[Any, ...]] = []
+        self.rewards: list[list[float]] = []
+
+    def add(self, decision: tuple[Any, ...], own: float) -> None:
+        """The party has chosen: both beliefs, action, mask, log-probability; its own reward."""
+        self.decisions.append(decision)
+        self.rewards.append([own, 0.0])
+
+    def gain(self, reward: float) -> None:
+        """Someone has spoken, and this was the global reward; the party's last choice gets it."""
+        if self.rewards:
+            self.rewards[-1][1] += reward
+
+    def end(self, last: tuple[np.ndarray, ...], terminated: bool) -> None:
+        """The dialogue is over, and this is what both know then."""
+        self.last, self.terminated = last, terminated
+
+    def columns(self) -> tuple[np.ndarray, ...]:
+        """The columns of `Turns`, the beliefs of both parties apart."""
+        count = len(self.decisions)
+        seen, partner, actions, masks, log_probs = (np.stack(c) for c in zip(*self.decisions))
+        after = [np.concatenate([c[1:], end[None]]) for c, end in zip((seen, partner), self.last)]
+        over = np.arange(count) == count - 1
+        return (
+            seen, partner, *after, actions, masks, log_probs.astype(np.float32),
+            np.array(self.rewards, np.float32), over & self.terminated, over,
+        )  # fmt: skip
