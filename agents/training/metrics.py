@@ -16,7 +16,7 @@ Metric = Callable[[Infos], Mapping[str, float]]
 """From the infos of the utterances that ended in a rollout to figures for the log, by name.
 
 An info has what the env says at the end of an utterance (`utterance`, `reply`, `turn`,
-`reward_components`, and at the end of a dialogue `is_success` and `transcript`), and
+`reward_components`, and at the end of a dialogue `is_success`, `transcript` and `metrics`), and
 `utterance_tokens`.
 """
 Choice = Sequence[str | Metric] | Mapping[str, Mapping[str, Any] | None]
@@ -36,7 +36,21 @@ def lengths(infos: Infos) -> dict[str, float]:
     return {"rollout/utterance_tokens": float(np.mean([i["utterance_tokens"] for i in infos]))}
 
 
-BUILT_IN: tuple[Metric, ...] = (parts_of_the_reward, lengths)
+def measures(infos: Infos) -> dict[str, float]:
+    """`dialogue/<name>`: the mean of each of `Facts.metrics` over the dialogues that ended with one.
+
+    Those in which there was nothing to measure (-1) are left out, and so are envs without texts,
+    whose infos do not tell the end.
+    """
+    found = defaultdict(list)
+    for info in infos:
+        for name, value in info.get("metrics", {}).items() if info.get("transcript") else ():
+            if value >= 0:
+                found[f"dialogue/{name}"].append(value)
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+BUILT_IN: tuple[Metric, ...] = (parts_of_the_reward, lengths, measures)
 
 
 class Metrics(BaseCallback):

@@ -9,7 +9,13 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 import dialgym
 from agents import train
-from agents.training.metrics import lengths, make_metrics, parts_of_the_reward
+from agents.training.metrics import (
+    BUILT_IN,
+    lengths,
+    make_metrics,
+    measures,
+    parts_of_the_reward,
+)
 from dialgym.views.making import make_view
 
 ID = "dialgym/Wordle-20-v0"
@@ -54,6 +60,17 @@ def test_figures_are_means_over_utterances():
     ]
     assert parts_of_the_reward(infos) == {"reward/a": 0.75, "reward/b": -0.5}
     assert lengths(infos) == {"rollout/utterance_tokens": 4.5}
+
+
+def test_measures_are_means_over_the_dialogues_that_have_them():
+    infos = [
+        {"transcript": "", "metrics": {"match": 0.0, "recall": 0.0}},
+        {"transcript": "user: bye", "metrics": {"match": 1.0, "recall": -1.0}},
+        {"transcript": "user: bye", "metrics": {"match": 0.5, "recall": 0.25}},
+        {"transcript": "of a task without any"},
+    ]
+    assert measures(infos) == {"dialogue/match": 0.75, "dialogue/recall": 0.25}
+    assert measures(infos[:1]) == {}
 
 
 def played(env, rng, steps=60):
@@ -160,7 +177,7 @@ def test_measures_that_cannot_be_are_one_clear_error(chosen, message, tmp_path):
 
 
 def test_measures_that_give_no_numbers_are_one_clear_error(tmp_path):
-    assert len(make_metrics(None)) == 2
+    assert make_metrics(None) == list(BUILT_IN)
     more = {"metrics": [words], "overrides": SHORT, **ARGUMENTS}
     with pytest.raises(
         ValueError, match="expected words to give a dict of numbers by name, got 'x"
