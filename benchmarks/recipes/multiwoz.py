@@ -58,7 +58,8 @@ def _chain(folder: Path, seed: int, world: Mapping[str, Any]) -> list[Run]:
     scored = {**TEST, **world}
 
     def run(name: str, method: str, train: Step, env_id: str = ID, **settings: Any) -> Run:
-        return Run(method, env_id, seed, folder / name, train, settings, scored, deterministic=True)
+        greedy = env_id == COMPOSITE  # DQN; the others draw their acts as in training
+        return Run(method, env_id, seed, folder / name, train, settings, scored, greedy)
 
     start, user = folder / "mle-few" / "model.zip", folder / "user" / "model.zip"
     return [
@@ -184,10 +185,10 @@ COLUMNS = {
 }
 MORE = transfer
 NOTE = f"""\
-{EPISODES:,} dialogues a seed on the frozen test goals, greedy, against the agenda user. Dialogues
-to imitate are those of the rule system on the frozen train goals, {MANY:,} of them for the reward
-estimators. Online learners play for {TURNS:,} turns (MADPL: {TURNS_OF_PAIRS:,}), on goals drawn
-from the goal model. In brackets 95 % intervals (Student's t over the seeds' means). The second
-table: success in {TRANSFER_EPISODES} dialogues with users that behave otherwise, with a clone of
-the agenda (`learned`) and with MADPL's own user.
+{EPISODES:,} dialogues a seed on the frozen test goals against the agenda user, acts drawn as in
+training (of DQN the best). Dialogues to imitate are those of the rule system on the frozen train
+goals, {MANY:,} of them for the reward estimators. Online learners play for {TURNS:,} turns (MADPL:
+{TURNS_OF_PAIRS:,}), on goals drawn from the goal model. In brackets 95 % intervals (Student's t over
+the seeds' means). The second table: success in {TRANSFER_EPISODES} dialogues with users that behave
+otherwise, with a clone of the agenda (`learned`) and with MADPL's own user.
 """
