@@ -188,7 +188,7 @@ NOTE = f"""\
 {EPISODES:,} dialogues a seed on the frozen test goals against the agenda user, acts drawn as in
 training (of DQN the best). Dialogues to imitate are those of the rule system on the frozen train
 goals, {MANY:,} of them for the reward estimators. Online learners play for {TURNS:,} turns (MADPL:
-{TURNS_OF_PAIRS:,}), on goals drawn from the goal model. In brackets 95 % intervals (Student's t over
-the seeds' means). The second table: success in {TRANSFER_EPISODES} dialogues with users that behave
-otherwise, with a clone of the agenda (`learned`) and with MADPL's own user.
+{TURNS_OF_PAIRS:,}), on goals drawn from the goal model. In brackets 95 % intervals (Student's t
+over the seeds' means). The second table: success in {TRANSFER_EPISODES} dialogues with users that
+behave otherwise, with a clone of the agenda (`learned`) and with MADPL's own user.
 """
