@@ -37,7 +37,7 @@ def lengths(infos: Infos) -> dict[str, float]:
 
 
 def measures(infos: Infos) -> dict[str, float]:
-    """`dialogue/<name>`: the mean of each of `Facts.metrics` over the dialogues that ended with one.
+    """`dialogue/<name>`: the mean of each of `Facts.metrics` over the dialogues that ended.
 
     Those in which there was nothing to measure (-1) are left out, and so are envs without texts,
     whose infos do not tell the end.

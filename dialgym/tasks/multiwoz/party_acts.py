@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,18 +38,6 @@ Generator = np.random.Generator
 INFORM = "Inform"
 
 
-class SystemEntries(Protocol):
-    """What both forms of the system's acts have beside `PartyActs`."""
-
-    def numbers(self, action: Any) -> tuple[int, ...]:
-        """Which of the 209 acts an action is."""
-        ...
-
-    def nearest(self, numbers: Iterable[int]) -> Any:
-        """The action that is, or comes nearest to, these of the 209 acts."""
-        ...
-
-
 class SystemActs(PartyActs):
     """The 209 acts of the system, any of them at once; it observes the 340 features.
 
@@ -82,11 +70,11 @@ class SystemActs(PartyActs):
         return self.nearest(system_numbers(self.task.meant(text, SYSTEM)))
 
     def numbers(self, action: Any) -> tuple[int, ...]:
-        """See `SystemEntries`."""
+        """Which of the 209 acts an action is."""
         return tuple(np.flatnonzero(action).tolist())
 
     def nearest(self, numbers: Iterable[int]) -> Any:
-        """See `SystemEntries`."""
+        """The action that is, or comes nearest to, these of the 209 acts."""
         vector = np.zeros(len(SYSTEM_NAMES), np.int8)
         vector[list(numbers)] = 1
         return vector

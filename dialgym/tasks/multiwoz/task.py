@@ -225,12 +225,14 @@ class MultiWOZ(Task):
         return _outcome(turn)
 
     def _system_says(self, state: Conversation, text: str, rng: np.random.Generator) -> Outcome:
-        acts, heard = self._meant(state, text, rng)
+        acts, heard = self._system_means(state, text, rng)
         state.heard_by_system.append(Utterance(SYSTEM, text))
         state.heard_by_user.append(Utterance(SYSTEM, heard))
         return _outcome(self.rules.system_turn(state.dialogue, acts, rng))
 
-    def _meant(self, state: Conversation, text: str, rng: np.random.Generator) -> tuple[Acts, str]:
+    def _system_means(
+        self, state: Conversation, text: str, rng: np.random.Generator
+    ) -> tuple[Acts, str]:
         """The acts of the system's text, and what the user hears of it."""
         numbers = self.language.entries(text)
         if numbers is not None:
