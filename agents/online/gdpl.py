@@ -22,7 +22,7 @@ from agents.buffers.stored_acts import stored_acts
 from agents.faults import check_number
 from agents.policies.belief import BeliefPolicy
 from agents.storage.models import SafeFiles
-from dialgym.errors import one_of, unknown
+from dialgym.errors import one_of, with_settings
 
 VARIANTS = ("turns", "session", "discriminator")
 
@@ -76,10 +76,8 @@ class Estimation:
         """
         if isinstance(value, Estimation):
             return value
-        for name in value or {}:
-            if name not in cls.__dataclass_fields__:
-                raise unknown("setting", name, cls.__dataclass_fields__, "estimation")
-        return cls(**(value or {}))
+        made: Estimation = with_settings(cls, "estimation", value or {})
+        return made
 
 
 class RewardEstimator(nn.Module):

@@ -11,24 +11,10 @@ from dialgym.tasks.multiwoz.corpus import Corpus, goal_of, with_references
 from dialgym.tasks.multiwoz.entries import SYSTEM_NAMES
 from dialgym.tasks.multiwoz.task import MultiWOZ
 from dialgym.tasks.multiwoz.types import DialogueAct
+from tests.support.city_logs import convlab2
 
 ID = "dialgym/MultiWOZ-act-v0"
 DATA = Path(__file__).parents[5] / "shared" / "data"
-
-
-def convlab2():
-    """A dialogue of ConvLab-2: the user wants a hotel in the north and its phone number."""
-    goal = {"hotel": {"info": {"area": "north"}, "reqt": ["phone"]}, "taxi": {}, "message": []}
-    said = [
-        {"Hotel-Inform": [["Area", "north"]]},
-        {"Hotel-Request": [["Price", "?"]], "Hotel-Inform": [["Choice", "9"]]},
-        {"Hotel-Inform": [["Price", "dontcare"]], "Hotel-Request": [["Phone", "?"]]},
-        {"Hotel-Inform": [["Phone", "01223"]], "general-reqmore": [["none", "none"]]},
-        {"general-bye": [["none", "none"]]},
-        {"general-bye": [["none", "none"]]},
-    ]
-    log = [{"text": "", "dialog_act": acts} for acts in said]
-    return {"PMUL1.json": {"goal": goal, "log": log}}
 
 
 def act(intent, domain="", slot="", value=None):
