@@ -124,29 +124,29 @@ def play_both(run: Run) -> None:
 
 
 def transfer(table: Sequence[Line]) -> str:
-    """Success of each system policy with each user, over the training seeds, as Markdown."""
+    """Success of each system policy with each user, over the training seeds, as Markdown.
+
+    The rule system, which all of them have learned from, stands first.
+    """
+    rule = [replace(run, method="rule system") for run in table[0].runs]
     rows = [["system", *USERS], ["---"] * (len(USERS) + 1)]
-    for line in table:
-        scores = [_transferred(run) for run in line.runs]
-        cells = [with_interval(_column(scores, user)) for user in USERS]
-        rows.append([line.method, *cells])
+    for runs_of, policy in [(rule, "rule"), *((line.runs, None) for line in table)]:
+        scores = [_transferred(run, policy) for run in runs_of]
+        cells = [with_interval(np.array([score[user] for score in scores])) for user in USERS]
+        rows.append([runs_of[0].method, *cells])
     return "".join("| " + " | ".join(row) + " |\n" for row in rows)
 
 
-def _column(scores: Sequence[Mapping[str, float]], user: str) -> np.ndarray:
-    return np.array([score[user] for score in scores])
-
-
-def _transferred(run: Run) -> dict[str, float]:
-    """Success of a run's model with each user; kept in its folder."""
-    kept = run.folder / TRANSFER
+def _transferred(run: Run, policy: str | None) -> dict[str, float]:
+    """Success of a run's model, or of a policy by name, with each user; kept in a file."""
+    kept = (run.folder.parent / f"{policy}-{TRANSFER}") if policy else run.folder / TRANSFER
     found: dict[str, float] = json.loads(kept.read_text("utf-8")) if kept.is_file() else {}
     for user in USERS:
         if user not in found:
             torch.manual_seed(run.seed)
             env_kwargs = {**run.env_kwargs, "simulator": _simulator(user, run.folder.parent)}
             played = dialgym.evaluate(
-                str(run.model),
+                policy or str(run.model),
                 run.env_id,
                 TRANSFER_EPISODES,
                 [TRANSFER_SEED + run.seed],
