@@ -21,6 +21,7 @@ NEEDS = {
     "15_chat": "stable_baselines3",
     "16_reward_model": "stable_baselines3",
     "17_own_algorithm": "stable_baselines3",
+    "18_multi_domain": "stable_baselines3",
 }
 SAYS = {
     "01_minimal_loop": "return ",
@@ -40,6 +41,7 @@ SAYS = {
     "15_chat": "who has the clone as its user: mean return",
     "16_reward_model": "When do we meet? -> meteor",
     "17_own_algorithm": "return at random ",
+    "18_multi_domain": "rule: success 1.00",
 }
 
 

@@ -26,10 +26,10 @@ VARIANTS = [
 @pytest.mark.parametrize("env_id", in_full("token"))
 def test_registered_tasks(env_id):
     task = make_task(entry_of(env_id), {})
-    episodes = 600 // task.facts.turn_limit
+    episodes = 300 // task.facts.turn_limit
     check_task(task, episodes=episodes)
     check_views(task, episodes=episodes)
-    check_batch(task, num_envs=4, steps=300)
+    check_batch(task, num_envs=4, steps=150)
 
 
 @pytest.mark.parametrize("kwargs", VARIANTS, ids=str)
