@@ -253,12 +253,13 @@ def fetched(name: str, patterns: Sequence[str]) -> Path:
         ) from error
 
 
-def locate(data: Any, what: str) -> Path | str:
+def locate(data: Any, what: str, built_in: bool = True) -> Path | str:
     """Where data lies: an existing path, or the name of a data set on the hub.
 
     Args:
         data: a path, a hub name, or ``hf:NAME_OR_FOLDER``.
         what: the task, for messages.
+        built_in: whether there is data without it, which a message tells.
 
     Raises:
         ValueError: there is no such file or folder.
@@ -271,9 +272,9 @@ def locate(data: Any, what: str) -> Path | str:
         return path.resolve()
     ending = path.suffix.lower() in (*FORMATS, ".gz", ".zip", ".txt")
     if ending or not _HUB.fullmatch(name):
+        instead = ", or leave it out for the built-in data" if built_in else ""
         raise ValueError(
-            f"data of {what}: there is no file or folder {name!r}. Check the path, or leave it "
-            "out for the built-in data."
+            f"data of {what}: there is no file or folder {name!r}. Check the path{instead}."
         )
     return name
 

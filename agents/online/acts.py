@@ -1,4 +1,4 @@
-"""The frame of PG and MADPL, online algorithms over acts: rollouts of whole dialogues, an update.
+"""Base of PG and MADPL, online algorithms over acts: rollouts of whole dialogues, and updates.
 
 In shape they are Stable-Baselines3's on-policy algorithms. A rollout is a dialogue in each row of
 the env; an algorithm says how it is collected (`collect`) and gives the `loss` of a minibatch. (The

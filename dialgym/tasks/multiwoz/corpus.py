@@ -103,7 +103,7 @@ class Corpus:
     def __init__(self, path: str | PathLike[str], split: str | None = None) -> None:
         one_of("split", split, (None, *sorted({*SPLITS.values()})), "the corpus")
         self.path, self.split = str(path), split
-        place = locate(path, "MultiWOZ's corpora")
+        place = locate(path, "MultiWOZ's corpora", built_in=False)
         found = _read(place, fingerprint(place))
         kept = [dialogue for dialogue in found if split in (None, dialogue.split)]
         if not kept:

@@ -144,7 +144,7 @@ def test_what_is_no_corpus_is_one_clear_error(content, message, tmp_path):
 
 def test_bad_arguments_are_one_clear_error(tmp_path):
     file = written(tmp_path, convlab2())
-    with pytest.raises(ValueError, match="there is no file or folder"):
+    with pytest.raises(ValueError, match=r"there is no file or folder .*Check the path\.$"):
         Corpus(tmp_path / "nothing.json")
     with pytest.raises(ValueError, match="expected dialogues of the split 'test'; got validation"):
         Corpus(file, split="test")
