@@ -18,7 +18,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 INSTALLED := $(VENV)/.installed
 NUMERIC := $(addprefix tests/unit/,models policies buffers decoding online offline distributed rewards \
   reward_model) tests/learning
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test nightly bench docs format lint type freeze clean distclean

@@ -47,6 +47,7 @@ def played(algorithm, games, deterministic=True, **settings):
     return mean, env.observation_space.tokenizer.decode(opening[:1])
 
 
+@pytest.mark.slow
 def test_several_steps_beat_a_single_one_which_beats_cloning(games):
     opens = np.array([row["turns"][0]["text"] == "fjord" for row in games])
     assert games.returns[opens].mean() < games.returns[~opens].mean() - 0.3

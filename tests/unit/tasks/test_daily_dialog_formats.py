@@ -262,7 +262,8 @@ def test_faults(tmp_path, fault):
 
 
 def test_a_name_that_is_neither_file_nor_dataset(monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for module in ("datasets.config", "huggingface_hub.constants"):  # read when they are imported
+        monkeypatch.setattr(f"{module}.HF_HUB_OFFLINE", True)
     with pytest.raises(ValueError, match="'no-one/nowhere': neither a file or folder, nor"):
         load_splits("no-one/nowhere")
 

@@ -77,7 +77,9 @@ def samples(folder):
 NORMALIZE = {"normalize": {"norm_obs": False, "norm_reward": True}}
 
 
-@pytest.mark.parametrize(("workers", "more"), [(0, NORMALIZE), (2, {})])
+@pytest.mark.parametrize(
+    ("workers", "more"), [(0, NORMALIZE), pytest.param(2, {}, marks=pytest.mark.slow)]
+)
 def test_a_run_killed_and_resumed_equals_one_that_was_not(workers, more, tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert start(whole, workers=workers, **more).wait() == 0
@@ -106,7 +108,11 @@ def models_are_equal(one, other):
 
 
 @pytest.mark.parametrize(
-    ("algo", "more"), [("ilql", {"learning_rate": "lin_0.01"}), ("chai", {"clone_steps": 14})]
+    ("algo", "more"),
+    [
+        ("ilql", {"learning_rate": "lin_0.01"}),
+        pytest.param("chai", {"clone_steps": 14}, marks=pytest.mark.slow),
+    ],
 )
 def test_learning_from_stored_dialogues_goes_on_exactly(algo, more, tmp_path):
     whole, killed, games = tmp_path / "whole", tmp_path / "killed", tmp_path / "games"

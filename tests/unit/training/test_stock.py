@@ -59,7 +59,7 @@ def weights(file):
     return agents.load(file).policy.state_dict()
 
 
-@pytest.mark.parametrize("algo", ["dqn", "maskable-ppo"])
+@pytest.mark.parametrize("algo", ["dqn", pytest.param("maskable-ppo", marks=pytest.mark.slow)])
 def test_a_killed_run_at_the_command_line_goes_on_exactly(algo, tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     often = ["--checkpoint-every", "1"]
