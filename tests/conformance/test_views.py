@@ -35,9 +35,9 @@ def test_registered_tasks(env_id):
 @pytest.mark.parametrize("kwargs", VARIANTS, ids=str)
 def test_variants(kwargs):
     task = Wordle(words=40, **kwargs)
-    check_task(task, episodes=50)
-    check_views(task, episodes=50)
-    check_batch(task, num_envs=4, steps=300, seed=7)
+    check_task(task, episodes=25)
+    check_views(task, episodes=25)
+    check_batch(task, num_envs=4, steps=200, seed=7)
 
 
 @pytest.mark.parametrize("kwargs", VARIANTS[:3], ids=str)

@@ -1,4 +1,4 @@
-"""Offline RL joins the good parts of bad games: half a minute of one core, fails if it does not."""
+"""Offline RL joins the good parts of bad games: half a minute of one core a test, at night."""
 
 import numpy as np
 import pytest
@@ -71,6 +71,7 @@ def acted(algorithm, dialogues, steps, **settings):
     return dialgym.evaluate(model, ACTS, episodes=60, seeds=[3]).success
 
 
+@pytest.mark.slow
 def test_on_an_act_view_values_beat_cloning_of_a_mixture():
     """Handcrafted dialogues are cloned; hidden among random ones, only values find them."""
     torch.set_num_threads(1)

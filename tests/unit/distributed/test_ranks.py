@@ -59,6 +59,7 @@ def curve(folder):
         return [{**row, "seconds": None} for row in csv.DictReader(file)]
 
 
+@pytest.mark.slow
 def test_two_killed_processes_go_on_exactly(tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     one, other = start(whole), start(killed)

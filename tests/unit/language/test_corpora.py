@@ -56,6 +56,7 @@ def texts(dialogues, comments):
     return sorted(turns | {row[key] for row in comments for key in ("parent", "comment")})
 
 
+@pytest.mark.slow
 def test_the_scripts_make_the_files_of_the_package(tmp_path):
     script = ROOT / "scripts" / "build_corpora.py"
     subprocess.run([sys.executable, script, "--out", tmp_path], check=True, cwd=ROOT)
