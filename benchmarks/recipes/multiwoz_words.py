@@ -24,14 +24,14 @@ DIALOGUES, STEPS = 200, 1_000
 TOKENS, EPISODES = 300_000, 1_000
 CLONED: Mapping[str, Any] = {"batch_size": 16}
 PLAYED: Mapping[str, Any] = {
-    "n_envs": 64,
-    "n_steps": 48,
-    "batch_size": 1024,
-    "learning_rate": "lin_0.0005",
-    "gae_lambda": 1.0,
+    "n_envs": 128,
+    "n_steps": 96,
+    "batch_size": 2048,
+    "learning_rate": "lin_0.0002",
+    "gae_lambda": 0.95,
     "ent_coef": 0.0,
-    "vf_coef": 0.5,
-    "kl": {"coef": 0.002},
+    "vf_coef": 0.1,
+    "kl": {"coef": 0.01},
     "normalize": {"norm_obs": False, "norm_reward": True, "gamma": 1.0},
 }
 """Hyperparameters other than the built-in ones."""

@@ -193,6 +193,19 @@ def test_made_by_module_prefix_and_as_a_batch(env_id):
 
 
 @pytest.mark.parametrize("env_id", IDS)
+def test_the_dialogues_of_a_batch_go_on_from_their_bytes(env_id):
+    """As a run that is resumed does: the bytes are read back without running what they name."""
+    first, second = (gym.make_vec(env_id, num_envs=3).unwrapped for _ in range(2))
+    first.action_space.seed(0)
+    first.reset(seed=0)
+    for _ in range(4):
+        first.step(first.action_space.sample())
+    second.set_state(first.get_state())
+    actions = [first.action_space.sample() for _ in range(4)]
+    assert all(same(first.step(action), second.step(action)) for action in actions)
+
+
+@pytest.mark.parametrize("env_id", IDS)
 def test_every_render_mode(env_id, capsys):
     for mode in gym.make(env_id).metadata["render_modes"]:
         env = gym.make(env_id, render_mode=mode)

@@ -1,7 +1,7 @@
 """Acts, goals and beliefs of multi-domain dialogues, and the state of one dialogue."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -50,9 +50,12 @@ class DomainGoal:
     fail_book: Constraints = field(default_factory=dict)
     requests: tuple[str, ...] = ()
 
-    def __reduce__(self) -> tuple[Any, ...]:  # a read-only mapping cannot be pickled
-        parts = (self.info, self.fail_info, self.book, self.fail_book)
-        return DomainGoal, (*map(dict, parts), self.requests)
+    def __getstate__(self) -> list[Any]:  # a read-only mapping cannot be pickled
+        return [*map(dict, (self.info, self.fail_info, self.book, self.fail_book)), self.requests]
+
+    def __setstate__(self, state: list[Any]) -> None:
+        for part, value in zip(fields(self), state, strict=True):
+            object.__setattr__(self, part.name, value)
 
 
 @dataclass(frozen=True, slots=True)
