@@ -21,17 +21,17 @@ ID = "dialgym/MultiWOZ-v0"
 TRAIN, TEST = {"goals": "train"}, {"goals": "test"}
 DIALOGUES, STEPS = 200, 1_000
 """Expert dialogues to begin with, and gradient steps of cloning."""
-TOKENS, EPISODES = 300_000, 1_000
+TOKENS, EPISODES = 200_000, 1_000
 CLONED: Mapping[str, Any] = {"batch_size": 16}
 PLAYED: Mapping[str, Any] = {
-    "n_envs": 128,
+    "n_envs": 64,
     "n_steps": 96,
-    "batch_size": 2048,
-    "learning_rate": "lin_0.0002",
+    "batch_size": 1024,
+    "learning_rate": "lin_0.0004",
     "gae_lambda": 0.95,
     "ent_coef": 0.0,
-    "vf_coef": 0.1,
-    "kl": {"coef": 0.01},
+    "vf_coef": 0.05,
+    "kl": {"coef": 0.02},
     "normalize": {"norm_obs": False, "norm_reward": True, "gamma": 1.0},
 }
 """Hyperparameters other than the built-in ones."""
