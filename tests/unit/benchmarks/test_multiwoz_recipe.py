@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import agents
-from benchmarks.recipes import multiwoz
+from benchmarks.recipes import multiwoz, multiwoz_words
 from benchmarks.recipes.runs import perform
 from benchmarks.recipes.tables import lines, markdown
 
@@ -49,3 +49,16 @@ def test_every_method_is_trained_and_scored_and_meets_every_user(tmp_path, monke
     assert np.isfinite([*kept.values()]).all()
     kinds = {type(agents.load(run.model)).__name__ for run in runs}
     assert kinds == {"MLE", "MaskablePPO", "PG", "GDPL", "DQN", "MADPL"}
+
+
+@pytest.mark.slow
+def test_gpts_are_cloned_and_learn_in_words(tmp_path, monkeypatch):
+    small = {"DIALOGUES": 3, "STEPS": 2, "TOKENS": 64, "EPISODES": 4}
+    for name, value in small.items():
+        monkeypatch.setattr(multiwoz_words, name, value)
+    monkeypatch.setattr(
+        multiwoz_words, "PLAYED", {**multiwoz_words.PLAYED, "n_envs": 2, "n_steps": 8}
+    )
+    table = lines(perform(multiwoz_words.runs(tmp_path, 2), multiwoz_words.EPISODES))
+    assert [line.method for line in table] == ["BC", "SequencePPO from BC"]
+    assert "PPO less the clone of the same seed" in multiwoz_words.gain(table)
