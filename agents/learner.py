@@ -1,4 +1,4 @@
-"""What all algorithms of our own share: the update's owner, `predict` within masks, `save`."""
+"""Bases of our own algorithms: checks and messages of all; updater and `predict` of most."""
 
 from __future__ import annotations
 
@@ -15,14 +15,29 @@ from agents.updater import RENAMED, Compute, Updater
 from dialgym.errors import refuse_renamed
 
 
-class Learner(Chats, SafeFiles):
+class Learner(SafeFiles):
     """Joined with one of Stable-Baselines3's base classes, on its left."""
+
+    num_timesteps: int
+
+    def _check_positive(self, **counts: int) -> None:
+        for name, number in counts.items():
+            if number < 1:
+                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
+
+    @property
+    def _where(self) -> str:
+        """Learner and time, for errors."""
+        return f"{type(self).__name__} at timestep {self.num_timesteps}"
+
+
+class UpdatedLearner(Chats, Learner):
+    """A learner whose policy an `Updater` moves, and which can be talked to where it speaks."""
 
     processes: Processes
     updater: Updater
     compute: Compute
     max_grad_norm: float
-    num_timesteps: int
     process_state: ClassVar[tuple[str, ...]] = ()
     """Attributes that each process has for itself, beyond what `save` keeps."""
     renamed: ClassVar[Mapping[str, str]] = RENAMED
@@ -33,22 +48,12 @@ class Learner(Chats, SafeFiles):
         refuse_renamed(cls.__name__, kwargs, cls.renamed)
         return super().__new__(cls)
 
-    def _check_positive(self, **counts: int) -> None:
-        for name, number in counts.items():
-            if number < 1:
-                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
-
     def _make_updater(self) -> None:
         """The updater of the policy, as it was when it was saved."""
         self.updater = Updater(
             self.policy, self.processes, self.compute, self.max_grad_norm, lambda: self._where
         )
         self.updater.load_state_dict(getattr(self, "updater_state", {"scaler": {}}))
-
-    @property
-    def _where(self) -> str:
-        """Learner and time, for errors."""
-        return f"{type(self).__name__} at timestep {self.num_timesteps}"
 
     def _predict_within(self, masks: Any, observation: Any, deterministic: bool) -> np.ndarray:
         """The next actions, one or several as observations are, within masks (n_envs, A)."""

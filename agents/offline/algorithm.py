@@ -26,7 +26,7 @@ from agents.buffers.sequences import Part, Sequences
 from agents.buffers.stored import DecisionBatch, Sampler, decisions_of, token_data
 from agents.buffers.stored_acts import StoredActs, act_decisions_of, stored_acts
 from agents.distributed.processes import Processes
-from agents.learner import Learner
+from agents.learner import UpdatedLearner
 from agents.policies.belief import BeliefPolicy
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
 from agents.updater import Compute
@@ -38,7 +38,7 @@ Losses = tuple[Tensor, dict[str, Tensor]]
 """Losses (n,) of a batch, and metrics (n,): averaged over decisions, minimised and logged."""
 
 
-class OfflineAlgorithm(Learner, BaseAlgorithm):  # type: ignore[misc]
+class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
     """Base of the offline algorithms; a subclass gives the `loss` of the decisions in a batch.
 
     Args:

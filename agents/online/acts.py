@@ -22,8 +22,8 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from agents.faults import check_number
+from agents.learner import Learner
 from agents.policies.belief import BeliefPolicy
-from agents.storage.models import SafeFiles
 
 
 class Decisions(NamedTuple):
@@ -41,7 +41,7 @@ class Decisions(NamedTuple):
         return Decisions(*(column[rows] for column in self))
 
 
-class ActAlgorithm(SafeFiles, OnPolicyAlgorithm):  # type: ignore[misc]
+class ActAlgorithm(Learner, OnPolicyAlgorithm):  # type: ignore[misc]
     """What `PG` and `MADPL` are to Stable-Baselines3.
 
     Args:
@@ -85,9 +85,8 @@ class ActAlgorithm(SafeFiles, OnPolicyAlgorithm):  # type: ignore[misc]
         device: torch.device | str = "auto",
         _init_setup_model: bool = True,
     ) -> None:
-        for name, number in {"batch_size": batch_size, "n_epochs": n_epochs}.items():
-            if number is not None and number < 1:
-                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
+        whole = {} if batch_size is None else {"batch_size": batch_size}
+        self._check_positive(**whole, n_epochs=n_epochs)
         self.batch_size, self.n_epochs = batch_size, n_epochs
         self.normalize_advantage = normalize_advantage
         self._n_updates = 0
@@ -180,8 +179,7 @@ class ActAlgorithm(SafeFiles, OnPolicyAlgorithm):  # type: ignore[misc]
         Raises:
             FloatingPointError: the loss is not finite.
         """
-        where = f"{type(self).__name__} at timestep {self.num_timesteps}"
-        check_number("loss", float(loss.detach()), where)
+        check_number("loss", float(loss.detach()), self._where)
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(module.parameters(), self.max_grad_norm)

@@ -23,7 +23,7 @@ from torch import Tensor
 from agents import updater
 from agents.buffers.sequences import SequenceBuffer
 from agents.distributed.processes import Processes
-from agents.learner import Learner
+from agents.learner import UpdatedLearner
 from agents.models.build import check_same_tokens
 from agents.models.observations import has_masks
 from agents.online.reference import FrozenPolicy, KLControl
@@ -42,7 +42,7 @@ RENAMED = {
 """Arguments of earlier versions, and how they are given now."""
 
 
-class OnlineAlgorithm(Learner, OnPolicyAlgorithm):  # type: ignore[misc]
+class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
     """What `SequencePPO`, `NLPO` and `GRPO` are to Stable-Baselines3.
 
     Rollout and update are `SequenceAlgorithm`'s.
