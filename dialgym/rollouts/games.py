@@ -73,16 +73,25 @@ class Game:
         assert self.acts is not None
         action = policy.act(task, state, rng)
         if self.record:
-            self.chosen.append((self.acts.observe(state), action, self.acts.mask(state)))
+            self._note(action)
         self._say(self.acts.text(state, action, rng))
 
     def repeat(self, text: str) -> None:
         """Let the learner say what a log has; where acts are kept, the act that comes nearest."""
         if self.acts is not None and self.record:
-            state = self.dialogue.state
-            action = self.acts.read(state, text)
-            self.chosen.append((self.acts.observe(state), action, self.acts.mask(state)))
+            self._note(self.acts.read(self.dialogue.state, text))
         self._say(text)
+
+    def _note(self, action: Any) -> None:
+        """Keep what is chosen, and what it is chosen by."""
+        assert self.acts is not None
+        state = self.dialogue.state
+        self.chosen.append((self.acts.observe(state), action, self.acts.mask(state)))
+
+    def cut(self) -> None:
+        """Truncate the dialogue where it is still open."""
+        if not self.over:
+            self.exchange = self.exchange._replace(truncated=True)
 
     def play(self, policy: Any, rng: np.random.Generator) -> "Game":
         """Let a scripted policy, with a generator of its own, play to the end."""
@@ -214,8 +223,7 @@ def script_games(scripts: Scripts, dialogue: Dialogue, job: Job) -> list[Game]:
     texts = iter(script.texts)
     while not game.over and (text := next(texts, None)) is not None:
         game.say(text)
-    if not game.over:
-        game.exchange = game.exchange._replace(truncated=True)
+    game.cut()
     return [game]
 
 
@@ -241,8 +249,7 @@ def log_games(
         if game.over:
             break
         game.repeat(text)
-    if not game.over:
-        game.exchange = game.exchange._replace(truncated=True)
+    game.cut()
     return [game]
 
 

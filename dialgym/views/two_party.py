@@ -242,6 +242,7 @@ class TwoPartyEnv(AECEnv):
 
     def _report(self, agent: str, text: str, outcome: Outcome) -> None:
         over = any(self.terminations.values()) or any(self.truncations.values())
+        metrics = self.task.metrics(self.dialogue_state) if over else {}
         for party, form in self._forms.items():
             end = outcome.terminated, outcome.truncated
             parts = outcome.parts(party)
@@ -251,7 +252,6 @@ class TwoPartyEnv(AECEnv):
             info = self.infos[party] = form.of_turn(said, self._turns[agent], exchange)
             if over:
                 lines = self.task.transcript(self.dialogue_state, party)
-                metrics = self.task.metrics(self.dialogue_state)
                 form.end(info, outcome.success, render_transcript(lines), metrics)
 
     def render(self) -> str | np.ndarray | None:

@@ -18,6 +18,7 @@ from dialgym.tasks.generators import Log
 from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.database import REF
 from dialgym.tasks.multiwoz.goal_form import goal_as_json, parse_goal
+from dialgym.tasks.multiwoz.notation import print_acts
 from dialgym.tasks.multiwoz.ontology import (
     BOOKABLE,
     BOOKING,
@@ -94,6 +95,7 @@ class Corpus:
         split: ``"train"``, ``"validation"`` or ``"test"``; None for all.
 
     Attributes:
+        dialogues: as they are annotated.
         left_out: how many dialogues are.
 
     Raises:
@@ -112,21 +114,21 @@ class Corpus:
                 f"corpus {self.path!r}: expected dialogues of the split {split!r}; got "
                 f"{', '.join(splits) or 'none at all'}. Choose another split, or None."
             )
-        self._kept = [d for d in kept if any(party == SYSTEM for party, _ in d.turns)]
-        self._wanting = [d for d in self._kept if _said_goal(d.turns).domains or d.goal]
-        self.left_out = len(kept) - len(self._wanting)
+        answered = [d for d in kept if any(party == SYSTEM for party, _ in d.turns)]
+        self.dialogues = [d for d in answered if d.goal or _said_goal(d.turns).domains]
+        self.left_out = len(kept) - len(self.dialogues)
 
     def __len__(self) -> int:
-        return len(self._wanting)
+        return len(self.dialogues)
 
     def log(self, task: Any, number: int) -> Log:
         """See `dialgym.tasks.generators.Logs`."""
-        dialogue = self._wanting[number]
+        dialogue = self.dialogues[number]
         goal = goal_of(dialogue, task.world)
         turns = with_references(dialogue.turns, task.world)
         if turns[-1][0] == SYSTEM:  # the user leaves without a word: it is what ends a dialogue
             turns.append((USER, (DialogueAct("bye", GENERAL),)))
-        texts = [(party, task.written(acts, party)) for party, acts in turns]
+        texts = [(party, print_acts(acts)) for party, acts in turns]  # any language reads them
         return Log({"goal": goal_as_json(goal)}, texts)
 
 

@@ -22,7 +22,7 @@ from dialgym.tasks.multiwoz.languages import LANGUAGES
 from dialgym.tasks.multiwoz.languages.base import goal_acts
 from dialgym.tasks.multiwoz.languages.keywords import about_domain
 from dialgym.tasks.multiwoz.noise import NoisyChannel
-from dialgym.tasks.multiwoz.notation import print_acts, read_acts
+from dialgym.tasks.multiwoz.notation import read_acts
 from dialgym.tasks.multiwoz.party_acts import ACTS, UserActs
 from dialgym.tasks.multiwoz.rewards import COMPONENTS, REWARDS, bounds
 from dialgym.tasks.multiwoz.settings import GOALS, choose_goal
@@ -247,13 +247,6 @@ class MultiWOZ(Task):
     def meant(self, text: str, party: str) -> Acts:
         """The acts of a text of `party`, in the task's language or in their notation."""
         return self.nlu.understand(text, party) or read_acts(text) or ()
-
-    def written(self, acts: Acts, party: str) -> str:
-        """A text in which `party` says the acts with their values, in the notation of acts.
-
-        Any language's rules read it.
-        """
-        return print_acts(acts)
 
     def metrics(self, state: Conversation) -> Mapping[str, float]:
         """Inform precision, recall and F1, book rate, match, strict success, complete."""

@@ -123,7 +123,7 @@ def test_a_goal_that_nothing_meets_becomes_what_the_user_said(tmp_path):
     content = convlab2()
     content["PMUL1.json"]["goal"]["hotel"]["info"]["stars"] = "77"
     corpus = Corpus(written(tmp_path, content))
-    goal = goal_of(corpus._wanting[0], MultiWOZ().world)
+    goal = goal_of(corpus.dialogues[0], MultiWOZ().world)
     assert goal.domains["hotel"].info == {"area": "north"}
     assert goal.domains["hotel"].requests == ("phone",)
 
