@@ -21,7 +21,7 @@ ID = "dialgym/MultiWOZ-v0"
 TRAIN, TEST = {"goals": "train"}, {"goals": "test"}
 DIALOGUES, STEPS = 200, 1_000
 """Expert dialogues to begin with, and gradient steps of cloning."""
-TOKENS, EPISODES = 200_000, 1_000
+TOKENS, EPISODES = 400_000, 1_000
 CLONED: Mapping[str, Any] = {"batch_size": 16}
 PLAYED: Mapping[str, Any] = {
     "n_envs": 64,
