@@ -1,6 +1,6 @@
 """Many cells at a time: processes of this machine, one thread each, or the nodes of a Ray cluster.
 
-A pool is an iterator: as each cell ends it yields the job with its figures, or with what went wrong,
+A pool is an iterator: as each cell ends it yields the job with its figures, or what went wrong,
 and about once a second None, so that whoever reads it can say how far the others are.
 """
 
