@@ -38,12 +38,12 @@ class Hierarchy(nn.Module):
                     f"{', '.join(self.kinds)}; got {', '.join(slot.acts)}"
                 )
         general = [structure.general[name] for name in self.general_names]
-        about = [[slot.acts[kind] for kind in self.kinds] for slot in structure.asked]
+        about = torch.tensor([[s.acts[kind] for kind in self.kinds] for s in structure.asked])
         branches, slots = torch.zeros(2, structure.n_acts, dtype=torch.long)
-        for number, acts in enumerate(about):
-            branches[acts], slots[acts] = REQUEST_INFO, number
-        order = torch.tensor([*general, *sum(about, [])])
-        self.register_buffer("place", order.argsort(), persistent=False)
+        branches[about] = REQUEST_INFO
+        slots[about] = torch.arange(len(about))[:, None]
+        place = torch.cat((torch.tensor(general), about.flatten())).argsort()
+        self.register_buffer("place", place, persistent=False)
         self.register_buffer("branches", branches, persistent=False)
         self.register_buffer("slots", slots, persistent=False)
 

@@ -61,7 +61,6 @@ class Structured:
             "num_timesteps": 0,
             "_episode_num": 0,
         }
-        made: Self = read_model(
-            type(self), file, wrapped, self.device, custom_objects={**here, **changes}  # type: ignore[attr-defined]
-        )
+        device = self.device  # type: ignore[attr-defined]
+        made: Self = read_model(type(self), file, wrapped, device, {**here, **changes})
         return made
