@@ -196,10 +196,14 @@ class SafeFiles:
 def _attributes(
     model: BaseAlgorithm, exclude: Iterable[str], include: Iterable[str]
 ) -> dict[str, Any]:
-    """What a model has beside networks, optimizers and what it does not save."""
+    """What a model has beside networks, optimizers and what it does not save.
+
+    What a run has put in the place of a method, for its time, is not the model's.
+    """
     networks, variables = model._get_torch_save_params()
     left_out = {*exclude, *model._excluded_save_params()} - set(include)
     left_out |= {name.partition(".")[0] for name in (*networks, *variables)}
+    left_out |= {name for name in vars(model) if callable(getattr(type(model), name, None))}
     return {name: value for name, value in vars(model).items() if name not in left_out}
 
 
