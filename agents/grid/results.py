@@ -174,6 +174,7 @@ class Results:
 
     def names(self) -> Sequence[str]:
         """Of the methods, the best first by mean success at the end over their own tasks."""
+
         def mean(name: str) -> float:
             found = [self.success(name, task, self.tests[-1]) for task in self.tasks]
             return -float(np.mean([part.mean() for part in found if len(part)] or [0.0]))
