@@ -130,7 +130,7 @@ def on_the_way(results: Results) -> str:
 
 def beside_paper(results: Results) -> str:
     """Success after 4,000 dialogues beside the paper's, task by task, and what that comes to."""
-    pairs = [(name, theirs) for name in results.names() if (theirs := _paper(name))]
+    pairs = namesakes(results)
     heads = [head for name, theirs in pairs for head in (name, f"{theirs} (recalled)")]
     more = ["best learned here", "best learned there (recalled)", "handcrafted, original code"]
     rows = [["task", *heads, *more]]
@@ -152,17 +152,27 @@ def findings(results: Results) -> Iterator[str]:
     """In how many tasks the best here is above the paper's, and which fall short of namesakes."""
     best = {task: found for task in results.tasks if (found := best_learned(results, task))}
     above = [t for t in best if best[t][1] > max(s.success for s in _scores(t))]
-    yield f"The best learned policy is above every learned one of the paper in {len(above)} of {len(best)} tasks."
-    reference = {t: _handcrafted(results, t) for t in best}
-    higher = [t for t in best if best[t][1] > reference[t]]
-    yield f"It is above the handcrafted policy in {len(higher)} of {len(best)} tasks."
-    for name in results.names():
-        for task in results.tasks if (theirs := _paper(name)) else ():
-            if _has(results, name, task):
-                own = results.success(name, task, results.tests[-1]).mean()
-                gap = published.recalled(str(task))[theirs].success - own
-                if gap > FALLS_SHORT:
-                    yield f"{name} is {gap:.1f} points below its namesake in {task}."
+    count = f"of {len(best)} tasks"
+    yield f"The best learned policy is above all learned ones of the paper in {len(above)} {count}."
+    higher = [task for task in best if best[task][1] > _handcrafted(results, task)]
+    yield f"It is above the handcrafted policy in {len(higher)} {count}."
+    for name, theirs in namesakes(results):
+        gaps = {str(task): _gap(results, name, theirs, task) for task in results.tasks}
+        short = [f"{gap:.1f} in {task}" for task, gap in gaps.items() if gap > FALLS_SHORT]
+        if short:
+            yield f"{name} is below its namesake by {', '.join(short)}."
+
+
+def namesakes(results: Results) -> list[tuple[str, str]]:
+    """Methods, each with the paper's policy of its name."""
+    pairs = [(name, published.namesake(name)) for name in results.names()]
+    return [(name, theirs) for name, theirs in pairs if theirs and theirs in published.policies()]
+
+
+def _gap(results: Results, name: str, theirs: str, task: Task) -> float:
+    """Points of success by which a method is below the paper's; 0 where it has not been run."""
+    own = results.success(name, task, results.tests[-1])
+    return published.recalled(str(task))[theirs].success - own.mean() if len(own) else 0.0
 
 
 def best_learned(results: Results, task: Task) -> tuple[str, float] | None:
@@ -175,12 +185,8 @@ def best_learned(results: Results, task: Task) -> tuple[str, float] | None:
 
 def _handcrafted(results: Results, task: Task) -> float:
     """Success of the handcrafted policy here or, where it has not been run, of the original."""
-    found = results.success("handcrafted", task, results.tests[-1]) if _known(results) else []
-    return float(np.mean(found)) if len(found) else published.handcrafted(str(task)).success
-
-
-def _known(results: Results) -> bool:
-    return "handcrafted" in results.methods
+    found = results.success("handcrafted", task, results.tests[-1])
+    return float(found.mean()) if len(found) else published.handcrafted(str(task)).success
 
 
 def beside_logs(results: Results) -> str:
@@ -234,12 +240,6 @@ def made_by(results: Results) -> str:
     seeds = sorted({row.seed for f in results.methods.values() for row in f.rows})
     lines = [*(f"    {command}" for command in commands), "", *(f"- {text}" for text in packages)]
     return "\n".join([*lines, f"- seeds {', '.join(map(str, seeds))}", ""])
-
-
-def _paper(name: str) -> str | None:
-    """The paper's policy of a method's name."""
-    theirs = published.namesake(name)
-    return theirs if theirs in published.policies() else None
 
 
 def _scores(task: Task) -> Sequence[published.Score]:
