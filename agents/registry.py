@@ -115,6 +115,10 @@ _TABLE = (
      "agents.BeliefPolicy", "PPO on rewards estimated from an expert's dialogues"),
     ("madpl", "agents.online.madpl:MADPL", (ACTS,),
      "agents.BeliefPolicy", "both parties learn together, with a hybrid value network"),
+    ("gp-sarsa", "agents.belief.gp.sarsa:GPSarsa", (ACTS,),
+     "GPPolicy", "sparse Gaussian process SARSA with Thompson sampling"),
+    ("committee", "agents.belief.gp.committee:Committee", (ACTS,),
+     "GPPolicy", "Bayesian committee machine of GP-SARSA processes, one a domain"),
     ("stock-ppo", "stable_baselines3.ppo.ppo:PPO", (TOKENS, ACTS),
      "MlpPolicy", "PPO of Stable-Baselines3"),
     ("maskable-ppo", "sb3_contrib.ppo_mask.ppo_mask:MaskablePPO", (TOKENS, ACTS),
@@ -145,6 +149,7 @@ POLICIES = {
     "BeliefPolicy": "agents.policies.belief:BeliefPolicy",
     "ValueBeliefPolicy": "agents.policies.belief:ValueBeliefPolicy",
     "UtteranceGPTPolicy": "agents.policies.utterance:UtteranceGPTPolicy",
+    "GPPolicy": "agents.belief.gp.policy:GPPolicy",
     "CHAIPolicy": "agents.offline.chai:CHAIPolicy",
     "ReturnGPTPolicy": "agents.offline.decision_transformer:ReturnGPTPolicy",
 }
