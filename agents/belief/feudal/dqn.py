@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from agents.belief.dqn import DQN
 from agents.belief.feudal.hierarchy import FeudalNetwork, Parts
-from agents.belief.feudal.transfer import Structured
-from agents.belief.masks import random_acts
+from agents.belief.feudal.transfer import Structured, StructuredPolicy
+from agents.belief.masks import random_acts, uniform
 from agents.belief.q_policy import BeliefQNetwork, QPolicy, in_mode
 from agents.belief.replay import Transitions
 from dialgym.tasks import BeliefStructure
@@ -88,7 +88,7 @@ class FeudalQNetwork(QNetwork):
         return acts
 
 
-class FeudalQPolicy(QPolicy):
+class FeudalQPolicy(StructuredPolicy, QPolicy):
     """`QPolicy` of a master and its sub-policies.
 
     Args:
@@ -128,7 +128,7 @@ class FeudalQPolicy(QPolicy):
         if not rate:
             return acts
         at_random = random_acts(self._narrowed_at_random(masks))
-        return np.where(np.random.random(len(masks)) < rate, at_random, acts)
+        return np.where(uniform(len(masks)) < rate, at_random, acts)
 
     def _narrowed_at_random(self, masks: np.ndarray) -> np.ndarray:
         """Masks (n, A) of one of the choices that they allow, both equally likely."""

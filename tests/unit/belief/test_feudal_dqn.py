@@ -8,20 +8,23 @@ import torch
 
 import agents
 import dialgym
+from agents.belief.dqn import DQN
 from agents.belief.feudal.dqn import FeudalDQN
-from agents.belief.replay import Transitions
 from tests.support.act_mdps import five_states, greedy_return, vec_env
 from tests.support.close import assert_close
 from tests.support.slot_mdp import slot_vec_env
 
 QUICK = {
     "learning_rate": 3e-3,
+    "buffer_size": 600,
     "learning_starts": 50,
     "batch_size": 32,
     "train_freq": 1,
     "tau": 0.05,
-    "target_update_interval": 1,
-    "exploration_fraction": 0.8,
+    "target_update_interval": 4,
+    "exploration_initial_eps": 0.5,
+    "exploration_final_eps": 0.02,
+    "exploration_fraction": 0.7,
     "policy_kwargs": {"net_arch": [32]},
     "device": "cpu",
 }
@@ -37,9 +40,8 @@ def model():
     return make(dialgym.sb3_vec_env(CR, 2, seed=0), learning_starts=20).learn(200)
 
 
-@pytest.mark.parametrize("changes", [{}, {"policy_kwargs": {"net_arch": [32], "dueling": True}}])
-def test_learns_the_masked_mdp_to_the_optimum(changes):
-    model = make(slot_vec_env(five_states(), rows=2), **changes).learn(4000)
+def test_learns_the_masked_mdp_to_the_optimum():
+    model = make(slot_vec_env(five_states(), rows=4)).learn(2000)
     assert greedy_return(model, five_states()) == pytest.approx(five_states().best_return())
 
 
@@ -93,6 +95,7 @@ def test_random_acts_tell_as_often_as_they_ask(model):
     masks = np.ones((4000, model.action_space.n), bool)
     obs = torch.zeros(4000, *model.observation_space.shape)
     acts = model.policy.explore(obs, masks, rate=1.0)
+    assert len(set(acts.tolist())) == model.action_space.n
     share = float((model.q_net.q_net.hierarchy.branches.numpy()[acts] == 0).mean())
     assert share == pytest.approx(0.5, abs=0.05)
 
@@ -100,7 +103,9 @@ def test_random_acts_tell_as_often_as_they_ask(model):
 def test_a_saved_model_acts_and_learns_on_alike(model):
     again = saved(model)
     obs = model.env.reset()
-    assert (again.predict(obs, deterministic=True)[0] == model.predict(obs, deterministic=True)[0]).all()
+    assert (
+        again.predict(obs, deterministic=True)[0] == model.predict(obs, deterministic=True)[0]
+    ).all()
     assert again.structure == model.structure
     again.set_env(dialgym.sb3_vec_env(CR, 2, seed=1))
     again.learn(100)
@@ -132,7 +137,9 @@ def test_it_acts_in_another_domain_by_what_it_learned(model):
     assert other.structure.domain != model.structure.domain
     weights = zip(model.policy.parameters(), other.policy.parameters())
     assert all(torch.equal(one, two) for one, two in weights)
-    acts, _ = other.predict(env.reset(), deterministic=True, action_masks=env.env_method("action_masks"))
+    acts, _ = other.predict(
+        env.reset(), deterministic=True, action_masks=env.env_method("action_masks")
+    )
     assert acts.shape == (2,)
     other.learn(100)
     assert other.replay_buffer.size() > 0
@@ -147,6 +154,8 @@ def test_training_begins_with_weights_of_another_domain(model, tmp_path):
     )
     for one, two in zip(model.q_net.parameters(), other.q_net.parameters()):
         assert torch.equal(one, two)
+    with pytest.raises(ValueError, match=r"cannot start from .*: expected a feudal policy"):
+        model.policy.start_from(DQN("MlpPolicy", model.env).policy)
 
 
 def test_an_env_that_says_nothing_of_its_acts_is_an_error():
@@ -164,5 +173,3 @@ def test_uncertain_networks_give_a_distribution_of_q():
     mean, std = model.q_distribution(np.eye(5, dtype=np.float32))
     assert mean.shape == std.shape == (5, 4)
     assert (std > 0).all()
-    assert isinstance(model.replay_buffer.sample, object)
-    assert Transitions._fields[0] == "observations"
