@@ -32,6 +32,7 @@ class FeudalQNetwork(QNetwork):
     """
 
     n_heads = 1
+    q_net: FeudalNetwork  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class FeudalQNetwork(QNetwork):
         self.uncertainty, self.settings = settings["uncertainty"], dict(settings)
         if self.uncertainty == "bootstrap":
             raise ValueError("feudal policies: they have no bootstrapped heads; give another kind")
-        self.q_net = FeudalNetwork(structure, self._network)  # type: ignore[assignment]
+        self.q_net = FeudalNetwork(structure, self._network)
 
     def _network(self, inputs: int, outputs: int) -> nn.Module:
         features = spaces.Box(0.0, 1.0, (inputs,), np.float32)
@@ -143,7 +144,7 @@ class FeudalQPolicy(StructuredPolicy, QPolicy):
         return {**super()._get_constructor_parameters(), "structure": self.structure}
 
 
-class FeudalDQN(Structured, DQN):
+class FeudalDQN(Structured, DQN):  # type: ignore[misc]
     """Deep Q-learning of a master and its sub-policies: Casanueva et al. (2018), arXiv 1803.03232.
 
     The master chooses to give information or to request it; then the general sub-policy chooses
