@@ -76,7 +76,8 @@ class Abstract:
 
     def __call__(self, beliefs: np.ndarray) -> np.ndarray:
         """(n, F) of beliefs (n, B)."""
-        padded = np.pad(beliefs.astype(float), ((0, 0), (0, 1)))
+        padded = np.zeros((len(beliefs), beliefs.shape[1] + 1))
+        padded[:, :-1] = beliefs
         tops = -padded[:, self.values]  # (n, S, V), those of most belief least
         if tops.shape[2] > self.top:
             tops = np.partition(tops, self.top - 1)[:, :, : self.top]

@@ -88,14 +88,16 @@ class QProcess:
         With masks (n, A) those of acts that no row allows are the prior's.
         """
         means = np.zeros((len(x), len(acts), self.outputs))
-        spreads = np.repeat(self.prior(x)[:, None], len(acts), axis=1)
         scaled = x * self.factors
+        prior = variances(self.kernel, scaled)
+        spreads = np.repeat(prior[:, None], len(acts), axis=1)
         needed = np.ones(len(acts), bool) if masks is None else masks.any(0)
         for place in np.flatnonzero(needed).tolist():
             group = self.groups.get(self.act_kernel.group(acts[place]))
             if group is not None and len(group):
                 number = np.full(len(x), self._number(acts[place]))
-                means[:, place], spreads[:, place] = group.predict(scaled, number)
+                means[:, place], known = group.predict(scaled, number)
+                spreads[:, place] = np.maximum(prior - known, 0.0)
         return means, spreads
 
     def observe(
