@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 
 import agents
 import dialgym
+from agents.grid.calibration import calibration
 from agents.grid.cells import APART, Cell, Protocol, Task
 from agents.registry import ACTS, find
 from agents.training.config import read_config
 from agents.training.dialogues import FILE, KEPT
 from dialgym.files import write_text
 from dialgym.registry import entry_of
+from dialgym.rollouts.episodes import episode_seed
 
 RESULT = "result.json"
 MODEL = "model.zip"
@@ -62,6 +64,7 @@ def perform(job: Job) -> dict[str, Any]:
     result = {
         **description(cell, job.protocol),
         "stages": [_test(job, dialogues) for dialogues in stages_of(job)],
+        "calibration": _calibration(job),
         "command": job.command,
         "versions": versions(),
         "seconds": round(time.monotonic() - started, 1),
@@ -164,6 +167,17 @@ def _test(job: Job, dialogues: int) -> dict[str, Any]:
     }
     write_text(file, json.dumps(found) + "\n")
     return found
+
+
+def _calibration(job: Job) -> dict[str, Any] | None:
+    """Of a model with a distribution of Q; see `calibration`."""
+    if not job.cell.method.learns:
+        return None
+    model = agents.load(job.folder / MODEL, device="cpu")
+    if not hasattr(model, "q_distribution"):
+        return None
+    seed = episode_seed(TEST_SEED, job.cell.seed) % 2**31
+    return calibration(model, job.cell.task.env_id, seed)
 
 
 def _cost(folder: Path, dialogues: int) -> Mapping[str, float]:
