@@ -24,7 +24,18 @@ def allowed(env: VecEnv) -> np.ndarray:
 
 def everything(rows: int, space: spaces.Space) -> np.ndarray:
     """(rows, A) bool of a `Discrete` space, all True."""
-    return np.ones((rows, int(space.n)), bool)  # type: ignore[attr-defined]
+    return np.ones((rows, count_acts(space)), bool)
+
+
+def count_acts(space: spaces.Space) -> int:
+    """A, of a `Discrete` space.
+
+    Raises:
+        ValueError: it is another one.
+    """
+    if isinstance(space, spaces.Discrete):
+        return int(space.n)
+    raise ValueError(f"expected Discrete actions, one act at a time, got {space}")
 
 
 def fitting(masks: Any, rows: int, space: spaces.Space) -> np.ndarray:
@@ -36,7 +47,7 @@ def fitting(masks: Any, rows: int, space: spaces.Space) -> np.ndarray:
     if masks is None:
         return everything(rows, space)
     found = np.asarray(masks, bool)
-    wanted = (rows, int(space.n))  # type: ignore[attr-defined]
+    wanted = (rows, count_acts(space))
     if found.size != rows * wanted[1]:
         raise ValueError(f"action_masks: expected {wanted}, got {found.shape}")
     found = found.reshape(wanted)
@@ -51,14 +62,22 @@ def masked(values: Tensor, masks: Tensor | np.ndarray) -> Tensor:
     return values.masked_fill(~where, FORBIDDEN_VALUE)
 
 
-def random_acts(masks: np.ndarray, rng: Any = np.random) -> np.ndarray:
-    """(n,) int64: in each row one of the allowed acts (n, A), all equally likely.
+def uniform(*shape: int, rng: Any = np.random) -> np.ndarray:
+    """Numbers from 0 to 1 of NumPy's global generator.
 
-    Args:
-        masks: (n, A) bool.
-        rng: what `random` is drawn from; NumPy's global one, which Stable-Baselines3 seeds and a
-            checkpoint keeps.
+    That is the one which Stable-Baselines3 seeds and draws from, and which a checkpoint keeps.
     """
-    keys = np.where(masks, rng.random(masks.shape), -1.0)
+    drawn: np.ndarray = rng.random(shape)
+    return drawn
+
+
+def random_below(count: int, rows: int) -> np.ndarray:
+    """(rows,) int64: whole numbers less than `count`, drawn as `uniform` does."""
+    return (uniform(rows) * count).astype(np.int64)
+
+
+def random_acts(masks: np.ndarray) -> np.ndarray:
+    """(n,) int64: in each row one of the allowed acts (n, A) bool, all equally likely."""
+    keys = np.where(masks, uniform(*masks.shape), -1.0)
     acts: np.ndarray = keys.argmax(1)
     return acts

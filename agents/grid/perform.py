@@ -147,7 +147,7 @@ def _test(job: Job, dialogues: int) -> dict[str, Any]:
     cell, protocol = job.cell, job.protocol
     model = job.folder / "checkpoints" / KEPT.format(dialogues)
     played = dialgym.evaluate(
-        str(model) if cell.method.learns else cell.method.algorithm,
+        agents.load(model, device="cpu") if cell.method.learns else cell.method.algorithm,
         cell.task.env_id,
         protocol.episodes,
         [TEST_SEED + cell.seed],

@@ -144,7 +144,7 @@ class Results:
     def tests(self) -> list[int]:
         """After how many dialogues of training there are figures, ascending."""
         found = {row.dialogues for figures in self.methods.values() for row in figures.rows}
-        return sorted(found - {0})
+        return sorted(found - {0}) or [0]
 
     @cached_property
     def _arrays(self) -> dict[tuple[str, Task, int], np.ndarray]:
@@ -174,10 +174,9 @@ class Results:
 
     def names(self) -> Sequence[str]:
         """Of the methods, the best first by mean success at the end over their own tasks."""
-        last = self.tests[-1] if self.tests else 0
 
         def mean(name: str) -> float:
-            found = [self.success(name, task, last) for task in self.tasks]
+            found = [self.success(name, task, self.tests[-1]) for task in self.tasks]
             return -float(np.mean([part.mean() for part in found if len(part)] or [0.0]))
 
         return sorted(self.methods, key=mean)
