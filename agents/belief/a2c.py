@@ -40,7 +40,8 @@ class A2C(ActorCritic):
         **kwargs: Any,
     ) -> None:
         self.gae_lambda, self.max_weight = gae_lambda, max_weight
-        super().__init__(*args, batch_size=batch_size, learning_starts=learning_starts, **kwargs)
+        kwargs |= {"batch_size": batch_size, "learning_starts": learning_starts}
+        super().__init__(*args, **kwargs)
 
     def update(self, batch: Dialogues) -> dict[str, Tensor]:
         logits, values = self.policy.logits_and_values(batch.observations, batch.masks)

@@ -139,15 +139,15 @@ class ActorCritic(Learner, OffPolicyAlgorithm):  # type: ignore[misc]
         return first + (last - first) * min(share, 1.0)
 
     @torch.no_grad()
-    def _sample_action(
+    def _sample_action(  # type: ignore[override]
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
-    ) -> tuple[np.ndarray, Choice]:  # type: ignore[override]
+    ) -> tuple[np.ndarray, Choice]:
         """Acts (n_envs,), and how they were chosen."""
         assert self.env is not None
         masks = allowed(self.env)
         beliefs, _ = self.policy.obs_to_tensor(self._last_obs)  # type: ignore[arg-type]
         within = torch.as_tensor(masks, device=self.device)
-        logits, _ = self.policy.logits_and_values(beliefs, within)
+        logits, _ = self.policy.logits_and_values(beliefs, within)  # type: ignore[arg-type]
         uniform = within / within.sum(-1, keepdim=True)
         probs = torch.lerp(logits.softmax(-1), uniform, self.exploration_rate)
         actions = torch.multinomial(probs, 1)[:, 0].cpu().numpy()

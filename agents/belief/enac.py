@@ -76,7 +76,8 @@ class ENAC(ActorCritic):
         self.step_size, self.max_kl, self.damping = step_size, max_kl, damping
         self.max_weight = max_weight
         kwargs |= {"batch_size": batch_size, "learning_starts": learning_starts}
-        super().__init__(*args, dialogues_per_update=dialogues_per_update, **kwargs)
+        kwargs |= {"dialogues_per_update": dialogues_per_update}
+        super().__init__(*args, **kwargs)
 
     @property
     def actor(self) -> list[Tensor]:  # type: ignore[override]

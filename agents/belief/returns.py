@@ -1,4 +1,4 @@
-"""What the decisions of whole dialogues are worth, seen from another policy than the one that chose.
+"""Returns, V-trace and retrace: what the decisions of whole dialogues are worth.
 
 Each function goes through N decisions, dialogue by dialogue, from the last one to the first.
 """

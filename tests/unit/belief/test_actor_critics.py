@@ -102,7 +102,9 @@ def test_a_model_comes_back(algorithm, tmp_path):
         for ours_, theirs_ in zip(ours[name].values(), theirs[name].values(), strict=True):
             assert torch.equal(ours_, theirs_)
     beliefs, masks = beliefs_of(env), five_states().masks
-    chosen = [m.predict(beliefs, deterministic=True, action_masks=masks)[0] for m in (model, loaded)]
+    chosen = [
+        m.predict(beliefs, deterministic=True, action_masks=masks)[0] for m in (model, loaded)
+    ]
     assert np.array_equal(*chosen)
     algorithm.load(tmp_path / "model.zip", env).learn(300, reset_num_timesteps=False)
 
