@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.belief.a2c import A2C
     from agents.belief.acer import ACER, ActorQPolicy
     from agents.belief.enac import ENAC
+    from agents.belief.feudal.dqn import FeudalDQN, FeudalQPolicy
+    from agents.belief.feudal.gain import FeudalGain
     from agents.belief.tracer import TRACER
     from agents.buffers.episodes import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
     from agents.chat.act_agent import ActAgent
