@@ -127,6 +127,10 @@ _TABLE = (
      "MlpPolicy", "deep Q-learning of a master and its sub-policies, in any domain of slots"),
     ("feudal-gain", "agents.belief.feudal.gain:FeudalGain", (ACTS,),
      "MlpPolicy", "Feudal DQN whose questions are rewarded for what they tell of the goal"),
+    ("gp-sarsa", "agents.belief.gp.sarsa:GPSarsa", (ACTS,),
+     "GPPolicy", "sparse Gaussian process SARSA with Thompson sampling"),
+    ("committee", "agents.belief.gp.committee:Committee", (ACTS,),
+     "GPPolicy", "Bayesian committee machine of GP-SARSA processes, one a domain"),
     ("stock-ppo", "stable_baselines3.ppo.ppo:PPO", (TOKENS, ACTS),
      "MlpPolicy", "PPO of Stable-Baselines3"),
     ("maskable-ppo", "sb3_contrib.ppo_mask.ppo_mask:MaskablePPO", (TOKENS, ACTS),
@@ -159,6 +163,7 @@ POLICIES = {
     "ActorQPolicy": "agents.belief.acer:ActorQPolicy",
     "FeudalQPolicy": "agents.belief.feudal.dqn:FeudalQPolicy",
     "UtteranceGPTPolicy": "agents.policies.utterance:UtteranceGPTPolicy",
+    "GPPolicy": "agents.belief.gp.policy:GPPolicy",
     "CHAIPolicy": "agents.offline.chai:CHAIPolicy",
     "ReturnGPTPolicy": "agents.offline.decision_transformer:ReturnGPTPolicy",
 }
