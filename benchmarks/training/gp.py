@@ -36,7 +36,7 @@ def process_of(entries: int, similarity: float) -> QProcess:
     features = [f"f{i}" for i in range(FEATURES)]
     process = QProcess(features, KERNEL, ActKernel(similarity), 5.0, 0.0, None)
     for start in range(0, entries, 64):
-        acts = names()[np.arange(start, start + 64) % ACTS]
+        acts = [names()[i % ACTS] for i in range(start, start + 64)]
         process.observe(rng.random((64, FEATURES)), acts, rng.normal(size=(64, 1)), np.ones(64))
     assert len(process) == entries
     process.nu = 1e9
@@ -45,9 +45,9 @@ def process_of(entries: int, similarity: float) -> QProcess:
     return process
 
 
-def names() -> np.ndarray:
-    """(A,) acts, all of a kind."""
-    return np.array([f"slot{i:02}.request" for i in range(ACTS)])
+def names() -> list[str]:
+    """The acts, all of a kind."""
+    return [f"slot{i:02}.request" for i in range(ACTS)]
 
 
 def milliseconds(step: Callable[[], object]) -> float:

@@ -75,7 +75,7 @@ class GPSarsa(DialogueLearner):
         kernel: str | Kernel = "linear",
         kernel_kwargs: Mapping[str, Any] | None = None,
         act_similarity: float = 0.0,
-        gamma: float = 1.0,
+        gamma: float = 0.99,
         sigma: float = 5.0,
         nu: float = 0.001,
         budget: int | None = 500,
