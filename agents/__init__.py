@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from agents.registry import ALGORITHMS, PARTS, POLICIES, register
 
 if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
+    from agents.belief.feudal.acer import FeudalACER, FeudalActorPolicy
     from agents.belief.feudal.dqn import FeudalDQN, FeudalQPolicy
     from agents.belief.feudal.gain import FeudalGain
     from agents.belief.gp.committee import Committee
