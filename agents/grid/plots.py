@@ -32,10 +32,10 @@ def plot_curves(results: Results, path: Path) -> None:
     domains = list(dict.fromkeys(task.domain for task in results.tasks))
     envs = sorted({task.env for task in results.tasks})
     size = 3.0 * len(envs) + 0.4, 2.3 * len(domains) + 0.9
-    figure = _figure(*size)
+    figure = figure_of(*size)
     grid = figure.subplots(len(domains), len(envs), squeeze=False, sharex=True, sharey=True)
     for axes, task in zip(grid.flat, [Task(d, e) for d in domains for e in envs]):
-        _tidy(axes)
+        tidy(axes)
         axes.set_title(str(task), fontsize=9, color=INK, loc="left")
         for name in results.names():
             _curve(axes, results, name, task)
@@ -54,7 +54,7 @@ def plot_curves(results: Results, path: Path) -> None:
         [lines[name] for name in shown], shown, loc="outside upper left", ncols=columns,
         frameon=False, fontsize=8,
     )  # fmt: skip
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _curve(axes: Any, results: Results, name: str, task: Task) -> None:
@@ -83,10 +83,10 @@ def plot_ranking(results: Results, path: Path) -> None:
     """
     shown = groups(results)[:3] or [Group(results.tasks, results.names())]
     most = max(len(group.methods) for group in shown)
-    figure = _figure(4.6 * len(shown) + 0.6, 0.32 * most + 1.5)
+    figure = figure_of(4.6 * len(shown) + 0.6, 0.32 * most + 1.5)
     for axes, group in zip(figure.subplots(1, len(shown), squeeze=False).flat, shown):
         _rank(axes, results, group)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _rank(axes: Any, results: Results, group: Group) -> None:
@@ -108,7 +108,7 @@ def _rank(axes: Any, results: Results, group: Group) -> None:
     )
     axes.set_title(f"{tasks}, after {last:,} dialogues", fontsize=9, color=INK, loc="left")
     axes.set_xlabel("success, %: mean (dots) and interquartile mean (diamonds)", fontsize=8)
-    _tidy(axes)
+    tidy(axes)
     axes.grid(axis="x", color=FAINT, linewidth=0.6)
 
 
@@ -121,16 +121,19 @@ def _look(results: Results, name: str) -> tuple[str, Any]:
     return COLOURS[place % len(COLOURS)], STYLES[place // len(COLOURS) % len(STYLES)]
 
 
-def _figure(width: float, height: float) -> Any:
+def figure_of(width: float, height: float) -> Any:
+    """An empty figure, in inches."""
     module = require("matplotlib.figure", "ui", "drawing a picture")
     return module.Figure((width, height), layout="constrained")
 
 
-def _tidy(axes: Any) -> None:
+def tidy(axes: Any) -> None:
+    """Axes with faint lines and no frame."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color=FAINT, linewidth=0.6)
     axes.set_axisbelow(True)
 
 
-def _save(figure: Any, path: Path) -> None:
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a picture, atomically."""
     write_atomically(path, lambda temporary: figure.savefig(temporary, dpi=DPI))
