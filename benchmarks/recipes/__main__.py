@@ -40,7 +40,7 @@ def main() -> None:
     if arguments.table:
         write_text(arguments.table, text)
     if arguments.plot:
-        plot(table, arguments.plot)
+        getattr(recipe, "PLOT", plot)(table, arguments.plot)
 
 
 if __name__ == "__main__":
