@@ -7,7 +7,7 @@ with each user: a table, and the same as a picture.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,23 +42,42 @@ def successes(table: Sequence[Line]) -> dict[str, np.ndarray]:
 
 
 def _played(run: Run, policy: str | None) -> dict[str, float]:
-    """Success of a run's model, or of a policy by name, with each user; kept in a file."""
-    seed_folder = run.folder.parent
-    kept = seed_folder / f"{policy}-{KEPT}" if policy else run.folder / KEPT
+    """Success of a run's model, or of a policy by name, with each user."""
+    place = run.folder.parent
+    kept = place / f"{policy}-{KEPT}" if policy else run.folder / KEPT
+    changes = {user: {"simulator": _simulator(user, place)} for user in USERS}
+    return successes_with(run, changes, kept, EPISODES, policy)
+
+
+def successes_with(
+    run: Run,
+    changes: Mapping[str, Mapping[str, Any]],
+    kept: Path,
+    episodes: int,
+    policy: str | None = None,
+) -> dict[str, float]:
+    """Success of a run's model, or of a policy by name, under changed settings; kept in a file.
+
+    Args:
+        run: a training.
+        changes: settings of the env by the names that the successes get.
+        kept: the file, which is not computed again.
+        episodes: dialogues under each.
+        policy: in place of the run's model.
+    """
     found: dict[str, float] = json.loads(kept.read_text("utf-8")) if kept.is_file() else {}
-    for user in USERS:
-        if user not in found:
+    for name, settings in changes.items():
+        if name not in found:
             torch.manual_seed(run.seed)
-            env_kwargs = {**run.env_kwargs, "simulator": _simulator(user, seed_folder)}
             played = dialgym.evaluate(
                 policy or str(run.model),
                 run.env_id,
-                EPISODES,
+                episodes,
                 [SEED + run.seed],
-                env_kwargs,
+                {**run.env_kwargs, **settings},
                 deterministic=run.deterministic,
             )
-            found[user] = float(played[run.env_id].solved.mean())
+            found[name] = float(played[run.env_id].solved.mean())
             write_text(kept, json.dumps(found) + "\n")
     return found
 
