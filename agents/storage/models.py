@@ -196,10 +196,14 @@ class SafeFiles:
 def _attributes(
     model: BaseAlgorithm, exclude: Iterable[str], include: Iterable[str]
 ) -> dict[str, Any]:
-    """What a model has beside networks, optimizers and what it does not save."""
+    """What a model has beside networks, optimizers and what it does not save.
+
+    What a run has put in the place of a method, for its time, is not the model's.
+    """
     networks, variables = model._get_torch_save_params()
     left_out = {*exclude, *model._excluded_save_params()} - set(include)
     left_out |= {name.partition(".")[0] for name in (*networks, *variables)}
+    left_out |= {name for name in vars(model) if callable(getattr(type(model), name, None))}
     return {name: value for name, value in vars(model).items() if name not in left_out}
 
 
@@ -240,9 +244,7 @@ def _class_of(cls: Any, archive: Archive) -> Any:
     name, home = said["name"], said["class"]
     if cls is not None and home_of(cls) == home:
         return cls
-    if name in ALGORITHMS:
-        found = find(name).load()
-    elif known := named(home) or (name if name in names() else None):
+    if known := named(home) or (name if name in names() else None):  # a name may have moved on
         found = find(known).load()
     elif archive.trust:
         found = load_class(home)
@@ -350,4 +352,4 @@ def _stock_class(described: Mapping[str, Any]) -> Any:
         return find("trpo").load()
     if "clip_range" in described:
         return find("stock-ppo").load()
-    return find("dqn" if "exploration_rate" in described else "a2c").load()
+    return find("dqn" if "exploration_rate" in described else "stock-a2c").load()

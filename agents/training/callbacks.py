@@ -16,6 +16,7 @@ from agents.offline.algorithm import StepsBar
 from agents.storage.models import save
 from agents.training.checkpoint import FILE, Checkpoint
 from agents.training.curves import LearningCurve, LossCurve
+from agents.training.dialogues import Dialogues
 from agents.training.envs import normalized
 from agents.training.evaluation import SampleDialogues, evaluation
 from agents.training.metrics import Metrics
@@ -72,6 +73,7 @@ def make_callbacks(
         curve = LearningCurve if plan.plays else LossCurve
         kept.append(curve(plan.directory / "learning_curve.csv", plan.interval))
         kept += [Metrics(plan.metrics)] if plan.plays else []
+        kept += [Dialogues(plan.budget, plan.directory)] if plan.budget else []
         callbacks += kept
         if schedule.save_freq:
             keep = KeepModel(plan.directory / "checkpoints" / "model_{}_steps.zip")

@@ -13,10 +13,12 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 from agents.distributed.processes import Processes
+from agents.learner import UpdatedLearner
 from agents.registry import ACTS, ALGORITHMS, STORED, TOKENS, Algorithm, find
 from agents.saved import start_from
 from agents.training.checkpoint import Saved, find_checkpoint
 from agents.training.config import constructor_arguments, read_config
+from agents.training.dialogues import UNBOUNDED, Budget
 from agents.training.envs import env_wrapper, monitored, normalized, replaces_forbidden
 from agents.training.metrics import Choice, Metric, make_metrics
 from agents.training.stored import Data, env_settings, label, stored_dialogues
@@ -40,6 +42,7 @@ class Plan:
         dataset: the stored dialogues to learn from; None where it takes none.
         data: what they are called.
         metrics: to measure rollouts with.
+        budget: of dialogues; None where the run is measured in timesteps.
         seed, device, workers, verbose, init_from, trust: as of `agents.train`.
         directory: the run's folder.
     """
@@ -51,6 +54,7 @@ class Plan:
     dataset: Dataset | None
     data: list[str] | None
     metrics: Sequence[Metric]
+    budget: Budget | None
     seed: int
     device: str
     workers: int
@@ -65,6 +69,11 @@ class Plan:
         return self.algorithm.plays
 
     @property
+    def timesteps(self) -> int:
+        """To learn from."""
+        return UNBOUNDED if self.budget else int(self.settings["n_timesteps"])
+
+    @property
     def interval(self) -> int:
         """Timesteps from one row of the curve to the next; 0 gives each rollout one."""
         return 0 if _has_long_rollouts(self.algorithm.load()) else STOCK_INTERVAL
@@ -74,7 +83,8 @@ class Plan:
         found = {**self.settings, "env_id": self.entry.id, "env_kwargs": self.env_kwargs}
         found |= {"seed": self.seed, "processes": processes, "init_from": self.init_from}
         dialogues = None if self.dataset is None else len(self.dataset)
-        return {**found, "data": self.data, "dialogues": dialogues}
+        played = {"budget": self.budget.count} if self.budget else {}
+        return {**found, "data": self.data, "dialogues": dialogues, **played}
 
 
 def prepare(
@@ -85,6 +95,7 @@ def prepare(
     env_kwargs: Mapping[str, Any] | None,
     data: Data | None,
     metrics: Choice | None,
+    budget: Budget | None,
     log_dir: str | Path | None,
     seed: int,
     device: str,
@@ -97,7 +108,9 @@ def prepare(
     algorithm, entry = find(algo), entry_of(env_id)
     kind = VIEWS.get(entry.view)
     settings = read_config(algorithm, entry.id, changes, config, kind)
-    if "n_timesteps" not in settings:
+    if budget and not algorithm.plays:
+        raise ValueError(f"dialogues: {algorithm.name} does not play; give its gradient steps")
+    if budget is None and "n_timesteps" not in settings:
         raise ValueError(
             f"n_timesteps of {algorithm.name} on {entry.id}: expected a number in its "
             "configuration, or total_timesteps (--timesteps), got neither"
@@ -117,6 +130,7 @@ def prepare(
         dataset=dataset,
         data=label(data),
         metrics=make_metrics(chosen),
+        budget=budget,
         seed=seed,
         device=device,
         workers=workers,
@@ -163,6 +177,11 @@ def open_session(plan: Plan, resume: bool, stack: ExitStack) -> Session:
         raise ValueError(
             f"{plan.algorithm.name} trains in one process, got {processes.count}; "
             "ppo, nlpo, grpo and what learns from stored dialogues train in several"
+        )
+    if processes.count > 1 and plan.budget:
+        raise ValueError(
+            f"dialogues: expected one process, which counts all of them, got {processes.count}; "
+            "give timesteps"
         )
     rows = plan.settings.get("n_envs", 1)
     raw = _make_env(plan, stack, rows, plan.seed + processes.rank * rows, plan.workers)
@@ -214,7 +233,7 @@ def _make_env(plan: Plan, stack: ExitStack, rows: int, seed: int, workers: int) 
 
 def _has_long_rollouts(cls: type) -> bool:
     """Whether its rollouts are of whole dialogues or gradient steps: those of our own."""
-    return hasattr(cls, "process_state")
+    return issubclass(cls, UpdatedLearner)
 
 
 def _check_kind(algorithm: Algorithm, entry: Entry, kind: str | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import torch
 
 from agents.storage.models import save
 from agents.training.callbacks import Schedule, make_callbacks
+from agents.training.dialogues import budget
 from agents.training.metrics import Choice
 from agents.training.prepare import open_session, prepare
 from agents.training.stored import Data
@@ -43,6 +44,8 @@ def train(
     data: Data | None = None,
     metrics: Choice | None = None,
     trust: bool = False,
+    dialogues: int | None = None,
+    keep_dialogues: Sequence[int] = (),
 ) -> Any:
     """Train a model, save it and return it.
 
@@ -89,6 +92,10 @@ def train(
             the reward and the lengths of utterances; see `agents.training.metrics.make_metrics`.
             Those of the configuration (`metrics`) when None.
         trust: read `init_from` where it is a pickle, which can run code; see `agents.load`.
+        dialogues: learn from so many dialogues, whatever timesteps they take; schedules then fall
+            over the dialogues.
+        keep_dialogues: after how many dialogues to keep the model, as
+            `checkpoints/model_N_dialogues.zip`.
 
     Raises:
         ValueError: unknown algorithm, id, hyperparameter or setting, with the nearest one; a
@@ -98,17 +105,18 @@ def train(
         ImportError: a package that was asked for is missing.
     """
     schedule = Schedule(eval_freq, eval_episodes, save_freq, checkpoint_every, samples)
+    limit = budget(dialogues, keep_dialogues)
     given = {"n_timesteps": total_timesteps, "n_envs": n_envs}
     changes = {**(overrides or {}), **{k: v for k, v in given.items() if v is not None}}
     plan = prepare(
-        algo, env_id, changes, config, env_kwargs, data, metrics, log_dir, seed, device,
+        algo, env_id, changes, config, env_kwargs, data, metrics, limit, log_dir, seed, device,
         workers, verbose, init_from, trust,
     )  # fmt: skip
     with ExitStack() as stack:
         session = open_session(plan, resume, stack)
         callbacks = make_callbacks(session, schedule, wandb, progress_bar)
         model = session.model
-        left = plan.settings["n_timesteps"] - model.num_timesteps
+        left = plan.timesteps - model.num_timesteps
         with torch_threads(threads):
             model.learn(left, callbacks, reset_num_timesteps=session.saved is None)
     if session.processes.is_first:

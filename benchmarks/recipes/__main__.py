@@ -21,6 +21,7 @@ RECIPES = (
     "multiwoz_offline",
     "multiwoz_words",
     "corpus",
+    "transfer",
 )
 
 

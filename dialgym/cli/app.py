@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 import dialgym
 from dialgym.cli.benchmark import benchmark, evaluate
+from dialgym.cli.benchmark_pydial import benchmark_pydial
 from dialgym.cli.chat import chat
 from dialgym.cli.collect import collect
 from dialgym.cli.common import complain
@@ -80,3 +81,4 @@ app.command("train", cls=TrainCommand)(train)
 app.command("train reward-model")(train_reward_model)
 app.command("evaluate")(evaluate)
 app.command("benchmark")(benchmark)
+app.command("benchmark pydial")(benchmark_pydial)

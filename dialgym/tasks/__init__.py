@@ -1,6 +1,14 @@
 """Dialogue tasks: the rules of each, written once. One folder a task."""
 
-from dialgym.tasks.acts import Action, ActPolicy, ActSpeaker, PartyActs, RandomActs
+from dialgym.tasks.acts import (
+    Action,
+    ActPolicy,
+    ActSpeaker,
+    BeliefStructure,
+    PartyActs,
+    RandomActs,
+    SlotBelief,
+)
 from dialgym.tasks.base import Facts, Features, Outcome, Parties, State, Task
 from dialgym.tasks.batch import BatchOutcome, DialogueBatch
 
@@ -9,6 +17,7 @@ __all__ = [
     "ActSpeaker",
     "Action",
     "BatchOutcome",
+    "BeliefStructure",
     "DialogueBatch",
     "Facts",
     "Features",
@@ -16,6 +25,7 @@ __all__ = [
     "Parties",
     "PartyActs",
     "RandomActs",
+    "SlotBelief",
     "State",
     "Task",
 ]

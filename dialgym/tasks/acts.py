@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -35,6 +36,66 @@ class RandomActs:
         return int(rng.choice(np.flatnonzero(mask)))
 
 
+@dataclass(frozen=True)
+class SlotBelief:
+    """Which entries of an observation are about a slot, and which acts.
+
+    Attributes:
+        name: of the slot.
+        start, stop: its block: one probability for each value, for ``none`` and for ``dontcare``,
+            which sum to 1.
+        none: the entry, of the observation, for no value at all.
+        dontcare: the entry for any value.
+        values: number of values, these two not counted.
+        entropy: that of the slot's values over the rows of the database, from 0 to 1: 1 where all
+            values are as frequent as one another.
+        acts: index of each act about the slot by its kind, such as ``{"request": 3}``; empty
+            where the party has none.
+        requested: the entry for the belief that the slot is asked for; None where it cannot be.
+    """
+
+    name: str
+    start: int
+    stop: int
+    none: int
+    dontcare: int
+    values: int
+    entropy: float
+    acts: Mapping[str, int]
+    requested: int | None
+
+
+@dataclass(frozen=True)
+class BeliefStructure:
+    """What the entries of an observation mean, and what the acts are about, in any domain.
+
+    Policies that do not depend on a domain read beliefs through it. It holds plain values only, so
+    that a saved policy can have that of its domain.
+
+    Attributes:
+        domain: its name.
+        size: B, the length of an observation.
+        n_acts: A.
+        slots: in the order of the observation.
+        blocks: (start, stop) of each other part of the observation by its name.
+        requests: the entry of each slot that can be asked for, by its name.
+        general: index of each act that is about no slot in particular, by its name.
+    """
+
+    domain: str
+    size: int
+    n_acts: int
+    slots: tuple[SlotBelief, ...]
+    blocks: Mapping[str, tuple[int, int]]
+    requests: Mapping[str, int]
+    general: Mapping[str, int]
+
+    @property
+    def asked(self) -> tuple[SlotBelief, ...]:
+        """The slots that the party has acts about."""
+        return tuple(slot for slot in self.slots if slot.acts)
+
+
 class PartyActs(ABC):
     """The acts of one party of a task: everything that its act view is made of.
 
@@ -47,6 +108,7 @@ class PartyActs(ABC):
             `MultiBinary(A)`, rather than one of them, `Discrete(A)`.
         size: B, the length of an observation.
         low, high: bounds of an observation, each a number or (B,).
+        structure: what the entries of an observation mean; None where that has no such form.
         policies: who can choose the party's acts, by name.
     """
 
@@ -55,6 +117,7 @@ class PartyActs(ABC):
     multiple: bool = False
     low: float | np.ndarray = 0.0
     high: float | np.ndarray = 1.0
+    structure: BeliefStructure | None = None
     policies: ClassVar[Mapping[str, Callable[..., ActPolicy]]] = {"random": RandomActs}
 
     @abstractmethod

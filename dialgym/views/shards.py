@@ -67,6 +67,8 @@ class ShardedVectorEnv(Played, gym.vector.VectorEnv):
         self.action_space = gym.vector.utils.batch_space(self.single_action_space, num_envs)
         self.task = template.task
         self.learner = template.learner
+        if hasattr(template, "acts"):
+            self.acts = template.acts
         self.steps_per_utterance = template.steps_per_utterance
         self._step_limit = template._step_limit
         self._info = BatchInfoForm(self.task, self.learner, num_envs, make.get("text_info", True))

@@ -13,6 +13,7 @@ from dialgym.tasks.base import USER
 from dialgym.tasks.slot_filling.acts import SummaryActs
 from dialgym.tasks.slot_filling.languages import Language
 from dialgym.tasks.slot_filling.policies import Agenda, HandcraftedSystem
+from dialgym.tasks.slot_filling.structure import belief_structure
 from dialgym.tasks.slot_filling.types import SlotFillingState
 
 Generator = np.random.Generator
@@ -39,6 +40,7 @@ class SystemActs(PartyActs):
     def __init__(self, acts: SummaryActs) -> None:
         self.acts, self.names = acts, acts.names
         self.size = acts.summariser.layout.vector_size
+        self.structure = belief_structure(acts.summariser, acts.names)
 
     def observe(self, state: SlotFillingState) -> np.ndarray:
         return self.acts.summariser.vector(state.belief, state.summary)

@@ -1,0 +1,1 @@
+"""Algorithms over belief states: values, actor-critics, Gaussian processes, committees, Feudal."""

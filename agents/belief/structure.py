@@ -1,0 +1,29 @@
+"""The meaning of beliefs and acts, as an env offers it and as saved policies keep it."""
+
+from __future__ import annotations
+
+from stable_baselines3.common.vec_env import VecEnv
+
+from agents.storage.values import storable
+from dialgym.tasks import BeliefStructure, SlotBelief
+
+storable(BeliefStructure)
+storable(SlotBelief)
+
+
+def structure_of(env: VecEnv, who: str) -> BeliefStructure:
+    """What the env's beliefs and acts mean; `who` needs that, for the message.
+
+    Raises:
+        ValueError: the env does not say, or its acts are about no slots.
+    """
+    acts = env.get_attr("acts")[0] if env.has_attr("acts") else None
+    structure = getattr(acts, "structure", None)
+    if structure is None or not structure.asked:
+        raise ValueError(
+            f"{who}: expected an env that says what its beliefs and acts are about (the system's "
+            "act view of a slot-filling task; see dialgym.tasks.BeliefStructure); got one that "
+            "does not. Use an algorithm that takes any beliefs, such as dqn or acer."
+        )
+    found: BeliefStructure = structure
+    return found

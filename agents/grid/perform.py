@@ -1,0 +1,232 @@
+"""One cell: trained, tested after each of so many dialogues, and written down."""
+
+from __future__ import annotations
+
+import csv
+import json
+import platform
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import agents
+import dialgym
+from agents.grid.calibration import calibration
+from agents.grid.cells import APART, Cell, Protocol, Task
+from agents.registry import ACTS, find
+from agents.storage.models import read_model
+from agents.training.config import read_config
+from agents.training.dialogues import FILE, KEPT
+from dialgym.files import write_text
+from dialgym.registry import entry_of
+from dialgym.rollouts.episodes import episode_seed
+
+RESULT = "result.json"
+MODEL = "model.zip"
+TEST_SEED = 7_000_000
+"""Added to a seed: test dialogues are others than those of training."""
+TESTED_AT_ONCE = 128
+CHECKPOINT_EVERY = 4  # intervals of a thousand timesteps
+PACKAGES = ("dialgym", "torch", "numpy", "gymnasium", "stable-baselines3", "sb3-contrib")
+
+
+class Job(NamedTuple):
+    """A cell to perform.
+
+    Attributes:
+        cell, protocol: what is to be done.
+        folder: its own, absolute.
+        command: that asked for it, to be written down.
+    """
+
+    cell: Cell
+    protocol: Protocol
+    folder: Path
+    command: str = ""
+
+
+def perform(job: Job) -> dict[str, Any]:
+    """Train and test what has not been yet; the figures, as they stand in the folder's file.
+
+    A killed training goes on from its checkpoint, exactly. Models that have been tested are not
+    kept, but for the last.
+    """
+    file = job.folder / RESULT
+    if file.is_file():
+        return read_result(file)
+    cell, started = job.cell, time.monotonic()
+    if cell.method.learns:
+        _train(job)
+    result = {
+        **description(cell, job.protocol),
+        "stages": [_test(job, dialogues) for dialogues in stages_of(job)],
+        "calibration": _calibration(job),
+        "command": job.command,
+        "versions": versions(),
+        "seconds": round(time.monotonic() - started, 1),
+    }
+    write_text(file, json.dumps(result, indent=1) + "\n")
+    for name in ("checkpoint.zip", "checkpoints", "tensorboard", "tests"):
+        _remove(job.folder / name)
+    return result
+
+
+def read_result(file: Path) -> dict[str, Any]:
+    """What `perform` wrote."""
+    found: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    return found
+
+
+def description(cell: Cell, protocol: Protocol) -> dict[str, Any]:
+    """What determines the figures of a cell, as plain values."""
+    described = {
+        "method": cell.method.name,
+        "algorithm": cell.method.algorithm,
+        "domain": cell.task.domain,
+        "env": cell.task.env,
+        "seed": cell.seed,
+        "source": source(cell.task),
+        "episodes": protocol.episodes,
+        "tests": [*protocol.tests] if cell.method.learns else [0],
+        "settings": settings(cell),
+    }
+    if cell.method.learns:
+        described["deterministic"] = protocol.deterministic
+    return dict(json.loads(json.dumps(described, default=str)))
+
+
+@cache
+def source(task: Task) -> str:
+    """Where the domain comes from: PyDial's files, or what stands in for them."""
+    return entry_of(task.env_id).stand_in or "PyDial"
+
+
+def settings(cell: Cell) -> dict[str, Any]:
+    """The hyperparameters of a cell.
+
+    Raises:
+        ValueError: one is unknown, or not a number where one is expected.
+    """
+    if not cell.method.learns:
+        return {}
+    row = find(cell.method.algorithm)
+    return read_config(row, cell.task.env_id, cell.method.overrides, None, ACTS)
+
+
+def stages_of(job: Job) -> tuple[int, ...]:
+    """After how many dialogues it is tested."""
+    return job.protocol.tests if job.cell.method.learns else (0,)
+
+
+def _train(job: Job) -> None:
+    if (job.folder / MODEL).is_file():
+        return
+    cell, protocol = job.cell, job.protocol
+    agents.train(
+        cell.method.algorithm,
+        cell.task.env_id,
+        seed=APART * cell.seed,
+        log_dir=job.folder,
+        overrides=dict(cell.method.overrides),
+        device="cpu",
+        progress_bar=False,
+        env_kwargs={"text_info": False},
+        checkpoint_every=CHECKPOINT_EVERY,
+        resume=True,
+        dialogues=protocol.dialogues,
+        keep_dialogues=protocol.tests,
+    )
+
+
+def _test(job: Job, dialogues: int) -> dict[str, Any]:
+    """The figures after so many dialogues of training; kept, as a grid may be killed here too."""
+    file = job.folder / "tests" / f"{dialogues}.json"
+    if file.is_file():
+        return read_result(file)
+    cell, protocol = job.cell, job.protocol
+    model = job.folder / "checkpoints" / KEPT.format(dialogues)
+    played = dialgym.evaluate(
+        _load(cell, model) if cell.method.learns else cell.method.algorithm,
+        cell.task.env_id,
+        protocol.episodes,
+        [TEST_SEED + cell.seed],
+        num_envs=min(TESTED_AT_ONCE, protocol.episodes),
+        deterministic=protocol.deterministic,
+    )
+    part = played[cell.task.env_id]
+    found = {
+        "dialogues": dialogues,
+        "success": round(float(part.success), 6),
+        "reward": round(float(part.mean_return), 6),
+        "turns": round(float(part.mean_length), 6),
+        **_cost(job.folder, dialogues),
+    }
+    write_text(file, json.dumps(found) + "\n")
+    return found
+
+
+def _load(cell: Cell, path: Path) -> Any:
+    """A cell's model; its class may be one that nobody has registered."""
+    return read_model(find(cell.method.algorithm).load(), path, device="cpu")
+
+
+def _calibration(job: Job) -> dict[str, Any] | None:
+    """Of a model with a distribution of Q; see `calibration`."""
+    if not job.cell.method.learns:
+        return None
+    model = _load(job.cell, job.folder / MODEL)
+    if not hasattr(model, "q_distribution"):
+        return None
+    seed = episode_seed(TEST_SEED, job.cell.seed) % 2**31
+    try:
+        return calibration(model, job.cell.task.env_id, seed)
+    except ValueError:  # a network of its class without uncertainty
+        return None
+
+
+def _cost(folder: Path, dialogues: int) -> Mapping[str, float]:
+    """Timesteps and CPU seconds of training until so many dialogues had ended."""
+    file = folder / FILE
+    if not file.is_file():
+        return {"timesteps": 0, "cpu_seconds": 0.0}
+    with file.open(encoding="utf-8", newline="") as lines:
+        rows = {int(row["dialogues"]): row for row in csv.DictReader(lines)}
+    row = rows[dialogues]
+    return {"timesteps": int(row["timesteps"]), "cpu_seconds": float(row["cpu_seconds"])}
+
+
+def versions() -> dict[str, str]:
+    """Of Python, the packages that figures depend on, and the commit where there is one."""
+    found = {"python": platform.python_version(), "machine": platform.machine()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # run from its source
+            found[name] = getattr(dialgym, "__version__", "") if name == "dialgym" else "none"
+    return {**found, "commit": _commit()}
+
+
+def _commit() -> str:
+    """Of the checkout that this file is in, marked where files differ from it; empty for none."""
+    where = ["git", "-C", str(Path(__file__).parent)]
+    try:
+        head = subprocess.run([*where, "rev-parse", "--short=12", "HEAD"], **_QUIET).stdout.strip()
+        changed = subprocess.run([*where, "status", "--porcelain", "-uno"], **_QUIET).stdout.strip()
+    except OSError:
+        return ""
+    return f"{head}+" if head and changed else head
+
+
+_QUIET: dict[str, Any] = {"capture_output": True, "text": True, "check": False}
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,162 @@
+"""``dialgym benchmark pydial``: algorithms in all tasks of PyDial's benchmark, with every seed."""
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from dialgym.cli.common import console, numbers, require_agents, words
+
+OUT = Path("runs/pydial")
+
+
+def benchmark_pydial(
+    algorithms: Annotated[
+        str,
+        typer.Option(
+            "--algorithms",
+            metavar="NAME,NAME,...",
+            help="Algorithms that play acts, names of --variants, handcrafted, random.",
+        ),
+    ] = "handcrafted,maskable-ppo,dqn",
+    envs: Annotated[str, typer.Option(metavar="N,N,...", help="Settings, 1 to 6.")] = "1,2,3,4,5,6",
+    domains: Annotated[
+        str, typer.Option(metavar="D,D,...", help="CR, SFR, LAP (or their full names).")
+    ] = "CR,SFR,LAP",
+    seeds: Annotated[
+        str, typer.Option(metavar="N", help="How many, from 0; or which: 0,1,2 or 100-104.")
+    ] = "10",
+    workers: Annotated[
+        int, typer.Option(min=0, help="Processes of one thread each; 0 is this process alone.")
+    ] = 1,
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="An existing Ray cluster, in place of processes."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the runs, which go on from there.")] = OUT,
+    results: Annotated[
+        Path | None, typer.Option(help="Folder of figures, tables, plots; default OUT/results.")
+    ] = None,
+    tests: Annotated[
+        str, typer.Option(metavar="N,N,...", help="Training dialogues before each test.")
+    ] = "500,1000,2000,3000,4000",
+    episodes: Annotated[int, typer.Option("--episodes", "-n", help="Dialogues of a test.")] = 500,
+    variants: Annotated[
+        Path | None,
+        typer.Option(exists=True, help="YAML: names, each with algorithm and hyperparameters."),
+    ] = None,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Tests draw acts instead of taking the likeliest.")
+    ] = False,
+    tables: Annotated[
+        bool, typer.Option("--tables", help="Only write the tables and plots of what there is.")
+    ] = False,
+) -> None:
+    """Train and test algorithms on PyDial's benchmark: tables, curves, rankings.
+
+    What has been done is not done again; killed at any moment, the same command goes on.
+    """
+    require_agents()
+    from agents.grid.cells import Protocol, cells_of, methods_of, tasks_of
+    from agents.grid.report import write_report
+    from agents.grid.results import Results
+    from agents.grid.run import run_grid
+
+    where = results or out / "results"
+    failures: dict[Any, str] = {}
+    if not tables:
+        methods = methods_of(words(algorithms), variants)
+        chosen = tasks_of(words(domains), numbers(envs, "--envs"))
+        protocol = Protocol(tuple(numbers(tests, "--tests")), episodes, not sample)
+        cells = cells_of(methods, chosen, parse_seeds(seeds))
+        with grid_progress() as report:
+            found, failures = run_grid(cells, protocol, out, workers, ray, command(), report)
+        Results.of(found).merged_into(where)
+    try:
+        files = ", ".join(file.name for file in write_report(where))
+    except ImportError as error:  # all but the pictures has been written
+        console.print(f"without pictures: {error}", style="yellow", markup=False)
+        files = "tables.md"
+    console.print(f"in {where}: {files}", style="dim")
+    if failures:
+        reasons = "; ".join(f"{cell}: {reason}" for cell, reason in failures.items())
+        raise ValueError(
+            f"{len(failures)} cells have failed ({reasons}). The same command tries them again."
+        )
+
+
+def parse_seeds(text: str) -> list[int]:
+    """``"3"`` as 0, 1, 2; ``"0,2"`` as 0 and 2; ``"100-102"`` as 100, 101, 102.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    first, dash, last = text.partition("-")
+    if dash:
+        (low,), (high,) = numbers(first, "--seeds") or [0], numbers(last, "--seeds") or [-1]
+        found = list(range(low, high + 1))
+    else:
+        found = numbers(text, "--seeds")
+        found = list(range(found[0])) if len(found) == 1 and "," not in text else found
+    if not found or len(set(found)) < len(found) or min(found) < 0:
+        raise ValueError(
+            "--seeds: expected how many seeds, or which, such as 10, 0,1,2 or 100-104; got "
+            f"{text!r}."
+        )
+    return found
+
+
+def command() -> str:
+    """What was typed."""
+    return shlex.join(["dialgym", *sys.argv[1:]])
+
+
+@contextmanager
+def grid_progress() -> Iterator[Callable[[Any], None]]:
+    """A bar of dialogues with the time left, and a line for each cell that has ended."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        shown = bar.add_task("dialogues", total=None)
+
+        def report(progress: Any) -> None:
+            left = (
+                "" if progress.seconds_left is None else f", {duration(progress.seconds_left)} left"
+            )
+            cells = f"{progress.cells_done} of {progress.cells} cells"
+            bar.update(
+                shown,
+                description=f"{cells}{left}",
+                total=progress.dialogues,
+                completed=progress.dialogues_done,
+            )
+            if progress.ended:
+                console.print(
+                    f"[{cells}{left}] {line(*progress.ended)}", markup=False, soft_wrap=True
+                )
+
+        yield report
+
+
+def line(cell: Any, found: Any) -> str:
+    """A cell and what came of it."""
+    if not isinstance(found, dict):
+        return f"{cell}: failed: {found.reason}"
+    last = found["stages"][-1]
+    return (
+        f"{cell}: {100 * last['success']:.1f} %, reward {last['reward']:.1f} after "
+        f"{last['dialogues']} dialogues ({duration(found['seconds'])})"
+    )
+
+
+def duration(seconds: float) -> str:
+    """``2 h 05 min``, ``3 min``, ``40 s``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
