@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 from agents.registry import ALGORITHMS, PARTS, POLICIES, register
 
 if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
+    from agents.belief.bbqn import BBQN
+    from agents.belief.dqn import DQN
+    from agents.belief.q_policy import QPolicy
     from agents.buffers.episodes import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
     from agents.chat.act_agent import ActAgent
     from agents.chat.agent import ChatAgent
