@@ -10,6 +10,7 @@ import torch
 
 from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
+from agents.faults import check_number
 from agents.storage.models import SafeFiles
 from agents.updater import RENAMED, Compute, Updater
 from dialgym.errors import refuse_renamed
@@ -19,11 +20,26 @@ class Learner(SafeFiles):
     """Joined with one of Stable-Baselines3's base classes, on its left."""
 
     num_timesteps: int
+    max_grad_norm: float
 
     def _check_positive(self, **counts: int) -> None:
         for name, number in counts.items():
             if number < 1:
                 raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
+
+    def descend(
+        self, module: torch.nn.Module, optimizer: torch.optim.Optimizer, loss: torch.Tensor
+    ) -> None:
+        """One step against the gradient, clipped.
+
+        Raises:
+            FloatingPointError: the loss is not finite.
+        """
+        check_number("loss", float(loss.detach()), self._where)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(module.parameters(), self.max_grad_norm)
+        optimizer.step()
 
     @property
     def _where(self) -> str:
@@ -37,7 +53,6 @@ class UpdatedLearner(Chats, Learner):
     processes: Processes
     updater: Updater
     compute: Compute
-    max_grad_norm: float
     process_state: ClassVar[tuple[str, ...]] = ()
     """Attributes that each process has for itself, beyond what `save` keeps."""
     renamed: ClassVar[Mapping[str, str]] = RENAMED

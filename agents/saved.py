@@ -31,6 +31,9 @@ def start_from(policy: Any, source: Any, trust: bool = False) -> None:
     is_path = isinstance(source, str | Path)
     model = load(source, device=policy.device, trust=trust) if is_path else source
     other = getattr(model, "policy", model)
+    if hasattr(policy, "start_from"):
+        policy.start_from(other)
+        return
     acts = isinstance(policy, BeliefPolicy)
     if acts:
         _check_same_acts(policy, other, source)

@@ -16,12 +16,15 @@ from typing import Any, NamedTuple
 
 import agents
 import dialgym
+from agents.grid.calibration import calibration
 from agents.grid.cells import APART, Cell, Protocol, Task
 from agents.registry import ACTS, find
+from agents.storage.models import read_model
 from agents.training.config import read_config
 from agents.training.dialogues import FILE, KEPT
 from dialgym.files import write_text
 from dialgym.registry import entry_of
+from dialgym.rollouts.episodes import episode_seed
 
 RESULT = "result.json"
 MODEL = "model.zip"
@@ -62,6 +65,7 @@ def perform(job: Job) -> dict[str, Any]:
     result = {
         **description(cell, job.protocol),
         "stages": [_test(job, dialogues) for dialogues in stages_of(job)],
+        "calibration": _calibration(job),
         "command": job.command,
         "versions": versions(),
         "seconds": round(time.monotonic() - started, 1),
@@ -147,7 +151,7 @@ def _test(job: Job, dialogues: int) -> dict[str, Any]:
     cell, protocol = job.cell, job.protocol
     model = job.folder / "checkpoints" / KEPT.format(dialogues)
     played = dialgym.evaluate(
-        str(model) if cell.method.learns else cell.method.algorithm,
+        _load(cell, model) if cell.method.learns else cell.method.algorithm,
         cell.task.env_id,
         protocol.episodes,
         [TEST_SEED + cell.seed],
@@ -164,6 +168,25 @@ def _test(job: Job, dialogues: int) -> dict[str, Any]:
     }
     write_text(file, json.dumps(found) + "\n")
     return found
+
+
+def _load(cell: Cell, path: Path) -> Any:
+    """A cell's model; its class may be one that nobody has registered."""
+    return read_model(find(cell.method.algorithm).load(), path, device="cpu")
+
+
+def _calibration(job: Job) -> dict[str, Any] | None:
+    """Of a model with a distribution of Q; see `calibration`."""
+    if not job.cell.method.learns:
+        return None
+    model = _load(job.cell, job.folder / MODEL)
+    if not hasattr(model, "q_distribution"):
+        return None
+    seed = episode_seed(TEST_SEED, job.cell.seed) % 2**31
+    try:
+        return calibration(model, job.cell.task.env_id, seed)
+    except ValueError:  # a network of its class without uncertainty
+        return None
 
 
 def _cost(folder: Path, dialogues: int) -> Mapping[str, float]:

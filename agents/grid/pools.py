@@ -7,6 +7,7 @@ and about once a second None, so that whoever reads it can say how far the other
 from __future__ import annotations
 
 import os
+import socket
 import threading
 import time
 import traceback
@@ -169,12 +170,21 @@ def connect(ray: Any, address: str) -> None:
     """
     variables = {**THREADS, **({PYDIAL: os.environ[PYDIAL]} if PYDIAL in os.environ else {})}
     try:
+        _knock(address)
         ray.init(address, log_to_driver=False, runtime_env={"env_vars": variables})
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise ValueError(
             f"--ray: expected the address of a running cluster, such as HOST:6379 or auto, got "
             f"{address!r} ({error}). Start one with: ray start --head"
         ) from error
+
+
+def _knock(address: str) -> None:
+    """Raises OSError where nobody listens: Ray itself would try for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if host and port.isdigit():
+        with socket.create_connection((host, int(port)), timeout=10):
+            pass
 
 
 def _fetched(ray: Any, reference: Any, job: Job) -> Ended:

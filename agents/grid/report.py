@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from agents.grid.calibration import plot_calibration
+from agents.grid.plots import plot_curves, plot_ranking
 from agents.grid.results import Results
 from agents.grid.tables import markdown
 from dialgym.files import write_text
 
-TABLES = "tables.md"
+TABLES, CURVES, RANKING = "tables.md", "curves.png", "ranking.png"
+CALIBRATION = "calibration.png"
 
 
 def write_report(folder: Path) -> list[Path]:
@@ -16,7 +19,15 @@ def write_report(folder: Path) -> list[Path]:
 
     Raises:
         ValueError: there are none.
+        ImportError: matplotlib is not installed; the tables have then been written.
     """
     results = Results.load(folder)
     write_text(folder / TABLES, markdown(results))
-    return [folder / TABLES]
+    plot_curves(results, folder / CURVES)
+    plot_ranking(results, folder / RANKING)
+    files = [folder / name for name in (TABLES, CURVES, RANKING)]
+    found = {name: list(f.calibrations.values()) for name, f in results.methods.items()}
+    if sure := {name: cells for name, cells in found.items() if cells}:
+        plot_calibration(sure, folder / CALIBRATION)
+        files.append(folder / CALIBRATION)
+    return files

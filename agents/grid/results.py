@@ -18,6 +18,7 @@ from dialgym.files import write_text
 
 DESCRIBED = ("algorithm", "command", "versions", "source", "episodes", "deterministic", "settings")
 """What cells of one run have in common; the rest of a cell are its figures."""
+CALIBRATION = "calibrations.json"
 
 
 class Row(NamedTuple):
@@ -49,10 +50,12 @@ class Figures:
     Attributes:
         rows: of all cells, in order.
         runs: what made them: command, versions, settings.
+        calibrations: by cell, what `agents.grid.calibration` found of its model.
     """
 
     rows: list[Row] = field(default_factory=list)
     runs: list[dict[str, Any]] = field(default_factory=list)
+    calibrations: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, result: Mapping[str, Any]) -> None:
         """The figures of a cell, in the place of older ones."""
@@ -63,6 +66,8 @@ class Figures:
         self.rows = [row for row in self.rows if row[:3] != place]
         run = self.runs.index(described)
         self.rows += [Row(*place, **stage, run=run) for stage in result["stages"]]
+        if result.get("calibration"):
+            self.calibrations["{}-Env{} seed {}".format(*place)] = result["calibration"]
 
     def take(self, other: Figures) -> None:
         """The figures of another grid, in the place of older ones."""
@@ -77,6 +82,7 @@ class Figures:
         newer = {row[:3] for row in other.rows}
         kept = [row for row in self.rows if row[:3] not in newer]
         self.rows = kept + [row._replace(run=numbers[row.run]) for row in other.rows]
+        self.calibrations |= other.calibrations
 
     def tidy(self) -> None:
         """Rows in order, and only runs that some are of."""
@@ -114,7 +120,11 @@ class Results:
                 f"results: expected files of methods, such as dqn.csv, in {str(folder)!r}; got "
                 "none. Run the grid first, or give its --results."
             )
-        return cls({file.stem: _read(file) for file in files})
+        found = cls({file.stem: _read(file) for file in files})
+        kept = folder / CALIBRATION
+        for name, cells in json.loads(kept.read_text("utf-8")).items() if kept.is_file() else ():
+            found.methods[name].calibrations = cells
+        return found
 
     def save(self, folder: Path) -> None:
         """A CSV file of figures and a JSON file of what made them for each method."""
@@ -125,6 +135,8 @@ class Results:
             writer.writerows([Row._fields, *figures.rows])
             write_text(folder / f"{name}.csv", text.getvalue())
             write_text(folder / f"{name}.json", json.dumps(figures.runs, indent=1) + "\n")
+        cells = {name: f.calibrations for name, f in self.methods.items() if f.calibrations}
+        write_text(folder / CALIBRATION, json.dumps(cells) + "\n")
 
     def merged_into(self, folder: Path) -> None:
         """Save, with what is in the folder of other cells and methods."""
@@ -144,7 +156,7 @@ class Results:
     def tests(self) -> list[int]:
         """After how many dialogues of training there are figures, ascending."""
         found = {row.dialogues for figures in self.methods.values() for row in figures.rows}
-        return sorted(found - {0})
+        return sorted(found - {0}) or [0]
 
     @cached_property
     def _arrays(self) -> dict[tuple[str, Task, int], np.ndarray]:
@@ -174,10 +186,9 @@ class Results:
 
     def names(self) -> Sequence[str]:
         """Of the methods, the best first by mean success at the end over their own tasks."""
-        last = self.tests[-1] if self.tests else 0
 
         def mean(name: str) -> float:
-            found = [self.success(name, task, last) for task in self.tasks]
+            found = [self.success(name, task, self.tests[-1]) for task in self.tasks]
             return -float(np.mean([part.mean() for part in found if len(part)] or [0.0]))
 
         return sorted(self.methods, key=mean)

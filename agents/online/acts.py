@@ -21,7 +21,6 @@ from stable_baselines3.common.type_aliases import GymEnv, Schedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from agents.faults import check_number
 from agents.learner import Learner
 from agents.policies.belief import BeliefPolicy
 
@@ -172,18 +171,6 @@ class ActAlgorithm(Learner, OnPolicyAlgorithm):  # type: ignore[misc]
     def loss(self, batch: Decisions) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a minibatch, and figures for the log."""
         raise NotImplementedError
-
-    def descend(self, module: torch.nn.Module, optimizer: Any, loss: Tensor) -> None:
-        """One step against the gradient, clipped.
-
-        Raises:
-            FloatingPointError: the loss is not finite.
-        """
-        check_number("loss", float(loss.detach()), self._where)
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(module.parameters(), self.max_grad_norm)
-        optimizer.step()
 
     def normalized(self, weights: Tensor) -> Tensor:
         """Weights (n,) as losses take them."""

@@ -101,6 +101,27 @@ class BeliefPolicy(MaskableActorCriticPolicy):
         assert entropy is not None
         return values[:, 0], log_prob, entropy
 
+    def logits_and_values(self, beliefs: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Logits (n, A), within masks (n, A) of `Discrete` acts, and values (n, 1)."""
+        hidden, value_hidden = self._latent(beliefs)
+        return self._logits(hidden, allowed), self.value_net(value_hidden)
+
+    def _logits(self, hidden: Tensor, allowed: Tensor | None) -> Tensor:
+        """Logits (n, A), a large negative number for forbidden acts."""
+        logits: Tensor = self.action_net(hidden)
+        if allowed is None:
+            return logits
+        return logits.masked_fill(~allowed.view_as(logits), FORBIDDEN)
+
+    def _features(self, beliefs: Tensor) -> tuple[Tensor, Tensor]:
+        features = self.extract_features(beliefs)
+        return features if isinstance(features, tuple) else (features, features)
+
+    def _latent(self, beliefs: Tensor) -> tuple[Tensor, Tensor]:
+        """Hidden states (n, d) of actor and critic."""
+        actor, critic = self._features(beliefs)
+        return self.mlp_extractor.forward_actor(actor), self.mlp_extractor.forward_critic(critic)
+
     def _get_constructor_parameters(self) -> dict[str, Any]:
         own = {"greedy_rollouts": self.greedy_rollouts, "initial_rate": self.initial_rate}
         return {**super()._get_constructor_parameters(), **own}
@@ -197,22 +218,6 @@ class ValueBeliefPolicy(BeliefPolicy):
             advantages = self.decoding.clip(q - self.state_values(value_hidden)[:, None])
         spoken = self.decoding.logits(logits, advantages)
         return self.action_dist.proba_distribution(action_logits=spoken)
-
-    def _logits(self, hidden: Tensor, allowed: Tensor | None) -> Tensor:
-        """Logits (n, A) of the cloned policy, a large negative number for forbidden acts."""
-        logits: Tensor = self.action_net(hidden)
-        if allowed is None:
-            return logits
-        return logits.masked_fill(~allowed.view_as(logits), FORBIDDEN)
-
-    def _features(self, beliefs: Tensor) -> tuple[Tensor, Tensor]:
-        features = self.extract_features(beliefs)
-        return features if isinstance(features, tuple) else (features, features)
-
-    def _latent(self, beliefs: Tensor) -> tuple[Tensor, Tensor]:
-        """Hidden states (n, d) of actor and critic."""
-        actor, critic = self._features(beliefs)
-        return self.mlp_extractor.forward_actor(actor), self.mlp_extractor.forward_critic(critic)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {**super()._get_constructor_parameters(), "decoding": asdict(self.decoding)}

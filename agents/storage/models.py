@@ -244,7 +244,7 @@ def _class_of(cls: Any, archive: Archive) -> Any:
     name, home = said["name"], said["class"]
     if cls is not None and home_of(cls) == home:
         return cls
-    if known := named(home) or (name if name in names() else None):
+    if known := named(home) or (name if name in names() else None):  # a name may have moved on
         found = find(known).load()
     elif archive.trust:
         found = load_class(home)
@@ -352,4 +352,4 @@ def _stock_class(described: Mapping[str, Any]) -> Any:
         return find("trpo").load()
     if "clip_range" in described:
         return find("stock-ppo").load()
-    return find("stock-dqn" if "exploration_rate" in described else "a2c").load()
+    return find("stock-dqn" if "exploration_rate" in described else "stock-a2c").load()

@@ -13,6 +13,7 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 from agents.distributed.processes import Processes
+from agents.learner import UpdatedLearner
 from agents.registry import ACTS, ALGORITHMS, STORED, TOKENS, Algorithm, find
 from agents.saved import start_from
 from agents.training.checkpoint import Saved, find_checkpoint
@@ -232,7 +233,7 @@ def _make_env(plan: Plan, stack: ExitStack, rows: int, seed: int, workers: int) 
 
 def _has_long_rollouts(cls: type) -> bool:
     """Whether its rollouts are of whole dialogues or gradient steps: those of our own."""
-    return hasattr(cls, "process_state")
+    return issubclass(cls, UpdatedLearner)
 
 
 def _check_kind(algorithm: Algorithm, entry: Entry, kind: str | None) -> None:

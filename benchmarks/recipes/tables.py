@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
+from agents.grid.intervals import t_interval
 from benchmarks.recipes.runs import Run, Score
 from dialgym.benchmark.statistics import iqm
 from dialgym.registry import entry_of
@@ -39,14 +39,6 @@ class Line:
         entry = entry_of(self.env_id)
         scores = entry.row.references(entry.stand_in)
         return 100 * (self.means.mean() - scores["random"]) / (scores["expert"] - scores["random"])
-
-
-def t_interval(means: np.ndarray, level: float = 0.95) -> tuple[float, float]:
-    """Confidence interval of the mean of S numbers; infinite for a single one."""
-    if len(means) < 2:
-        return -np.inf, np.inf
-    half = stats.t.ppf((1 + level) / 2, len(means) - 1) * stats.sem(means)
-    return float(means.mean() - half), float(means.mean() + half)
 
 
 def lines(scores: Sequence[Score]) -> list[Line]:

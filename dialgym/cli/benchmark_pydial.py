@@ -77,8 +77,12 @@ def benchmark_pydial(
         with grid_progress() as report:
             found, failures = run_grid(cells, protocol, out, workers, ray, command(), report)
         Results.of(found).merged_into(where)
-    for file in write_report(where):
-        console.print(f"wrote {file}", style="dim")
+    try:
+        files = ", ".join(file.name for file in write_report(where))
+    except ImportError as error:  # all but the pictures has been written
+        console.print(f"without pictures: {error}", style="yellow", markup=False)
+        files = "tables.md"
+    console.print(f"in {where}: {files}", style="dim")
     if failures:
         reasons = "; ".join(f"{cell}: {reason}" for cell, reason in failures.items())
         raise ValueError(

@@ -43,6 +43,10 @@ def train(
         int | None,
         typer.Option(min=1, help="Timesteps of training: tokens played, or gradient steps."),
     ] = None,
+    dialogues: Annotated[
+        int | None,
+        typer.Option(min=1, help="Dialogues of training, in place of timesteps."),
+    ] = None,
     n_envs: Annotated[
         int | None, typer.Option(min=1, help="Parallel dialogues; by default as configured.")
     ] = None,
@@ -124,5 +128,6 @@ def train(
         checkpoint_every=checkpoint_every,
         trust=trust,
         verbose=int(verbose),
+        dialogues=dialogues,
     )
     console.print("Score it with: dialgym benchmark", style="dim")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from agents.belief.dip import DIP, same_features
+from agents.belief.dip import DIP, Features, same_features
 from agents.belief.masks import FORBIDDEN_VALUE
 from dialgym.tasks import BeliefStructure
 
@@ -72,11 +72,11 @@ class Parts(NamedTuple):
     acts: Tensor  # (n, A), each from the sub-policy that it belongs to
 
 
-class FeudalNetwork(nn.Module):
-    """Three networks over DIP features: master, general sub-policy, and that of any slot.
+class SubPolicies(nn.Module):
+    """Two networks over DIP features, of the general acts and of those about any slot.
 
-    The last is one network, which is given the features of each slot in turn. Weights do not depend
-    on the domain: `structure` alone says which features and acts there are.
+    The second is given the features of each slot in turn. Weights do not depend on the domain: the
+    structure alone says which features and acts there are.
 
     Args:
         structure: of the domain.
@@ -89,17 +89,34 @@ class FeudalNetwork(nn.Module):
         super().__init__()
         self.dip, self.hierarchy = DIP(structure), Hierarchy(structure)
         general, slot = self.dip.general_size, self.dip.slot_size
-        self.master = network(general, 2)
         self.general = network(general, len(self.hierarchy.general_names))
         self.slot = network(slot + general, len(self.hierarchy.kinds))
 
-    def forward(self, beliefs: Tensor) -> Parts:
-        """The numbers for beliefs (n, B)."""
-        general, slots = self.dip(beliefs)  # (n, G), (n, S, F)
+    def forward(self, beliefs: Tensor) -> Any:
+        """(n, A): a number of each act, for beliefs (n, B)."""
+        return self.acts(self.dip(beliefs))
+
+    def acts(self, features: Features) -> Tensor:
+        """(n, A): the same of features."""
+        general, slots = features  # (n, G), (n, S, F)
         shared = general[:, None].expand(-1, slots.shape[1], -1)
         about = self.slot(torch.cat((slots, shared), -1).flatten(0, 1))  # (n S, K)
-        about = about.unflatten(0, slots.shape[:2])
-        return Parts(self.master(general), self.hierarchy.flat(self.general(general), about))
+        return self.hierarchy.flat(self.general(general), about.unflatten(0, slots.shape[:2]))
+
+
+class FeudalNetwork(SubPolicies):
+    """Sub-policies and a third network, their master; arguments as of `SubPolicies`."""
+
+    def __init__(
+        self, structure: BeliefStructure, network: Callable[[int, int], nn.Module]
+    ) -> None:
+        super().__init__(structure, network)
+        self.master = network(self.dip.general_size, 2)
+
+    def forward(self, beliefs: Tensor) -> Parts:
+        """The numbers for beliefs (n, B)."""
+        features = self.dip(beliefs)
+        return Parts(self.master(features.general), self.acts(features))
 
     def choose(self, parts: Parts, masks: Tensor) -> tuple[Tensor, Tensor]:
         """The master's choices (n,) and the acts (n,): each the best that masks (n, A) allow."""

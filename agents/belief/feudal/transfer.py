@@ -16,6 +16,26 @@ OF_THE_DOMAIN = ("_last_obs", "_last_original_obs", "_last_episode_starts", "_ma
 """What a learner remembers of the env that it was in."""
 
 
+class StructuredPolicy:
+    """Joined with a policy on its left: its weights can begin with those of another domain."""
+
+    structure: BeliefStructure
+
+    def start_from(self, other: Any) -> None:
+        """Take the weights of a policy of this kind, whatever domain it is of.
+
+        Raises:
+            ValueError: it is of another kind, or its domain has other features or kinds of acts.
+        """
+        if not isinstance(other, type(self)):
+            raise ValueError(
+                f"cannot start from a {type(other).__name__}: expected a feudal policy, "
+                f"{type(self).__name__}"
+            )
+        check_transfer(other.structure, self.structure)
+        self.load_state_dict(other.state_dict())  # type: ignore[attr-defined]
+
+
 class Structured:
     """Joined with a learner on its left: gives its policy the `structure` of the env."""
 

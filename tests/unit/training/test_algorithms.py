@@ -76,7 +76,7 @@ def test_an_algorithm_of_ones_own_trains_and_loads_by_its_name(tmp_path):
 
 def test_what_is_left_out_is_that_of_the_parent():
     row = agents.register("patient", Patient)
-    assert (row.config, row.policy, row.kind) == ("a2c.yml", "MlpPolicy", ("tokens", "acts"))
+    assert (row.config, row.policy, row.kind) == ("stock-a2c.yml", "MlpPolicy", ("tokens", "acts"))
     assert find(f"{__name__}:Patient") is row
 
 
@@ -104,7 +104,7 @@ def test_installed_distributions_add_rows(monkeypatch):
     monkeypatch.setattr("agents.registry._installed", lambda: {"theirs": f"{__name__}:Patient"})
     assert "theirs" in names()
     assert find("theirs").load().__name__ == "Patient"
-    assert find("theirs").config == "a2c.yml"
+    assert find("theirs").config == "stock-a2c.yml"
 
 
 def test_a_module_of_the_current_folder_trains_at_the_command_line(tmp_path):

@@ -26,7 +26,7 @@ ALGORITHMS = {
     "stock-ppo": SMALL,
     "maskable-ppo": SMALL,
     "recurrent-ppo": {**SMALL, "policy_kwargs": {"net_arch": [8], "lstm_hidden_size": 8}},
-    "a2c": {"n_steps": 8, "policy_kwargs": {"net_arch": [16]}},
+    "stock-a2c": {"n_steps": 8, "policy_kwargs": {"net_arch": [16]}},
     "trpo": SMALL,
     "dqn": REPLAY,
     "qrdqn": {**REPLAY, "policy_kwargs": {"net_arch": [16], "n_quantiles": 5}},

@@ -1,0 +1,168 @@
+"""A Bayesian committee machine: estimates of several processes, one of each domain, as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agents.belief.gp.q_process import QProcess
+from agents.belief.gp.returns import Returns
+from agents.belief.gp.sarsa import GPSarsa
+from agents.storage.models import load
+from dialgym.errors import one_of
+
+FLOOR = 1e-7
+"""Least variance of an estimate."""
+CREDITS = ("own", "equal", "winner", "share")
+
+
+def combined(
+    means: np.ndarray, variances: np.ndarray, prior: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The mean and variance of M estimates that share a prior (Tresp 2000).
+
+    1 / v = (1 - M) / prior + sum_i 1 / v_i and m = v sum_i m_i / v_i: the product of the members'
+    Gaussians, divided by the prior that each of them but one has counted once too often.
+
+    Args:
+        means: (M, n, A, K).
+        variances: (M, n, A).
+        prior: (n, A).
+    """
+    precisions = 1.0 / np.maximum(variances, FLOOR)
+    total = (1 - len(means)) / np.maximum(prior, FLOOR) + precisions.sum(0)
+    variance = 1.0 / np.maximum(total, FLOOR)
+    return variance[..., None] * (precisions[..., None] * means).sum(0), variance
+
+
+class Committee(GPSarsa):
+    """GP-SARSA whose values are those of a Bayesian committee machine, with a member a domain.
+
+    Source: Gasic et al. (2015), Policy committee for adaptation in multi-domain spoken dialogue
+    systems; (2017), Dialogue manager domain adaptation using Gaussian process reinforcement
+    learning. Members see beliefs by the rank of slots (`Abstract`), so that each has an opinion of
+    every domain. That of the env's domain learns; `transferred` moves the committee to the next
+    domain, with a new member for it.
+
+    Args:
+        args, kwargs: as of `GPSarsa`.
+        members: of domains by name: each a `GPSarsa`, a `Committee`, whose own member is
+            taken, or the path of a saved one.
+        credit: who learns from a dialogue. "own" is the domain's member alone. Multi-agent learning
+            gives all of them a part of its weight: "equal" gives 1 to each, as PyDial does; "share"
+            gives each its part in the precision of the estimate of the act that was chosen;
+            "winner" gives all to the most precise. A weight w divides the variance of the noise by
+            w (the papers scale the return, which is then that of another task).
+
+    Raises:
+        ValueError: as of `GPSarsa`; another credit, or a member with another kernel.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        members: Mapping[str, Any] | None = None,
+        credit: str = "own",
+        **kwargs: Any,
+    ) -> None:
+        one_of("credit", credit, CREDITS, "Committee")
+        self.credit = credit
+        self.members: dict[str, QProcess] = {}
+        self.given = {name: _process_of(member) for name, member in (members or {}).items()}
+        super().__init__(*args, **kwargs)
+
+    def _setup_model(self) -> None:
+        """The member of the env's domain too."""
+        self.members |= self.given
+        self.given = {}
+        super()._setup_model()
+        self.members[self.coordinates.domain] = self.process
+        for name, member in self.members.items():
+            if (member.kernel, member.outputs) != (self.kernel, self.process.outputs):
+                raise ValueError(
+                    f"members: expected {self.kernel} and {self.process.outputs} objectives, as "
+                    f"of the committee, got {member.kernel} and {member.outputs} of {name!r}"
+                )
+            member.widen(self.coordinates.features)
+
+    def _new_process(self, scales: dict[str, float] | None = None) -> QProcess:
+        own = self.coordinates.domain
+        if scales is None and own in self.members:
+            return self.members[own]
+        return super()._new_process(scales)
+
+    # Values
+
+    def _predict_all(
+        self, beliefs: np.ndarray, masks: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Means (n, A, K) and variances (n, A) of the committee."""
+        means, variances, prior = self.opinions(beliefs, masks)
+        mean, variance = combined(means, variances, prior)
+        if self.prior is not None:
+            mean = mean + self.prior.q_distribution(beliefs)[0][:, :, None]
+        return mean, variance
+
+    def opinions(
+        self, beliefs: np.ndarray, masks: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Means (M, n, A, K) and variances (M, n, A) of the members, and the prior's (n, A)."""
+        acts = self.coordinates.acts
+        found = [
+            member.predict(self._features(beliefs, member), acts, masks)
+            for member in self.members.values()
+        ]
+        prior = self.process.prior(self._features(beliefs, self.process))
+        means, variances = map(np.stack, zip(*found))
+        return means, variances, np.repeat(prior[:, None], len(acts), axis=1)
+
+    # Learning
+
+    def _observe(self, found: Returns) -> None:
+        if self.credit == "own":
+            super()._observe(found)
+            return
+        _, variances, _ = self.opinions(found.beliefs)
+        chosen = variances[:, np.arange(len(found.acts)), found.acts]
+        acts, returns = self._acts(found), self._residuals(found)
+        for member, weight in zip(self.members.values(), credits_of(self.credit, chosen)):
+            x, rows = self._features(found.beliefs, member), np.flatnonzero(weight > 0)
+            if len(rows):
+                done = [acts[row] for row in rows.tolist()]
+                member.observe(x[rows], done, returns[rows], found.noise[rows] / weight[rows])
+
+    def absorb(self, found: Returns) -> None:
+        """See `DialogueLearner`."""
+        super().absorb(found)
+        self.members[self.coordinates.domain] = self.process  # another one, if scales are new
+
+    def _moved(self) -> None:
+        """A new domain has a new member; those of the others stay as they are."""
+        self.members = {name: member.copy() for name, member in self.members.items()}
+        del self.process
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "process"]
+
+
+def credits_of(credit: str, variances: np.ndarray) -> np.ndarray:
+    """(M, n): the weight of a decision for each member, by variances (M, n) of its value."""
+    precisions = 1.0 / np.maximum(variances, FLOOR)
+    if credit == "equal":
+        return np.ones_like(precisions)
+    if credit == "share":
+        shares: np.ndarray = precisions / precisions.sum(0)
+        return shares
+    return (np.arange(len(precisions))[:, None] == precisions.argmax(0)).astype(float)
+
+
+def _process_of(member: Any) -> QProcess:
+    """The process of a model, or of a saved one, or a process itself."""
+    model = load(member) if isinstance(member, str | Path) else member
+    process = model if isinstance(model, QProcess) else getattr(model, "process", None)
+    if not isinstance(process, QProcess):
+        raise ValueError(f"members: expected GPSarsa models, got {type(model).__name__}")
+    return process.copy()

@@ -1,0 +1,135 @@
+"""Covariances of Q values: of two beliefs, by their features, times of two acts, by their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from agents.storage.values import storable
+from dialgym.errors import unknown, with_settings
+
+
+class Kernel(Protocol):
+    """A covariance that depends on two vectors by their products alone."""
+
+    def of(self, products: Any, left: Any, right: Any, exp: Callable[[Any], Any] = np.exp) -> Any:
+        """(n, m): covariances.
+
+        Args:
+            products: (n, m), x . y.
+            left: (n, 1), x . x.
+            right: (m,), y . y.
+            exp: that of the arrays' library.
+        """
+        ...
+
+
+@storable
+@dataclass(frozen=True)
+class Linear:
+    """k(x, y) = variance x . y: on sorted beliefs PyDial's "polysort"."""
+
+    variance: float = 1.0
+
+    def of(self, products: Any, left: Any, right: Any, exp: Callable[[Any], Any] = np.exp) -> Any:
+        """See `Kernel`."""
+        return self.variance * products
+
+
+@storable
+@dataclass(frozen=True)
+class Polynomial:
+    """k(x, y) = variance (x . y / size + offset)^degree; `size` is that of typical features."""
+
+    degree: int = 2
+    offset: float = 1.0
+    variance: float = 1.0
+    size: float = 1.0
+
+    def of(self, products: Any, left: Any, right: Any, exp: Callable[[Any], Any] = np.exp) -> Any:
+        """See `Kernel`."""
+        return self.variance * (products / self.size + self.offset) ** self.degree
+
+
+@storable
+@dataclass(frozen=True)
+class RBF:
+    """k(x, y) = variance exp(-|x - y|^2 / 2); length scales are those of the features."""
+
+    variance: float = 100.0
+
+    def of(self, products: Any, left: Any, right: Any, exp: Callable[[Any], Any] = np.exp) -> Any:
+        """See `Kernel`."""
+        return self.variance * exp(products - (left + right) / 2)
+
+
+KERNELS: Mapping[str, Callable[..., Kernel]] = {
+    "linear": Linear,
+    "polynomial": Polynomial,
+    "rbf": RBF,
+}
+
+
+def kernel_named(kernel: str | Kernel, settings: Mapping[str, Any] | None = None) -> Kernel:
+    """The kernel itself, or one of `KERNELS` with settings.
+
+    Raises:
+        ValueError: another name, or other settings.
+    """
+    if not isinstance(kernel, str):
+        return kernel
+    if kernel not in KERNELS:
+        raise unknown("kernel", kernel, KERNELS)
+    return with_settings(KERNELS[kernel], f"kernel {kernel!r}", settings or {})
+
+
+def covariances(kernel: Kernel, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """(n, m) of features x (n, F) and y (m, F)."""
+    left, right = np.einsum("nf,nf->n", x, x), np.einsum("mf,mf->m", y, y)
+    found: np.ndarray = kernel.of(x @ y.T, left[:, None], right)
+    return found
+
+
+def variances(kernel: Kernel, x: np.ndarray) -> np.ndarray:
+    """(n,): the prior variances of features (n, F)."""
+    squares = np.einsum("nf,nf->n", x, x)[:, None]
+    found: np.ndarray = kernel.of(squares, squares, squares[:, 0:1])[:, 0]
+    return found
+
+
+@storable
+@dataclass(frozen=True)
+class ActKernel:
+    """How alike the values of two acts are: 1 for the same, `similarity` for two of a kind, else 0.
+
+    With similarity 0 it is the delta kernel: acts are learned apart from one another. With more, it
+    is distributed: what is learned of asking for one slot tells of asking for the others.
+
+    Raises:
+        ValueError: `similarity` is not from 0 to less than 1.
+    """
+
+    similarity: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.similarity < 1:
+            raise ValueError(f"act_similarity: expected 0 <= s < 1, got {self.similarity}")
+
+    def group(self, act: str) -> str:
+        """The acts of one group have covariances with one another, and with no others."""
+        return kind_of(act) if self.similarity else act
+
+    def of(self, left: np.ndarray, right: np.ndarray) -> np.ndarray | float:
+        """(n, m): similarities of acts of one group, by their numbers (n,) and (m,)."""
+        if not self.similarity:
+            return 1.0
+        return np.where(left[:, None] == right, 1.0, self.similarity)
+
+
+def kind_of(name: str) -> str:
+    """A name of an act or feature without the number of its slot: "slot03.request" -> "request"."""
+    return re.sub(r"^(slot|info)\d+\.", r"\1.", name)

@@ -1,0 +1,95 @@
+"""GPPolicy: the act whose value is greatest, or greatest in a draw from what is believed of it."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.policies import BasePolicy
+
+from agents.belief.masks import fitting
+
+
+class Estimate(Protocol):
+    """Where values are from: means and deviations (n, A) of beliefs (n, B) within masks (n, A)."""
+
+    def __call__(
+        self, beliefs: np.ndarray, masks: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+
+class GPPolicy(BasePolicy):
+    """Chooses acts by values that are uncertain.
+
+    It has no networks: its algorithm gives it an `Estimate` and a generator.
+
+    Args:
+        observation_space: `Box(B,)`.
+        action_space: `Discrete(A)`.
+        lr_schedule: unused; Stable-Baselines3 gives it to each policy.
+        scale: deviations of the draws are multiplied by it when playing without `deterministic`.
+    """
+
+    def __init__(
+        self,
+        observation_space: spaces.Space,
+        action_space: spaces.Space,
+        lr_schedule: Any = None,
+        scale: float = 1.0,
+    ) -> None:
+        super().__init__(observation_space, action_space)
+        self.scale = scale
+        self.estimate: Estimate | None = None
+        self.rng = np.random.default_rng()
+
+    def q_distribution(
+        self, observation: Any, action_masks: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Means and deviations (n, A) of Q of every act, for beliefs (n, B)."""
+        assert self.estimate is not None
+        beliefs = np.asarray(observation).reshape(-1, *self.observation_space.shape)  # type: ignore[misc]
+        return self.estimate(beliefs, action_masks)
+
+    def choose(self, beliefs: np.ndarray, masks: np.ndarray, scale: float) -> np.ndarray:
+        """(n,) acts for beliefs (n, B) within masks (n, A); see `drawn`."""
+        return self.drawn(*self.q_distribution(beliefs, masks), masks, scale)
+
+    def drawn(
+        self, values: np.ndarray, deviations: np.ndarray, masks: np.ndarray, scale: float
+    ) -> np.ndarray:
+        """(n,) acts by Thompson sampling: each act's value is drawn, the greatest is taken.
+
+        Args:
+            values, deviations: (n, A), what is believed of each.
+            masks: (n, A) bool, acts that are allowed.
+            scale: of the deviations; 0 takes the means.
+        """
+        if scale:
+            values = values + scale * deviations * self.rng.standard_normal(values.shape)
+        acts: np.ndarray = np.where(masks, values, -np.inf).argmax(1)
+        return acts
+
+    def predict(
+        self,
+        observation: Any,
+        state: tuple[np.ndarray, ...] | None = None,
+        episode_start: np.ndarray | None = None,
+        deterministic: bool = False,
+        action_masks: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
+        """The next acts, one or several as observations are, within masks (n, A)."""
+        beliefs = np.asarray(observation)
+        many = beliefs.ndim > 1
+        beliefs = beliefs.reshape(-1, *self.observation_space.shape)  # type: ignore[misc]
+        masks = fitting(action_masks, len(beliefs), self.action_space)
+        acts = self.choose(beliefs, masks, 0.0 if deterministic else self.scale)
+        return (acts if many else acts[0]), state
+
+    def _predict(self, observation: Any, deterministic: bool = False) -> torch.Tensor:
+        acts, _ = self.predict(observation.cpu().numpy(), deterministic=deterministic)
+        return torch.as_tensor(acts)
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {**super()._get_constructor_parameters(), "scale": self.scale}

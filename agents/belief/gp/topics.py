@@ -1,0 +1,96 @@
+"""Several domains in one dialogue: a topic manager, and one policy a domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from dialgym.errors import unknown
+
+TopicAct = Literal["hello", "ask_topic", "bye"]
+
+
+@dataclass
+class TopicManager:
+    """Speaks while no domain is known: says hello, asks for the topic, and hangs up.
+
+    Args:
+        attempts: questions for the topic in a row, after which it hangs up.
+    """
+
+    attempts: int = 3
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1:
+            raise ValueError(f"TopicManager: attempts must be at least 1, got {self.attempts}")
+        self.reset()
+
+    def reset(self) -> None:
+        """A new dialogue."""
+        self.greeted, self.asked = False, 0
+
+    def found(self) -> None:
+        """A topic is known: questions are counted anew when it is lost."""
+        self.greeted, self.asked = True, 0
+
+    def act(self) -> TopicAct:
+        """What to say."""
+        if not self.greeted:
+            self.greeted = True
+            return "hello"
+        self.asked += 1
+        return "ask_topic" if self.asked <= self.attempts else "bye"
+
+
+class Choice(NamedTuple):
+    """What a policy manager chooses."""
+
+    domain: str | None  # whose act it is; None is the topic manager's
+    act: int | TopicAct
+
+
+class PolicyManager:
+    """Gives each turn to the policy of the domain that it is about.
+
+    Args:
+        policies: a model for each domain, with `predict`; such as a `Committee` and what it is
+            `transferred` to.
+        topics: speaks while the domain is not known.
+    """
+
+    def __init__(self, policies: Mapping[str, Any], topics: TopicManager | None = None) -> None:
+        self.policies, self.topics = dict(policies), topics or TopicManager()
+
+    def reset(self) -> None:
+        """A new dialogue."""
+        self.topics.reset()
+
+    def act(
+        self,
+        domain: str | None,
+        belief: np.ndarray | None = None,
+        mask: np.ndarray | None = None,
+        deterministic: bool = False,
+    ) -> Choice:
+        """The next act.
+
+        Args:
+            domain: what the turn is about; None while that is not known.
+            belief: (B,), of that domain.
+            mask: (A,) bool, acts that it allows.
+            deterministic: as of `predict`.
+
+        Raises:
+            ValueError: there is no policy for the domain.
+        """
+        if domain is None:
+            return Choice(None, self.topics.act())
+        if domain not in self.policies:
+            raise unknown("domain", domain, self.policies)
+        self.topics.found()
+        masks = {} if mask is None else {"action_masks": mask}
+        act, _ = self.policies[domain].predict(belief, deterministic=deterministic, **masks)
+        return Choice(domain, int(act))

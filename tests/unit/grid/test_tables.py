@@ -1,0 +1,109 @@
+"""Tables and pictures of a grid's results."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3")
+from agents.grid import published
+from agents.grid.calibration import BINS, LEVELS, calibration, plot_calibration
+from agents.grid.cells import Task, tasks_of
+from agents.grid.intervals import over_seeds, over_tasks
+from agents.grid.report import write_report
+from agents.grid.results import Results
+from agents.grid.tables import beside_logs, beside_paper, findings, groups, markdown
+
+RUN = {"command": "", "versions": {}, "source": "PyDial", "episodes": 500, "settings": {}}
+
+
+def results(success, tasks, seeds=3):
+    """Of each method a success in each task, less half of it after 2,000 dialogues."""
+    found = []
+    for name, share in success.items():
+        for task in tasks:
+            for seed in range(seeds):
+                stages = [
+                    {"dialogues": n, "success": share * part, "reward": 20 * share * part - 8,
+                     "turns": 8.0, "timesteps": 8 * n, "cpu_seconds": n / 40}
+                    for n, part in ((2000, 0.5), (4000, 1.0))
+                ]  # fmt: skip
+                place = {"method": name, "algorithm": name, "domain": task.domain, "env": task.env}
+                found.append({**RUN, **place, "seed": seed, "stages": stages})
+    return Results.of(found)
+
+
+ALL = tasks_of(["CR", "SFR", "LAP"], range(1, 7))
+
+
+def test_what_is_found_beside_the_paper():
+    table = results({"dqn": 0.80, "enac": 0.70}, ALL)
+    said = list(findings(table))
+    above = sum(max(s.success for s in published.recalled(str(t)).values()) < 80 for t in ALL)
+    higher = sum(published.handcrafted(str(t)).success < 80 for t in ALL)
+    assert said[0].endswith(f"learned ones of the paper in {above} of 18 tasks.")
+    assert said[1].endswith(f"handcrafted policy in {higher} of 18 tasks.")
+    assert "dqn is below its namesake by 13.9 in CR-Env1, " in said[2]
+    assert "from memory" in markdown(table)
+    assert "80.0 (dqn)" in beside_paper(table)
+
+
+def test_logs_stand_beside_their_namesakes():
+    rows = beside_logs(results({"dqn": 0.8}, tasks_of(["LAP"], [1]))).splitlines()
+    place = next(i for i, row in enumerate(rows) if row.startswith("| LAP-Env1 | DQN (log) | 10"))
+    assert rows[place + 1] == "| LAP-Env1 | dqn | 3 |  | 40.0 / 0.0 |  | 80.0 / 8.0 |"
+
+
+def test_methods_are_compared_over_the_tasks_that_they_share():
+    all_, some = results({"a": 0.5}, ALL), results({"b": 0.6}, ALL[:4])
+    found = groups(Results({**all_.methods, **some.methods}))
+    assert [(len(g.tasks), sorted(g.methods)) for g in found] == [(18, ["a"]), (4, ["a", "b"])]
+
+
+def test_intervals():
+    values = np.random.default_rng(0).normal(80, 2, (18, 5))
+    found = over_tasks(values)
+    for estimate in found:
+        assert estimate.low < estimate.value < estimate.high
+        assert 78 < estimate.low < estimate.high < 82
+    one = over_seeds(np.array([3.0]))
+    assert (one.value, one.low, one.high) == (3.0, -np.inf, np.inf)
+
+
+def test_a_report_has_tables_and_pictures(tmp_path):
+    pytest.importorskip("matplotlib")
+    results({"dqn": 0.8, "random": 0.1}, ALL[:4]).save(tmp_path)
+    names = {path.name for path in write_report(tmp_path)}
+    assert names == {"tables.md", "curves.png", "ranking.png"}
+    assert all((tmp_path / name).stat().st_size > 1000 for name in names)
+
+
+class Sure:
+    """Chooses the first act that is allowed, and knows what that returns: about nothing."""
+
+    gamma = 1.0
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        return np.zeros(len(observation), np.int64), None
+
+    def q_distribution(self, observation):
+        shape = len(observation), 16
+        return np.full(shape, -10.0), np.full(shape, 10.0)
+
+
+def test_calibration_compares_what_is_expected_with_what_comes(tmp_path):
+    found = calibration(Sure(), "dialgym/CamRestaurants-Env1-act-v0", 0, dialogues=16)
+    assert found["levels"] == list(LEVELS)
+    assert found["coverage"] == sorted(found["coverage"])
+    assert found["coverage"][-1] == 1.0  # returns lie within -25 and 0
+    assert found["expected"] == pytest.approx([-10.0] * BINS)
+    assert found["unsure"] == pytest.approx([10.0] * BINS)
+    assert max(found["returned"]) <= 0
+    pytest.importorskip("matplotlib")
+    plot_calibration({"sure": [found]}, tmp_path / "c.png")
+    assert (tmp_path / "c.png").stat().st_size > 1000
+
+
+def test_published_figures_are_those_of_all_tasks():
+    for task in map(str, ALL):
+        assert len(published.recalled(task)) == 4
+        assert 0 < published.handcrafted(task).success <= 100
+    assert Task("CR", 1) == ALL[0]
