@@ -1,5 +1,7 @@
 """Deep Q-learning within masks: targets and losses of slow versions, learning, going on."""
 
+from itertools import pairwise
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -141,22 +143,18 @@ def test_a_truncated_episode_is_bootstrapped_within_the_mask_before():
 
 def test_a_dialogue_is_held_by_one_head():
     model = made(rows=2, policy_kwargs={"uncertainty": "bootstrap"}, **GREEDY)
-    seen = []
-    explore = model.policy.explore
+    seen, memory, explore = [], model.replay_buffer, model.policy.explore
 
     def noted(obs, masks, rate, heads):
-        seen.append((heads.copy(), model._last_episode_starts.copy()))
+        seen.append((heads, memory.dones[memory.pos - 1] > 0))
         return explore(obs, masks, rate, heads)
 
     model.policy.explore = noted
     model.learn(400)
-    changes = [
-        (before != now)
-        for (before, _), (now, starts) in zip(seen, seen[1:])
-        for before, now in zip(before[~starts], now[~starts])
-    ]
-    assert not any(changes)
-    assert len({int(head) for heads, _ in seen for head in heads}) > 3
+    pairs = [(a, b, ended) for (a, _), (b, ended) in pairwise(seen)]
+    assert all((before == now)[~ended].all() for before, now, ended in pairs)
+    assert any(ended.any() for _, _, ended in pairs)
+    assert len(np.unique([heads for heads, _ in seen])) > 3
 
 
 def test_surprises_are_rewarded_and_what_is_learned_no_longer_surprises():
@@ -199,6 +197,16 @@ def test_a_run_that_goes_on_equals_one_that_was_not_cut(variant, tmp_path):
     seen = dialgym.sb3_vec_env(ID, 4, seed=5).reset()
     acts = [model.predict(seen, deterministic=True)[0].tolist() for model in (whole, loaded)]
     assert acts[0] == acts[1]
+
+
+def test_words_are_spelled_within_masks_too(tmp_path):
+    settings = {"learning_starts": 20, "policy_kwargs": {"net_arch": [8]}, "n_envs": 2}
+    given = {"overrides": settings, "log_dir": tmp_path, "progress_bar": False, "eval_freq": 100}
+    agents.train("dqn", "Wordle-20-v0", 200, eval_episodes=2, samples=2, **given)
+    lines = [ln for f in (tmp_path / "samples").iterdir() for ln in f.read_text().splitlines()]
+    said = {ln.removeprefix("system: ") for ln in lines if ln.startswith("system: ")}
+    assert said
+    assert said <= set(gym.make("dialgym/Wordle-20-v0").unwrapped.task.answers)
 
 
 def test_files_of_the_stock_algorithm_stay_what_they_were(tmp_path):
