@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.belief.bbqn import BBQN
     from agents.belief.dqn import DQN
     from agents.belief.enac import ENAC
+    from agents.belief.feudal.acer import FeudalACER, FeudalActorPolicy
     from agents.belief.feudal.dqn import FeudalDQN, FeudalQPolicy
     from agents.belief.feudal.gain import FeudalGain
     from agents.belief.gp.committee import Committee
