@@ -204,7 +204,10 @@ def played_settings(settings: Mapping[str, Any], dialogue: Dialogue) -> Mapping[
 
     What the surroundings decide is among them: the path of files, or what stood in for them.
     """
-    return {**settings, **dialogue.task.played}
+    task = dialogue.task
+    given = task.made_with or {}
+    found = {name: value for name, value in task.played.items() if given.get(name) != value}
+    return {**settings, **found}
 
 
 def check_json(values: Mapping[str, Any], what: str) -> None:
