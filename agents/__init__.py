@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.belief.a2c import A2C
     from agents.belief.acer import ACER, ActorQPolicy
     from agents.belief.enac import ENAC
+    from agents.belief.feudal.acer import FeudalACER, FeudalActorPolicy
     from agents.belief.feudal.dqn import FeudalDQN, FeudalQPolicy
     from agents.belief.feudal.gain import FeudalGain
     from agents.belief.gp.committee import Committee

@@ -12,7 +12,9 @@ from benchmarks.recipes.runs import perform
 from benchmarks.recipes.tables import BASE, lines, markdown
 from dialgym.files import write_text
 
-RECIPES = ("ppo", "adversarial", "mixed", "language", "multiwoz", "multiwoz_words", "corpus")
+RECIPES = (
+    "ppo", "adversarial", "mixed", "language", "multiwoz", "multiwoz_words", "corpus", "transfer",
+)  # fmt: skip
 
 
 def main() -> None:
