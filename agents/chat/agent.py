@@ -22,19 +22,21 @@ class ChatAgent:
     """Replies to what was said; an agent to talk to, or to let talk in any party's place.
 
     It meets `dialgym.simulators.Speaker`: `gym.make(id, simulator=agent)` lets it play the other
-    party, `dialgym.evaluate(agent, id)` the learner.
+    party, and so does `simulator={"name": "agents:ChatAgent", "talker": "runs/user"}`, which is
+    stored with the dialogues; `dialgym.evaluate(agent, id)` lets it play the learner.
 
     Args:
-        talker: who speaks; `load` makes one.
+        talker: who speaks; or a path or hub name, as of `load`.
         sampling: how it speaks where a call does not say otherwise: the fields of
             `agents.decoding.sampling.Sampling`.
 
     Raises:
-        ValueError: a number that cannot be.
+        FileNotFoundError, ValueError: as of `load`; or a number that cannot be.
     """
 
-    def __init__(self, talker: Talker, **sampling: Any) -> None:
-        self.talker = talker
+    def __init__(self, talker: Talker | str | Path, **sampling: Any) -> None:
+        by_name = isinstance(talker, str | Path)
+        self.talker: Talker = _talker(talker, "auto", trust=False) if by_name else talker  # type: ignore[arg-type, assignment]
         self.sampling = sampling
         self._sampling({})
 

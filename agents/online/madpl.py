@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 from agents.online.acts import ActAlgorithm
-from agents.online.pairs import Game, Played
+from agents.online.pairs import Game, OwnRewards, Played
 from agents.policies.belief import BeliefPolicy
 from agents.storage.models import load
 from dialgym.views.spaces import maskable
@@ -94,7 +94,10 @@ class MADPL(ActAlgorithm):
             has; None begins with an untrained policy like the learner's.
         gae_lambda: of the advantages; 0 takes one step, as the paper does.
         clip_range: of the ratio to the policy that chose, as in PPO.
-        empty_cost: what a party pays of its own for saying nothing at all.
+        own_coef: weight of what the task lays to a party's own account (`PartyActs.own_reward`):
+            in MultiWOZ 1 for each request left unanswered, and each constraint held back.
+        empty_cost: what a party pays of its own for saying nothing at all; 5 times such a one
+            in the paper.
         values_hidden: units of the value network.
         values_rate: its learning rate.
         target_every: rollouts from one copy of the value network, which targets are read from, to
@@ -115,14 +118,15 @@ class MADPL(ActAlgorithm):
         partner: Any = None,
         gae_lambda: float = 0.95,
         clip_range: float = 0.2,
-        empty_cost: float = 1.0,
+        own_coef: float = 1.0,
+        empty_cost: float = 5.0,
         values_hidden: int = 100,
         values_rate: float = 1e-3,
         target_every: int = 1,
         **kwargs: Any,
     ) -> None:
         self.partner = partner
-        self.clip_range, self.empty_cost = clip_range, empty_cost
+        self.clip_range, self.own_coef, self.empty_cost = clip_range, own_coef, empty_cost
         self.values_hidden, self.values_rate = values_hidden, values_rate
         self.target_every = target_every
         self._given_lambda = gae_lambda
@@ -238,9 +242,10 @@ class MADPL(ActAlgorithm):
         with torch.no_grad():
             seen, _ = policy.obs_to_tensor(np.stack([one[party] for one in both]))
             actions, _, log_probs = policy(seen, action_masks=masks)
+        costs = OwnRewards(self.own_coef, self.empty_cost)
         columns = zip(games, both, actions.cpu().numpy(), masks, log_probs.tolist())
         return [
-            game.choose(party, (*beliefs, chosen, mask, log_prob), self.empty_cost)
+            game.choose(party, (*beliefs, chosen, mask, log_prob), costs)
             for game, beliefs, chosen, mask, log_prob in columns
         ]
 

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dialgym.tasks import PartyActs
 from dialgym.views.two_party import ActTwoPartyEnv
+
+
+class OwnRewards(NamedTuple):
+    """What a choice earns the party alone that has made it.
+
+    Attributes:
+        coef: weight of what the task says of it, `PartyActs.own_reward`.
+        empty_cost: of saying nothing at all.
+    """
+
+    coef: float
+    empty_cost: float
+
+    def of(self, acts: PartyActs, state: Any, action: np.ndarray) -> float:
+        """Of an action in a state."""
+        silent = action.ndim > 0 and not action.any()
+        return self.coef * acts.own_reward(state, action) - (self.empty_cost if silent else 0.0)
 
 
 class Game:
@@ -33,12 +51,12 @@ class Game:
         """What each party knows now."""
         return tuple(self.pair.observe(party) for party in self.parties)
 
-    def choose(self, party: int, decision: tuple[Any, ...], empty_cost: float) -> dict[str, Any]:
+    def choose(self, party: int, decision: tuple[Any, ...], costs: OwnRewards) -> dict[str, Any]:
         """A party has chosen: both beliefs, action, mask, log-probability; the learner's info."""
         pair, action = self.pair, decision[2]
+        own = costs.of(pair.task.acts[self.parties[party]], pair.dialogue_state, action)
         pair.step(action)
-        silent = action.ndim > 0 and not action.any()
-        self.played[party].add(decision, -empty_cost if silent else 0.0)
+        self.played[party].add(decision, own)
         for side in self.played:
             side.gain(float(np.mean([pair.rewards[name] for name in self.parties])))
         self.total += pair.rewards[self.parties[0]]

@@ -125,6 +125,10 @@ def multiwoz_figures(measure: Rate) -> Iterator[Figure]:
     yield Figure("  goals drawn", measure(multiwoz.goals(world)), "/s", 6_700)
     held = measure(multiwoz.dialogues(world))
     yield Figure("  dialogues, rule and agenda", held, "/s", 1_000)
+    bare = Figure("  turns of the act view", measure(multiwoz.act_turns(False)), "/s", 5_000)
+    yield bare
+    told = measure(multiwoz.act_turns(True))
+    yield Figure("  with texts in infos", told, "/s", 5_000, bare, "without")
 
 
 def taught_figures(measure: Rate) -> Iterator[Figure]:

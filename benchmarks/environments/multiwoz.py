@@ -1,7 +1,9 @@
 """Queries, goals and dialogues of a city, to measure their speed."""
 
 from collections.abc import Mapping
+from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
 from benchmarks.environments.workloads import Work
@@ -12,6 +14,7 @@ from dialgym.tasks.multiwoz.ontology import UNCONSTRAINED
 
 GOALS, DIALOGUES = 300, 20
 """How many goals queries are taken from, and how many dialogues are held at a time."""
+ACT_VIEW, ACT_DIALOGUES = "dialgym/MultiWOZ-act-v0", 100
 TABLED = ("attraction", "hotel", "restaurant", "train")
 
 
@@ -54,6 +57,31 @@ def goals(world: World) -> Work:
         return GOALS
 
     return draw
+
+
+def act_turns(texts: bool) -> Work:
+    """Turns of the act view with acts chosen beforehand: what sampling costs without a network."""
+    env: Any = gym.make(ACT_VIEW, text_info=texts, disable_env_checker=True).unwrapped
+    system, rng = env.acts.policy_named("rule"), np.random.default_rng(0)
+    played: list[list[Any]] = []
+    for seed in range(ACT_DIALOGUES):
+        played.append([])
+        env.reset(seed=seed)
+        over = False
+        while not over:
+            played[-1].append(system.act(env.task, env.dialogue.state, rng))
+            _, _, terminated, truncated, _ = env.step(played[-1][-1])
+            over = terminated or truncated
+
+    def play() -> int:
+        for seed, actions in enumerate(played):
+            env.reset(seed=seed)
+            for action in actions:
+                env.action_masks()
+                env.step(action)
+        return sum(map(len, played))
+
+    return play
 
 
 def dialogues(world: World) -> Work:

@@ -13,8 +13,16 @@ from benchmarks.recipes.tables import BASE, lines, markdown
 from dialgym.files import write_text
 
 RECIPES = (
-    "ppo", "adversarial", "mixed", "language", "multiwoz", "multiwoz_words", "corpus", "transfer",
-)  # fmt: skip
+    "ppo",
+    "adversarial",
+    "mixed",
+    "language",
+    "multiwoz",
+    "multiwoz_offline",
+    "multiwoz_words",
+    "corpus",
+    "transfer",
+)
 
 
 def main() -> None:
@@ -42,7 +50,7 @@ def main() -> None:
     if arguments.table:
         write_text(arguments.table, text)
     if arguments.plot:
-        plot(table, arguments.plot)
+        getattr(recipe, "PLOT", plot)(table, arguments.plot)
 
 
 if __name__ == "__main__":

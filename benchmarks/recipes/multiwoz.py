@@ -8,24 +8,24 @@ with, a learned one among them.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 import agents
 import dialgym
+from benchmarks.recipes import multiwoz_users as users
 from benchmarks.recipes.runs import Run, train_by
 from benchmarks.recipes.tables import Line, with_interval
-from dialgym.files import write_text
 
 ID, COMPOSITE = "dialgym/MultiWOZ-act-v0", "dialgym/MultiWOZ-Composite-act-v0"
 EXPERT, PLAYED, TEST = {"goals": "train"}, {"goals": "drawn"}, {"goals": "test"}
 """Goals of the expert's dialogues, of online learning, and of scoring."""
+FRESH, KEPT = {"goals": "drawn"}, "fresh.json"
+"""Goals that no setting was chosen by, drawn for the score alone; where its success is kept."""
 AS_USER = {"learner": "user", "simulator": "rule"}
 FEW, MANY = 100, 1_000
 """Expert dialogues to begin with, and to compare with."""
@@ -34,9 +34,6 @@ FEW_STEPS, STEPS = 500, 2_000
 TURNS, TURNS_OF_PAIRS = 150_000, 40_000
 """Of the learner, in online learning; where both parties learn, each costs three times as much."""
 EPISODES = 1_000
-USERS = ("agenda", "agenda-unfriendly", "agenda-terse", "agenda-verbose", "learned", "madpl")
-"""Who plays the user in the second table."""
-TRANSFER, TRANSFER_EPISODES, TRANSFER_SEED = "transfer.json", 500, 9_000
 
 Step = Callable[[Run], None]
 
@@ -120,50 +117,14 @@ def play_both(run: Run) -> None:
     play(replace(run, settings={"total_timesteps": TURNS_OF_PAIRS, **settings}))
 
 
-# The second table: system policies by users
+# The table of learning
 
 
-def transfer(table: Sequence[Line]) -> str:
-    """Success of each system policy with each user, over the training seeds, as Markdown.
-
-    The rule system, which all of them have learned from, stands first.
-    """
-    rule = [replace(run, method="rule system") for run in table[0].runs]
-    rows = [["system", *USERS], ["---"] * (len(USERS) + 1)]
-    for runs_of, policy in [(rule, "rule"), *((line.runs, None) for line in table)]:
-        scores = [_transferred(run, policy) for run in runs_of]
-        cells = [with_interval(np.array([score[user] for score in scores])) for user in USERS]
-        rows.append([runs_of[0].method, *cells])
-    return "".join("| " + " | ".join(row) + " |\n" for row in rows)
-
-
-def _transferred(run: Run, policy: str | None) -> dict[str, float]:
-    """Success of a run's model, or of a policy by name, with each user; kept in a file."""
-    kept = (run.folder.parent / f"{policy}-{TRANSFER}") if policy else run.folder / TRANSFER
-    found: dict[str, float] = json.loads(kept.read_text("utf-8")) if kept.is_file() else {}
-    for user in USERS:
-        if user not in found:
-            torch.manual_seed(run.seed)
-            env_kwargs = {**run.env_kwargs, "simulator": _simulator(user, run.folder.parent)}
-            played = dialgym.evaluate(
-                policy or str(run.model),
-                run.env_id,
-                TRANSFER_EPISODES,
-                [TRANSFER_SEED + run.seed],
-                env_kwargs,
-                deterministic=run.deterministic,
-            )
-            found[user] = float(played[run.env_id].solved.mean())
-            write_text(kept, json.dumps(found) + "\n")
-    return found
-
-
-def _simulator(user: str, folder: Path) -> Any:
-    """What `simulator=` takes; a learned user is that of the seed."""
-    if user not in ("learned", "madpl"):
-        return user
-    model = folder / {"learned": "user", "madpl": "madpl"}[user] / "model.zip"
-    return {"name": "agents:ActAgent", "model": str(model)}
+def fresh(line: Line) -> str:
+    """Success on goals that no setting was chosen by."""
+    changes = {"fresh": FRESH}
+    found = [users.successes_with(run, changes, run.folder / KEPT, EPISODES) for run in line.runs]
+    return with_interval(np.array([each["fresh"] for each in found]))
 
 
 def length(line: Line) -> str:
@@ -181,14 +142,16 @@ def length(line: Line) -> str:
 BASE = ("method", "seeds", "mean return", "success")
 COLUMNS = {
     "success, by seeds": lambda line: with_interval(line.solved.mean(1)),
+    "success, fresh goals": fresh,
     "success while learning (turns, first seed)": length,
 }
-MORE = transfer
+MORE, PLOT = users.table, users.plot
 NOTE = f"""\
 {EPISODES:,} dialogues a seed on the frozen test goals against the agenda user, acts drawn as in
 training (of DQN the best). Dialogues to imitate are those of the rule system on the frozen train
 goals, {MANY:,} of them for the reward estimators. Online learners play for {TURNS:,} turns (MADPL:
 {TURNS_OF_PAIRS:,}), on goals drawn from the goal model. In brackets 95 % intervals (Student's t
-over the seeds' means). The second table: success in {TRANSFER_EPISODES} dialogues with users that
+over the seeds' means). Some settings were chosen by scores on the test goals; fresh goals are drawn
+for the score alone. The second table: success in {users.EPISODES} dialogues with users that
 behave otherwise, with a clone of the agenda (`learned`) and with MADPL's own user.
 """

@@ -135,6 +135,14 @@ class PartyActs(ABC):
         """
         return np.ones(len(self.names), bool)
 
+    def own_reward(self, state: Any, action: Any) -> float:
+        """What the party alone earns, or is to blame for, by choosing `action` in this state.
+
+        It is no part of the dialogue's rewards; learners that teach both parties at once may add
+        it (`agents.MADPL`).
+        """
+        return 0.0
+
     def read(self, state: Any, text: str) -> Action:
         """The action that says `text`, or comes nearest to it: what a corpus is learned from.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -54,8 +55,7 @@ def fitted_scales(
     for _ in range(steps):
         optimizer.zero_grad()
         scaled = seen * logs[column].exp()
-        squares = scaled.square().sum(1)
-        same = kernel.of(scaled @ scaled.T, squares[:, None], squares, torch.exp)
+        same = kernel.of(scaled @ scaled.T, partial(_squares, scaled), torch.exp)
         loss = logs.square().sum() / 2 - log_evidence(same * alike + noise, targets)
         loss.backward()
         optimizer.step()
@@ -67,6 +67,11 @@ def log_evidence(covariance: Tensor, targets: Tensor) -> Tensor:
     root = torch.linalg.cholesky(covariance)
     whitened = torch.linalg.solve_triangular(root, targets, upper=False)
     return -whitened.square().sum() / 2 - targets.shape[1] * root.diagonal().log().sum()
+
+
+def _squares(x: Tensor) -> tuple[Tensor, Tensor]:
+    squares = x.square().sum(1)
+    return squares[:, None], squares
 
 
 def _numbered(names: Sequence[str]) -> np.ndarray:

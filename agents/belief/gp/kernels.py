@@ -12,17 +12,18 @@ import numpy as np
 from agents.storage.values import storable
 from dialgym.errors import unknown, with_settings
 
+Squares = Callable[[], tuple[Any, Any]]
+
 
 class Kernel(Protocol):
     """A covariance that depends on two vectors by their products alone."""
 
-    def of(self, products: Any, left: Any, right: Any, exp: Callable[[Any], Any] = np.exp) -> Any:
+    def of(self, products: Any, squares: Squares, exp: Callable[[Any], Any] = np.exp) -> Any:
         """(n, m): covariances.
 
         Args:
             products: (n, m), x . y.
-            left: (n, 1), x . x.
-            right: (m,), y . y.
+            squares: gives x . x (n, 1) and y . y (m,), where they are needed.
             exp: that of the arrays' library.
         """
         ...
@@ -35,7 +36,7 @@ class Linear:
 
     variance: float = 1.0
 
-    def of(self, products: Any, left: Any, right: Any, exp: Callable[[Any], Any] = np.exp) -> Any:
+    def of(self, products: Any, squares: Squares, exp: Callable[[Any], Any] = np.exp) -> Any:
         """See `Kernel`."""
         return self.variance * products
 
@@ -50,7 +51,7 @@ class Polynomial:
     variance: float = 1.0
     size: float = 1.0
 
-    def of(self, products: Any, left: Any, right: Any, exp: Callable[[Any], Any] = np.exp) -> Any:
+    def of(self, products: Any, squares: Squares, exp: Callable[[Any], Any] = np.exp) -> Any:
         """See `Kernel`."""
         return self.variance * (products / self.size + self.offset) ** self.degree
 
@@ -62,8 +63,9 @@ class RBF:
 
     variance: float = 100.0
 
-    def of(self, products: Any, left: Any, right: Any, exp: Callable[[Any], Any] = np.exp) -> Any:
+    def of(self, products: Any, squares: Squares, exp: Callable[[Any], Any] = np.exp) -> Any:
         """See `Kernel`."""
+        left, right = squares()
         return self.variance * exp(products - (left + right) / 2)
 
 
@@ -89,15 +91,18 @@ def kernel_named(kernel: str | Kernel, settings: Mapping[str, Any] | None = None
 
 def covariances(kernel: Kernel, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """(n, m) of features x (n, F) and y (m, F)."""
-    left, right = np.einsum("nf,nf->n", x, x), np.einsum("mf,mf->m", y, y)
-    found: np.ndarray = kernel.of(x @ y.T, left[:, None], right)
+
+    def squares() -> tuple[np.ndarray, np.ndarray]:
+        return np.square(x).sum(1)[:, None], np.square(y).sum(1)
+
+    found: np.ndarray = kernel.of(x @ y.T, squares)
     return found
 
 
 def variances(kernel: Kernel, x: np.ndarray) -> np.ndarray:
     """(n,): the prior variances of features (n, F)."""
-    squares = np.einsum("nf,nf->n", x, x)[:, None]
-    found: np.ndarray = kernel.of(squares, squares, squares[:, 0:1])[:, 0]
+    squares = np.square(x).sum(1)
+    found: np.ndarray = kernel.of(squares, lambda: (squares, squares))
     return found
 
 

@@ -88,14 +88,22 @@ class QProcess:
         With masks (n, A) those of acts that no row allows are the prior's.
         """
         means = np.zeros((len(x), len(acts), self.outputs))
-        spreads = np.repeat(self.prior(x)[:, None], len(acts), axis=1)
         scaled = x * self.factors
+        prior = variances(self.kernel, scaled)
+        spreads = np.repeat(prior[:, None], len(acts), axis=1)
         needed = np.ones(len(acts), bool) if masks is None else masks.any(0)
+        places: dict[str, list[int]] = {}
         for place in np.flatnonzero(needed).tolist():
-            group = self.groups.get(self.act_kernel.group(acts[place]))
-            if group is not None and len(group):
-                number = np.full(len(x), self._number(acts[place]))
-                means[:, place], spreads[:, place] = group.predict(scaled, number)
+            places.setdefault(self.act_kernel.group(acts[place]), []).append(place)
+        for name, found in places.items():
+            if name not in self.groups:
+                continue
+            rows = len(found)
+            numbers = np.repeat([self._number(acts[place]) for place in found], len(x))
+            mean, known = self.groups[name].predict(np.tile(scaled, (rows, 1)), numbers)
+            means[:, found] = mean.reshape(rows, len(x), -1).swapaxes(0, 1)
+            left = prior[:, None] - known.reshape(rows, len(x)).T
+            spreads[:, found] = np.maximum(left, 0.0)
         return means, spreads
 
     def observe(

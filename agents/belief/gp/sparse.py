@@ -59,10 +59,12 @@ class SparseGP:
         return len(self.inputs)
 
     def predict(self, x: np.ndarray, acts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Means (n, K) and variances (n,) of features (n, F) with acts (n,)."""
+        """Means (n, K) of features (n, F) with acts (n,), and how much of their variances is known.
+
+        What is left of the prior's variances (n,) is those of the posterior.
+        """
         z = self._whitened(x, acts)
-        known = np.einsum("nm,nm->n", z, z - z @ self.covariance)
-        return z @ self.weights, np.maximum(variances(self.kernel, x) - known, 0.0)
+        return z @ self.weights, np.einsum("nm,nm->n", z, z - z @ self.covariance)
 
     def observe(self, x: np.ndarray, acts: np.ndarray, y: np.ndarray, noise: np.ndarray) -> None:
         """Learn that outputs (n, K), with noise of variances (n,), belong to (n, F) and (n,)."""

@@ -13,6 +13,7 @@ from dialgym.tasks.multiwoz import policies
 from dialgym.tasks.multiwoz.agenda import ANY, CHOICE, DONTCARE, NOT_BOOK, answered
 from dialgym.tasks.multiwoz.entries import (
     REQUEST,
+    SYSTEM_ENTRIES,
     SYSTEM_NAMES,
     USER_ENTRIES,
     Entry,
@@ -28,6 +29,7 @@ from dialgym.tasks.multiwoz.ontology import (
     SLOT_NAMES,
     act_domain,
 )
+from dialgym.tasks.multiwoz.reactions import TELLING
 from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct
 from dialgym.tasks.multiwoz.vectors import STATE_SIZE
 
@@ -36,6 +38,11 @@ if TYPE_CHECKING:
 
 Generator = np.random.Generator
 INFORM = "Inform"
+_TOLD = [
+    (domain.lower(), SLOT_NAMES.get(domain, {}).get(slot)) if intent.lower() in TELLING else None
+    for domain, intent, slot, _ in SYSTEM_ENTRIES
+]
+"""Of each act of the system, (domain, slot) whose value it tells."""
 
 
 class SystemActs(PartyActs):
@@ -65,6 +72,16 @@ class SystemActs(PartyActs):
         """The notation of the acts with their values, which any language's rules read."""
         belief = state.dialogue.belief
         return print_acts(self.task.vectoriser.lexicalise(self.numbers(action), belief, rng))
+
+    def own_reward(self, state: "Conversation", action: Any) -> float:
+        """-1 for each request that it leaves unanswered (Takanobu et al. 2020).
+
+        The number of a booking is not counted: it takes a booking, which may be impossible.
+        """
+        told = {_TOLD[number] for number in self.numbers(action)}
+        requests = state.dialogue.belief.requests.items()
+        waiting = [(d, slot) for d, slots in requests for slot in slots if slot != "Ref"]
+        return -float(sum(asked not in told for asked in waiting))
 
     def read(self, state: "Conversation", text: str) -> Any:
         return self.nearest(system_numbers(self.task.meant(text, SYSTEM)))
@@ -198,6 +215,15 @@ class UserActs(PartyActs):
 
     def read(self, state: "Conversation", text: str) -> np.ndarray:
         return self.action(self.task.meant(text, USER))
+
+    def own_reward(self, state: "Conversation", action: Any) -> float:
+        """-1 for each constraint untold of a domain in which it asks (Takanobu et al. 2020)."""
+        chosen = set(np.flatnonzero(action).tolist())
+        asked = {USER_SAID[number].domain.lower() for number in chosen
+                 if USER_SAID[number].intent == REQUEST}  # fmt: skip
+        untold = [item for item in state.dialogue.user.stack if item.domain in asked
+                  and item.intent == "inform" and item.slot in INFORMABLE[item.domain]]  # fmt: skip
+        return -float(sum(self._number.get(item[:3]) not in chosen for item in untold))
 
     def said(self, state: "Conversation", action: Any) -> Acts:
         """The acts of an action: what is on the agenda in its order, then all others."""

@@ -263,6 +263,8 @@ def test_a_learner_by_playing_chats_as_well(tmp_path):
         assert agent.chat("a", seed=5) == model.chat("a", seed=5)
         model.learn(16)  # a cache of old weights would tell
         agent = ChatAgent.load(model)
+    model.save(tmp_path / "run" / "model.zip")
+    assert ChatAgent(str(tmp_path / "run")).chat("a", seed=5) == model.chat("a", seed=5)
     stock = PPO(GPTPolicy, echo(), n_steps=8, batch_size=8, policy_kwargs=SMALL, seed=0)
     assert len(ChatAgent.load(stock).chat("a")) == 1
 

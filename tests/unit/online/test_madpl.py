@@ -9,7 +9,8 @@ import agents
 import dialgym
 from agents import MADPL, MLE, ActAgent
 from agents.online.madpl import HybridValues
-from agents.online.pairs import Played
+from agents.online.pairs import OwnRewards, Played
+from dialgym.tasks import PartyActs
 from tests.support.toy_acts import COST, THINGS
 
 ID = "tests.support.toy_acts:Wishes-act"
@@ -54,7 +55,26 @@ def test_a_rollout_is_a_dialogue_of_each_pair(model):
 def test_silence_is_paid_for_by_whoever_is_silent(model):
     for turns in model.turns:
         silent = ~turns.actions.bool().any(-1)
-        assert torch.equal(turns.rewards[:, 0], torch.where(silent, -1.0, 0.0))
+        assert torch.equal(turns.rewards[:, 0], torch.where(silent, -5.0, 0.0))
+
+
+def test_own_rewards_of_the_task_count(model):
+    costs = OwnRewards(0.5, 2.0)
+
+    class Blamed(PartyActs):
+        names, size = ("a", "b"), 1
+
+        def own_reward(self, state, action):
+            return -3.0 * state
+
+        def observe(self, state): ...
+
+        def text(self, state, action, rng): ...
+
+    acts = Blamed()
+    assert costs.of(acts, 1, np.array([0, 1])) == -1.5
+    assert costs.of(acts, 1, np.array([0, 0])) == -3.5
+    assert costs.of(acts, 2, np.array(0)) == -3.0  # one act at a time is never silent
 
 
 def test_the_global_reward_until_the_next_decision_is_the_partys():

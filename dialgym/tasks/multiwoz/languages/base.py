@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from dialgym.language import AnyText, Constraint
+from dialgym.language.form import TextForm
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.entries import SYSTEM_ENTRIES, USER_ENTRIES, Entry
@@ -44,33 +45,8 @@ class NLG(Protocol):
         ...
 
 
-class Language(NLU, NLG, Protocol):
-    """Understands and speaks, and says how its texts look to token views."""
-
-    @property
-    def tokenizer(self) -> str:
-        """What token views read it with."""
-        ...
-
-    @property
-    def charset(self) -> str:
-        """The characters of its texts."""
-        ...
-
-    @property
-    def longest(self) -> Mapping[str, int]:
-        """Characters of the longest meaningful text of each party."""
-        ...
-
-    @property
-    def words(self) -> Mapping[str, Mapping[str, int]] | None:
-        """Most words of a text, by hearer and speaker; None where words are not counted."""
-        ...
-
-    @property
-    def vocabulary(self) -> Sequence[str]:
-        """All its words, where there is an end to them."""
-        ...
+class Language(NLU, NLG, TextForm, Protocol):
+    """Understands and speaks."""
 
     def grammar(self, party: str) -> Constraint:
         """What a party can mean to say."""

@@ -1,6 +1,6 @@
 """The protocol of a language, how long its texts can be, and the notation of acts as a language."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -9,6 +9,7 @@ from dialgym.domains.domain import Domain
 from dialgym.domains.ontology import DONTCARE
 from dialgym.language import AnyText, Constraint
 from dialgym.language.acts import Act, Hypotheses, parse_act, print_act, print_hypotheses
+from dialgym.language.form import TextForm
 from dialgym.tasks.base import SYSTEM, USER
 
 Generator = np.random.Generator
@@ -22,37 +23,12 @@ MOST_VALUES, MOST_NAMES = 12, 32
 HYPOTHESES = 6
 
 
-class Language(Protocol):
+class Language(TextForm, Protocol):
     """Puts acts into text, and text into acts."""
-
-    @property
-    def tokenizer(self) -> str:
-        """What token views read it with."""
-        ...
 
     @property
     def summaries(self) -> bool:
         """Whether scripted systems say which summary act they choose, not what it becomes."""
-        ...
-
-    @property
-    def charset(self) -> str:
-        """The characters of its texts."""
-        ...
-
-    @property
-    def longest(self) -> Mapping[str, int]:
-        """Characters of the longest meaningful text of each party."""
-        ...
-
-    @property
-    def words(self) -> Mapping[str, Mapping[str, int]] | None:
-        """Most words of a text, by hearer and speaker; None where words are not counted."""
-        ...
-
-    @property
-    def vocabulary(self) -> Sequence[str]:
-        """All its words, where there is an end to them."""
         ...
 
     @property

@@ -121,3 +121,29 @@ def test_ids_of_both_forms_are_registered():
     composite = gym.make("dialgym/MultiWOZ-Composite-act-v0")
     assert composite.action_space == gym.spaces.Discrete(COMPOSITES)
     assert composite.observation_space.shape == (340,)
+
+
+def test_each_party_pays_for_what_it_leaves_out():
+    """The system for a request without an answer, the user for asking before it has told."""
+    task, rng = MultiWOZ(), np.random.default_rng(0)
+    state = task.initial(rng, {"goal": GOAL})
+    user, system = task.acts["user"], task.acts["system"]
+    ask, area = user.names.index("Hotel-Request-Phone-?"), user.names.index("Hotel-Inform-Area-1")
+    stars = user.names.index("Hotel-Inform-Stars-1")
+
+    def chosen(acts, *numbers):
+        vector = np.zeros(len(acts.names), np.int8)
+        vector[list(numbers)] = 1
+        return vector
+
+    assert user.own_reward(state, chosen(user, area)) == 0  # it asks for nothing
+    assert user.own_reward(state, chosen(user, ask)) == -2
+    assert user.own_reward(state, chosen(user, ask, area)) == -1
+    assert user.own_reward(state, chosen(user, ask, area, stars)) == 0
+    action = chosen(user, ask, area, stars)
+    task.speak(state, user.text(state, action, rng), rng)
+    phone = SYSTEM_NAMES.index("Hotel-Inform-Phone-1")
+    assert system.own_reward(state, chosen(system)) == -1
+    assert system.own_reward(state, chosen(system, phone)) == 0
+    composite = MultiWOZ(acts="composite").acts["system"]
+    assert composite.own_reward(state, composite.names.index("Hotel-Inform-Phone-1")) == 0

@@ -136,7 +136,7 @@ def test_goals_can_be_given_and_chosen():
         ({"goal": GOAL, "domains": ["hotel"]}, "expected one of 'goal', 'domains' and 'number'"),
         ({"domains": "hotel"}, "expected a sequence of domains"),
         ({"domains": ["hotle"]}, "hotle"),
-        ({"domains": ["taxi", "taxi"]}, "in an order, that the goal model"),
+        ({"domains": ["taxi", "taxi"]}, "expected one or more, each once"),
         ({"number": 3}, "goals='train' or 'test'"),
         ({"goal": {"hotel": {"info": {"moon": "x"}}}}, "moon"),
     ],

@@ -1,0 +1,140 @@
+"""What a step of GP-SARSA costs against the size of its dictionaries, as a table and a picture.
+
+    python -m benchmarks.training.gp --table docs/results/gp_steps.md --out docs/images/gp_steps.png
+
+A row of 16 dictionaries, one for each act, has so many entries in all: to decide is to predict all
+acts of a belief, to learn is to observe a return. Beside it: one dictionary of all acts, as where
+every two acts have covariances; and regression on as many returns anew, whose cost is cubic.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from agents.belief.gp.kernels import RBF, ActKernel, covariances
+from agents.belief.gp.q_process import QProcess
+from benchmarks.environments.timing import machine, rate
+from dialgym.benchmark.plots import FAINT
+from dialgym.files import write_atomically
+from dialgym.optional import require
+
+ACTS, FEATURES = 16, 60
+SIZES = (64, 128, 256, 512, 1024, 2048)
+KERNEL = RBF(100.0)
+COLOURS = ("#0072b2", "#009e73", "#0072b2", "#009e73", "#d55e00")
+Curves = dict[str, list[float]]
+"""By what is done: milliseconds at each of the sizes."""
+
+
+def process_of(entries: int, similarity: float) -> QProcess:
+    """A process with `entries` in its dictionaries, a part for each act."""
+    rng = np.random.default_rng(0)
+    features = [f"f{i}" for i in range(FEATURES)]
+    process = QProcess(features, KERNEL, ActKernel(similarity), 5.0, 0.0, None)
+    for start in range(0, entries, 64):
+        acts = [names()[i % ACTS] for i in range(start, start + 64)]
+        process.observe(rng.random((64, FEATURES)), acts, rng.normal(size=(64, 1)), np.ones(64))
+    assert len(process) == entries
+    process.nu = 1e9
+    for group in process.groups.values():
+        group.nu = 1e9  # what follows is learned without new entries
+    return process
+
+
+def names() -> list[str]:
+    """The acts, all of a kind."""
+    return [f"slot{i:02}.request" for i in range(ACTS)]
+
+
+def milliseconds(step: Callable[[], object]) -> float:
+    """The CPU time of a step, the median of several rounds."""
+
+    def work() -> int:
+        step()
+        return 1
+
+    return 1e3 / rate(work, repeats=3, seconds=0.1)
+
+
+def measure() -> Curves:
+    """All curves."""
+    rng = np.random.default_rng(1)
+    x, y, noise = rng.random((1, FEATURES)), np.ones((1, 1)), np.ones(1)
+    curves: Curves = {}
+    for size in SIZES:
+        for similarity, what in ((0.0, "a dictionary an act"), (0.5, "one dictionary")):
+            process, acts = process_of(size, similarity), names()
+            decide = milliseconds(lambda p=process, a=acts: p.predict(x, a))  # type: ignore[misc]
+            learn = milliseconds(lambda p=process, a=acts: p.observe(x, a[:1], y, noise))  # type: ignore[misc]
+            curves.setdefault(f"decide, {what}", []).append(decide)
+            curves.setdefault(f"learn, {what}", []).append(learn)
+        seen, returns = rng.random((size, FEATURES)), rng.normal(size=size)
+
+        def anew(seen: np.ndarray = seen, returns: np.ndarray = returns) -> np.ndarray:
+            gram = covariances(KERNEL, seen, seen) + 25 * np.eye(len(seen))
+            return np.linalg.solve(gram, returns)
+
+        curves.setdefault("regression anew", []).append(milliseconds(anew))
+    return curves
+
+
+def table(curves: Curves) -> str:
+    """The curves as Markdown."""
+    head = "| ms of CPU, entries in all: | " + " | ".join(f"{size:,}" for size in SIZES) + " |"
+    rule = "|---|" + "---:|" * len(SIZES)
+    rows = [
+        f"| {what} | " + " | ".join(f"{value:.2f}" for value in values) + " |"
+        for what, values in curves.items()
+    ]
+    return "\n".join([head, rule, *rows]) + "\n"
+
+
+def plot(curves: Curves, path: Path) -> None:
+    """The curves as a picture.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    module = require("matplotlib.figure", "ui", "drawing a picture")
+    figure = module.Figure((6.4, 4.0), layout="constrained")
+    axes = figure.subplots()
+    for i, (what, values) in enumerate(curves.items()):
+        style = "--" if "one dictionary" in what else "-"
+        axes.loglog(SIZES, values, style, marker="o", ms=4, color=COLOURS[i])
+        axes.annotate(
+            what, (SIZES[-1], values[-1]), (6, -3), textcoords="offset points", size=8,
+            color=COLOURS[i],
+        )  # fmt: skip
+    axes.set_xlim(SIZES[0] * 0.8, SIZES[-1] * 6)
+    axes.set_xticks(SIZES, [f"{size:,}" for size in SIZES])
+    axes.minorticks_off()
+    axes.set_xlabel("entries in all dictionaries of 16 acts")
+    axes.set_ylabel("CPU time of a step in ms")
+    axes.grid(color=FAINT)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    write_atomically(path, lambda temporary: figure.savefig(temporary, dpi=160))
+
+
+def main() -> None:
+    """Measure; print, and write what is asked for."""
+    parser = argparse.ArgumentParser("python -m benchmarks.training.gp", description=__doc__)
+    parser.add_argument("--table", type=Path, help="a Markdown file to write")
+    parser.add_argument("--out", type=Path, help="a picture to write")
+    arguments = parser.parse_args()
+    curves = measure()
+    lines = "; ".join(f"{name}: {value}" for name, value in machine().items())
+    text = f"{table(curves)}\n{lines}.\n"
+    print(text)
+    if arguments.table:
+        write_atomically(arguments.table, lambda temporary: temporary.write_text(text, "utf-8"))
+    if arguments.out:
+        plot(curves, arguments.out)
+
+
+if __name__ == "__main__":
+    main()

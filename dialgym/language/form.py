@@ -1,0 +1,33 @@
+"""What the language of a task tells of its texts, so that views can make room for them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+
+class TextForm(Protocol):
+    """How the texts of a language look to token views, and how long they can be."""
+
+    @property
+    def tokenizer(self) -> str:
+        """What token views read it with."""
+        ...
+
+    @property
+    def charset(self) -> str:
+        """The characters of its texts."""
+        ...
+
+    @property
+    def longest(self) -> Mapping[str, int]:
+        """Characters of the longest meaningful text of each party."""
+        ...
+
+    @property
+    def words(self) -> Mapping[str, Mapping[str, int]] | None:
+        """Most words of a text, by hearer and speaker; None where words are not counted."""
+        ...
+
+    @property
+    def vocabulary(self) -> Sequence[str]:
+        """All its words, where there is an end to them."""
+        ...
