@@ -16,6 +16,8 @@ from agents.registry import ALGORITHMS, PARTS, POLICIES, register
 if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.belief.a2c import A2C
     from agents.belief.acer import ACER, ActorQPolicy
+    from agents.belief.bbqn import BBQN
+    from agents.belief.dqn import DQN
     from agents.belief.enac import ENAC
     from agents.belief.feudal.acer import FeudalACER, FeudalActorPolicy
     from agents.belief.feudal.dqn import FeudalDQN, FeudalQPolicy
@@ -23,6 +25,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.belief.gp.committee import Committee
     from agents.belief.gp.policy import GPPolicy
     from agents.belief.gp.sarsa import GPSarsa
+    from agents.belief.q_policy import QPolicy
     from agents.belief.tracer import TRACER
     from agents.buffers.episodes import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
     from agents.chat.act_agent import ActAgent

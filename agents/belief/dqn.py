@@ -187,7 +187,7 @@ class DQN(Learner, stable_baselines3.DQN):  # type: ignore[misc]
         errors = self.targets(batch) - q.gather(-1, at)[..., 0]  # (H, n)
         fit = (self.misfit(errors, batch.heads.T) * batch.weights).mean()
         if self.policy.is_variational:
-            more = more + self.kl_coef / self._transitions * self.q_net.divergence()
+            more = more + self.kl_coef / self._transitions * self.policy.q_net.divergence()
         return fit + more, errors.detach().abs().mean(0)
 
     def estimates(self, observations: Tensor) -> Tensor:

@@ -17,13 +17,18 @@ def structure_of(env: VecEnv, who: str) -> BeliefStructure:
     Raises:
         ValueError: the env does not say, or its acts are about no slots.
     """
-    acts = env.get_attr("acts")[0] if env.has_attr("acts") else None
-    structure = getattr(acts, "structure", None)
+    structure = offered(env)
     if structure is None or not structure.asked:
         raise ValueError(
             f"{who}: expected an env that says what its beliefs and acts are about (the system's "
             "act view of a slot-filling task; see dialgym.tasks.BeliefStructure); got one that "
             "does not. Use an algorithm that takes any beliefs, such as dqn or acer."
         )
-    found: BeliefStructure = structure
+    return structure
+
+
+def offered(env: VecEnv) -> BeliefStructure | None:
+    """What the env's beliefs and acts mean; None where it does not say."""
+    acts = env.get_attr("acts", 0)[0] if env.has_attr("acts") else None
+    found: BeliefStructure | None = getattr(acts, "structure", None)
     return found

@@ -352,4 +352,4 @@ def _stock_class(described: Mapping[str, Any]) -> Any:
         return find("trpo").load()
     if "clip_range" in described:
         return find("stock-ppo").load()
-    return find("dqn" if "exploration_rate" in described else "stock-a2c").load()
+    return find("stock-dqn" if "exploration_rate" in described else "stock-a2c").load()

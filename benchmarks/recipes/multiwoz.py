@@ -69,7 +69,7 @@ def _chain(folder: Path, seed: int, world: Mapping[str, Any]) -> list[Run]:
             overrides={"estimation": {"variant": "session"}}),
         run("gdpl-discriminator", "GDPL-discr from MLE", play, algo="gdpl", init_from=start,
             expert=MANY, overrides={"estimation": {"variant": "discriminator"}}),
-        run("dqn", "DQN, composite acts", play, COMPOSITE, algo="dqn"),
+        run("dqn", "DQN, composite acts", play, COMPOSITE, algo="stock-dqn"),
         run("madpl", "MADPL", play_both, init_from=start, partner=user),
     ]  # fmt: skip
 

@@ -200,9 +200,14 @@ def _lists(values: Any, sizes: Sequence[int]) -> Any:
 
 
 def played_settings(settings: Mapping[str, Any], dialogue: Dialogue) -> Mapping[str, Any]:
-    """The settings that make an env's task again, a stand-in too, wherever they are read."""
+    """The settings that make an env's task again, or fail to, wherever they are read.
+
+    What the surroundings decide is among them: the path of files, or what stood in for them.
+    """
     task = dialogue.task
-    return {**settings, **task.played} if task.stand_in else settings
+    given = task.made_with or {}
+    found = {name: value for name, value in task.played.items() if given.get(name) != value}
+    return {**settings, **found}
 
 
 def check_json(values: Mapping[str, Any], what: str) -> None:

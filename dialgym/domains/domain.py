@@ -15,7 +15,7 @@ from dialgym.domains.goals import GoalGenerator
 from dialgym.domains.ontology import NAME, Ontology, parse_ontology, read_ontology
 from dialgym.errors import did_you_mean, unknown
 
-RULES, ROWS = "-rules.json", "-dbase.db"
+RULES, ROWS, YAML = "-rules.json", "-dbase.db", (".yml", ".yaml")
 COUNTERPARTS = {
     "CamRestaurants": "Restaurants",
     "SFRestaurants": "CityRestaurants",
@@ -54,13 +54,15 @@ class Domain:
     @property
     def played(self) -> str:
         """What `load_domain` knows this very domain by: a path, or the name of a built-in one."""
-        return self.ontology.domain if self.source == BUILT_IN else self.source
+        built_in = self.source == BUILT_IN
+        return self.ontology.domain if built_in else str(Path(self.source).absolute())
 
 
 def load_domain(domain: str | PathLike[str]) -> Domain:
     """The domain of a name or a path.
 
-    A path is ``path/to/CamRestaurants``, or either of its two files. A name of PyDial's is looked
+    A path is ``path/to/CamRestaurants``, either of its two files, or a YAML file of one's own with
+    the keys of the first and ``rows``, mappings of slots to texts. A name of PyDial's is looked
     for in the folder that ``$DIALGYM_PYDIAL`` names; where it is not there, or there is no such
     variable, the built-in domain of the same size takes its place, as its `source` and its
     ontology's name say; it `stands_for` that of PyDial's.
@@ -68,10 +70,13 @@ def load_domain(domain: str | PathLike[str]) -> Domain:
     Raises:
         ValueError: the name is unknown, there are no such files, or their content is no domain.
     """
-    if is_path(domain):
-        return read_domain(domain)
-    name = str(domain)
     folder = pydial_folder()
+    if is_path(domain):
+        try:
+            return read_domain(domain)
+        except ValueError as error:
+            raise ValueError(f"{error}{_elsewhere(Path(domain), folder)}") from error
+    name = str(domain)
     if folder and (folder / f"{name}{RULES}").exists():
         return read_domain(folder / name)
     known = (*COUNTERPARTS.values(), *COUNTERPARTS)
@@ -98,10 +103,20 @@ def pydial_folder() -> Path | None:
     return Path(named) if named else None
 
 
+def _elsewhere(path: Path, folder: Path | None) -> str:
+    """A hint for dialogues that were held where the files lay in another place."""
+    name = path.name.removesuffix(RULES).removesuffix(ROWS)
+    if folder and folder != path.parent and (folder / f"{name}{RULES}").exists():
+        return f" ${PYDIAL} has a domain of that name: domain={name!r} plays it."
+    return ""
+
+
 def is_path(domain: str | PathLike[str]) -> bool:
     """Whether `domain` is meant as a path: it has a folder or an ending, or the files are here."""
     text = str(domain)
     if not isinstance(domain, str) or text.endswith((RULES, ROWS)):
+        return True
+    if text.endswith(YAML):
         return True
     return any(sep in text for sep in "/\\") or Path(text + RULES).exists()
 
@@ -113,9 +128,42 @@ def read_domain(path: str | PathLike[str]) -> Domain:
         ValueError: a file cannot be read, or its content is no ontology, no database, or not that
             of one domain.
     """
+    if str(path).endswith(YAML):
+        return read_yaml(Path(path))
     stem = str(path).removesuffix(RULES).removesuffix(ROWS)
     ontology = read_ontology(stem + RULES)
     return Domain(ontology, read_database(stem + ROWS, ontology), stem)
+
+
+def read_yaml(path: Path) -> Domain:
+    """The domain of a YAML file; see `load_domain`.
+
+    Raises:
+        ValueError: the file cannot be read, or its content is no domain.
+    """
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        said = " ".join(str(error).split())
+        raise ValueError(f"domain: expected YAML at {str(path)!r}; got {said}.") from error
+    rows = content.get("rows") if isinstance(content, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(
+            f"domain {str(path)!r}: expected type, requestable, system_requestable, informable and "
+            f"rows, a list of mappings; got {rows!r} under 'rows'. Mend the file."
+        )
+    ontology = parse_ontology(path.stem, content)
+    cells = [(i, slot, cell) for i, row in enumerate(rows, 1) for slot, cell in row.items()]
+    for number, slot, cell in cells:
+        if not isinstance(cell, str):
+            raise ValueError(
+                f"domain {str(path)!r}: expected texts in rows; got {cell!r} for {slot!r} in row "
+                f"{number}. Put it in quotes."
+            )
+    slots = dict.fromkeys((*ontology.informable, *ontology.requestable), MISSING)
+    return Domain(ontology, Database(({**slots, **row} for row in rows), ontology), str(path))
 
 
 @cache

@@ -139,6 +139,13 @@ class Committee(GPSarsa):
         super().absorb(found)
         self.members[self.coordinates.domain] = self.process  # another one, if scales are new
 
+    def begin_from(self, other: GPSarsa) -> None:
+        """Have the member of another one, or its members, where it is a committee."""
+        self.given = {other.coordinates.domain: other.process.copy()}
+        if isinstance(other, Committee):
+            self.given = {name: member.copy() for name, member in other.members.items()}
+        self._setup_model()
+
     def _moved(self) -> None:
         """A new domain has a new member; those of the others stay as they are."""
         self.members = {name: member.copy() for name, member in self.members.items()}

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.belief.structure import offered
 from agents.storage.values import storable
 from dialgym.tasks.acts import BeliefStructure, SlotBelief
 
@@ -92,21 +93,11 @@ Coordinates = Plain | Abstract
 
 def coordinates_of(env: Any, top: int = TOP) -> Coordinates:
     """How the beliefs of an env are seen; by its structure where it has one."""
-    structure = structure_of(env)
+    structure = offered(env)
     if structure is None:
         (size,) = env.observation_space.shape or (0,)
         return Plain(size, int(env.action_space.n))
     return Abstract(structure, top)
-
-
-def structure_of(env: Any) -> BeliefStructure | None:
-    """What the entries of an env's beliefs mean; None where it does not say."""
-    try:
-        acts = env.get_attr("acts", 0)[0]
-    except AttributeError:
-        return None
-    found = getattr(acts, "structure", None)
-    return found if isinstance(found, BeliefStructure) else None
 
 
 def ranked(structure: BeliefStructure) -> list[SlotBelief]:

@@ -12,18 +12,22 @@ from stable_baselines3.common.policies import BasePolicy
 from agents.belief.masks import fitting
 
 
-class Estimate(Protocol):
-    """Where values are from: means and deviations (n, A) of beliefs (n, B) within masks (n, A)."""
+class Believer(Protocol):
+    """The algorithm of a policy: what it believes of values."""
 
-    def __call__(
+    def estimate(
         self, beliefs: np.ndarray, masks: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]: ...
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Means and deviations (n, A) of Q of beliefs (n, B), within masks (n, A)."""
+
+    def begin_from(self, other: Any) -> None:
+        """Believe what another one believes."""
 
 
 class GPPolicy(BasePolicy):
     """Chooses acts by values that are uncertain.
 
-    It has no networks: its algorithm gives it an `Estimate` and a generator.
+    It has no networks: values and the generator are those of its algorithm, `learner`.
 
     Args:
         observation_space: `Box(B,)`.
@@ -41,16 +45,15 @@ class GPPolicy(BasePolicy):
     ) -> None:
         super().__init__(observation_space, action_space)
         self.scale = scale
-        self.estimate: Estimate | None = None
+        self.learner: Believer
         self.rng = np.random.default_rng()
 
     def q_distribution(
         self, observation: Any, action_masks: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Means and deviations (n, A) of Q of every act, for beliefs (n, B)."""
-        assert self.estimate is not None
         beliefs = np.asarray(observation).reshape(-1, *self.observation_space.shape)  # type: ignore[misc]
-        return self.estimate(beliefs, action_masks)
+        return self.learner.estimate(beliefs, action_masks)
 
     def choose(self, beliefs: np.ndarray, masks: np.ndarray, scale: float) -> np.ndarray:
         """(n,) acts for beliefs (n, B) within masks (n, A); see `drawn`."""
@@ -86,6 +89,19 @@ class GPPolicy(BasePolicy):
         masks = fitting(action_masks, len(beliefs), self.action_space)
         acts = self.choose(beliefs, masks, 0.0 if deterministic else self.scale)
         return (acts if many else acts[0]), state
+
+    def start_from(self, other: Any) -> None:
+        """Believe what another policy believes, which may be of another domain.
+
+        Raises:
+            ValueError: it is no `GPPolicy`.
+        """
+        if not isinstance(other, GPPolicy):
+            raise ValueError(
+                f"cannot start from a {type(other).__name__}: expected a GPPolicy; what another "
+                "model knows can be the prior, GPSarsa(prior=...)"
+            )
+        self.learner.begin_from(other.learner)
 
     def _predict(self, observation: Any, deterministic: bool = False) -> torch.Tensor:
         acts, _ = self.predict(observation.cpu().numpy(), deterministic=deterministic)

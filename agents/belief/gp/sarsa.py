@@ -19,6 +19,7 @@ from agents.belief.gp.kernels import ActKernel, Kernel, kernel_named
 from agents.belief.gp.learner import DialogueLearner
 from agents.belief.gp.q_process import QProcess
 from agents.belief.gp.returns import Ahead, OpenDialogues, Returns
+from agents.belief.structure import structure_of
 from agents.storage.models import load, save
 
 
@@ -129,7 +130,7 @@ class GPSarsa(DialogueLearner):
         self.prior = None if self.prior_file is None else load(io.BytesIO(self.prior_file))
         if self.prior is not None:
             _check_prior(self.prior, self)
-        self.policy.scale, self.policy.estimate = self.test_scale, self.estimate
+        self.policy.scale, self.policy.learner = self.test_scale, self
 
     def _new_process(self, scales: dict[str, float] | None = None) -> QProcess:
         return QProcess(
@@ -221,31 +222,40 @@ class GPSarsa(DialogueLearner):
 
     # Other domains
 
-    def transferred(self, env: GymEnv) -> Any:
-        """A model for an env of another domain, which knows what this one knows.
+    def transferred(self, env: GymEnv, **changes: Any) -> Any:
+        """A copy that acts in the domain of another env, and can learn on there.
 
-        Slots of the domains are matched by rank, see `Abstract`. Slots that it has not met it knows
-        nothing of, unless acts of a kind are alike (`act_similarity`).
+        Slots of the domains are matched by rank, see `Abstract`. Of slots that it has not met it
+        knows nothing, unless acts of a kind are alike (`act_similarity`).
+
+        Args:
+            env: of the other domain.
+            changes: of attributes, such as `scale`.
 
         Raises:
-            ValueError: one of the two says nothing of what its beliefs mean.
+            ValueError: one of the envs does not say what its beliefs and acts are about.
         """
-        model = copy(self)
-        model.env = self._wrap_env(env, self.verbose)
-        model.observation_space, model.action_space = env.observation_space, env.action_space
-        model.n_envs, model._last_obs = model.env.num_envs, None
-        model.open = OpenDialogues(model.n_envs, self.gamma)
+        model, who = copy(self), type(self).__name__
+        model.env = self._wrap_env(env, verbose=0)
+        structure_of(model.env, who)
+        if isinstance(self.coordinates, Plain):
+            raise ValueError(f"{who}: it has learned where nothing says what beliefs are about")
+        model.observation_space = model.env.observation_space
+        model.action_space, model.n_envs = model.env.action_space, model.env.num_envs
+        model._last_obs, model.open = None, OpenDialogues(model.n_envs, self.gamma)
         model.coordinates = coordinates_of(model.env, self.top)
-        for known in (self.coordinates, model.coordinates):
-            if isinstance(known, Plain):
-                raise ValueError(
-                    "transferred: expected envs of slot filling, whose acts have a structure"
-                )
-        model.generator, model.ended, model.history = deepcopy(self.generator), [], None
+        model.generator = deepcopy(self.generator)
+        model.ended, model.history = [], None
         model.num_timesteps = model.dialogues = model._n_updates = 0
         model._moved()
+        vars(model).update(changes)
         model._setup_model()
         return model
+
+    def begin_from(self, other: GPSarsa) -> None:
+        """Know what another one knows, which may be of another domain."""
+        self.process = other.process.copy()
+        self.process.widen(self.coordinates.features)
 
     def _moved(self) -> None:
         """Have a process of its own, which knows the features of a new domain too."""

@@ -1,30 +1,34 @@
 """The rules of slot filling."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dialgym.domains.database import Database
 from dialgym.domains.domain import BUILT_IN, load_domain, pydial_folder
 from dialgym.domains.goals import Goal, GoalGenerator
-from dialgym.domains.ontology import DONTCARE, NAME
 from dialgym.errors import one_of, whole_number
 from dialgym.language import AnyText, Constraint, Lexicon, Utterance
 from dialgym.language.acts import NULL, Act, Hypotheses, Item
-from dialgym.rewards import Cost
 from dialgym.simulators import Speaker
-from dialgym.simulators.agenda import USERS, AgendaUser, Behaviour, UserState, listen
+from dialgym.simulators.agenda import AgendaUser, listen
 from dialgym.simulators.error_channel import FIDELITIES, STATISTICS, ListChannel, SingleChannel
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.slot_filling import policies
 from dialgym.tasks.slot_filling.acts import SummaryActs
 from dialgym.tasks.slot_filling.languages import HYPOTHESES, LANGUAGES, USER_ACTS, read_notation
+from dialgym.tasks.slot_filling.own_settings import (
+    Given,
+    behaviour_of,
+    files_of,
+    goals_of,
+    rewards_of,
+)
 from dialgym.tasks.slot_filling.party_acts import SystemActs, UserActs
+from dialgym.tasks.slot_filling.rewards import outcome, succeeded
 from dialgym.tasks.slot_filling.settings import fixed_goal, fixed_patience, setting
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.tracker import FocusTracker
@@ -32,12 +36,6 @@ from dialgym.tasks.slot_filling.types import Belief, SlotFillingState, Summary
 
 GREETING = Act("hello")
 BYE = "bye"
-TURN = Cost("turn")
-CLOSING = Cost("closing")
-"""The system's answer to the user's goodbye, which the system has no choice in."""
-SUCCESS = 20.0
-COMPONENTS = (TURN.name, CLOSING.name, "success")
-"""What the reward of either party is made of."""
 SYSTEM_ACTS = ("hello", "bye", "request", "confirm", "select", "inform", "reqmore", "repeat")
 
 
@@ -63,8 +61,9 @@ class SlotFilling(Task):
 
     Rewards, the same for both: -1 for each utterance of the system and for its answer to the
     user's goodbye; 20 at the end if the row named last meets the user's goal as it is by then, and
-    all requests are answered. The dialogue ends (terminated) with a ``bye()`` of either, that of
-    the user's first utterance aside, or after `turns` utterances of the system.
+    all requests are answered; or those of `rewards`. The dialogue ends (terminated) with a
+    ``bye()`` of either, that of the user's first utterance aside, or after `turns` utterances of
+    the system.
 
     Args:
         domain: a built-in domain, one of PyDial's by name, or the path of one's files; see
@@ -73,7 +72,12 @@ class SlotFilling(Task):
         error_rate: how often the best hypothesis is wrong, 0 to 1.
         noise: ``"set1"`` or ``"set3"``, lists of hypotheses; ``"single"``, only one.
         masks: whether rules restrict the summary acts of either party.
-        user: how the simulated user behaves: ``"standard"`` or ``"unfriendly"``.
+        user: how the simulated user behaves: ``"standard"``, ``"unfriendly"``, or probabilities of
+            its choices, such as ``{"like": "unfriendly", "greet": 0.5, "patience": [2, 4]}``.
+        goals: how goals are drawn: any of ``constraints`` (3), ``requests`` (at most 2), and
+            ``matches``, the least and most rows that meet them (2, 3).
+        rewards: any of ``turn`` (-1), ``closing`` (-1), ``success`` (20) and ``failure`` (0).
+            `user`, `goals` and `rewards` may be paths of YAML files; see `own_settings`.
         fidelity: ``"correct"``, or ``"pydial"`` with those faults of the original that change
             results, to compare with its figures.
         turns: utterances of the system in a dialogue.
@@ -101,7 +105,9 @@ class SlotFilling(Task):
         error_rate: float | None = None,
         noise: str | None = None,
         masks: bool | None = None,
-        user: str | None = None,
+        user: Given = None,
+        goals: Given = None,
+        rewards: Given = None,
         fidelity: str = "correct",
         turns: int = 25,
         language: str = "acts",
@@ -124,9 +130,9 @@ class SlotFilling(Task):
         self.masks = chosen.masks if masks is None else masks
         self.summary_acts = SummaryActs(self.summariser, self.masks)
         self.user = chosen.user if user is None else user
-        one_of("user", self.user, USERS, self.name)
-        self.simulated = AgendaUser(ontology, Behaviour(dict(USERS[self.user])))
-        self.goals = GoalGenerator(database)
+        self.simulated = AgendaUser(ontology, behaviour_of(self.user))
+        self.goals = GoalGenerator(database, *goals_of(goals))
+        self.rewards = rewards_of(rewards)
         hypotheses = 1 if self.noise == "single" else HYPOTHESES
         self.language = LANGUAGES[language](self.domain, hypotheses)
         self.tokenizer = self.language.tokenizer  # type: ignore[misc]
@@ -137,9 +143,9 @@ class SlotFilling(Task):
         self.facts = self._facts()
 
     @classmethod
-    def surroundings(cls, settings: Mapping[str, Any]) -> Path | None:
-        """The folder in which domains are looked for by name."""
-        return pydial_folder()
+    def surroundings(cls, settings: Mapping[str, Any]) -> Hashable:
+        """The folder in which domains are looked for by name, and the state of YAML files."""
+        return pydial_folder(), files_of(*settings.values())
 
     def _channel(self) -> SingleChannel | ListChannel:
         ontology = self.domain.ontology
@@ -149,18 +155,18 @@ class SlotFilling(Task):
         return ListChannel(ontology, self.error_rate, STATISTICS[self.noise], self.fidelity)
 
     def _facts(self) -> Facts:
-        lowest, highest = -float(self.turns), SUCCESS - TURN.amount
+        bounds, components = self.rewards.bounds(self.turns), self.rewards.components
         heard = {SYSTEM: self.turns + 1, USER: self.turns}
         return Facts(
             turn_limit=self.turns,
             longest=self.language.longest,
             heard={SYSTEM: heard, USER: {**heard, USER: self.turns + 1}},
-            returns={SYSTEM: (lowest, highest), USER: (lowest, highest)},
+            returns={SYSTEM: bounds, USER: bounds},
             charset=self.language.charset,
             hidden={SYSTEM: ("goal", "what the user really said")},
             may_end=(SYSTEM, USER),
             words=self.language.words,
-            components={SYSTEM: COMPONENTS, USER: COMPONENTS},
+            components={SYSTEM: components, USER: components},
         )
 
     def initial(
@@ -232,12 +238,12 @@ class SlotFilling(Task):
         self._record(state, SYSTEM, text, heard)
         self._note_alternative(state, act)
         if act.type == BYE:
-            return self._end(state, TURN.charge())
+            return self._end(state, "turn")
         self._plan_answer(state, rng)
         if state.turns < self.turns:
-            return _TURN
+            return self._spoken
         self._take_in(state, state.simulated)
-        return self._end(state, TURN.charge())
+        return self._end(state, "turn")
 
     def _understand(
         self, state: SlotFillingState, text: str, rng: np.random.Generator
@@ -281,7 +287,7 @@ class SlotFilling(Task):
         if summary.method == "byalternatives" and summary.discourse not in ("thankyou", "ack"):
             state.belief.alternatives = True
         if act.type == BYE and state.replies > 1:
-            return self._end(state, CLOSING.charge())
+            return self._end(state, "closing")
         return _QUIET
 
     def _take_in(self, state: SlotFillingState, simulated: bool) -> None:
@@ -291,10 +297,12 @@ class SlotFilling(Task):
         else:
             listen(state.user_state, state.system_act)
 
-    def _end(self, state: SlotFillingState, components: dict[str, float]) -> Outcome:
-        success = succeeded(state.user_state, self.domain.database)
-        bonus = {"success": SUCCESS} if success else {}
-        return _outcome({**components, **bonus}, True, success)
+    @cached_property
+    def _spoken(self) -> Outcome:
+        return self.rewards.on_turn()
+
+    def _end(self, state: SlotFillingState, last: str) -> Outcome:
+        return self.rewards.at_end(last, succeeded(state.user_state, self.domain.database))
 
     def static_constraint(self, party: str) -> Constraint | None:
         if party == USER:
@@ -320,14 +328,7 @@ class SlotFilling(Task):
         return self.language.vocabulary
 
 
-def _outcome(
-    components: dict[str, float], terminated: bool = False, success: bool | None = None
-) -> Outcome:
-    return Outcome.of({SYSTEM: components, USER: components}, terminated, False, success)
-
-
-_TURN = _outcome(TURN.charge())
-_QUIET = _outcome({})
+_QUIET = outcome({})
 
 
 def _goal_acts(goal: Goal) -> tuple[Act, Act]:
@@ -335,14 +336,3 @@ def _goal_acts(goal: Goal) -> tuple[Act, Act]:
     wants = Act("inform", tuple([Item(*pair) for pair in goal.constraints.items()]))
     asks = Act("request", tuple([Item(slot) for slot in goal.requests]))
     return wants, asks
-
-
-def succeeded(user: UserState, database: Database) -> bool:
-    """Whether all requests are answered, and the row named meets the goal as it is at the end."""
-    name = user.requests.get(NAME)
-    if name is None or user.open_requests() or name in user.unwanted(NAME):
-        return False
-    wanted = {c.slot: str(c.value) for c in user.constraints if not c.negated}
-    if wanted.pop(NAME, name) not in (name, DONTCARE):
-        return False
-    return database.match_bits({NAME: name, **wanted}) > 0

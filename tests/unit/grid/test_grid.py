@@ -125,9 +125,10 @@ def test_a_grid_killed_at_random_moments_gives_the_same_table(tmp_path):
     cells = killed_cells()
     assert start(tmp_path, whole).wait() == 0
     moments = random.Random(time.time_ns())
-    for _ in range(6):
+    for _ in range(5):
         process = start(tmp_path, cut)
-        time.sleep(moments.uniform(3, 12))
+        wait_for_more(cut, process)
+        time.sleep(moments.uniform(0, 4))
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         time.sleep(0.5)  # its workers end by themselves
@@ -147,6 +148,13 @@ def start(folder, out):
     script.write_text(GRID, "utf-8")
     path = os.pathsep.join(["", *sys.path])
     return subprocess.Popen([sys.executable, script, out], env={**os.environ, "PYTHONPATH": path})
+
+
+def wait_for_more(folder, process):
+    """Until some file is new, so that each grid gets further than the one before."""
+    before = set(folder.rglob("*.*"))
+    while process.poll() is None and set(folder.rglob("*.*")) <= before:
+        time.sleep(0.05)
 
 
 def untimed(file):

@@ -132,13 +132,15 @@ def test_both_kinds_in_a_table_are_two_environments(data, monkeypatch):
     assert [line.split(" | ")[0] for line in lines[2:-2]] == [f"| {LABEL}", f"| {ENV}"]
 
 
-def test_stored_dialogues_name_the_built_in_domain(data, monkeypatch):
+def test_stored_dialogues_name_the_domain_that_was_played(data, monkeypatch):
     pytest.importorskip("pyarrow")
     stored = dialgym.collect("CamRestaurants-Env3-v0", "handcrafted", 2, env_kwargs={"turns": 5})
     assert stored.environment()[1] == {"domain": "Restaurants", "turns": 5}
     monkeypatch.setenv("DIALGYM_PYDIAL", str(data / "pydial"))
     real = dialgym.collect("CamRestaurants-Env3-v0", "handcrafted", 2)
-    assert real.environment()[1] == {}
+    assert real.environment()[1] == {"domain": str(data / "pydial" / "CamRestaurants")}
+    own = dialgym.collect("SlotFilling-v0", "handcrafted", 2)
+    assert own.environment()[1] == {}
 
 
 def test_tables_of_recipes_mark_it_too(data, monkeypatch):

@@ -10,8 +10,8 @@ from dialgym.domains.domain import builtin_domain
 from dialgym.language.acts import parse_act
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling import SlotFilling
+from dialgym.tasks.slot_filling.rewards import succeeded
 from dialgym.tasks.slot_filling.settings import SETTINGS
-from dialgym.tasks.slot_filling.task import succeeded
 from dialgym.testing import check_batch, check_task, check_views
 from dialgym.views.dialogue import Dialogue
 

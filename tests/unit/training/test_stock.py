@@ -28,7 +28,7 @@ ALGORITHMS = {
     "recurrent-ppo": {**SMALL, "policy_kwargs": {"net_arch": [8], "lstm_hidden_size": 8}},
     "stock-a2c": {"n_steps": 8, "policy_kwargs": {"net_arch": [16]}},
     "trpo": SMALL,
-    "dqn": REPLAY,
+    "stock-dqn": REPLAY,
     "qrdqn": {**REPLAY, "policy_kwargs": {"net_arch": [16], "n_quantiles": 5}},
 }
 
@@ -59,7 +59,9 @@ def weights(file):
     return agents.load(file).policy.state_dict()
 
 
-@pytest.mark.parametrize("algo", ["dqn", pytest.param("maskable-ppo", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "algo", ["stock-dqn", pytest.param("maskable-ppo", marks=pytest.mark.slow)]
+)
 def test_a_killed_run_at_the_command_line_goes_on_exactly(algo, tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     often = ["--checkpoint-every", "1"]
@@ -82,7 +84,9 @@ def test_a_killed_run_at_the_command_line_goes_on_exactly(algo, tmp_path):
         assert all(torch.equal(a, b) for a, b in zip(first.values(), second.values(), strict=True))
 
 
-@pytest.mark.parametrize(("algo", "id"), [*((algo, ACTS) for algo in ALGORITHMS), ("dqn", WORDS)])
+@pytest.mark.parametrize(
+    ("algo", "id"), [*((algo, ACTS) for algo in ALGORITHMS), ("stock-dqn", WORDS)]
+)
 def test_a_run_that_goes_on_equals_one_that_was_not_cut(algo, id, tmp_path):
     arguments = {"n_envs": 4, "seed": 1, "overrides": ALGORITHMS[algo], "progress_bar": False}
     arguments |= {"checkpoint_every": 1, "algo": algo, "env_id": id}
@@ -110,7 +114,7 @@ def test_a_gpt_trains_under_a_stock_algorithm_with_masks(tmp_path):
     assert dialgym.evaluate(tmp_path / "model.zip", "Wordle-Hard-v0", episodes=4).mean_return < 0
 
 
-LETTERS = {"algo": "dqn", "env_id": WORDS, "n_envs": 4, "seed": 1, "progress_bar": False}
+LETTERS = {"algo": "stock-dqn", "env_id": WORDS, "n_envs": 4, "seed": 1, "progress_bar": False}
 LETTERS |= {"eval_freq": 500, "eval_episodes": 4, "samples": 2}
 
 
@@ -149,13 +153,13 @@ def test_without_the_wrapper_letters_spell_no_words(tmp_path):
 )
 def test_a_bad_wrapper_is_one_clear_error(given, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        agents.train("dqn", WORDS, 100, log_dir=tmp_path, overrides={"env_wrapper": given})
+        agents.train("stock-dqn", WORDS, 100, log_dir=tmp_path, overrides={"env_wrapper": given})
     assert not any(tmp_path.iterdir())
 
 
 def test_the_whole_replay_buffer_is_kept(tmp_path):
     arguments = {"n_envs": 4, "seed": 1, "overrides": REPLAY, "progress_bar": False}
-    arguments |= {"checkpoint_every": 1, "algo": "dqn", "env_id": ACTS, "log_dir": tmp_path}
+    arguments |= {"checkpoint_every": 1, "algo": "stock-dqn", "env_id": ACTS, "log_dir": tmp_path}
     agents.train(total_timesteps=1300, **arguments)
     model = agents.train(total_timesteps=1000, resume=True, **arguments)  # nothing is left to do
     assert model.num_timesteps == 1000
@@ -177,4 +181,4 @@ def test_what_an_algorithm_does_not_play_is_one_clear_error(tmp_path):
 def test_old_pickles_of_runs_are_not_read(tmp_path):
     (tmp_path / "checkpoint.pkl").write_bytes(b"cos\nsystem\n")
     with pytest.raises(ValueError, match=r"checkpoint.pkl' is a pickle of an older version"):
-        agents.train("dqn", ACTS, 100, log_dir=tmp_path, resume=True, progress_bar=False)
+        agents.train("stock-dqn", ACTS, 100, log_dir=tmp_path, resume=True, progress_bar=False)

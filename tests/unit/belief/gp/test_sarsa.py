@@ -127,6 +127,11 @@ def test_it_starts_from_what_another_policy_believes():
     model.learn(200).save(file)
     file.seek(0)
     assert greedy_return(agents.load(file), table) == pytest.approx(0.7)
+    fresh = GPSarsa("GPPolicy", vec_env(table), **SMALL)
+    agents.start_from(fresh.policy, expert)
+    assert greedy_return(fresh, table) == pytest.approx(0.7)
+    with pytest.raises(ValueError, match="expected a GPPolicy"):
+        agents.start_from(fresh.policy, agents.A2C("MlpPolicy", vec_env(table)))
     with pytest.raises(ValueError, match="prior needs q_distribution, the same spaces"):
         GPSarsa("GPPolicy", vec_env(noisy_bandit()), prior=expert)
 
@@ -184,5 +189,7 @@ def test_arguments_that_cannot_be():
     ):
         with pytest.raises(ValueError, match=message):
             GPSarsa("GPPolicy", env, **more)
-    with pytest.raises(ValueError, match="acts have a structure"):
+    with pytest.raises(
+        ValueError, match="expected an env that says what its beliefs and acts are about"
+    ):
         GPSarsa("GPPolicy", env).transferred(env)

@@ -1,0 +1,148 @@
+"""Users, goals and rewards of one's own, as mappings or as YAML files that hold them."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from dialgym.errors import finite_number, one_of, unknown, whole_number
+from dialgym.simulators.agenda import USERS, Behaviour
+from dialgym.tasks.slot_filling.rewards import Rewards
+
+WHERE = "SlotFilling"
+YAML = (".yml", ".yaml")
+Given = Mapping[str, Any] | str | PathLike[str] | None
+"""What a setting may be: a mapping, the path of a YAML file that holds one, or None."""
+
+
+class GoalSettings(NamedTuple):
+    """How goals are drawn; see `GoalGenerator`.
+
+    Attributes:
+        constraints: slots that the user constrains.
+        requests: most slots that it asks for beside the name.
+        matches: least and most rows that meet the constraints.
+    """
+
+    constraints: int = 3
+    requests: int = 2
+    matches: tuple[int, int] = (2, 3)
+
+
+def behaviour_of(user: Given) -> Behaviour:
+    """The user of a name, or of a mapping from choices to probabilities.
+
+    A probability is a number, or the two that it is drawn between for each dialogue. ``like`` names
+    the user that has the others, ``patience`` is a number of repeated acts, or two.
+
+    Raises:
+        ValueError: a name is unknown, or a number is none of these.
+    """
+    if isinstance(user, str) and not user.endswith(YAML):
+        one_of("user", user, USERS, WHERE)
+        return Behaviour(dict(USERS[user]))
+    given = dict(mapping("user", user, "{like: unfriendly, greet: 0.5, patience: [2, 4]}"))
+    like, patience = given.pop("like", "standard"), given.pop("patience", (4, 5))
+    one_of("like of user", like, USERS, WHERE)
+    ranges = dict(USERS[like])
+    for name, value in given.items():
+        if name not in ranges:
+            raise unknown("choice", name, (*ranges, "like", "patience"), f"user of {WHERE}")
+        ranges[name] = _range(f"user of {WHERE}: {name}", value)
+    least, most = _pair(patience)
+    where = f"user of {WHERE}"
+    least = whole_number("patience", least, where)
+    return Behaviour(ranges, (least, whole_number("patience", most, where, least)))
+
+
+def goals_of(goals: Given) -> GoalSettings:
+    """How goals are drawn, of a mapping with any of `constraints`, `requests`, `matches`.
+
+    Raises:
+        ValueError: another key, or a number that is none of these.
+    """
+    given = mapping("goals", goals, "{constraints: 3, requests: 2, matches: [2, 3]}")
+    _check_keys("goals", given, GoalSettings._fields)
+    where, default = f"goals of {WHERE}", GoalSettings()
+    least, most = _pair(given.get("matches", default.matches))
+    least = whole_number("matches", least, where)
+    return GoalSettings(
+        whole_number("constraints", given.get("constraints", default.constraints), where),
+        whole_number("requests", given.get("requests", default.requests), where, 0),
+        (least, whole_number("matches", most, where, least)),
+    )
+
+
+def rewards_of(rewards: Given) -> Rewards:
+    """The rewards of a mapping with any of `turn`, `closing`, `success`, `failure`.
+
+    Raises:
+        ValueError: another key, or what is no finite number.
+    """
+    given = mapping("rewards", rewards, "{turn: -1, success: 20}")
+    _check_keys("rewards", given, [field.name for field in fields(Rewards)])
+    found = {name: finite_number(f"{name} of rewards", value) for name, value in given.items()}
+    return Rewards(**found)
+
+
+def mapping(name: str, given: Given, example: str) -> Mapping[str, Any]:
+    """The mapping that a setting is, or that its file holds; empty for None.
+
+    Raises:
+        ValueError: it is no mapping, or there is no such file.
+    """
+    found: Any = {} if given is None else given
+    if isinstance(given, str | PathLike):
+        found = _read(name, Path(given))
+    if not isinstance(found, Mapping):
+        raise ValueError(
+            f"{name} of {WHERE}: expected a mapping such as {example}, or the path of a YAML file "
+            f"that holds one; got {found!r}."
+        )
+    return found
+
+
+def files_of(*settings: Any) -> tuple[tuple[str, int], ...]:
+    """The YAML files among some settings, and when each was changed last."""
+    paths = [Path(s) for s in settings if isinstance(s, str | PathLike) and str(s).endswith(YAML)]
+    return tuple((str(path), path.stat().st_mtime_ns) for path in paths if path.is_file())
+
+
+def _read(name: str, path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text("utf-8"))
+    except OSError as error:
+        raise ValueError(
+            f"{name} of {WHERE}: expected a YAML file at {str(path)!r}; got {error.strerror}. "
+            "Check the path."
+        ) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        message = " ".join(str(error).split())
+        raise ValueError(
+            f"{name} of {WHERE}: expected YAML in {str(path)!r}; got {message}. Mend the file."
+        ) from error
+
+
+def _check_keys(name: str, given: Mapping[str, Any], known: Any) -> None:
+    for key in given:
+        if key not in known:
+            raise unknown("key", key, known, f"{name} of {WHERE}")
+
+
+def _pair(value: Any) -> tuple[Any, Any]:
+    """A number stands for both ends."""
+    pair = isinstance(value, list | tuple) and len(value) == 2
+    return (value[0], value[1]) if pair else (value, value)
+
+
+def _range(what: str, value: Any) -> tuple[float, float]:
+    low, high = (finite_number(what, end) for end in _pair(value))
+    if 0 <= low <= high <= 1:
+        return low, high
+    raise ValueError(
+        f"{what} must be a probability, or the two that it is drawn between, such as [0.2, 0.4]; "
+        f"got {value!r}."
+    )

@@ -1,0 +1,71 @@
+"""Success, and what it, each turn and the end of a dialogue are worth."""
+
+from dataclasses import dataclass
+
+from dialgym.domains.database import Database
+from dialgym.domains.ontology import DONTCARE, NAME
+from dialgym.rewards import Components
+from dialgym.simulators.agenda import UserState
+from dialgym.tasks.base import SYSTEM, USER, Outcome
+
+
+@dataclass(frozen=True)
+class Rewards:
+    """What is added to the return of either party.
+
+    Attributes:
+        turn: for each utterance of the system.
+        closing: for the system's answer to the user's goodbye, in which it has no choice.
+        success, failure: at the end.
+    """
+
+    turn: float = -1.0
+    closing: float = -1.0
+    success: float = 20.0
+    failure: float = 0.0
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """The names by which rewards are logged."""
+        return ("turn", "closing", "success", *(["failure"] if self.failure else []))
+
+    def bounds(self, turns: int) -> tuple[float, float]:
+        """The least and the greatest return of a dialogue of at most so many turns.
+
+        The user may close it after any of them but the last, and the system with any.
+        """
+        spoken = [self.turn * n for n in (1, turns)]
+        closed = [self.turn * n + self.closing for n in (1, turns - 1) if 0 < n < turns]
+        ends = self.success, self.failure
+        return min(spoken + closed) + min(ends), max(spoken + closed) + max(ends)
+
+    def on_turn(self) -> Outcome:
+        """An utterance of the system, after which the dialogue goes on."""
+        return outcome({"turn": self.turn})
+
+    def at_end(self, last: str, success: bool) -> Outcome:
+        """The end: with a ``turn`` of the system, or with its ``closing``."""
+        components = {last: self.turn if last == "turn" else self.closing}
+        if success:
+            components["success"] = self.success
+        elif self.failure:
+            components["failure"] = self.failure
+        return outcome(components, True, success)
+
+
+def outcome(
+    components: Components, terminated: bool = False, success: bool | None = None
+) -> Outcome:
+    """The same for both parties."""
+    return Outcome.of({SYSTEM: components, USER: components}, terminated, False, success)
+
+
+def succeeded(user: UserState, database: Database) -> bool:
+    """Whether all requests are answered, and the row named meets the goal as it is at the end."""
+    name = user.requests.get(NAME)
+    if name is None or user.open_requests() or name in user.unwanted(NAME):
+        return False
+    wanted = {c.slot: str(c.value) for c in user.constraints if not c.negated}
+    if wanted.pop(NAME, name) not in (name, DONTCARE):
+        return False
+    return database.match_bits({NAME: name, **wanted}) > 0
