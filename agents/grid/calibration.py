@@ -94,8 +94,9 @@ def plot_calibration(found: Mapping[str, Sequence[Mapping[str, Any]]], path: Pat
         middle.plot(mean["expected"], mean["returned"], **look)
         right.plot(mean["unsure"], mean["error"], **look)
     for axes in (middle, right):
-        low, high = min(*axes.get_xlim(), *axes.get_ylim()), max(*axes.get_xlim(), *axes.get_ylim())
+        low, high = axes.get_xlim()
         axes.plot([low, high], [low, high], color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
+        axes.set_xlim(low, high)
     _label(left, "share of Q's distribution", "returns within it")
     _label(middle, "Q, tenths of the decisions", "return")
     _label(right, "deviation of Q, tenths of the decisions", "root mean square of return - Q")

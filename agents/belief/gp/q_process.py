@@ -98,13 +98,13 @@ class QProcess:
         for name, found in places.items():
             if name not in self.groups:
                 continue
-            rows = len(found)
-            numbers = np.repeat([self._number(acts[place]) for place in found], len(x))
-            mean, known = self.groups[name].predict(np.tile(scaled, (rows, 1)), numbers)
-            means[:, found] = mean.reshape(rows, len(x), -1).swapaxes(0, 1)
-            left = prior[:, None] - known.reshape(rows, len(x)).T
-            spreads[:, found] = np.maximum(left, 0.0)
-        return means, spreads
+            numbers = np.array([self._number(acts[place]) for place in found]).repeat(len(x))
+            tiled = scaled if len(found) == 1 else np.tile(scaled, (len(found), 1))
+            mean, known = self.groups[name].predict(tiled, numbers)
+            for i, place in enumerate(found):
+                rows = slice(i * len(x), (i + 1) * len(x))
+                means[:, place], spreads[:, place] = mean[rows], prior - known[rows]
+        return means, np.maximum(spreads, 0.0)
 
     def observe(
         self, x: np.ndarray, acts: Sequence[str], returns: np.ndarray, noise: np.ndarray
