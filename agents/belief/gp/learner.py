@@ -36,7 +36,10 @@ class DialogueLearner(Learner, OnPolicyAlgorithm):  # type: ignore[misc]
     generator: np.random.Generator
     objectives: dict[str, float] | None = None
 
-    def __init__(self, policy: Any, env: Any, gamma: float, **more: Any) -> None:
+    def __init__(
+        self, policy: Any, env: Any, gamma: float, device: Any = "auto", **more: Any
+    ) -> None:
+        """`device` is taken, as of every algorithm, and not used: processes are NumPy's."""
         self.open = OpenDialogues(0, gamma)
         self.ended: list[Returns] = []
         self.dialogues = 0

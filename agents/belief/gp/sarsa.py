@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 
@@ -58,9 +57,9 @@ class GPSarsa(DialogueLearner):
             learning). In training the weights of each decision are drawn uniformly.
         scales_after: dialogues after which length scales of features are learned by evidence, once
             (`fitted_scales`); 0 is never.
-        stats_window_size, tensorboard_log, policy_kwargs, verbose, seed: as everywhere in
-            Stable-Baselines3.
-        device: taken, and not used: the process is NumPy's.
+        kwargs: `stats_window_size`, `tensorboard_log`, `policy_kwargs`, `verbose` and `seed`, as
+            everywhere in Stable-Baselines3; and `device`, which is not used, as the process is
+            NumPy's.
 
     Raises:
         ValueError: a number that cannot be, an unknown kernel, or a prior of other spaces.
@@ -87,13 +86,8 @@ class GPSarsa(DialogueLearner):
         prior: Any = None,
         objectives: Mapping[str, float] | None = None,
         scales_after: int = 0,
-        stats_window_size: int = 100,
-        tensorboard_log: str | None = None,
-        policy_kwargs: dict[str, Any] | None = None,
-        verbose: int = 0,
-        seed: int | None = None,
-        device: torch.device | str = "auto",
         _init_setup_model: bool = True,
+        **kwargs: Any,
     ) -> None:
         self._check_positive(top=top, **({} if budget is None else {"budget": budget}))
         if sigma <= 0 or nu < 0:
@@ -107,16 +101,7 @@ class GPSarsa(DialogueLearner):
         self.scales_after = scales_after
         self.history: list[Returns] | None = []  # kept until length scales are learned
         self.prior_file = None if prior is None else _file_of(prior)
-        super().__init__(
-            policy,
-            env,
-            gamma,
-            stats_window_size=stats_window_size,
-            tensorboard_log=tensorboard_log,
-            policy_kwargs=policy_kwargs,
-            verbose=verbose,
-            seed=seed,
-        )
+        super().__init__(policy, env, gamma, **kwargs)
         if _init_setup_model:
             self._setup_model()
 

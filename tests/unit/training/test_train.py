@@ -42,10 +42,11 @@ def test_built_in_hyperparameters_are_known_for_every_algorithm(algo):
     config = read_config(algo, ID)
     assert {"n_timesteps", "policy"} <= config.keys()
     assert ("n_envs" in config) == ALGORITHMS[algo].plays
-    views = SLOTS if algo.startswith("feudal-") else SEVERAL_ACTS
-    env = dialgym.sb3_vec_env(views if acts else ID, 16)
+    one_act = ALGORITHMS[algo].home.startswith("agents.belief.")
+    env = dialgym.sb3_vec_env((SLOTS if one_act else SEVERAL_ACTS) if acts else ID, 16)
     model = build(algo, config if acts else small(config), env)
-    assert config["policy"] in ("MlpPolicy", f"agents.{type(model.policy).__name__}")
+    name = type(model.policy).__name__
+    assert config["policy"] in ("MlpPolicy", "GPPolicy", f"agents.{name}")
     assert read_config(algo, "dialgym/Wordle-v0").keys() <= config.keys()
 
 
