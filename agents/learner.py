@@ -47,6 +47,26 @@ class Learner(SafeFiles):
         return f"{type(self).__name__} at timestep {self.num_timesteps}"
 
 
+class ActLearner(Learner):
+    """A learner whose policy chooses acts within masks."""
+
+    policy: Any
+
+    def predict(
+        self,
+        observation: Any,
+        state: tuple[np.ndarray, ...] | None = None,
+        episode_start: np.ndarray | None = None,
+        deterministic: bool = False,
+        action_masks: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
+        """The next acts, (n_envs, ...) for (n_envs, B) beliefs, within masks as sb3-contrib's."""
+        found: tuple[np.ndarray, tuple[np.ndarray, ...] | None] = self.policy.predict(
+            observation, state, episode_start, deterministic, action_masks
+        )
+        return found
+
+
 class UpdatedLearner(Chats, Learner):
     """A learner whose policy an `Updater` moves, and which can be talked to where it speaks."""
 

@@ -19,11 +19,11 @@ from torch import Tensor
 
 from agents.belief.masks import allowed
 from agents.belief.memory import Choice, DialogueMemory, Dialogues
-from agents.learner import Learner
+from agents.learner import ActLearner
 from agents.policies.belief import BeliefPolicy
 
 
-class ActorCritic(Learner, OffPolicyAlgorithm):  # type: ignore[misc]
+class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
     """What actor-critics over whole dialogues have in common.
 
     Acts are drawn from (1 - eps) pi + eps uniform, over those that the env allows.
@@ -183,17 +183,6 @@ class ActorCritic(Learner, OffPolicyAlgorithm):  # type: ignore[misc]
         raise NotImplementedError
 
     # Stable-Baselines3
-
-    def predict(
-        self,
-        observation: Any,
-        state: tuple[np.ndarray, ...] | None = None,
-        episode_start: np.ndarray | None = None,
-        deterministic: bool = False,
-        action_masks: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
-        """The next acts, (n_envs,) for (n_envs, B) beliefs, within masks (n_envs, A)."""
-        return self.policy.predict(observation, state, episode_start, deterministic, action_masks)  # type: ignore[arg-type]
 
     def _get_torch_save_params(self) -> tuple[list[str], list[str]]:
         return ["policy", "policy.optimizer"], []

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback
@@ -21,7 +20,7 @@ from stable_baselines3.common.type_aliases import GymEnv, Schedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from agents.learner import Learner
+from agents.learner import ActLearner
 from agents.policies.belief import BeliefPolicy
 
 
@@ -40,7 +39,7 @@ class Decisions(NamedTuple):
         return Decisions(*(column[rows] for column in self))
 
 
-class ActAlgorithm(Learner, OnPolicyAlgorithm):  # type: ignore[misc]
+class ActAlgorithm(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
     """What `PG` and `MADPL` are to Stable-Baselines3.
 
     Args:
@@ -179,17 +178,6 @@ class ActAlgorithm(Learner, OnPolicyAlgorithm):  # type: ignore[misc]
         return (weights - weights.mean()) / (weights.std() + 1e-8)
 
     # Stable-Baselines3
-
-    def predict(
-        self,
-        observation: Any,
-        state: tuple[np.ndarray, ...] | None = None,
-        episode_start: np.ndarray | None = None,
-        deterministic: bool = False,
-        action_masks: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
-        """The next acts, (n_envs, ...) for (n_envs, B) beliefs, within masks as sb3-contrib's."""
-        return self.policy.predict(observation, state, episode_start, deterministic, action_masks)  # type: ignore[arg-type]
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "rollout"]

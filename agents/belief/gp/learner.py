@@ -15,10 +15,10 @@ from stable_baselines3.common.vec_env import VecEnv
 from agents.belief.gp.policy import GPPolicy
 from agents.belief.gp.returns import Ahead, OpenDialogues, Returns
 from agents.belief.masks import allowed
-from agents.learner import Learner
+from agents.learner import ActLearner
 
 
-class DialogueLearner(Learner, OnPolicyAlgorithm):  # type: ignore[misc]
+class DialogueLearner(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
     """Stable-Baselines3's on-policy algorithm with rollouts that go on until a dialogue ends.
 
     An algorithm says how acts are chosen (`explore`), what its objectives are, what it believes to
@@ -158,17 +158,6 @@ class DialogueLearner(Learner, OnPolicyAlgorithm):  # type: ignore[misc]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Means and deviations (n, A) of Q of every act, for beliefs (n, B)."""
         return self.policy.q_distribution(observation, action_masks)
-
-    def predict(  # type: ignore[override]
-        self,
-        observation: Any,
-        state: tuple[np.ndarray, ...] | None = None,
-        episode_start: np.ndarray | None = None,
-        deterministic: bool = False,
-        action_masks: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
-        """The next acts, (n,) for beliefs (n, B), within masks as sb3-contrib's."""
-        return self.policy.predict(observation, state, episode_start, deterministic, action_masks)
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "ended"]
