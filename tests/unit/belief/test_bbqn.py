@@ -77,8 +77,8 @@ def test_it_finds_the_better_arm_through_noise_and_knows_most_of_what_it_does_mo
 
 @pytest.mark.slow
 def test_drawing_weights_goes_down_a_long_chain():
-    model = made(long_chain(12)).learn(16_000)
-    assert greedy_return(model, long_chain(12)) == pytest.approx(1.0)
+    model = made(long_chain(10)).learn(16_000)
+    assert greedy_return(model, long_chain(10)) == pytest.approx(1.0)
 
 
 def test_a_model_comes_back_as_it_was(tmp_path):
