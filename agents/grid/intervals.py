@@ -44,8 +44,11 @@ def over_tasks(values: np.ndarray) -> Overall:
     """Mean and interquartile mean of (K, S) values of K tasks and S seeds.
 
     Intervals are of bootstrap resamples in which each task's seeds are drawn by themselves
-    (Agarwal et al. 2021, arXiv 2108.13264).
+    (Agarwal et al. 2021, arXiv 2108.13264); infinite for a single seed.
     """
+    if values.shape[1] < 2:
+        nothing = -np.inf, np.inf
+        return Overall(Estimate(float(values.mean()), *nothing), Estimate(iqm(values), *nothing))
     drawn = bootstrap(values)
     mean = Estimate(float(values.mean()), *interval(drawn.mean, LEVEL))
     return Overall(mean, Estimate(iqm(values), *interval(drawn.iqm, LEVEL)))

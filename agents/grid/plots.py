@@ -98,7 +98,8 @@ def _rank(axes: Any, results: Results, group: Group) -> None:
         kinds = ((found[name].mean, "o", 0.13, "mean"), (found[name].iqm, "D", -0.13, "IQM"))
         for estimate, marker, shift, kind in kinds:
             y, fill = place + shift, colour if kind == "mean" else "white"
-            axes.plot([estimate.low, estimate.high], [y, y], color=colour, linewidth=1.6)
+            if np.isfinite(estimate.low):
+                axes.plot([estimate.low, estimate.high], [y, y], color=colour, linewidth=1.6)
             axes.plot(estimate.value, y, marker, color=colour, mfc=fill, ms=5, zorder=3)
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.set_ylim(-0.6, len(names) - 0.4)

@@ -68,6 +68,12 @@ def test_intervals():
     assert (one.value, one.low, one.high) == (3.0, -np.inf, np.inf)
 
 
+def test_a_single_seed_has_no_interval():
+    found = over_tasks(np.array([[90.0], [80.0]]))
+    assert found.mean == (85.0, -np.inf, np.inf)
+    assert found.iqm.low == -np.inf
+
+
 def test_a_report_has_tables_and_pictures(tmp_path):
     pytest.importorskip("matplotlib")
     results({"dqn": 0.8, "random": 0.1}, ALL[:4]).save(tmp_path)
