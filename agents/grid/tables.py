@@ -11,6 +11,7 @@ from agents.grid import published
 from agents.grid.cells import SCRIPTED, Task
 from agents.grid.intervals import Estimate, over_seeds, over_tasks
 from agents.grid.results import Results
+from dialgym.benchmark.report import markdown_table
 
 REWARD, SECONDS = 1, 3
 FALLS_SHORT = 5.0
@@ -80,7 +81,7 @@ def overall(results: Results, group: Group) -> str:
         row = [name, seeds, shown(final.mean), shown(final.iqm), *means, f"{np.mean(rewards):.2f}"]
         rows.append(row)
     rows[1:] = sorted(rows[1:], key=lambda row: -float(row[2].split()[0]))
-    return table(rows)
+    return markdown_table(rows)
 
 
 def matrix(results: Results, method: str, tasks: Sequence[Task], test: int) -> np.ndarray:
@@ -102,7 +103,7 @@ def by_task(results: Results) -> str:
     names, last = results.names(), results.tests[-1]
     rows = [["task", *names]]
     rows += [[str(t), *(_final(results, name, t, last) for name in names)] for t in results.tasks]
-    return table(rows)
+    return markdown_table(rows)
 
 
 def _final(results: Results, name: str, task: Task, test: int) -> str:
@@ -122,7 +123,7 @@ def on_the_way(results: Results) -> str:
             if len(found[-1]):
                 cells = [shown(over_seeds(values)) if len(values) else "" for values in found]
                 rows.append([str(task), name, str(len(found[-1])), *cells])
-    return table(rows)
+    return markdown_table(rows)
 
 
 # Beside others' figures
@@ -145,7 +146,7 @@ def beside_paper(results: Results) -> str:
         own = f"{best[1]:.1f} ({best[0]})" if best else ""
         measured = f"{published.handcrafted(str(task)).success:.1f}"
         rows.append([str(task), *cells, own, f"{most:.1f}", measured])
-    return table(rows) + "\n" + "\n".join(f"- {line}" for line in findings(results)) + "\n"
+    return markdown_table(rows) + "\n" + "\n".join(f"- {line}" for line in findings(results)) + "\n"
 
 
 def findings(results: Results) -> Iterator[str]:
@@ -199,7 +200,7 @@ def beside_logs(results: Results) -> str:
         for name in results.names():
             if published.namesake(name) == log.policy:
                 rows += _own_curve(results, name, log.task, after)
-    return table(rows)
+    return markdown_table(rows)
 
 
 def _own_curve(results: Results, name: str, task: str, after: Sequence[int]) -> list[list[str]]:
@@ -222,7 +223,7 @@ def speeds(results: Results) -> str:
             cells = [_speed(results, name, task) for task in tasks]
             original = published.speed().get(published.namesake(name) or "")
             rows.append([name, *cells, "" if original is None else f"{original:g}"])
-    return table(rows)
+    return markdown_table(rows)
 
 
 def _speed(results: Results, name: str, task: Task) -> str:
@@ -261,9 +262,3 @@ def shown(estimate: Estimate) -> str:
         return f"{estimate.value:.1f}"
     low, high = max(estimate.low, 0.0), min(estimate.high, 100.0)
     return f"{estimate.value:.1f} [{low:.1f}, {high:.1f}]"
-
-
-def table(rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; the first row is its head."""
-    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)

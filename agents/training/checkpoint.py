@@ -23,7 +23,6 @@ from stable_baselines3.common.vec_env import (
 from agents.storage.archive import Archive, write_archive
 from agents.storage.models import read_model
 from agents.storage.models import save as save_model
-from agents.training.metrics import Metrics
 
 FILE = "checkpoint.zip"
 OLD_FILE = "checkpoint.pkl"
@@ -253,10 +252,7 @@ def _first(value: Any, size: int) -> Any:
 
 
 def _callback_state(callback: BaseCallback) -> dict[str, Any]:
-    names = ["n_calls"]
-    if isinstance(callback, Metrics):
-        names.append("said")
-    names += getattr(callback, "kept", [])
+    names = ["n_calls", *getattr(callback, "kept", [])]
     if isinstance(callback, EvalCallback):
         names += ["best_mean_reward", "last_mean_reward", "evaluations_results"]
         names += ["evaluations_timesteps", "evaluations_length", "evaluations_successes"]

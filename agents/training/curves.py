@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,6 +13,16 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
 from dialgym.files import write_text
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write a CSV file whose columns are those that any row has."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
 
 
 class Curve(BaseCallback):
@@ -47,19 +58,11 @@ class Curve(BaseCallback):
         if values:
             seconds = round(time.monotonic() - self.started, 2)
             self.rows.append({"timesteps": now, "seconds": seconds, **values})
-            self._write()
+            write_rows(self.path, self.rows)
 
     def _values(self) -> dict[str, Any]:
         """The rest of a row; nothing leaves no row."""
         raise NotImplementedError
-
-    def _write(self) -> None:
-        columns = list(dict.fromkeys(name for row in self.rows for name in row))
-        text = io.StringIO()
-        writer = csv.DictWriter(text, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows)
-        write_text(self.path, text.getvalue())
 
 
 class LearningCurve(Curve):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
 from agents.storage.models import save
-from dialgym.files import write_text
+from agents.training.curves import write_rows
 
 FILE = "dialogues.csv"
 KEPT = "model_{}_dialogues.zip"
@@ -105,8 +103,4 @@ class Dialogues(BaseCallback):
         row = {"dialogues": number, "timesteps": self.num_timesteps, "cpu_seconds": seconds}
         self.rows = [*self.rows, row]
         save(self.model, self.directory / "checkpoints" / KEPT.format(number))
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(row), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows)
-        write_text(self.directory / FILE, text.getvalue())
+        write_rows(self.directory / FILE, self.rows)

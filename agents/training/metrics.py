@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
@@ -61,6 +61,9 @@ class Metrics(BaseCallback):
     Args:
         metrics: as of `make_metrics`.
     """
+
+    kept: ClassVar[list[str]] = ["said"]
+    """Attributes that a run goes on with."""
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
         super().__init__()

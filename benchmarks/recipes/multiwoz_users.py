@@ -18,6 +18,7 @@ import torch
 import dialgym
 from benchmarks.recipes.runs import Run
 from benchmarks.recipes.tables import Line, t_interval, with_interval
+from dialgym.benchmark.report import markdown_table
 from dialgym.files import write_atomically, write_text
 from dialgym.optional import require
 
@@ -91,12 +92,11 @@ def _simulator(user: str, folder: Path) -> Any:
 
 def table(lines: Sequence[Line]) -> str:
     """The successes with 95 % intervals over the seeds, as Markdown."""
-    rows = [["system", *USERS], ["---"] * (len(USERS) + 1)]
-    rows += [
+    rows = [
         [method, *(with_interval(column) for column in found.T)]
         for method, found in successes(lines).items()
     ]
-    return "".join("| " + " | ".join(row) + " |\n" for row in rows)
+    return markdown_table([["system", *USERS], *rows])
 
 
 def plot(lines: Sequence[Line], path: Path) -> None:

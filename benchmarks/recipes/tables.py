@@ -9,6 +9,7 @@ import numpy as np
 
 from agents.grid.intervals import t_interval
 from benchmarks.recipes.runs import Run, Score
+from dialgym.benchmark.report import markdown_table
 from dialgym.benchmark.statistics import iqm
 from dialgym.registry import entry_of
 
@@ -86,9 +87,8 @@ def markdown(
 ) -> str:
     """A Markdown table of the `base` columns and of `more` columns."""
     columns = {**{name: BASE[name] for name in base}, **(more or {})}
-    rows = [list(columns), ["---"] * len(columns)]
-    rows += [[column(line) for column in columns.values()] for line in table]
-    return "".join("| " + " | ".join(row) + " |\n" for row in rows)
+    rows = [[column(line) for column in columns.values()] for line in table]
+    return markdown_table([list(columns), *rows])
 
 
 def with_interval(means: np.ndarray, digits: int = 3) -> str:

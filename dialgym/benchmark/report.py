@@ -40,9 +40,13 @@ def labels(results: Sequence["Result"]) -> list[tuple[str, str]]:
 
 def markdown(results: Sequence["Result"]) -> str:
     """A Markdown table, and below it what its figures mean."""
-    lines = [HEAD, ("---",) * len(HEAD), *rows(results)]
-    table = "".join("| " + " | ".join(line) + " |\n" for line in lines)
-    return f"{table}\n{caption(*results)}\n"
+    return f"{markdown_table([HEAD, *rows(results)])}\n{caption(*results)}\n"
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of cells as Markdown; the first row is the head."""
+    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
 def rich_table(results: Sequence["Result"], width: int | None = None) -> "Table":

@@ -16,7 +16,6 @@ from agents.belief.acer import ACER, ActorQPolicy
 from agents.belief.feudal.hierarchy import FeudalNetwork, SubPolicies
 from agents.belief.feudal.transfer import Structured, StructuredPolicy
 from agents.policies.gpt import MASK_TYPES
-from dialgym.tasks import BeliefStructure
 
 
 class FeudalActorPolicy(StructuredPolicy, ActorQPolicy):
@@ -30,10 +29,6 @@ class FeudalActorPolicy(StructuredPolicy, ActorQPolicy):
         kwargs: as of that class; `net_arch` are the widths of each network, or `pi` and `vf` with
             those of actor and critic.
     """
-
-    def __init__(self, *args: Any, structure: BeliefStructure, **kwargs: Any) -> None:
-        self.structure = structure
-        super().__init__(*args, **kwargs)
 
     def _build(self, lr_schedule: Schedule) -> None:
         widths = self.net_arch
@@ -76,9 +71,6 @@ class FeudalActorPolicy(StructuredPolicy, ActorQPolicy):
             allowed = torch.as_tensor(np.asarray(action_masks), device=obs.device).bool()
         log_probs, _ = self.logits_and_values(obs, allowed)
         return self.action_dist.proba_distribution(action_logits=log_probs)
-
-    def _get_constructor_parameters(self) -> dict[str, Any]:
-        return {**super()._get_constructor_parameters(), "structure": self.structure}
 
 
 class FeudalACER(Structured, ACER):  # type: ignore[misc]

@@ -101,10 +101,6 @@ class FeudalQPolicy(StructuredPolicy, QPolicy):
     q_net: FeudalQNetwork  # type: ignore[assignment]
     q_net_target: FeudalQNetwork  # type: ignore[assignment]
 
-    def __init__(self, *args: Any, structure: BeliefStructure, **kwargs: Any) -> None:
-        self.structure = structure
-        super().__init__(*args, **kwargs)
-
     def make_q_net(self) -> FeudalQNetwork:  # type: ignore[override]
         """A network of its own."""
         arguments = self._update_features_extractor(self.net_args, features_extractor=None)
@@ -139,9 +135,6 @@ class FeudalQPolicy(StructuredPolicy, QPolicy):
         branches = torch.from_numpy(random_acts(allowed)).to(self.device)
         narrowed: np.ndarray = tree.narrowed(within, branches).cpu().numpy()
         return narrowed
-
-    def _get_constructor_parameters(self) -> dict[str, Any]:
-        return {**super()._get_constructor_parameters(), "structure": self.structure}
 
 
 class FeudalDQN(Structured, DQN):  # type: ignore[misc]

@@ -17,9 +17,16 @@ OF_THE_DOMAIN = ("_last_obs", "_last_original_obs", "_last_episode_starts", "_ma
 
 
 class StructuredPolicy:
-    """Joined with a policy on its left: its weights can begin with those of another domain."""
+    """Joined with a policy on its left: its weights can begin with those of another domain.
 
-    structure: BeliefStructure
+    Args:
+        args, kwargs: as of that policy.
+        structure: of the domain's beliefs and acts; the algorithm gives it.
+    """
+
+    def __init__(self, *args: Any, structure: BeliefStructure, **kwargs: Any) -> None:
+        self.structure = structure
+        super().__init__(*args, **kwargs)
 
     def start_from(self, other: Any) -> None:
         """Take the weights of a policy of this kind, whatever domain it is of.
@@ -34,6 +41,10 @@ class StructuredPolicy:
             )
         check_transfer(other.structure, self.structure)
         self.load_state_dict(other.state_dict())  # type: ignore[attr-defined]
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        arguments = super()._get_constructor_parameters()  # type: ignore[misc]
+        return {**arguments, "structure": self.structure}
 
 
 class Structured:
