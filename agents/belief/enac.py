@@ -2,41 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
-from torch.nn.functional import mse_loss, one_hot
+from torch import Tensor, nn
+from torch.nn.functional import mse_loss
 
 from agents.belief.actor_critic import ActorCritic
 from agents.belief.memory import Dialogues
 from agents.belief.returns import discounted, values_ahead
 
 
-def natural_gradient(
-    features: Tensor, returns: Tensor, weights: Tensor, damping: float
-) -> tuple[Tensor, Tensor]:
-    """w (P,) and J of the least squares sum_n W_n (phi_n w + J - R_n)^2 + l |w|^2.
+class Regression(NamedTuple):
+    """Of returns R on phi w + J, where w = phi' u: a weight of each dialogue in place of each of w.
 
-    That is, of (Phi' W Phi + l I) w = Phi' W (R - J) with sum_n W_n (phi_n w + J - R_n) = 0, by n +
-    1 unknowns in place of P + 1: with rows times sqrt W_n, w = Phi' u, (Phi Phi' + l I) u + J sqrt
-    W = R, u sqrt W = 0.
+    Attributes:
+        u: (n,).
+        mean: J, a number.
+        slope: phi w (n,), what the regression expects of each dialogue beyond J.
+    """
+
+    u: Tensor
+    mean: Tensor
+    slope: Tensor
+
+
+def natural_gradient(gram: Tensor, returns: Tensor, weights: Tensor, damping: float) -> Regression:
+    """Least squares sum_n W_n (phi_n w + J - R_n)^2 + l |w|^2, by n + 1 unknowns.
+
+    That is, of (Phi' W Phi + l I) w = Phi' W (R - J) with sum_n W_n (phi_n w + J - R_n) = 0. With
+    rows times sqrt W_n, w = Phi' v, (Phi Phi' + l I) v + J sqrt W = R, v sqrt W = 0.
 
     Args:
-        features: phi (n, P), one row a dialogue.
+        gram: Phi Phi' (n, n), of rows phi_n.
         returns: R (n,).
         weights: W (n,).
         damping: l, as a share of the mean W_n |phi_n|^2.
     """
-    root = weights.double().sqrt()
-    phi, count = features.double() * root[:, None], len(root)
-    gram = phi @ phi.T
-    ridge = damping * gram.diagonal().mean().clamp(min=1e-12)
-    gram.diagonal().add_(ridge)
+    root, gram = weights.double().sqrt(), gram.double()
+    system = gram * root[:, None] * root
+    ridge = damping * system.diagonal().mean().clamp(min=1e-12)
+    system.diagonal().add_(ridge)
     corner = root.new_zeros(1)
-    system = torch.cat((torch.cat((gram, root[:, None]), 1), torch.cat((root, corner))[None]))
+    system = torch.cat((torch.cat((system, root[:, None]), 1), torch.cat((root, corner))[None]))
     solved = torch.linalg.solve(system, torch.cat((returns.double() * root, corner)))
-    return (phi.T @ solved[:count]).to(features.dtype), solved[count].to(features.dtype)
+    u = solved[:-1] * root
+    return Regression(*(part.to(returns.dtype) for part in (u, solved[-1], gram @ u)))
 
 
 class ENAC(ActorCritic):
@@ -50,13 +63,16 @@ class ENAC(ActorCritic):
     and Schaal (2008), Neurocomputing 71, table 1; with replay Su et al. (2017), arXiv 1707.00130.
     PyDial takes the reward of a dialogue's last turn for its return.
 
+    The actor's layers are linear ones. phi has as many columns as they have weights; the regression
+    asks for phi phi' alone, which each layer's inputs and the gradients of its outputs give.
+
     Args:
         args: as of `ActorCritic`; `learning_rate` is that of the values.
         batch_size, learning_starts, dialogues_per_update: as there.
         step_size: what the natural gradient is multiplied by.
         max_kl: largest KL divergence of a step, to second order, summed over a dialogue.
         damping: ridge of the regression, as a share of the mean square of phi.
-        max_weight: largest weight of a dialogue.
+        min_weight, max_weight: bounds of a dialogue's weight.
         ent_coef: what each decision's return gains for each nat of -log pi(a_t | s_t).
         kwargs: as of `ActorCritic`.
     """
@@ -70,37 +86,42 @@ class ENAC(ActorCritic):
         step_size: float = 1.0,
         max_kl: float = 0.1,
         damping: float = 0.1,
+        min_weight: float = 0.0,
         max_weight: float = 1.0,
         **kwargs: Any,
     ) -> None:
         self.step_size, self.max_kl, self.damping = step_size, max_kl, damping
-        self.max_weight = max_weight
+        self.min_weight, self.max_weight = min_weight, max_weight
         kwargs |= {"batch_size": batch_size, "learning_starts": learning_starts}
         kwargs |= {"dialogues_per_update": dialogues_per_update}
         super().__init__(*args, **kwargs)
 
     @property
-    def actor(self) -> list[Tensor]:  # type: ignore[override]
-        """The parameters that acts depend on."""
+    def actor(self) -> list[nn.Linear]:  # type: ignore[override]
+        """The layers that acts depend on."""
         policy = self.policy
         parts = policy.mlp_extractor.policy_net, policy.action_net
-        return [parameter for part in parts for parameter in part.parameters()]
+        return [layer for part in parts for layer in part.modules() if isinstance(layer, nn.Linear)]
 
     def update(self, batch: Dialogues) -> dict[str, Tensor]:
-        logits, values = self.policy.logits_and_values(batch.observations, batch.masks)
+        with watched(self.actor) as calls:
+            logits, values = self.policy.logits_and_values(batch.observations, batch.masks)
         log_probs = logits.log_softmax(-1).gather(1, batch.actions[:, None])[:, 0]
-        features = self.features(batch, log_probs)
         returns = self.returns(batch, log_probs.detach())
         ratios = self.ratios(batch, log_probs.detach())
-        trusted = ratios.clamp(max=self.max_weight)
-        first = batch.last.roll(1)
-        weights, mean = natural_gradient(features, returns[first], trusted, self.damping)
-        step = self.step(features, weights)
-        self._move(step * weights)
+        discounts = self.discounts(batch)
+        found = natural_gradient(
+            self.gram(batch, log_probs * discounts, calls),
+            returns[batch.last.roll(1)],
+            ratios.clamp(self.min_weight, self.max_weight),
+            self.damping,
+        )
+        step = self.step(found.slope)
+        self._move(step, log_probs @ (discounts * found.u[batch.number]))
         value_loss = mse_loss(values[:, 0], returns)
         self.descend(self.policy, self.policy.optimizer, value_loss)
-        return {"value_loss": value_loss, "entropy": -log_probs.mean(), "return": mean} | {
-            "step": step, "natural_norm": weights.norm(), "weight": ratios.mean()
+        return {"value_loss": value_loss, "entropy": -log_probs.mean(), "return": found.mean} | {
+            "step": step, "weight": ratios.mean()
         }  # fmt: skip
 
     def ratios(self, batch: Dialogues, log_probs: Tensor) -> Tensor:
@@ -109,15 +130,26 @@ class ENAC(ActorCritic):
         total = ratios.new_zeros(int(batch.last.sum())).index_add(0, batch.number, ratios)
         return total.exp().to(log_probs.dtype)
 
-    def features(self, batch: Dialogues, log_probs: Tensor) -> Tensor:
-        """phi (n, P), of log pi(a_t | s_t) (N,)."""
+    def discounts(self, batch: Dialogues) -> Tensor:
+        """gamma^t (N,)."""
         first = batch.last.roll(1).nonzero()[:, 0]
-        turns = torch.arange(len(log_probs), device=log_probs.device) - first[batch.number]
-        rows = one_hot(batch.number).T * self.gamma**turns  # (n, N)
-        found = torch.autograd.grad(
-            log_probs, self.actor, rows, retain_graph=True, is_grads_batched=True
-        )
-        return torch.cat([part.flatten(1) for part in found], 1)
+        turns = torch.arange(len(batch.last), device=first.device) - first[batch.number]
+        return torch.as_tensor(self.gamma, device=turns.device) ** turns
+
+    def gram(self, batch: Dialogues, log_probs: Tensor, calls: list[Call]) -> Tensor:
+        """phi phi' (n, n), of gamma^t log pi(a_t | s_t) (N,) and the calls of the layers.
+
+        The gradient by a layer's weights is, of a decision, the outer product of its input and the
+        gradient at its output; the inner product of two of them that of both.
+        """
+        outputs = [call.output for call in calls]
+        slopes = torch.autograd.grad(log_probs.sum(), outputs, retain_graph=True)
+        pairs = log_probs.new_zeros(len(log_probs), len(log_probs))
+        for slope, call in zip(slopes, calls):
+            pairs += (slope @ slope.T) * (call.input @ call.input.T + float(call.has_bias))
+        count = int(batch.last.sum())
+        rows = pairs.new_zeros(count, len(log_probs)).index_add(0, batch.number, pairs)
+        return pairs.new_zeros(count, count).index_add(1, batch.number, rows)
 
     def returns(self, batch: Dialogues, log_probs: Tensor) -> Tensor:
         """The return from each decision on (N,), with its entropy."""
@@ -128,16 +160,37 @@ class ENAC(ActorCritic):
         rewards = batch.rewards - self.ent_coef * log_probs
         return discounted(rewards, batch.last, ahead, self.gamma)
 
-    def step(self, features: Tensor, weights: Tensor) -> Tensor:
+    def step(self, slope: Tensor) -> Tensor:
         """How far to go along w: the KL divergence of dialogues is 1/2 mean (phi w)^2 there."""
-        curvature = (features @ weights).square().mean().clamp(min=1e-12)
+        curvature = slope.square().mean().clamp(min=1e-12)
         return (2 * self.max_kl / curvature).sqrt().clamp(max=self.step_size)
 
-    @torch.no_grad()
-    def _move(self, step: Tensor) -> None:
-        """Add (P,) to the actor's parameters."""
-        place = 0
-        for parameter in self.actor:
-            count = parameter.numel()
-            parameter += step[place : place + count].view_as(parameter)
-            place += count
+    def _move(self, step: Tensor, total: Tensor) -> None:
+        """Go along the gradient of u phi, which is w."""
+        parameters = [parameter for layer in self.actor for parameter in layer.parameters()]
+        slopes = torch.autograd.grad(total, parameters, retain_graph=True)
+        with torch.no_grad():
+            for parameter, slope in zip(parameters, slopes):
+                parameter.add_(step * slope)
+
+
+class Call(NamedTuple):
+    """What went into a linear layer (N, I), and what came out (N, O)."""
+
+    input: Tensor
+    output: Tensor
+    has_bias: bool
+
+
+@contextmanager
+def watched(layers: list[nn.Linear]) -> Iterator[list[Call]]:
+    """The calls of layers, while it lasts."""
+    calls: list[Call] = []
+
+    def keep(layer: nn.Linear, given: tuple[Tensor], output: Tensor) -> None:
+        calls.append(Call(given[0].detach(), output, layer.bias is not None))
+
+    with ExitStack() as hooks:
+        for layer in layers:
+            hooks.callback(layer.register_forward_hook(keep).remove)  # type: ignore[arg-type]
+        yield calls

@@ -90,7 +90,6 @@ class Protocol:
     Attributes:
         tests: after how many dialogues of training it is tested; the last ends it.
         episodes: test dialogues; those of a seed are the same for every method.
-        deterministic: what is learned is tested taking the best act, else drawing acts.
 
     Raises:
         ValueError: a number out of range.
@@ -98,7 +97,6 @@ class Protocol:
 
     tests: tuple[int, ...] = (500, 1000, 2000, 3000, 4000)
     episodes: int = 500
-    deterministic: bool = True
 
     def __post_init__(self) -> None:
         if not self.tests or min(self.tests) < 1 or sorted(set(self.tests)) != [*self.tests]:

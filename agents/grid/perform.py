@@ -22,6 +22,7 @@ from agents.registry import ACTS, find
 from agents.storage.models import read_model
 from agents.training.config import read_config
 from agents.training.dialogues import FILE, KEPT
+from agents.training.evaluation import learns_by_drawing
 from dialgym.files import write_text
 from dialgym.registry import entry_of
 from dialgym.rollouts.episodes import episode_seed
@@ -64,7 +65,7 @@ def perform(job: Job) -> dict[str, Any]:
         _train(job)
     result = {
         **description(cell, job.protocol),
-        "stages": [_test(job, dialogues) for dialogues in stages_of(job)],
+        "stages": [stage for dialogues in stages_of(job) for stage in _test(job, dialogues)],
         "calibration": _calibration(job),
         "command": job.command,
         "versions": versions(),
@@ -84,7 +85,7 @@ def read_result(file: Path) -> dict[str, Any]:
 
 def description(cell: Cell, protocol: Protocol) -> dict[str, Any]:
     """What determines the figures of a cell, as plain values."""
-    described = {
+    described: dict[str, Any] = {
         "method": cell.method.name,
         "algorithm": cell.method.algorithm,
         "domain": cell.task.domain,
@@ -95,8 +96,6 @@ def description(cell: Cell, protocol: Protocol) -> dict[str, Any]:
         "tests": [*protocol.tests] if cell.method.learns else [0],
         "settings": settings(cell),
     }
-    if cell.method.learns:
-        described["deterministic"] = protocol.deterministic
     return dict(json.loads(json.dumps(described, default=str)))
 
 
@@ -143,31 +142,48 @@ def _train(job: Job) -> None:
     )
 
 
-def _test(job: Job, dialogues: int) -> dict[str, Any]:
-    """The figures after so many dialogues of training; kept, as a grid may be killed here too."""
+def _test(job: Job, dialogues: int) -> list[dict[str, Any]]:
+    """The figures after so many dialogues of training; kept, as a grid may be killed here too.
+
+    A policy is tested as it learned: drawing acts, or taking the best; one that draws is at last
+    tested both ways.
+    """
     file = job.folder / "tests" / f"{dialogues}.json"
     if file.is_file():
-        return read_result(file)
-    cell, protocol = job.cell, job.protocol
-    model = job.folder / "checkpoints" / KEPT.format(dialogues)
-    played = dialgym.evaluate(
-        _load(cell, model) if cell.method.learns else cell.method.algorithm,
-        cell.task.env_id,
-        protocol.episodes,
-        [TEST_SEED + cell.seed],
-        num_envs=min(TESTED_AT_ONCE, protocol.episodes),
-        deterministic=protocol.deterministic,
-    )
-    part = played[cell.task.env_id]
-    found = {
-        "dialogues": dialogues,
-        "success": round(float(part.success), 6),
-        "reward": round(float(part.mean_return), 6),
-        "turns": round(float(part.mean_length), 6),
-        **_cost(job.folder, dialogues),
-    }
+        kept: list[dict[str, Any]] = json.loads(file.read_text("utf-8"))
+        return kept
+    cell = job.cell
+    if not cell.method.learns:
+        found = [_played(job, cell.method.algorithm, dialogues, drawn=False)]
+    else:
+        model = _load(cell, job.folder / "checkpoints" / KEPT.format(dialogues))
+        ways = [learns_by_drawing(model)]
+        if ways[0] and dialogues == job.protocol.dialogues:
+            ways = [False, True]
+        found = [_played(job, model, dialogues, drawn) for drawn in ways]
     write_text(file, json.dumps(found) + "\n")
     return found
+
+
+def _played(job: Job, policy: Any, dialogues: int, drawn: bool) -> dict[str, Any]:
+    """The figures of a policy's test dialogues."""
+    task, episodes = job.cell.task.env_id, job.protocol.episodes
+    played = dialgym.evaluate(
+        policy,
+        task,
+        episodes,
+        [TEST_SEED + job.cell.seed],
+        num_envs=min(TESTED_AT_ONCE, episodes),
+        deterministic=not drawn,
+    )[task]
+    return {
+        "dialogues": dialogues,
+        "drawn": int(drawn),
+        "success": round(float(played.success), 6),
+        "reward": round(float(played.mean_return), 6),
+        "turns": round(float(played.mean_length), 6),
+        **_cost(job.folder, dialogues),
+    }
 
 
 def _load(cell: Cell, path: Path) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from agents.grid.cells import DOMAINS, Task
 from dialgym.files import write_text
 
-DESCRIBED = ("algorithm", "command", "versions", "source", "episodes", "deterministic", "settings")
+DESCRIBED = ("algorithm", "command", "versions", "source", "episodes", "settings")
 """What cells of one run have in common; the rest of a cell are its figures."""
 CALIBRATION = "calibrations.json"
 
@@ -28,6 +28,7 @@ class Row(NamedTuple):
     env: int
     seed: int
     dialogues: int
+    drawn: int  # 1 where the test drew acts, 0 where it took the best
     success: float  # share of the test dialogues
     reward: float  # mean return
     turns: float  # of the system, mean
@@ -89,7 +90,9 @@ class Figures:
         used = sorted({row.run for row in self.rows})
         self.runs = [self.runs[number] for number in used]
         order = {domain: i for i, domain in enumerate(DOMAINS)}
-        rows = sorted(self.rows, key=lambda r: (r.env, order[r.domain], r.seed, r.dialogues))
+        rows = sorted(
+            self.rows, key=lambda r: (r.env, order[r.domain], r.seed, r.dialogues, r.drawn)
+        )
         self.rows = [row._replace(run=used.index(row.run)) for row in rows]
 
 
@@ -158,12 +161,17 @@ class Results:
         found = {row.dialogues for figures in self.methods.values() for row in figures.rows}
         return sorted(found - {0}) or [0]
 
+    def draws(self, method: str) -> bool:
+        """Whether a method learned by drawing acts: it is scored by tests that do."""
+        return method in self.methods and any(row.drawn for row in self.methods[method].rows)
+
     @cached_property
-    def _arrays(self) -> dict[tuple[str, Task, int], np.ndarray]:
-        groups: dict[tuple[str, Task, int], list[Row]] = {}
+    def _arrays(self) -> dict[tuple[str, Task, int, bool], np.ndarray]:
+        groups: dict[tuple[str, Task, int, bool], list[Row]] = {}
         for name, figures in self.methods.items():
             for row in figures.rows:
-                groups.setdefault((name, row.task, row.dialogues), []).append(row)
+                key = name, row.task, row.dialogues, bool(row.drawn)
+                groups.setdefault(key, []).append(row)
         return {
             key: np.array(
                 [[r.success, r.reward, r.turns, r.cpu_seconds, r.timesteps] for r in rows]
@@ -171,14 +179,18 @@ class Results:
             for key, rows in groups.items()
         }
 
-    def of_cell(self, method: str, task: Task, dialogues: int) -> np.ndarray:
+    def of_cell(
+        self, method: str, task: Task, dialogues: int, drawn: bool | None = None
+    ) -> np.ndarray:
         """(S, 5) of S seeds: success, reward, turns, CPU seconds, timesteps; S is 0 for none.
 
-        What learns nothing is at any time as it is.
+        What learns nothing is at any time as it is. `drawn` is that of the tests; None for that
+        which the method is scored by.
         """
+        drawn = self.draws(method) if drawn is None else drawn
         none = np.zeros((0, 5))
-        fixed = self._arrays.get((method, task, 0), none)
-        return self._arrays.get((method, task, dialogues), fixed)
+        fixed = self._arrays.get((method, task, 0, False), none)
+        return self._arrays.get((method, task, dialogues, drawn), fixed)
 
     def success(self, method: str, task: Task, dialogues: int) -> np.ndarray:
         """(S,) per cent of the test dialogues of each seed."""

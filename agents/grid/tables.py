@@ -32,6 +32,8 @@ def markdown(results: Results) -> str:
     for group in groups(results):
         title = f"Over {len(group.tasks)} tasks"
         parts.append(f"## {title}\n\n{overall(results, group)}\n{_names(group.tasks)}\n")
+    if any(map(results.draws, results.names())) and groups(results):
+        parts.append(_ways(results, max(groups(results), key=lambda group: len(group.methods))))
     parts += [
         f"## By task, after {last}\n\n{by_task(results)}",
         f"## On the way\n\nSuccess in per cent.\n\n{on_the_way(results)}",
@@ -41,6 +43,16 @@ def markdown(results: Results) -> str:
         f"## Made by\n\n{made_by(results)}",
     ]
     return "\n".join(parts)
+
+
+def _ways(results: Results, group: Group) -> str:
+    return (
+        "## Acts drawn, and the best act\n\n"
+        "Methods that learn by drawing acts are scored by tests that do. Here they are also tested "
+        "taking the likeliest act each time: success / reward, and by how much drawing succeeds "
+        f"more, after {results.tests[-1]:,} dialogues.\n\n{drawn_and_best(results, group)}\n"
+        f"{_names(group.tasks)}\n"
+    )
 
 
 def _head(results: Results) -> str:
@@ -89,6 +101,25 @@ def matrix(results: Results, method: str, tasks: Sequence[Task], test: int) -> n
     found = [results.success(method, task, test) for task in tasks]
     seeds = min(len(values) for values in found)
     return np.stack([values[:seeds] for values in found])
+
+
+def drawn_and_best(results: Results, group: Group) -> str:
+    """What has learned by drawing acts, tested both ways: success and reward."""
+    rows = [["method", "acts drawn", "best act", "difference"]]
+    for name in filter(results.draws, group.methods):
+        both = [
+            [results.of_cell(name, t, results.tests[-1], drawn) for t in group.tasks]
+            for drawn in (True, False)
+        ]
+        seeds = min(len(found) for way in both for found in way)
+        if seeds:
+            ways = [np.stack([found[:seeds, :2] for found in way]) for way in both]
+            drawn, best = (over_tasks(100 * way[..., 0]).mean for way in ways)
+            gap = over_tasks(100 * (ways[0] - ways[1])[..., 0]).mean
+            rewards = [f"{way[..., REWARD].mean():.1f}" for way in ways]
+            cells = [f"{shown(e)} / {r}" for e, r in zip((drawn, best), rewards)]
+            rows.append([name, *cells, difference(gap)])
+    return markdown_table(rows)
 
 
 def _names(tasks: Sequence[Task]) -> str:
@@ -254,6 +285,14 @@ def _has(results: Results, name: str, task: Task) -> bool:
 def _success(results: Results, name: str, task: Task) -> str:
     found = results.success(name, task, results.tests[-1])
     return f"{found.mean():.1f}" if len(found) else ""
+
+
+def difference(estimate: Estimate) -> str:
+    """``+3.1 [1.0, 5.2]``; alone where it has no interval."""
+    text = f"{estimate.value:+.1f}"
+    if not np.isfinite(estimate.low):
+        return text
+    return f"{text} [{estimate.low:.1f}, {estimate.high:.1f}]"
 
 
 def shown(estimate: Estimate) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from sb3_contrib import QRDQN
+from stable_baselines3 import DQN
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
 from stable_baselines3.common.logger import TensorBoardOutputFormat
@@ -45,6 +47,15 @@ def evaluation(
         callback_on_new_best=best,
         verbose=verbose,
     )
+
+
+def learns_by_drawing(model: BaseAlgorithm) -> bool:
+    """Whether a model's acts are drawn from its policy while it learns.
+
+    Otherwise the best one by value is taken, but for exploration. What draws is evaluated as it
+    learned by drawing: its likeliest acts are other, and often worse, dialogues.
+    """
+    return not isinstance(model, DQN | QRDQN)
 
 
 class SampleDialogues(BaseCallback):

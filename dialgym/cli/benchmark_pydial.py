@@ -50,9 +50,6 @@ def benchmark_pydial(
         Path | None,
         typer.Option(exists=True, help="YAML: names, each with algorithm and hyperparameters."),
     ] = None,
-    sample: Annotated[
-        bool, typer.Option("--sample", help="Tests draw acts instead of taking the likeliest.")
-    ] = False,
     tables: Annotated[
         bool, typer.Option("--tables", help="Only write the tables and plots of what there is.")
     ] = False,
@@ -72,7 +69,7 @@ def benchmark_pydial(
     if not tables:
         methods = methods_of(words(algorithms), variants)
         chosen = tasks_of(words(domains), numbers(envs, "--envs"))
-        protocol = Protocol(tuple(numbers(tests, "--tests")), episodes, not sample)
+        protocol = Protocol(tuple(numbers(tests, "--tests")), episodes)
         cells = cells_of(methods, chosen, parse_seeds(seeds))
         with grid_progress() as report:
             found, failures = run_grid(cells, protocol, out, workers, ray, command(), report)

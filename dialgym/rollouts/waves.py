@@ -167,7 +167,7 @@ def play_env(
 
 
 class _EnvWave:
-    """Episodes held at once, one in each row; rows that have none repeat the last.
+    """Episodes held at once, one in each row; rows that are over, or have none, are left alone.
 
     What was chosen is kept as it comes, an array for each step, and taken apart at the end.
     """
@@ -182,9 +182,11 @@ class _EnvWave:
         seeds = self.seeds + self.seeds[-1:] * (n - k)
         self.observation, _ = env.reset(seed=seeds, options=dict(options))
         self.alive = np.arange(n) < k
+        self.own.leave(~self.alive)
         self.returns, self.lengths = np.zeros(n), np.zeros(n, np.int64)
         self.terminated, self.truncated, self.success = (np.zeros(n, bool) for _ in "123")
         self.steps = np.zeros(n, np.int64)
+        self.shown: tuple[np.ndarray, np.ndarray | None] | None = None
         self.kept: list[tuple[Any, ...]] = []  # by step: actions, closed, reward, seen, mask
         self.last: list[tuple[Any, ...]] = [()] * k  # by row: lines, and what was seen at the end
         # where utterances will stand; a task's own vectorised form is asked for the first alone
@@ -195,7 +197,7 @@ class _EnvWave:
         masked, state = takes_masks(policy), None
         start = np.ones(self.env.num_envs, bool)
         while self.alive.any():
-            seen, mask = self.observation, self._masks() if masked or self.acts else None
+            seen, mask = self._at_last_act(self._masks() if masked or self.acts else None)
             shown = {} if mask is None or not masked else {"action_masks": self._form(mask)}
             actions, state = policy.predict(
                 seen,
@@ -217,8 +219,18 @@ class _EnvWave:
             if ended.any():
                 self._end(ended, terminated, truncated, info["is_success"])
                 report(int(ended.sum()))
-            if start.any() and self.alive.any():  # those that wait talk on, unheeded
-                self.observation, _ = self.env.reset(options={"reset_mask": start})
+                self.own.leave(ended)
+
+    def _at_last_act(self, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """What the policy sees; of a dialogue that is over, what it saw when it last acted."""
+        seen, over = self.observation, ~self.alive
+        if self.shown and over.any():
+            old_seen, old_mask = self.shown
+            seen[over] = old_seen[over]
+            if mask is not None and old_mask is not None:
+                mask[over] = old_mask[over]
+        self.shown = seen, mask
+        return seen, mask
 
     def _masks(self) -> np.ndarray:
         masks: np.ndarray = self.own.action_masks()

@@ -86,6 +86,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         self._rngs: list[np.random.Generator] = []
         self._all = np.arange(num_envs)
         self._over = np.zeros(num_envs, bool)  # rows that begin anew before they act
+        self._idle = np.zeros(num_envs, bool)  # rows that do nothing until they begin anew
         self._ended = np.zeros(num_envs, bool)  # rows whose dialogue is over by its rules
         self._info = BatchInfoForm(task, learner, num_envs, text_info)
         self._step_limit = check_step_limit(max_episode_steps, task.name)
@@ -138,7 +139,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
                 self._rngs[row] = np_random(seeds[row])[0]
 
     def _begin(self, rows: np.ndarray, options: dict[str, Any]) -> None:
-        self._over[rows] = self._ended[rows] = False
+        self._over[rows] = self._idle[rows] = self._ended[rows] = False
         self._steps[rows] = 0
         self._clear(rows)
         outcome = self.dialogues.reset(rows, self._rngs, options)
@@ -147,6 +148,14 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         fits = self._hear(rows, outcome)
         self._look(rows)
         check_room(self.task, self.learner, bool((self._open(rows) & fits).all()))
+
+    def leave(self, rows: np.ndarray) -> None:
+        """Let rows (N,) bool be: until a reset begins them, their actions are not heeded.
+
+        With autoreset disabled, for whoever wants one episode of each row: those that are over cost
+        nothing while the others go on. Their rewards are 0, and they end no more.
+        """
+        self._idle |= rows
 
     def get_state(self) -> bytes:
         """All dialogues and their generators as they stand, for `set_state` of an equal env."""
@@ -306,16 +315,17 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         Raises:
             ResetNeeded: there are such rows, and the caller is the one to begin them.
         """
-        if not self._over.any():
-            return self._all
-        rows = np.flatnonzero(self._over)
+        over = self._over & ~self._idle
+        going = np.flatnonzero(~(self._over | self._idle))
+        if not over.any():
+            return going
+        rows = np.flatnonzero(over)
         if self.autoreset_mode is AutoresetMode.DISABLED:
             raise ResetNeeded(
                 f"{self.task.name}: step() was called after the end of the episodes of rows "
                 f"{rows.tolist()}, and autoreset is disabled. Call "
                 "reset(options={'reset_mask': terminated | truncated}) first."
             )
-        going = np.flatnonzero(~self._over)
         self._begin(rows, {})
         return going
 

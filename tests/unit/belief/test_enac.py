@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from agents import ENAC
-from agents.belief.enac import natural_gradient
+from agents.belief.enac import natural_gradient, watched
 from tests.support.act_mdps import five_states, vec_env
 from tests.support.close import assert_close
 
@@ -15,24 +15,24 @@ from tests.support.close import assert_close
 def test_it_solves_the_normal_equations(shape, damping):
     rng = np.random.default_rng(0)
     phi, returns, weights = rng.normal(size=shape), rng.normal(size=shape[0]), rng.random(shape[0])
-    arrays = (torch.as_tensor(array) for array in (phi, returns, weights))
-    found, mean = natural_gradient(*arrays, damping)
+    found = natural_gradient(*map(torch.as_tensor, (phi @ phi.T, returns, weights)), damping)
     # Of phi with a column of ones: (X' W X + L) w = X' W R, the constant free of the ridge.
     ones, count = np.ones((shape[0], 1)), shape[1]
     x, w = np.hstack((phi, ones)), np.diag(weights)
     ridge = np.diag([damping * np.mean(weights * (phi**2).sum(1))] * count + [0.0])
     wanted = np.linalg.solve(x.T @ w @ x + ridge, x.T @ w @ returns)
-    assert_close(found, wanted[:-1], 1e-8)
-    assert_close(mean, wanted[-1], 1e-8)
+    assert_close(phi.T @ found.u.numpy(), wanted[:-1], 1e-8)
+    assert_close(found.slope, phi @ wanted[:-1], 1e-8)
+    assert_close(found.mean, wanted[-1], 1e-8)
 
 
 def test_of_an_exact_model_it_is_the_slope():
     rng = np.random.default_rng(1)
     phi, slope = rng.normal(size=(50, 3)), np.array([1.0, -2.0, 0.5])
-    arrays = (torch.as_tensor(array) for array in (phi, phi @ slope + 7, np.ones(50)))
-    found, mean = natural_gradient(*arrays, 1e-10)
-    assert_close(found, slope)
-    assert_close(mean, 7.0)
+    returns = phi @ slope + 7
+    found = natural_gradient(*map(torch.as_tensor, (phi @ phi.T, returns, np.ones(50))), 1e-10)
+    assert_close(phi.T @ found.u.numpy(), slope)
+    assert_close(found.mean, 7.0)
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +55,44 @@ def log_probs(model, batch):
     return logits.log_softmax(-1).gather(1, batch.actions[:, None])[:, 0]
 
 
-def test_rows_are_gradients_of_dialogues(played):
-    model, batch = played
-    found = model.features(batch, log_probs(model, batch))
-    for row, steps in zip(found, dialogues(batch)):
+def weights(model):
+    return [parameter for layer in model.actor for parameter in layer.parameters()]
+
+
+def rows(model, batch):
+    """phi (n, P), one dialogue after the other."""
+    found = []
+    for steps in dialogues(batch):
         chosen = log_probs(model, batch)
         total = sum(0.8**t * chosen[n] for t, n in enumerate(steps))
-        parts = torch.autograd.grad(total, model.actor)
-        assert_close(row, torch.cat([part.flatten() for part in parts]))
+        parts = torch.autograd.grad(total, weights(model))
+        found.append(torch.cat([part.flatten() for part in parts]))
+    return torch.stack(found)
+
+
+def test_the_gram_matrix_is_that_of_gradients_of_dialogues(played):
+    model, batch = played
+    with watched(model.actor) as calls:
+        chosen = log_probs(model, batch)
+    phi = rows(model, batch)
+    assert_close(model.gram(batch, chosen * model.discounts(batch), calls), phi @ phi.T)
+
+
+def test_weights_move_along_the_natural_gradient(played):
+    model, batch = played
+    phi, before = rows(model, batch), flat(model)
+    returns = model.returns(batch, torch.zeros(len(batch.rewards)))[batch.last.roll(1)]
+    trusted = model.ratios(batch, log_probs(model, batch).detach()).clamp(max=1.0)
+    wanted = natural_gradient(phi @ phi.T, returns, trusted, model.damping)
+    step = (2 * model.max_kl / wanted.slope.square().mean()).sqrt().clamp(max=model.step_size)
+    model.update(batch)
+    assert_close(flat(model) - before, step * phi.T @ wanted.u, 1e-4)
+    with torch.no_grad():
+        torch.nn.utils.vector_to_parameters(before, weights(model))
+
+
+def flat(model):
+    return torch.cat([parameter.detach().flatten() for parameter in weights(model)])
 
 
 def test_returns_are_of_whole_dialogues(played):
@@ -88,9 +118,7 @@ def test_weights_are_of_whole_dialogues(played):
 
 def test_a_step_changes_dialogues_by_no_more_than_it_may():
     model = ENAC("MlpPolicy", vec_env(five_states(), 2), seed=0, step_size=100.0, max_kl=0.02)
-    rng = torch.Generator().manual_seed(0)
-    features, weights = torch.randn(20, 30, generator=rng), torch.randn(30, generator=rng)
-    step = model.step(features, weights)
-    assert_close(0.5 * (features @ (step * weights)).square().mean(), 0.02)
+    slope = torch.randn(20, generator=torch.Generator().manual_seed(0))
+    assert_close(0.5 * (model.step(slope) * slope).square().mean(), 0.02)
     model.step_size = 1e-4
-    assert_close(model.step(features, weights), 1e-4)
+    assert_close(model.step(slope), 1e-4)

@@ -47,7 +47,8 @@ def test_a_cell_is_tested_after_each_number_of_dialogues(tmp_path):
     (cell,) = cells_of([PPO], CR1, [3])
     (result,), failures = run_grid([cell], BRIEF, tmp_path, workers=0)
     assert not failures
-    assert [stage["dialogues"] for stage in result["stages"]] == [10, 20]
+    tests = [(stage["dialogues"], stage["drawn"]) for stage in result["stages"]]
+    assert tests == [(10, 1), (20, 0), (20, 1)], "PPO draws acts; at last it is tested both ways"
     assert result["stages"][0]["timesteps"] < result["stages"][1]["timesteps"]
     assert result["source"] == "built-in"
     assert {p.name for p in (tmp_path / cell.folder).iterdir()} >= {"model.zip", RESULT}
@@ -185,6 +186,7 @@ def test_results_of_several_grids_are_kept_together(tmp_path):
     }
     stage = {
         "dialogues": 10,
+        "drawn": 0,
         "success": 0.5,
         "reward": 1.0,
         "turns": 5.0,

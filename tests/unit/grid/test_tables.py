@@ -22,8 +22,9 @@ def results(success, tasks, seeds=3):
         for task in tasks:
             for seed in range(seeds):
                 stages = [
-                    {"dialogues": n, "success": share * part, "reward": 20 * share * part - 8,
-                     "turns": 8.0, "timesteps": 8 * n, "cpu_seconds": n / 40}
+                    {"dialogues": n, "drawn": 0, "success": share * part,
+                     "reward": 20 * share * part - 8, "turns": 8.0,
+                     "timesteps": 8 * n, "cpu_seconds": n / 40}
                     for n, part in ((2000, 0.5), (4000, 1.0))
                 ]  # fmt: skip
                 place = {"method": name, "algorithm": name, "domain": task.domain, "env": task.env}
@@ -56,6 +57,17 @@ def test_methods_are_compared_over_the_tasks_that_they_share():
     all_, some = results({"a": 0.5}, ALL), results({"b": 0.6}, ALL[:4])
     found = groups(Results({**all_.methods, **some.methods}))
     assert [(len(g.tasks), sorted(g.methods)) for g in found] == [(18, ["a"]), (4, ["a", "b"])]
+
+
+def test_what_draws_acts_is_scored_by_drawing_and_shown_both_ways():
+    table, tasks = results({"ppo": 0.5, "dqn": 0.6}, ALL[:2]), ALL[:2]
+    figures = table.methods["ppo"]
+    drawn = [r._replace(drawn=1, success=0.9) for r in figures.rows if r.dialogues == 4000]
+    figures.rows += drawn
+    assert table.success("ppo", tasks[0], 4000).tolist() == [90, 90, 90]
+    assert table.of_cell("ppo", tasks[0], 4000, False)[:, 0].tolist() == [0.5, 0.5, 0.5]
+    (row,) = [line for line in markdown(table).splitlines() if "+40.0" in line]
+    assert row.startswith("| ppo | 90.0 [90.0, 90.0] / 2.0 | 50.0 [50.0, 50.0] / 2.0 |")
 
 
 def test_intervals():
