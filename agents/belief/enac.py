@@ -69,7 +69,8 @@ class ENAC(ActorCritic):
     Args:
         args: as of `ActorCritic`; `learning_rate` is that of the values.
         batch_size, learning_starts, dialogues_per_update: as there.
-        step_size: what the natural gradient is multiplied by.
+        step_size: what the natural gradient is multiplied by; where it is large, `max_kl` alone
+            bounds how far noise may lead.
         max_kl: largest KL divergence of a step, to second order, summed over a dialogue.
         damping: ridge of the regression, as a share of the mean square of phi.
         min_weight, max_weight: bounds of a dialogue's weight.
@@ -83,7 +84,7 @@ class ENAC(ActorCritic):
         batch_size: int | None = None,
         learning_starts: int = 0,
         dialogues_per_update: int = 32,
-        step_size: float = 1.0,
+        step_size: float = 0.1,
         max_kl: float = 0.1,
         damping: float = 0.1,
         min_weight: float = 0.0,

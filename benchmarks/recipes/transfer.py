@@ -34,13 +34,14 @@ class Method:
     name: str
     algo: str
     overrides: Any = None  # hyperparameters of who goes on in another domain
+    drawn: bool = False  # it learns by drawing acts, and is tested so; else by the best act
 
 
 METHODS = (
     Method("FeudalDQN", "feudal-dqn", SURER),
-    Method("FeudalACER", "feudal-acer", SURER),
+    Method("FeudalACER", "feudal-acer", SURER, drawn=True),
     Method("FeudalGain", "feudal-gain"),
-    Method("Committee", "committee"),
+    Method("Committee", "committee", drawn=True),
 )
 
 
@@ -61,7 +62,8 @@ def _chain(method: Method, folder: Path, seed: int) -> list[Run]:
     def run(name: str, label: str, env_id: str, train: Any, **settings: Any) -> Run:
         settings |= {"algo": method.algo}
         label = f"{method.name}, {label}"
-        return Run(label, env_id, seed, folder / name, train, settings, deterministic=True)
+        greedy = not method.drawn
+        return Run(label, env_id, seed, folder / name, train, settings, deterministic=greedy)
 
     more = {"dialogues": MORE_DIALOGUES}
     return [
@@ -107,7 +109,8 @@ def success(line: Line) -> str:
 BASE = ("environment", "method", "seeds", "mean return")
 COLUMNS = {"success": success}
 NOTE = f"""\
-Means over seeds (of training and evaluation) of {EPISODES} test dialogues each, greedy; in brackets
-95 % intervals (Student's t over the seeds' means). Without $DIALGYM_PYDIAL built-in domains of the
+Means over seeds (of training and evaluation) of {EPISODES} test dialogues each; in brackets
+95 % intervals (Student's t over the seeds' means). FeudalACER and the committee draw acts, as they do
+when they learn; the others take the best one. Without $DIALGYM_PYDIAL built-in domains of the
 same sizes are played in the place of PyDial's, as the environment's label says.
 """

@@ -35,7 +35,7 @@ def test_it_learns_the_masked_mdp_to_the_optimum(algorithm, features):
     assert_close(greedy_return(model, table, features), table.best_return())
 
 
-@pytest.mark.parametrize("algorithm", [A2C, ACER, TRACER])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_it_learns_through_noise(algorithm):
     table = noisy_bandit()
     model = algorithm("MlpPolicy", vec_env(table, 4), seed=0).learn(1500)
@@ -111,7 +111,8 @@ def test_a_model_comes_back(algorithm, tmp_path):
 
 @pytest.mark.parametrize("name", ["a2c", "enac", "acer", "tracer"])
 def test_a_run_that_goes_on_equals_one_that_was_not_cut(name, tmp_path):
-    small = {"policy_kwargs": {"net_arch": [16]}, "exploration_fraction": 0.01, "buffer_size": 600}
+    explored = {"exploration_initial_eps": 0.05, "exploration_final_eps": 0.05}
+    small = {"policy_kwargs": {"net_arch": [16]}, "buffer_size": 600, **explored}
     arguments = {"algo": name, "env_id": ID, "n_envs": 4, "seed": 1, "overrides": small,
                  "progress_bar": False, "checkpoint_every": 1}  # fmt: skip
     whole = agents.train(total_timesteps=1800, log_dir=tmp_path / "whole", **arguments)

@@ -118,11 +118,14 @@ def saved(model):
     return agents.load(file, device="cpu")
 
 
-def test_a_killed_run_goes_on_exactly(tmp_path):
-    settings = {"n_envs": 2, "overrides": {"learning_starts": 50}, "progress_bar": False}
-    whole = agents.train("feudal-dqn", CR, 400, log_dir=tmp_path / "a", **settings)
-    agents.train("feudal-dqn", CR, 200, log_dir=tmp_path / "b", checkpoint_every=1, **settings)
-    on = agents.train("feudal-dqn", CR, 400, log_dir=tmp_path / "b", resume=True, **settings)
+@pytest.mark.parametrize("name", ["feudal-dqn", "feudal-gain", "feudal-acer"])
+def test_a_killed_run_goes_on_exactly(name, tmp_path):
+    small = {"learning_starts": 50, "policy_kwargs": {"net_arch": [16]}}
+    settings = {"n_envs": 2, "overrides": small, "progress_bar": False, "seed": 1}
+    whole = agents.train(name, CR, 400, log_dir=tmp_path / "a", **settings)
+    agents.train(name, CR, 200, log_dir=tmp_path / "b", checkpoint_every=1, **settings)
+    on = agents.train(name, CR, 400, log_dir=tmp_path / "b", resume=True, **settings)
+    assert on.num_timesteps == whole.num_timesteps
     for one, other in zip(whole.policy.parameters(), on.policy.parameters()):
         assert torch.equal(one, other)
 
