@@ -110,7 +110,7 @@ BASE = ("environment", "method", "seeds", "mean return")
 COLUMNS = {"success": success}
 NOTE = f"""\
 Means over seeds (of training and evaluation) of {EPISODES} test dialogues each; in brackets
-95 % intervals (Student's t over the seeds' means). FeudalACER and the committee draw acts, as they do
-when they learn; the others take the best one. Without $DIALGYM_PYDIAL built-in domains of the
+95 % intervals (Student's t over the seeds' means). FeudalACER and the committee draw acts, as when
+they learn; the others take the best one. Without $DIALGYM_PYDIAL built-in domains of the
 same sizes are played in the place of PyDial's, as the environment's label says.
 """
