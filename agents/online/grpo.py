@@ -1,4 +1,4 @@
-"""Policy gradients with the mean return of a group as baseline: GRPO, RLOO, REINFORCE."""
+"""Policy gradients with the mean return of a group as baseline: GRPO and its kin."""
 
 from __future__ import annotations
 
@@ -13,12 +13,22 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from agents.buffers.sequences import Batch, Rollout, SequenceBuffer
+from agents.models.observations import Observed
+from agents.online.credit import (
+    BASELINES,
+    CREDITS,
+    group_advantages,
+    same_situation,
+    same_turn,
+    turn_advantages,
+    turn_numbers,
+    turn_returns,
+)
 from agents.online.on_policy import SequenceAlgorithm
-from agents.online.ppo import surrogate
+from agents.online.ppo import turn_ends
 from agents.online.reference import k3
+from agents.online.surrogates import SURROGATES
 from dialgym.errors import one_of
-
-BASELINES = ("mean", "leave-one-out")
 
 
 class GRPO(SequenceAlgorithm):
@@ -30,7 +40,15 @@ class GRPO(SequenceAlgorithm):
     tokens, so that long replies are not favoured (Yu et al. 2025, section 3.3).
 
     With `baseline="leave-one-out"`, `scale=False`, `n_epochs=1` it is RLOO (Ahmadian et al. 2024);
-    with `group_size=None` too, REINFORCE with the batch's mean return as baseline.
+    with `group_size=None` too, REINFORCE with the batch's mean return as baseline. Without `scale`
+    no group counts for more because its returns are alike (Dr.GRPO, Liu et al. 2025, arXiv
+    2503.20783).
+
+    `credit="turn"` gives each turn the return from it on, less that of the group's turns of its
+    number (Zeng et al. 2025, arXiv 2505.11821). `credit="situation"` adds to the episode's
+    advantage `situation_weight` times that of the turn among turns of the group which began in the
+    same situation (GiGPO, Feng et al. 2025, arXiv 2505.10978, equation 8); it needs an env made
+    with `anchors=True`.
 
     The coefficient of `kl` weighs the divergence (estimator k3) in the loss.
 
@@ -39,10 +57,17 @@ class GRPO(SequenceAlgorithm):
         env: the number of dialogues must be a multiple of `group_size`.
         n_epochs: passes over a rollout.
         clip_range: of the probability ratio; a number or a schedule.
+        clip_range_high: above 1, where it is to be another than below (DAPO, Yu et al. 2025, arXiv
+            2503.14476, section 3.1); None takes `clip_range`.
+        surrogate: "token", the clipped ratio of each token; "sequence", that of a dialogue's mean
+            log ratio (GSPO); "weight", the clipped ratio as a weight (CISPO). See `surrogates`.
         target_kl: a rollout's update stops when the policy is 1.5 times as far from the old one.
         group_size: dialogues of a group; None makes all of them one group, each begun by itself.
         baseline: "mean" of the group, or of the group's other members ("leave-one-out").
         scale: divide advantages by the deviation of the group's returns.
+        credit: "episode", "turn" or "situation".
+        gamma: the discount from one turn to the next, where turns are credited.
+        situation_weight: of the advantages among equal situations.
         kwargs: further arguments of `OnlineAlgorithm`; what goes on beyond `n_steps` tokens
             counts as it stands.
 
@@ -58,14 +83,23 @@ class GRPO(SequenceAlgorithm):
         env: GymEnv | str,
         n_epochs: int = 1,
         clip_range: float | Schedule = 0.2,
+        clip_range_high: float | None = None,
+        surrogate: str = "token",
         target_kl: float | None = None,
         group_size: int | None = 8,
         baseline: str = "mean",
         scale: bool = True,
+        credit: str = "episode",
+        gamma: float = 1.0,
+        situation_weight: float = 1.0,
         **kwargs: Any,
     ) -> None:
         one_of("baseline", baseline, BASELINES, "GRPO")
-        self.clip_range = FloatSchedule(clip_range)
+        one_of("credit", credit, CREDITS, "GRPO")
+        one_of("surrogate", surrogate, SURROGATES, "GRPO")
+        self.credit, self.turn_gamma, self.situation_weight = credit, gamma, situation_weight
+        self.clip_range, self.clip_range_high = FloatSchedule(clip_range), clip_range_high
+        self.surrogate = surrogate
         self.target_kl = target_kl
         self.group_size = group_size
         self.baseline = baseline
@@ -122,6 +156,27 @@ class GRPO(SequenceAlgorithm):
         env.unwrapped._seeds = list(map(int, seeds))
         self._last_obs = env.reset()  # type: ignore[assignment]
         self._last_episode_starts = np.ones(env.num_envs, bool)
+        if self.credit == "situation":
+            self._situations = np.zeros(env.num_envs, np.uint64)
+            self._look(env.unwrapped.reset_infos)
+            if not self._situations.all():
+                raise ValueError(
+                    'GRPO: credit="situation" needs infos with an `anchor`, got '
+                    f"{sorted(env.unwrapped.reset_infos[0])}; make the env with anchors=True"
+                )
+
+    def _look(self, infos: list[dict[str, Any]]) -> None:
+        """Take note of the situation that each dialogue is in."""
+        for row, info in enumerate(infos):
+            if "anchor" in info:
+                self._situations[row] = int(info["anchor"], 16)
+
+    def _noted(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+        if self.credit != "situation":
+            return {}
+        before = self._situations.copy()
+        self._look(infos)
+        return {"situations": before}
 
     def _rollout(self, said: np.ndarray, playing: np.ndarray) -> Rollout:
         """From the rollout in the buffer to sequences with advantages.
@@ -135,26 +190,47 @@ class GRPO(SequenceAlgorithm):
         for row in np.flatnonzero(playing).tolist():  # they count as they stand, in the log too
             episode = {"r": float(returns[row]), "l": int(said[:, row].sum()), "t": 0.0}
             self.ep_info_buffer.append(episode)  # type: ignore[union-attr]
-        advantages = group_advantages(returns, self.group_size, self.baseline, self.scale)
+        advantages = self._advantages(rewards * said, returns, said)
         sequences = self._sequences(said)
         return Rollout(
             sequences,
             sequences.columns["actions"],
             sequences.columns["log_probs"],
-            sequences.column(np.broadcast_to(advantages, said.shape)),
+            sequences.column(advantages),
             reference_log_probs=self._reference_log_probs(sequences),
         )
+
+    def _advantages(self, rewards: np.ndarray, returns: np.ndarray, said: np.ndarray) -> np.ndarray:
+        """(T, n) float32, of rewards (T, n), returns (n,) and where a token was said (T, n)."""
+        groups = np.arange(self.n_envs) // (self.group_size or self.n_envs)
+        how = self.baseline, self.scale
+        whole = np.broadcast_to(group_advantages(returns, groups, *how), said.shape)
+        if self.credit == "episode":
+            return whole
+        buffer = self.rollout_buffer
+        last = Observed.of(self._last_obs).lengths
+        ends = turn_ends(buffer.steps("lengths"), last, buffer.steps("dones")) & said
+        turns = turn_numbers(ends)
+        ahead = turn_returns(rewards, turns, self.turn_gamma)
+        if self.credit == "turn":
+            labels = same_turn(len(ahead), groups)
+            return turn_advantages(ahead, turns, said, labels, *how)
+        labels = same_situation(buffer.steps("situations"), turns, said, groups)
+        among = turn_advantages(ahead, turns, said, labels, *how)
+        return whole + np.float32(self.situation_weight) * among
 
     # The update
 
     def loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
-        """Clipped surrogate + kl_coef * k3 - ent_coef * entropy (Shao et al. 2024, equation 3)."""
+        """Surrogate + kl_coef * k3 - ent_coef * entropy (Shao et al. 2024, equation 3)."""
         remaining = self._current_progress_remaining
         ent_coef = self.ent_coef(remaining)  # type: ignore[operator]
         _, log_prob, entropy = self.policy.evaluate_sequences(
             batch.tokens, batch.at, batch.actions, batch.allowed, batch.features, ent_coef != 0
         )
-        loss, metrics = surrogate(batch, log_prob, self.clip_range(remaining))
+        low = self.clip_range(remaining)
+        high = low if self.clip_range_high is None else self.clip_range_high
+        loss, metrics = SURROGATES[self.surrogate](batch, log_prob, (low, high))
         metrics["entropy"] = entropy
         if ent_coef:
             loss = loss - ent_coef * entropy
@@ -167,23 +243,3 @@ class GRPO(SequenceAlgorithm):
         """Improve the policy with the last rollout."""
         self.logger.record("train/clip_range", self.clip_range(self._current_progress_remaining))
         super().train()
-
-
-def group_advantages(
-    returns: np.ndarray, group_size: int | None, baseline: str, scale: bool
-) -> np.ndarray:
-    """Advantages (n,) float32 of episodes with `returns` (n,), groups standing side by side.
-
-    They are exactly 0 in groups whose returns are all equal: what rounding leaves of a mean of
-    equal numbers is no deviation to divide by.
-    """
-    groups = returns.astype(np.float64).reshape(-1, group_size or len(returns))
-    advantages = groups - groups.mean(1, keepdims=True)
-    if baseline == "leave-one-out":
-        advantages = advantages * groups.shape[1] / max(groups.shape[1] - 1, 1)
-    if scale:
-        advantages = advantages / (groups.std(1, keepdims=True) + 1e-6)
-    spread = np.ptp(groups, axis=1, keepdims=True)
-    size = np.abs(groups).max(1, keepdims=True)
-    advantages[(spread <= 1e-6 * size).repeat(groups.shape[1], 1)] = 0  # equal in float32
-    return advantages.reshape(-1).astype(np.float32)

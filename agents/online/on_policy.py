@@ -87,6 +87,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
             "rewards": rewards,
             "dones": dones,
         }
+        step |= self._noted(infos)
         if masks is not None:
             step["masks"] = self._kept_masks(masks, rows, env.num_envs)
         starts = np.asarray(self._last_episode_starts, bool)
@@ -95,6 +96,10 @@ class SequenceAlgorithm(OnlineAlgorithm):
         self.rollout_buffer.add(tokens, lengths, starts, playing, features, **step)
         self._last_obs, self._last_episode_starts = new_obs, dones  # type: ignore[assignment]
         return {row: infos[row] for row in np.flatnonzero(dones).tolist()}
+
+    def _noted(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+        """Further arrays (n_envs, ...) to keep of a step, by name; here none."""
+        return {}
 
     def _masks(self, env: VecEnv, seen: Observed) -> np.ndarray | Tensor | None:
         """What may be said (b, V) bool and has to be kept; None leaves it to the automaton."""

@@ -21,6 +21,7 @@ from torch import Tensor
 from agents.buffers.sequences import Batch, Rollout, SequenceBuffer
 from agents.models.observations import Observed
 from agents.online.on_policy import SequenceAlgorithm
+from agents.online.surrogates import token_surrogate
 from dialgym.errors import one_of
 
 LEVELS = ("token", "turn")
@@ -200,8 +201,9 @@ class SequencePPO(SequenceAlgorithm):
         )
         assert batch.values is not None
         assert batch.targets is not None
+        clip_range = self.clip_range(remaining)
         clip_vf = None if self.clip_range_vf is None else self.clip_range_vf(remaining)
-        policy_loss, metrics = surrogate(batch, log_prob, self.clip_range(remaining))
+        policy_loss, metrics = token_surrogate(batch, log_prob, (clip_range, clip_range))
         value = value_loss(values, batch.targets, batch.values, clip_vf)
         loss = policy_loss + self.vf_coef * value
         if ent_coef:
@@ -229,26 +231,6 @@ class SequencePPO(SequenceAlgorithm):
 
 
 # Losses of single decisions, (n,) each
-
-
-def surrogate(
-    batch: Batch, log_prob: Tensor, clip_range: float
-) -> tuple[Tensor, dict[str, Tensor]]:
-    """PPO's pessimistic policy loss (equation 7 there), and how far the policy has moved.
-
-    -min(ratio A, clip(ratio, 1 - eps, 1 + eps) A), ratio = pi(a | s) / pi_old(a | s).
-    """
-    log_ratio = log_prob - batch.log_probs
-    ratio = log_ratio.exp()
-    clipped = ratio.clamp(1 - clip_range, 1 + clip_range)
-    loss = -(batch.advantages * ratio).minimum(batch.advantages * clipped)
-    with torch.no_grad():
-        metrics = {
-            "policy_gradient_loss": loss,
-            "approx_kl": ratio - 1 - log_ratio,  # Schulman 2020, "Approximating KL divergence": k3
-            "clip_fraction": ((ratio - 1).abs() > clip_range).float(),
-        }
-    return loss, metrics
 
 
 def value_loss(

@@ -10,8 +10,8 @@ from stable_baselines3.common.env_util import make_vec_env
 import dialgym
 from agents import GRPO
 from agents.buffers.sequences import Batch
-from agents.online.ppo import surrogate
 from agents.online.reference import k3
+from agents.online.surrogates import SURROGATES, token_surrogate
 from dialgym.language import CharTokenizer
 from dialgym.language.tokenizers import END
 from tests.support.toy_tokens import Echo
@@ -81,18 +81,63 @@ def test_the_gradient_is_that_of_the_loss_by_hand():
     assert abs(means["loss"] - loss.item()) < 1e-6
 
 
+def batch_of(old, advantages, rows=1):
+    """Decisions in `rows` sequences of as many each."""
+    tokens = torch.zeros(rows, len(old) // rows + 3)
+    places = torch.arange(len(old)).reshape(rows, -1) % (len(old) // rows)
+    at = (places + tokens.shape[1] * torch.arange(rows)[:, None]).flatten()
+    return Batch(tokens, at, None, torch.as_tensor(old), torch.as_tensor(advantages), *[None] * 5)
+
+
 def test_losses_by_hand():
-    log_prob, old = torch.tensor([0.5, 0.5, -0.5]), torch.zeros(3)
-    advantages = torch.tensor([1.0, -1.0, -1.0])
+    log_prob = torch.tensor([0.5, 0.5, -0.5])
     expected = [-1.2, np.exp(0.5), 0.8]  # clipped, not clipped, clipped
-    batch = Batch(*[None] * 3, old, advantages, *[None] * 5)
-    got, metrics = surrogate(batch, log_prob, 0.2)
+    got, metrics = token_surrogate(batch_of(np.zeros(3), [1.0, -1, -1]), log_prob, (0.2, 0.2))
     assert metrics["clip_fraction"].tolist() == [1, 1, 1]
-    torch.testing.assert_close(metrics["approx_kl"], k3(log_prob))
+    torch.testing.assert_close(metrics["approx_kl"], k3(log_prob.double()))
     np.testing.assert_allclose(got, expected, rtol=1e-6)
     p, q = torch.tensor([0.1, 0.9]), torch.tensor([0.4, 0.6])
     exact = (p * (p / q).log()).sum()
     torch.testing.assert_close((p * k3((q / p).log())).sum(), exact)
+
+
+def test_more_room_above_than_below():
+    log_prob = torch.tensor([0.25, 0.5, -0.25])
+    got, metrics = token_surrogate(batch_of(np.zeros(3), [1.0, 1, -1]), log_prob, (0.2, 0.3))
+    np.testing.assert_allclose(got, [-np.exp(0.25), -1.3, 0.8], rtol=1e-6)
+    assert metrics["clip_fraction"].tolist() == [0, 1, 1]
+
+
+def gradient(kind, old, new, advantages, rows):
+    log_prob = torch.tensor(new, requires_grad=True)
+    loss, _ = SURROGATES[kind](batch_of(old, advantages, rows), log_prob, (0.2, 0.2))
+    loss.sum().backward()
+    return loss.detach().numpy(), log_prob.grad.numpy()
+
+
+def test_a_sequence_has_one_ratio():
+    """Of two dialogues of two decisions: mean log ratios 0.1, within, and 0.3, beyond the range."""
+    new = np.array([0.3, -0.1, 0.5, 0.1])
+    loss, slope = gradient("sequence", np.zeros(4), new, [1.0, 1.0, 1.0, 1.0], 2)
+    inside = np.exp(0.1)
+    np.testing.assert_allclose(loss, [-inside, -inside, -1.2, -1.2], rtol=1e-6)
+    np.testing.assert_allclose(slope, [-inside, -inside, 0, 0], rtol=1e-6)
+
+
+def test_a_clipped_weight_does_not_silence_a_decision():
+    new = np.array([0.1, 0.5, -0.5])
+    loss, slope = gradient("weight", np.zeros(3), new, [1.0, 2.0, -1.0], 1)
+    weights = np.array([np.exp(0.1), 1.2, 0.8])
+    np.testing.assert_allclose(slope, -weights * [1.0, 2.0, -1.0], rtol=1e-6)
+    np.testing.assert_allclose(loss, slope * new, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", list(SURROGATES))
+def test_where_nothing_has_moved_every_surrogate_has_the_policy_gradient(kind):
+    advantages = np.array([1.0, -2.0, 0.5, 0.0])
+    old = np.log([0.1, 0.4, 0.9, 0.5])
+    _, slope = gradient(kind, old, old, advantages, 2)
+    np.testing.assert_allclose(slope, -advantages, rtol=1e-6)
 
 
 class Uneven(Echo):

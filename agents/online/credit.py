@@ -1,0 +1,114 @@
+"""What is credited with a return: a whole episode, a turn of it, or a turn in a situation.
+
+Arrays by step are (T, n): T steps of n dialogues, those of a group side by side.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+BASELINES = ("mean", "leave-one-out")
+CREDITS = ("episode", "turn", "situation")
+
+
+def group_advantages(
+    returns: np.ndarray, groups: np.ndarray, baseline: str, scale: bool
+) -> np.ndarray:
+    """Returns (m,) less the baseline of their group, (m,) float32.
+
+    They are exactly 0 in groups whose returns are all equal: what rounding leaves of a mean of
+    equal numbers is no deviation to divide by.
+
+    Args:
+        returns: (m,).
+        groups: (m,), what each is compared within; any labels.
+        baseline: "mean" of the group, or of the group's other members ("leave-one-out").
+        scale: divide by the deviation of the group.
+    """
+    _, number, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    values = returns.astype(np.float64)
+    mean = np.bincount(number, values) / counts
+    advantages = values - mean[number]
+    deviation = np.sqrt(np.bincount(number, advantages**2) / counts)
+    if baseline == "leave-one-out":
+        advantages = advantages * (counts / np.maximum(counts - 1, 1))[number]
+    if scale:
+        advantages = advantages / (deviation[number] + 1e-6)
+    low, high = np.full(len(counts), np.inf), np.full(len(counts), -np.inf)
+    np.minimum.at(low, number, values)
+    np.maximum.at(high, number, values)
+    equal = high - low <= 1e-6 * np.maximum(np.abs(low), np.abs(high))  # equal in float32
+    advantages[equal[number]] = 0
+    return advantages.astype(np.float32)
+
+
+def turn_numbers(ends: np.ndarray) -> np.ndarray:
+    """(T, n) int: the turn that each step is of, from 0; `ends` (T, n) bool closes one."""
+    return ends.cumsum(0) - ends
+
+
+def turn_returns(rewards: np.ndarray, turns: np.ndarray, gamma: float) -> np.ndarray:
+    """(K, n): of each turn the sum of its rewards and of those that follow, gamma a turn.
+
+    Args:
+        rewards: (T, n), 0 after the end.
+        turns: (T, n), of `turn_numbers`.
+        gamma: the discount from one turn to the next.
+    """
+    found = np.zeros((int(turns.max(initial=0)) + 1, rewards.shape[1]))
+    np.add.at(found, (turns, np.arange(rewards.shape[1])[None]), rewards)
+    for k in range(len(found) - 2, -1, -1):
+        found[k] += gamma * found[k + 1]
+    return found
+
+
+def turn_advantages(
+    returns: np.ndarray,
+    turns: np.ndarray,
+    said: np.ndarray,
+    labels: np.ndarray,
+    baseline: str,
+    scale: bool,
+) -> np.ndarray:
+    """(T, n) float32: the return from each turn on, less that of turns with the same label.
+
+    Args:
+        returns: (K, n), of `turn_returns`.
+        turns: (T, n), of `turn_numbers`.
+        said: (T, n) bool, where a token was said.
+        labels: (K, n) int, which turns are compared.
+        baseline, scale: as of `group_advantages`.
+    """
+    columns = np.broadcast_to(np.arange(returns.shape[1]), turns.shape)
+    reached = np.zeros(returns.shape, bool)
+    reached[turns[said], columns[said]] = True
+    advantages = np.zeros(returns.shape, np.float32)
+    advantages[reached] = group_advantages(returns[reached], labels[reached], baseline, scale)
+    return advantages[turns, columns]
+
+
+def same_turn(count: int, groups: np.ndarray) -> np.ndarray:
+    """(K, n) labels: the k-th turns of a group (Zeng et al. 2025, arXiv 2505.11821)."""
+    return np.arange(count)[:, None] * (groups.max() + 1) + groups
+
+
+def same_situation(
+    situations: np.ndarray, turns: np.ndarray, said: np.ndarray, groups: np.ndarray
+) -> np.ndarray:
+    """(K, n) labels: turns of a group that begin in the same situation.
+
+    Source: Feng et al. (2025), arXiv 2505.10978, section 4.2.
+
+    Args:
+        situations: (T, n) uint64, the name of what the learner knew at each step.
+        turns, said: (T, n), as of `turn_advantages`.
+        groups: (n,) int.
+    """
+    begun = np.zeros((int(turns.max(initial=0)) + 1, turns.shape[1]), np.uint64)
+    columns = np.broadcast_to(np.arange(turns.shape[1]), turns.shape)
+    # the first step of a turn is written last
+    steps = np.flatnonzero(said)[::-1]
+    begun[turns.flat[steps], columns.flat[steps]] = situations.flat[steps]
+    pairs = np.stack([begun, np.broadcast_to(groups, begun.shape).astype(np.uint64)], -1)
+    _, labels = np.unique(pairs.reshape(-1, 2), axis=0, return_inverse=True)
+    return labels.reshape(begun.shape)
