@@ -232,3 +232,34 @@ def test_time_can_be_made_visible():
     env = gym.wrappers.TimeAwareObservation(gym.make(ACTS), flatten=True)
     assert env.reset(seed=0)[0][-1] == 0
     assert env.observation_space.high[-1] > 0
+
+
+@pytest.mark.parametrize(
+    "env_id", [f"dialgym/SlotFilling-{view}v0" for view in ("", "utterance-", "act-")]
+)
+def test_rows_that_are_left_alone_change_nothing(env_id):
+    """Without them the others' dialogues are as before; a reset begins them again."""
+    envs = [gym.make_vec(env_id, 4, autoreset_mode="Disabled").unwrapped for _ in "ab"]
+    left, over = np.array([True, False, True, False]), []
+    for env in envs:
+        env.reset(seed=7)
+        env.action_space.seed(3)
+    before = [str(line) for line in envs[0].dialogues.transcript(0)]
+    envs[0].leave(left)
+    for _ in range(12):
+        actions = [env.action_space.sample() for env in envs]
+        results = [env.step(action) for env, action in zip(envs, actions)]
+        ended = results[1][2] | results[1][3]
+        for mine, other in zip(*(result[1:4] for result in results)):
+            assert (mine[~left] == other[~left]).all()
+            assert (np.asarray(mine[left]) == 0).all()
+        if "utterance" not in env_id:
+            assert (results[0][0][~left] == results[1][0][~left]).all()
+        over.append(ended.any())
+        if ended.any():
+            for env, mask in zip(envs, (ended & ~left, ended)):
+                if mask.any():
+                    env.reset(seed=list(range(4)), options={"reset_mask": mask})
+    assert [str(line) for line in envs[0].dialogues.transcript(0)] == before
+    envs[0].reset(seed=7, options={"reset_mask": left})
+    assert (envs[0].step(envs[0].action_space.sample())[4]["turn"] >= 0).all()
