@@ -22,6 +22,7 @@ from benchmarks.environments.dialogues import (
     ROWS,
     batched_dialogues,
     dialogue_label,
+    evaluated_dialogues,
     single_dialogues,
 )
 from benchmarks.environments.replies import ROWS as REPLY_ROWS
@@ -100,7 +101,10 @@ def dialogue_figures(measure: Rate) -> Iterator[Figure]:
         loop = Figure(f"  batch of {ROWS}, row by row", rate, "/s", None, single, "single")
         yield loop
         rate = measure(batched_dialogues(name))
-        yield Figure(f"  batch of {ROWS}", rate, "/s", together, loop, "row by row")
+        batch = Figure(f"  batch of {ROWS}", rate, "/s", together, loop, "row by row")
+        yield batch
+        rate = measure(evaluated_dialogues(name))
+        yield Figure("  dialgym.evaluate, acts at random", rate, "/s", None, batch, "handcrafted")
 
 
 def reply_figures(settings: Settings, measure: Rate) -> Iterator[Figure]:

@@ -5,6 +5,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+import dialgym
 from benchmarks.environments.workloads import Work
 from dialgym.registry import entry_of
 from dialgym.tasks.slot_filling.policies import Agenda, HandcraftedSystem
@@ -53,5 +54,30 @@ def batched_dialogues(name: str, arrays: bool = True) -> Work:
             _, _, terminated, truncated, _ = env.step(np.array(actions))
             ended += int((terminated | truncated).sum())
         return ended
+
+    return play
+
+
+class AtRandom:
+    """Draws acts within masks, as a trained model is asked to, and takes no time to think."""
+
+    def predict(
+        self,
+        observation: np.ndarray,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+        action_masks: Any = None,
+    ) -> tuple[np.ndarray, Any]:
+        drawn = np.random.default_rng(0).random(action_masks.shape)
+        return (drawn * action_masks).argmax(1), state
+
+
+def evaluated_dialogues(name: str) -> Work:
+    """Dialogues of `dialgym.evaluate`, each played once to its end, twice as many as rows."""
+
+    def play() -> int:
+        dialgym.evaluate(AtRandom(), f"{name}-act-v0", 2 * ROWS, num_envs=ROWS)
+        return 2 * ROWS
 
     return play
