@@ -186,7 +186,7 @@ class _EnvWave:
         self.returns, self.lengths = np.zeros(n), np.zeros(n, np.int64)
         self.terminated, self.truncated, self.success = (np.zeros(n, bool) for _ in "123")
         self.steps = np.zeros(n, np.int64)
-        self.shown: tuple[np.ndarray, np.ndarray | None] | None = None
+        self.shown: tuple[Any, Any] | None = None
         self.kept: list[tuple[Any, ...]] = []  # by step: actions, closed, reward, seen, mask
         self.last: list[tuple[Any, ...]] = [()] * k  # by row: lines, and what was seen at the end
         # where utterances will stand; a task's own vectorised form is asked for the first alone
@@ -221,14 +221,14 @@ class _EnvWave:
                 report(int(ended.sum()))
                 self.own.leave(ended)
 
-    def _at_last_act(self, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+    def _at_last_act(self, mask: np.ndarray | None) -> tuple[Any, np.ndarray | None]:
         """What the policy sees; of a dialogue that is over, what it saw when it last acted."""
         seen, over = self.observation, ~self.alive
         if self.shown and over.any():
             old_seen, old_mask = self.shown
-            seen[over] = old_seen[over]
-            if mask is not None and old_mask is not None:
-                mask[over] = old_mask[over]
+            masks = [] if mask is None else _pairs(mask, old_mask)
+            for now, old in [*_pairs(seen, old_seen), *masks]:
+                now[over] = old[over]
         self.shown = seen, mask
         return seen, mask
 
@@ -324,3 +324,10 @@ class _EnvWave:
                 )
             )
         return found
+
+
+def _pairs(one: Any, other: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The arrays of an observation, each with that of another one."""
+    if isinstance(one, Mapping):
+        return [(one[key], other[key]) for key in one]
+    return [(one, other)]

@@ -28,6 +28,10 @@ class ExactPosterior(Protocol):
         """
         ...
 
+    def suppose(self, state: Any, place: int) -> Any:
+        """A copy of a dialogue in which another thing is hidden, the rest being as it was."""
+        ...
+
 
 def entropy(p: np.ndarray) -> np.ndarray:
     """Shannon's entropy in bits of distributions (..., k), a number for each: (...)."""

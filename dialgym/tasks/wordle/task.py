@@ -230,6 +230,13 @@ class Wordle(Task):
             )
         return state.secret
 
+    def suppose(self, state: WordleState, place: int) -> WordleState:
+        """The same game with another secret."""
+        other = state.copy()
+        other.secret = place
+        other.opening = [Utterance(USER, self.answers[place], private=True)] * len(state.opening)
+        return other
+
     def keeps_hints(self, state: WordleState, words: np.ndarray) -> np.ndarray:
         """Hard mode, for words as letters (k, 5): (k,) bool, whether every green letter stays and
         every yellow one is used again."""
