@@ -22,6 +22,7 @@ RECIPES = (
     "multiwoz_words",
     "corpus",
     "transfer",
+    "credit",
 )
 
 
