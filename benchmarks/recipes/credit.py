@@ -122,9 +122,9 @@ COLUMNS = {
     "deviation of the truth": figure("spread"),
 }
 NOTE = f"""\
-After {TOKENS:,} tokens, or {STEPS} gradient steps on {GAMES:,} random games, tokens drawn. Credit is
-the mean of a turn's advantages over its tokens, or the sum of Q - V; the truth is Q - V under the
-same policy, of {CONTINUATIONS} continuations with the turn and as many without, secrets drawn from
-the exact posterior. Correlation, mean difference and root mean square of the difference, without
-what the measurement adds; in brackets 95 % intervals (Student's t over the seeds).
+After {TOKENS:,} tokens, or {STEPS} gradient steps on {GAMES:,} random games, tokens drawn. Credit
+is the mean of a turn's advantages over its tokens, or the sum of Q - V; the truth is Q - V under
+the same policy, of {CONTINUATIONS} continuations with the turn and as many without, secrets drawn
+from the exact posterior. Correlation, mean difference and root mean square of the difference,
+without what the measurement adds; in brackets 95 % intervals (Student's t over the seeds).
 """
