@@ -41,6 +41,9 @@ class DQN(Learner, stable_baselines3.DQN):  # type: ignore[misc]
         double: the online network chooses the act whose target value is taken.
         priority_alpha: see `MaskedReplayBuffer`; 0 draws transitions all alike.
         priority_beta: how much of the bias of such draws is taken away; 1 is reached linearly.
+        reward_scale: what rewards are multiplied by before they are learned from. Where a dialogue
+            can be given up at any time, small ones leave Q of acts that have not been tried above
+            that of giving up for longer.
         head_probability: that a head of a bootstrapped network learns from a transition.
         kl_coef: weight of the divergence of variational weights ("bayes", "concrete") from their
             prior, of which each transition in memory bears its share: the variance of the noise
@@ -63,11 +66,12 @@ class DQN(Learner, stable_baselines3.DQN):  # type: ignore[misc]
         double: bool = True,
         priority_alpha: float = 0.0,
         priority_beta: float = 0.4,
+        reward_scale: float = 1.0,
         head_probability: float = 0.5,
         kl_coef: float = 0.01,
         **kwargs: Any,
     ) -> None:
-        self.double, self.kl_coef = double, kl_coef
+        self.double, self.kl_coef, self.reward_scale = double, kl_coef, reward_scale
         self.priority_alpha, self.priority_beta = priority_alpha, priority_beta
         self.head_probability = head_probability
         self._masks = np.ones((0, 0), bool)  # (n_envs, A), of `_last_obs`
@@ -156,8 +160,12 @@ class DQN(Learner, stable_baselines3.DQN):  # type: ignore[misc]
         )
 
     def q_distribution(self, obs: np.ndarray, samples: int = 32) -> tuple[np.ndarray, ...]:
-        """Mean and standard deviation of Q, each (n, A); see `QPolicy.q_distribution`."""
-        return self.policy.q_distribution(obs, samples)
+        """Mean and standard deviation of Q, each (n, A); see `QPolicy.q_distribution`.
+
+        Of the env's rewards, whatever `reward_scale` they were learned at.
+        """
+        mean, deviation = self.policy.q_distribution(obs, samples)
+        return mean / self.reward_scale, deviation / self.reward_scale
 
     # Learning
 
@@ -177,6 +185,7 @@ class DQN(Learner, stable_baselines3.DQN):  # type: ignore[misc]
 
     def loss(self, batch: Transitions) -> tuple[Tensor, Tensor]:
         """The loss () of a minibatch, and the size (n,) of its errors."""
+        batch = batch._replace(rewards=batch.rewards * self.reward_scale)
         more: Tensor | float = 0.0
         if self.policy.curiosity is not None:
             seen = batch.observations, batch.actions, batch.next_observations

@@ -71,7 +71,7 @@ class FeudalGain(FeudalDQN):
         gain = information_gain(
             self.structure, batch.observations, batch.next_observations, tree.slots[batch.actions]
         )
-        gained = self.gain_reward * (gain > self.gain_threshold)
+        gained = self.reward_scale * self.gain_reward * (gain > self.gain_threshold)
         about_slots = tree.branches[batch.actions] == REQUEST_INFO
         acts = torch.where(about_slots, batch.rewards + gained + more, masters)
         return torch.stack((masters, acts))
