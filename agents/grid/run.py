@@ -86,6 +86,11 @@ def run_grid(
     return [state.results[cell] for cell in cells if cell in state.results], failures
 
 
+def finished(out: str | Path) -> list[dict[str, Any]]:
+    """The figures of all cells that have ended below a folder, whatever grids they are of."""
+    return [read_result(file) for file in sorted(Path(out).glob(f"*/*/seed*/{RESULT}"))]
+
+
 def _pool(jobs: Sequence[Job], workers: int, ray: str | None) -> Pool:
     if not jobs:
         return iter(())

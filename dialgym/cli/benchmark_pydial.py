@@ -51,7 +51,7 @@ def benchmark_pydial(
         typer.Option(exists=True, help="YAML: names, each with algorithm and hyperparameters."),
     ] = None,
     tables: Annotated[
-        bool, typer.Option("--tables", help="Only write the tables and plots of what there is.")
+        bool, typer.Option("--tables", help="Run nothing: tables and plots of what there is.")
     ] = False,
 ) -> None:
     """Train and test algorithms on PyDial's benchmark: tables, curves, rankings.
@@ -62,10 +62,12 @@ def benchmark_pydial(
     from agents.grid.cells import Protocol, cells_of, methods_of, tasks_of
     from agents.grid.report import write_report
     from agents.grid.results import Results
-    from agents.grid.run import run_grid
+    from agents.grid.run import finished, run_grid
 
     where = results or out / "results"
     failures: dict[Any, str] = {}
+    if tables and (ended := finished(out)):
+        Results.of(ended).merged_into(where)
     if not tables:
         methods = methods_of(words(algorithms), variants)
         chosen = tasks_of(words(domains), numbers(envs, "--envs"))

@@ -18,7 +18,7 @@ from agents.grid.perform import RESULT, Job
 from agents.grid.pools import Failure
 from agents.grid.report import write_report
 from agents.grid.results import Results
-from agents.grid.run import run_grid
+from agents.grid.run import finished, run_grid
 from agents.training.dialogues import Dialogues
 
 SMALL = {"n_envs": 4, "n_steps": 16, "batch_size": 64, "policy_kwargs": {"net_arch": [16]}}
@@ -68,6 +68,14 @@ def test_what_has_been_done_is_not_done_again(tmp_path, monkeypatch):
     before, _ = run_grid(cells, BRIEF, tmp_path, workers=0)
     monkeypatch.setattr("agents.grid.pools.perform", None)
     assert run_grid(cells, BRIEF, tmp_path, workers=0)[0] == before
+
+
+def test_cells_that_have_ended_are_found_whatever_grid_they_are_of(tmp_path):
+    first, _ = run_grid(cells_of([HANDCRAFTED], CR1, [0, 1]), BRIEF, tmp_path, workers=0)
+    second, _ = run_grid(cells_of([PPO], CR1, [0]), BRIEF, tmp_path, workers=0)
+    (tmp_path / "cut-off" / "CR-Env1" / "seed0").mkdir(parents=True)
+    assert finished(tmp_path) == [*first, *second]
+    assert finished(tmp_path / "nowhere") == []
 
 
 def test_other_settings_are_refused(tmp_path):
