@@ -11,6 +11,7 @@ from dialgym.tasks.acts import (
 )
 from dialgym.tasks.base import Facts, Features, Outcome, Parties, State, Task
 from dialgym.tasks.batch import BatchOutcome, DialogueBatch
+from dialgym.tasks.posterior import ExactPosterior, entropy, information_gain
 
 __all__ = [
     "ActPolicy",
@@ -19,6 +20,7 @@ __all__ = [
     "BatchOutcome",
     "BeliefStructure",
     "DialogueBatch",
+    "ExactPosterior",
     "Facts",
     "Features",
     "Outcome",
@@ -28,4 +30,6 @@ __all__ = [
     "SlotBelief",
     "State",
     "Task",
+    "entropy",
+    "information_gain",
 ]

@@ -206,6 +206,30 @@ class Wordle(Task):
         state.consistent, state.filtered = left, len(state.guesses)
         return left
 
+    def hypotheses(self, state: WordleState) -> int:
+        """See `dialgym.tasks.ExactPosterior`."""
+        return len(self.answers)
+
+    def posterior(self, state: WordleState) -> np.ndarray:
+        """(A,) float64: every answer that agrees with all colours so far is as likely."""
+        left = self.candidates(state)
+        belief = np.zeros(len(self.answers))
+        belief[left] = 1 / len(left)
+        return belief
+
+    def truth(self, state: WordleState) -> int:
+        """The index of the secret.
+
+        Raises:
+            ValueError: the host is adversarial, and has none.
+        """
+        if self.host == "adversarial":
+            raise ValueError(
+                f"{self.name}: a host that is adversarial never settles on a secret. "
+                "Use host='honest'."
+            )
+        return state.secret
+
     def keeps_hints(self, state: WordleState, words: np.ndarray) -> np.ndarray:
         """Hard mode, for words as letters (k, 5): (k,) bool, whether every green letter stays and
         every yellow one is used again."""

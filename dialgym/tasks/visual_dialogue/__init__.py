@@ -1,0 +1,1 @@
+"""Visual dialogue: find a hidden image among many by asking about it."""
