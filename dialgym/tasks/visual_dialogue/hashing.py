@@ -49,9 +49,7 @@ class Hashing:
         ValueError: `size` is less than 1.
     """
 
-    def __init__(
-        self, dialogues: Sequence[Sequence[tuple[str, str]]], size: int = 512
-    ) -> None:
+    def __init__(self, dialogues: Sequence[Sequence[tuple[str, str]]], size: int = 512) -> None:
         if size < 1:
             raise ValueError(f"hashed features: expected a length of 1 or more; got {size!r}.")
         self.size = size

@@ -9,6 +9,7 @@ rounds does not matter, as it does not matter for what is true of an image.
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -17,7 +18,7 @@ import numpy as np
 
 from dialgym.errors import one_of
 from dialgym.optional import require
-from dialgym.tasks.visual_dialogue.guessers import Held, percentile_ranks
+from dialgym.tasks.visual_dialogue.guessers import Held, by_distance
 from dialgym.tasks.visual_dialogue.hashing import words_of
 from dialgym.tasks.visual_dialogue.pool import Pool
 
@@ -32,7 +33,7 @@ BATCH = 512  # dialogues in one pass
 def terms_of_caption(caption: str) -> list[str]:
     """Its words and pairs of neighbouring words."""
     words = words_of(caption)
-    return [f"c:{word}" for word in words] + [f"c:{a} {b}" for a, b in zip(words, words[1:])]
+    return [f"c:{word}" for word in words] + [f"c:{a} {b}" for a, b in pairwise(words)]
 
 
 def terms_of_round(question: str, answer: str) -> list[str]:
@@ -43,8 +44,8 @@ def terms_of_round(question: str, answer: str) -> list[str]:
     """
     asked, said = words_of(question), words_of(answer)
     head = said[0] if said else ""
-    pairs = [f"{a} {b}" for a, b in zip(asked, asked[1:])]
-    own = [f"a:{word}" for word in said] + [f"a:{a} {b}" for a, b in zip(said, said[1:])]
+    pairs = [f"{a} {b}" for a, b in pairwise(asked)]
+    own = [f"a:{word}" for word in said] + [f"a:{a} {b}" for a, b in pairwise(said)]
     return own + [f"{term}={head}" for term in (*asked, *pairs)] + [f"{' '.join(asked)}={head}"]
 
 
@@ -108,7 +109,7 @@ class LearnedGuesser:
         cuda = self.device == "cuda" or (self.device == "auto" and torch.cuda.is_available())
         self._weights = {n: w.to("cuda" if cuda else "cpu") for n, w in weights.items()}
 
-    def predict(self, dialogues: Sequence[Held]) -> np.ndarray:
+    def imagine(self, dialogues: Sequence[Held]) -> np.ndarray:
         """(m, F) float32, the features that the dialogues tell of."""
         torch = require("torch", "agents", WHAT)
         buckets = int(self._settings["buckets"])
@@ -122,7 +123,7 @@ class LearnedGuesser:
     def percentiles(self, dialogues: Sequence[Held]) -> np.ndarray:
         """See `Guesser`."""
         images = np.array([held.image for held in dialogues], np.int64)
-        return by_distance(self.predict(dialogues), self.pool.features, images)
+        return by_distance(self.imagine(dialogues), self.pool.features, images)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the network, which the other process reads again."""
@@ -131,18 +132,6 @@ class LearnedGuesser:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._load()
-
-
-def by_distance(predicted: np.ndarray, features: np.ndarray, images: np.ndarray) -> np.ndarray:
-    """(m,) percentile ranks of images by squared distance.
-
-    Args:
-        predicted: (m, F) what is said to be an image's features.
-        features: (n, F) those of the pool, rows of length 1.
-        images: (m,) int64, the true ones.
-    """
-    # |p - f|^2 = |p|^2 - 2 p f + 1: the nearest is the one with the largest product
-    return percentile_ranks(predicted @ features.T, images)
 
 
 def read_guesser(folder: Path) -> tuple[dict[str, Any], dict[str, "Tensor"]]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from dialgym.cache import LRU
 from dialgym.errors import finite_number, whole_number
-from dialgym.simulators import Generators
+from dialgym.simulators.base import Generators
 from dialgym.tasks.visual_dialogue.client import Client, RemoteError
 from dialgym.tasks.visual_dialogue.guessers import Held
 from dialgym.tasks.visual_dialogue.pool import Pool
@@ -120,7 +120,9 @@ class Remote:
         if kept is not None:
             return kept
         endpoint = "/fetch_reward_rank"
-        return self._keep(held, self._number(self.client.post(endpoint, self._form(held)), endpoint))
+        return self._keep(
+            held, self._number(self.client.post(endpoint, self._form(held)), endpoint)
+        )
 
     def _keep(self, held: Held, change: float) -> float:
         with self._lock:
@@ -195,40 +197,34 @@ class RemoteGuesser:
 
 
 class RemoteAnswerer:
-    """The answerer of a server.
+    """The answerer of a server: ``answerer="remote:URL"``.
+
+    Where the task's guesser is the same server, one request gives the answer and the rank.
 
     Args:
-        url: of the server; None for that of the task's guesser.
+        pool: the images; the server's pool should have them too.
+        url: of the server.
         settings: see `Remote`.
     """
 
-    def __init__(self, url: str | None = None, **settings: Any) -> None:
-        self.url, self.settings = url, settings
-        self._remote: Remote | None = None
+    def __init__(self, pool: Pool, url: str, **settings: Any) -> None:
+        self.remote = Remote(pool, url, **settings)
 
     def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
-        """The answer to the question that waits; the server draws nothing from `rng`."""
+        """The answer to the question that waits; nothing is drawn from `rng`.
+
+        Raises:
+            RemoteError: the server gave no answer.
+        """
         return self.reply_many(task, [state], [rng])[0]
 
     def reply_many(self, task: Any, states: Sequence[Any], rngs: Generators) -> list[str]:
         """The answers in many dialogues, several requests at a time."""
-        remote, shared = self._of(task)
+        shared = getattr(task.guesser, "remote", None)
+        ranked = shared is not None and shared.client.url == self.remote.client.url
+        remote = shared if ranked else self.remote
 
         def ask(state: Any) -> str:
-            held = Held(task.pool.captions[state.image], state.history, state.image)
-            return remote.answer(held, state.asked, shared)[: task.facts.longest["user"]]
+            return remote.answer(task.held(state), state.asked, ranked)
 
         return remote.many(ask, states)
-
-    def _of(self, task: Any) -> tuple[Remote, bool]:
-        """The server, and whether it is the guesser's too, which is then told the ranks."""
-        guesser = getattr(task.guesser, "remote", None)
-        if guesser is not None and (self.url is None or base_url(self.url) == guesser.client.url):
-            return guesser, True  # one request gives both
-        if self.url is None:
-            raise ValueError(
-                "RemoteAnswerer: expected url=, or a task whose guesser is remote:URL; got neither."
-            )
-        if self._remote is None or self._remote.pool is not task.pool:
-            self._remote = Remote(task.pool, self.url, **self.settings)
-        return self._remote, False

@@ -6,7 +6,7 @@ answers are numbers into lists of texts. The pictures themselves are not needed.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,6 +73,8 @@ class VisDialPool(Pool):
         ValueError: there is no such data or split, or something is broken; it says where.
     """
 
+    answerer = "retrieval"
+
     def __init__(
         self,
         data: Any,
@@ -95,13 +97,13 @@ class VisDialPool(Pool):
         else:
             self.features = read_features(features, [dialogue.image_id for dialogue in found])
 
-    def description(self, image: int) -> str:
-        """What people asked and answered about an image."""
-        return " ".join(f"{question} {answer}." for question, answer in self.dialogues[image].rounds)
+        self.most_lines = max(len(dialogue.rounds) for dialogue in found)
+        texts = [text for image in range(len(found)) for text in self.description(image)]
+        self.longest = max(map(len, [*texts, *self.captions]))
 
-    @cached_property
-    def longest_description(self) -> int:  # type: ignore[override]
-        return max(len(self.description(image)) for image in range(len(self)))
+    def description(self, image: int) -> Sequence[str]:
+        """What people asked and answered about an image, a line for each round."""
+        return [f"{question} {answer}" for question, answer in self.dialogues[image].rounds]
 
     def __reduce__(self) -> tuple[type["VisDialPool"], tuple[Any, ...]]:
         """By its arguments: the other process reads the data itself."""
