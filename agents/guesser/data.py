@@ -13,7 +13,7 @@ from dialgym.tasks.visual_dialogue.guessers import Held
 
 
 class Unranked:
-    """A guesser that cannot tell any image from another, so that no dialogue ends before its time."""
+    """A guesser that tells no image from another, so that no dialogue ends before its time."""
 
     def percentiles(self, dialogues: Sequence[Held]) -> np.ndarray:
         """(m,) a half each."""
