@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -201,11 +202,8 @@ def test_an_encrypted_server_has_deadlines_too_and_a_certificate(tmp_path, monke
         url = f"https://127.0.0.1:{listener.getsockname()[1]}"
 
         def meet():
-            with listener.accept()[0] as connection:
-                try:
-                    encrypted(behaviour)(connection)
-                except OSError:
-                    pass
+            with listener.accept()[0] as connection, suppress(OSError):
+                encrypted(behaviour)(connection)
 
         threading.Thread(target=meet, daemon=True).start()
         with listener:

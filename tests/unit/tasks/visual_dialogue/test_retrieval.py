@@ -69,7 +69,7 @@ def test_the_threshold_decides(task):
     assert 0.2 < similarity < 0.9
     assert RetrievalAnswerer(task.pool, similarity - 0.01).answer(1, asked) == "yes"
     assert RetrievalAnswerer(task.pool, similarity + 0.01).answer(1, asked) == EVASION
-    with pytest.raises(ValueError, match="expected 0 to 1; got 1.5"):
+    with pytest.raises(ValueError, match=r"expected 0 to 1; got 1\.5"):
         RetrievalAnswerer(task.pool, 1.5)
 
 
@@ -125,7 +125,7 @@ def test_words_rank_the_image_that_they_are_of(task):
 def test_what_does_not_fit_is_told(tmp_path):
     scenes = SceneBook(2)
     for make in (RetrievalAnswerer, WordGuesser):
-        with pytest.raises(ValueError, match="expected the images of VisDial.*got SceneBook"):
+        with pytest.raises(ValueError, match=r"the images of VisDial.*got SceneBook"):
             make(scenes)
     np.save(tmp_path / "f.npy", np.eye(8))
     pool = VisDialPool(write_visdial(tmp_path), features=tmp_path / "f.npy")
