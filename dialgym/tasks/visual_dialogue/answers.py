@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dialgym.tasks.visual_dialogue.captions import NUMBERS, article
-from dialgym.tasks.visual_dialogue.pool import ADJECTIVES
+from dialgym.tasks.visual_dialogue.captions import ADJECTIVES, NUMBERS, article
 from dialgym.tasks.visual_dialogue.questions import Description, Question, place_of
 from dialgym.tasks.visual_dialogue.scenes import (
     ATTRIBUTES,

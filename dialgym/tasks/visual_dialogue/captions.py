@@ -1,4 +1,4 @@
-"""Captions of generated scenes, and how likely each is of any scene."""
+"""Generated scenes in words: their captions, how likely each is of any scene, their things."""
 
 import re
 
@@ -10,7 +10,11 @@ from dialgym.tasks.visual_dialogue.scenes import (
     GROUNDS,
     TIMES,
     Scenes,
+    Thing,
 )
+
+ADJECTIVES = {"wood": "wooden", "metal": "metal", "glass": "glass"}
+"""What something is called that is made of a material."""
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 _OTHERS = ("", "another one", "two others", "three others", "four others")
@@ -27,6 +31,13 @@ _CAPTION = re.compile(
 def article(words: str) -> str:
     """The words with ``a`` or ``an`` before them."""
     return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
+
+
+def described(thing: Thing) -> str:
+    """A thing with all it has: ``a small red wooden ball at the back left``."""
+    material = ADJECTIVES[thing.material]
+    what = article(f"{thing.size} {thing.colour} {material} {thing.category}")
+    return f"{what} at the {thing.row} {thing.column}"
 
 
 def captions(scenes: Scenes) -> tuple[str, ...]:

@@ -2,15 +2,12 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
-from dialgym.tasks.visual_dialogue.scenes import COLUMNS, GROUNDS, TIMES, Thing
-
-if TYPE_CHECKING:
-    from dialgym.tasks.visual_dialogue.pool import SceneBook
+from dialgym.tasks.visual_dialogue.scenes import COLUMNS, GROUNDS, TIMES, Scenes, Thing
 
 WIDTH, HEIGHT = 480, 360
 FINE = 3
@@ -87,9 +84,8 @@ TOYS: dict[str, tuple[Part, ...]] = {
 }  # fmt: skip
 
 
-def draw_scene(book: "SceneBook", image: int) -> np.ndarray:
-    """(360, 480, 3) uint8: a scene of a book."""
-    scenes = book.scenes
+def draw_scene(scenes: Scenes, image: int) -> np.ndarray:
+    """(360, 480, 3) uint8: one of the scenes."""
     ground, time = GROUNDS[scenes.ground[image]], TIMES[scenes.time[image]]
     canvas = _landscape(ground, time).copy()
     for thing in scenes.things(image):

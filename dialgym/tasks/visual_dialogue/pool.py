@@ -2,24 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dialgym.errors import finite_number, one_of, unknown, whole_number, with_settings
 from dialgym.tasks.lookup import find_object
 from dialgym.tasks.visual_dialogue import scenes as generated
-from dialgym.tasks.visual_dialogue.captions import article, captions
-from dialgym.tasks.visual_dialogue.scenes import GROUNDS, SPLITS, TIMES, Scenes, Thing
-
-if TYPE_CHECKING:
-    from dialgym.tasks.visual_dialogue.answers import AnswerBook
+from dialgym.tasks.visual_dialogue.answers import AnswerBook
+from dialgym.tasks.visual_dialogue.captions import captions, described
+from dialgym.tasks.visual_dialogue.questions import all_questions, text
+from dialgym.tasks.visual_dialogue.scenes import GROUNDS, SPLITS, TIMES, Scenes
+from dialgym.tasks.visual_dialogue.vocabulary import vocabulary
 
 ROOM = "dialgym.tasks.visual_dialogue"
 POOLS = {"scenes": f"{ROOM}.pool:SceneBook", "visdial": f"{ROOM}.visdial:VisDialPool"}
 """Pools by name; a name may be followed by a colon and the first argument: ``visdial:PATH``."""
-ADJECTIVES = {"wood": "wooden", "metal": "metal", "glass": "glass"}
-"""What something is called that is made of a material."""
 
 
 class Pool:
@@ -110,22 +108,16 @@ class SceneBook(Pool):
         return captions(self.scenes)
 
     @cached_property
-    def answers(self) -> "AnswerBook":
+    def answers(self) -> AnswerBook:
         """What the rule answerer may say to any question about the scenes."""
-        from dialgym.tasks.visual_dialogue.answers import AnswerBook
-
         return AnswerBook(self.scenes, self.vague)
 
     @cached_property
     def questions(self) -> Sequence[str]:  # type: ignore[override]
-        from dialgym.tasks.visual_dialogue.questions import all_questions, text
-
         return tuple(text(question) for question in all_questions())
 
     @cached_property
     def words(self) -> Sequence[str]:  # type: ignore[override]
-        from dialgym.tasks.visual_dialogue.vocabulary import vocabulary
-
         return vocabulary()
 
     def description(self, image: int) -> Sequence[str]:
@@ -139,19 +131,12 @@ class SceneBook(Pool):
     def picture(self, image: int) -> np.ndarray:
         from dialgym.tasks.visual_dialogue.drawing import draw_scene
 
-        return draw_scene(self, image)
+        return draw_scene(self.scenes, image)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the scenes, which the other process generates."""
         left_out = ("scenes", "features", "captions", "answers", "questions", "words")
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
-
-
-def described(thing: Thing) -> str:
-    """A thing with all it has: ``a small red wooden ball at the back left``."""
-    material = ADJECTIVES[thing.material]
-    what = article(f"{thing.size} {thing.colour} {material} {thing.category}")
-    return f"{what} at the {thing.row} {thing.column}"
 
 
 def make_pool(spec: Any = None) -> Pool:

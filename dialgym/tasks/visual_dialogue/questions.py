@@ -11,8 +11,7 @@ from functools import cache, lru_cache
 from itertools import permutations
 from typing import NamedTuple
 
-from dialgym.tasks.visual_dialogue.captions import article
-from dialgym.tasks.visual_dialogue.pool import ADJECTIVES
+from dialgym.tasks.visual_dialogue.captions import ADJECTIVES, article
 from dialgym.tasks.visual_dialogue.scenes import (
     CATEGORIES,
     COLOURS,

@@ -3,8 +3,7 @@
 from functools import cache
 
 from dialgym.tasks.visual_dialogue.answers import VAGUE, AnswerBook
-from dialgym.tasks.visual_dialogue.captions import captions
-from dialgym.tasks.visual_dialogue.pool import described
+from dialgym.tasks.visual_dialogue.captions import captions, described
 from dialgym.tasks.visual_dialogue.questions import ANY, WORDS, all_questions, text
 from dialgym.tasks.visual_dialogue.scenes import generate
 
