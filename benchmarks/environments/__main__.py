@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from benchmarks.environments import multiwoz
+from benchmarks.environments import multiwoz, visual
 from benchmarks.environments.dialogues import (
     ROWS,
     batched_dialogues,
@@ -48,7 +48,17 @@ from dialgym.tasks.wordle.policies import Optimal
 MODES = {"consistent": "consistent", "all": "any word"}
 DIALOGUES = {"CamRestaurants-Env1": (400, 1500), "SFRestaurants-Env6": (None, 500)}
 """Rows of the registry, and what the project asks of one dialogue and of a batch."""
-PARTS = ("steps", "policy", "guesses", "imports", "dialogues", "rewards", "replies", "multiwoz")
+PARTS = (
+    "steps",
+    "policy",
+    "guesses",
+    "imports",
+    "dialogues",
+    "rewards",
+    "replies",
+    "multiwoz",
+    "visual",
+)
 Rate = Callable[[Work], float]
 
 
@@ -129,6 +139,16 @@ def multiwoz_figures(measure: Rate) -> Iterator[Figure]:
     yield bare
     told = measure(multiwoz.act_turns(True))
     yield Figure("  with texts in infos", told, "/s", 5_000, bare, "without")
+
+
+def visual_figures(measure: Rate) -> Iterator[Figure]:
+    """Questions about 1,000 generated scenes, answered by rules and ranked by the exact guesser."""
+    single = Figure("visual dialogue: questions", measure(visual.questions()), "/s", 5_000)
+    yield single
+    together = measure(visual.batched_questions())
+    yield Figure(f"  batch of {visual.ROWS}", together, "/s", 5_000, single, "single")
+    greedy = measure(visual.greedy_questions())
+    yield Figure("  of the greedy questioner", greedy, "/s", None, single, "random")
 
 
 def taught_figures(measure: Rate) -> Iterator[Figure]:
@@ -238,6 +258,7 @@ def main(
         "dialogues": lambda: dialogue_figures(measure),
         "rewards": lambda: taught_figures(measure),
         "multiwoz": lambda: multiwoz_figures(measure),
+        "visual": lambda: visual_figures(measure),
         "replies": lambda: reply_figures({"data": str(data)} if data else {}, measure),
     }
     figures = [figure for part in parts or PARTS for figure in measured[part]()]

@@ -1,4 +1,4 @@
-"""Captions of generated scenes, and how likely each is of any scene."""
+"""Generated scenes in words: their captions, how likely each is of any scene, their things."""
 
 import re
 
@@ -10,26 +10,34 @@ from dialgym.tasks.visual_dialogue.scenes import (
     GROUNDS,
     TIMES,
     Scenes,
+    Thing,
 )
 
+ADJECTIVES = {"wood": "wooden", "metal": "metal", "glass": "glass"}
+"""What something is called that is made of a material."""
+
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
-_OTHERS = ("", "another toy", "two other toys", "three other toys", "four other toys")
+_OTHERS = ("", "another one", "two others", "three others", "four others")
 _FORMS = 4
 _ONE_OF = "|"
 _CAPTION = re.compile(
-    f"(?P<count>{_ONE_OF.join(NUMBERS)}) toys on the (?P<g0>{_ONE_OF.join(GROUNDS)})"
-    f"|an? (?P<c1>{_ONE_OF.join(COLOURS)}) (?P<n1>{_ONE_OF.join(CATEGORIES)}) and "
-    f"(?P<others>{_ONE_OF.join(_OTHERS[1:])})"
-    f"|an? (?P<n2>{_ONE_OF.join(CATEGORIES)}) on the (?P<g2>{_ONE_OF.join(GROUNDS)}) "
-    f"by (?P<t2>{_ONE_OF.join(TIMES)})"
-    f"|an? (?P<c3>{_ONE_OF.join(COLOURS)}) (?P<n3>{_ONE_OF.join(CATEGORIES)}) on the "
-    f"(?P<g3>{_ONE_OF.join(GROUNDS)})"
+    f"(?P<count>{_ONE_OF.join(NUMBERS)}) toys by (?P<t0>{_ONE_OF.join(TIMES)})"
+    f"|an? (?P<c1>{_ONE_OF.join(COLOURS)}) toy and (?P<others>{_ONE_OF.join(_OTHERS[1:])})"
+    f"|an? (?P<n2>{_ONE_OF.join(CATEGORIES)}) on the (?P<g2>{_ONE_OF.join(GROUNDS)})"
+    f"|an? (?P<c3>{_ONE_OF.join(COLOURS)}) toy by (?P<t3>{_ONE_OF.join(TIMES)})"
 )
 
 
 def article(words: str) -> str:
     """The words with ``a`` or ``an`` before them."""
     return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
+
+
+def described(thing: Thing) -> str:
+    """A thing with all it has: ``a small red wooden ball at the back left``."""
+    material = ADJECTIVES[thing.material]
+    what = article(f"{thing.size} {thing.colour} {material} {thing.category}")
+    return f"{what} at the {thing.row} {thing.column}"
 
 
 def captions(scenes: Scenes) -> tuple[str, ...]:
@@ -44,15 +52,15 @@ def captions(scenes: Scenes) -> tuple[str, ...]:
 
 
 def _caption(scenes: Scenes, i: int, form: int, about: int) -> str:
-    things = scenes.things(i)
+    things, time = scenes.things(i), TIMES[scenes.time[i]]
     thing, ground = things[about], GROUNDS[scenes.ground[i]]
     if form == 0:
-        return f"{NUMBERS[len(things)]} toys on the {ground}"
+        return f"{NUMBERS[len(things)]} toys by {time}"
     if form == 1:
-        return f"{article(f'{thing.colour} {thing.category}')} and {_OTHERS[len(things) - 1]}"
+        return f"{article(thing.colour)} toy and {_OTHERS[len(things) - 1]}"
     if form == 2:
-        return f"{article(thing.category)} on the {ground} by {TIMES[scenes.time[i]]}"
-    return f"{article(f'{thing.colour} {thing.category}')} on the {ground}"
+        return f"{article(thing.category)} on the {ground}"
+    return f"{article(thing.colour)} toy by {time}"
 
 
 def caption_likelihood(scenes: Scenes, caption: str) -> np.ndarray:

@@ -21,7 +21,11 @@ class Held(NamedTuple):
 @runtime_checkable
 class Guesser(Protocol):
     """Ranks the images of its pool by what is said of one of them. It may keep what it has seen
-    of a dialogue, but its answer depends on `dialogues` alone."""
+    of a dialogue, but its answer depends on `dialogues` alone.
+
+    With a second method, ``imagine(dialogues)``, it gives (m, F) float32 from -1 to 1: the features
+    that it takes the image to have. They are what the questioner is given beside the transcript.
+    """
 
     def percentiles(self, dialogues: Sequence[Held]) -> np.ndarray:
         """(m,) float64 in [0, 1]: the percentile rank of the true image after each dialogue.
@@ -59,15 +63,16 @@ def make_guesser(spec: Any, pool: Pool) -> Guesser:
     return guesser
 
 
-def percentile_ranks(scores: np.ndarray, images: np.ndarray) -> np.ndarray:
+def percentile_ranks(scores: np.ndarray, images: np.ndarray, tolerance: float = 0.0) -> np.ndarray:
     """(m,) the percentile rank of an image by each row of scores (m, n), the higher the better.
 
-    Images of the same score share the mean of their ranks, which is the expected rank if ties are
-    broken at random.
+    Images of the same score, up to a relative `tolerance`, share the mean of their ranks, which is
+    the expected rank if ties are broken at random.
     """
     own = scores[np.arange(len(images)), images][:, None]
-    above = (scores > own).sum(1)
-    alike = (scores == own).sum(1) - 1
+    slack = tolerance * np.abs(own)
+    above = (scores > own + slack).sum(1)
+    alike = (scores >= own - slack).sum(1) - above - 1
     ranks: np.ndarray = 1.0 - (above + alike / 2) / scores.shape[1]
     return ranks
 

@@ -6,17 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.errors import one_of, unknown, whole_number, with_settings
+from dialgym.errors import finite_number, one_of, unknown, whole_number, with_settings
 from dialgym.tasks.lookup import find_object
 from dialgym.tasks.visual_dialogue import scenes as generated
-from dialgym.tasks.visual_dialogue.captions import article, captions
-from dialgym.tasks.visual_dialogue.scenes import GROUNDS, SPLITS, TIMES, Scenes, Thing
+from dialgym.tasks.visual_dialogue.answers import AnswerBook
+from dialgym.tasks.visual_dialogue.captions import captions, described
+from dialgym.tasks.visual_dialogue.questions import all_questions, text
+from dialgym.tasks.visual_dialogue.scenes import GROUNDS, SPLITS, TIMES, Scenes
+from dialgym.tasks.visual_dialogue.vocabulary import vocabulary
 
 ROOM = "dialgym.tasks.visual_dialogue"
 POOLS = {"scenes": f"{ROOM}.pool:SceneBook", "visdial": f"{ROOM}.visdial:VisDialPool"}
 """Pools by name; a name may be followed by a colon and the first argument: ``visdial:PATH``."""
-ADJECTIVES = {"wood": "wooden", "metal": "metal", "glass": "glass"}
-"""What something is called that is made of a material."""
 
 
 class Pool:
@@ -25,22 +26,31 @@ class Pool:
     Attributes:
         features: (n, F) float32, rows of length 1.
         captions: (n,) what both parties are told of each image.
+        answerer: who answers unless the task is told otherwise, a name of `ANSWERERS`.
+        questions: what scripted questioners choose from.
+        tokenizer: what token views read utterances with, unless they are told otherwise.
+        words: what a word tokenizer has beside the words of the questions.
+        longest: most characters of a caption, an answer or a line of a description.
+        most_words: most words of the same, where token views read words.
+        most_lines: most lines of a description.
     """
 
     features: np.ndarray
     captions: Sequence[str]
+    answerer: str
+    questions: Sequence[str] = ()
+    tokenizer: str = "bpe"
+    words: Sequence[str] = ()
+    longest: int = 200
+    most_words: int | None = None
+    most_lines: int = 0
 
     def __len__(self) -> int:
         return len(self.captions)
 
-    def description(self, image: int) -> str:
-        """What the answerer is told of an image in words, in private; nothing where it is empty."""
-        return ""
-
-    @property
-    def longest_description(self) -> int:
-        """Characters of the longest description."""
-        return max(len(self.description(i)) for i in range(len(self)))
+    def description(self, image: int) -> Sequence[str]:
+        """What the answerer is told of an image in private, an utterance each."""
+        return ()
 
     def picture(self, image: int) -> np.ndarray | None:
         """(H, W, 3) uint8, or None where there is no picture."""
@@ -54,12 +64,22 @@ class SceneBook(Pool):
         scenes: how many; None for all of the split (train 3,000, validation 1,000, test 1,000).
         split: ``train``, ``validation`` or ``test``: they share no scene.
         seed: another seed gives other scenes.
+        vague: how often the rule answerer says that it cannot tell.
 
     Raises:
-        ValueError: there is no such split, or it has fewer scenes.
+        ValueError: there is no such split, or it has fewer scenes; a rate is none.
     """
 
-    def __init__(self, scenes: int | None = 1000, split: str = "train", seed: int = 0) -> None:
+    answerer, tokenizer = "rules", "word"
+    longest, most_words, most_lines = 48, 10, 1 + generated.MOST
+
+    def __init__(
+        self,
+        scenes: int | None = 1000,
+        split: str = "train",
+        seed: int = 0,
+        vague: float = 0.05,
+    ) -> None:
         one_of("split", split, SPLITS, "SceneBook")
         start, stop = SPLITS[split]
         if scenes is not None:
@@ -67,6 +87,9 @@ class SceneBook(Pool):
             stop = start + scenes
         whole_number("seed", seed, "SceneBook", 0)
         self.split, self.seed, self._range = split, seed, (start, stop)
+        self.vague = finite_number("vague of SceneBook", vague)
+        if not 0 <= self.vague < 1:
+            raise ValueError(f"vague of SceneBook must be from 0 to below 1; got {vague!r}.")
 
     def __len__(self) -> int:
         return self._range[1] - self._range[0]
@@ -84,16 +107,22 @@ class SceneBook(Pool):
     def captions(self) -> Sequence[str]:  # type: ignore[override]
         return captions(self.scenes)
 
-    def description(self, image: int) -> str:
-        """All there is in a scene, from the back left to the front right."""
-        told = ", ".join(described(thing) for thing in self.scenes.things(image))
-        return f"{self.setting(image)}: {told}"
+    @cached_property
+    def answers(self) -> AnswerBook:
+        """What the rule answerer may say to any question about the scenes."""
+        return AnswerBook(self.scenes, self.vague)
 
-    @property
-    def longest_description(self) -> int:
-        most = [max(map(len, values)) for values in generated.ATTRIBUTES.values()]
-        thing = sum(most) + len(" " * 4 + "n at the front middle")
-        return len("night on grass:") + generated.MOST * (thing + len(", ") + 1)
+    @cached_property
+    def questions(self) -> Sequence[str]:  # type: ignore[override]
+        return tuple(text(question) for question in all_questions())
+
+    @cached_property
+    def words(self) -> Sequence[str]:  # type: ignore[override]
+        return vocabulary()
+
+    def description(self, image: int) -> Sequence[str]:
+        """Time and ground, and then each thing, from the back left to the front right."""
+        return (self.setting(image), *map(described, self.scenes.things(image)))
 
     def setting(self, image: int) -> str:
         """Time of day and ground: ``night on sand``."""
@@ -102,19 +131,12 @@ class SceneBook(Pool):
     def picture(self, image: int) -> np.ndarray:
         from dialgym.tasks.visual_dialogue.drawing import draw_scene
 
-        return draw_scene(self, image)
+        return draw_scene(self.scenes, image)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the scenes, which the other process generates."""
-        left_out = ("scenes", "features", "captions")
+        left_out = ("scenes", "features", "captions", "answers", "questions", "words")
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
-
-
-def described(thing: Thing) -> str:
-    """A thing with all it has: ``a small red wooden ball at the back left``."""
-    material = ADJECTIVES[thing.material]
-    what = article(f"{thing.size} {thing.colour} {material} {thing.category}")
-    return f"{what} at the {thing.row} {thing.column}"
 
 
 def make_pool(spec: Any = None) -> Pool:

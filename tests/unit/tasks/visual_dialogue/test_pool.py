@@ -65,18 +65,23 @@ def test_a_caption_is_possible_of_its_own_scene_and_impossible_of_most():
     book = SceneBook(300)
     likelihoods = np.array([caption_likelihood(book.scenes, c) for c in book.captions])
     assert (np.diag(likelihoods) > 0).all()
-    assert (likelihoods > 0).mean() < 0.1
+    assert (likelihoods > 0).mean() < 0.2
     assert (caption_likelihood(book.scenes, "two dogs in a park") == 1).all()
 
 
 def test_descriptions_tell_all_and_fit():
     book = SceneBook(None)
-    texts = [book.description(i) for i in range(len(book))]
-    assert len(set(texts)) == len(book)
-    assert max(map(len, texts)) <= book.longest_description
+    told = [book.description(i) for i in range(len(book))]
+    assert len(set(told)) == len(book)
+    for lines in (*told, book.captions):
+        assert max(map(len, lines)) <= book.longest
+        assert max(len(line.split()) for line in lines) <= book.most_words
+    assert max(map(len, told)) == book.most_lines
     assert BOOK.description(3) == (
-        "day on snow: a small green glass block at the back left, a large red wooden boat at the "
-        "back right, a small green metal star at the front right"
+        "day on snow",
+        "a small green glass block at the back left",
+        "a large red wooden boat at the back right",
+        "a small green metal star at the front right",
     )
 
 
