@@ -26,9 +26,10 @@ def task_of(env: Environment, settings: dict[str, Any]) -> VisualDialogue:
     Raises:
         ValueError: it is none of visual dialogue.
     """
-    task = make_task(entry_of(env), {**settings, "guesser": Unranked()})
-    if not isinstance(task, VisualDialogue):
+    entry = entry_of(env)
+    if not isinstance(make_task(entry, {}), VisualDialogue):
         raise ValueError(f"guesser: expected an id of visual dialogue; got {env!r}.")
+    task: VisualDialogue = make_task(entry, {**settings, "guesser": Unranked()})
     return task
 
 

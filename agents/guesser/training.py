@@ -13,10 +13,11 @@ import torch
 from safetensors.torch import save_file
 from stable_baselines3.common.utils import get_device
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from agents.guesser.data import played, said_by_people, task_of
 from agents.training.run import torch_threads
-from dialgym.errors import finite_number, unknown, whole_number
+from dialgym.errors import finite_number, one_of, unknown, whole_number
 from dialgym.files import write_folder_atomically, write_text
 from dialgym.registry import Environment
 from dialgym.tasks.visual_dialogue.guessers import Held, by_distance
@@ -24,6 +25,8 @@ from dialgym.tasks.visual_dialogue.learned import SETTINGS, WEIGHTS, encode, pre
 
 Encoded = list[list[int]]
 PASS = 512  # dialogues measured at a time
+LOSSES = ("contrastive", "regression")
+SHARPNESS = 20.0
 
 
 class Guesser(NamedTuple):
@@ -32,8 +35,9 @@ class Guesser(NamedTuple):
     Attributes:
         folder: what ``guesser="learned:FOLDER"`` reads.
         metrics: of dialogues about images that were held out, as `guesser.json` says: the mean
-            squared `distance` of predicted and true features, and that of their mean,
-            `distance_of_mean`; the mean `percentiles` by the caption and after each round.
+            squared `distance` of told and true features, and `distance_of_mean`, that of their
+            mean; the mean `percentiles` by the caption and after each round, and `rank`, the mean
+            of these.
     """
 
     folder: Path
@@ -50,6 +54,7 @@ class Settings:
         learning_rate, weight_decay: of AdamW.
         width: of all layers.
         buckets: places that terms are hashed into.
+        loss: "contrastive" or "regression"; see `train_guesser`.
         held_out: share of the images that are held out.
     """
 
@@ -59,6 +64,7 @@ class Settings:
     weight_decay: float = 0.01
     width: int = 256
     buckets: int = 2**14
+    loss: str = "contrastive"
     held_out: float = 0.1
 
     @classmethod
@@ -72,7 +78,9 @@ class Settings:
         for name, value in given.items():
             if name not in known:
                 raise unknown("hyperparameter", name, known, "a guesser")
-            if known[name] == "int":
+            if name == "loss":
+                one_of("loss", value, LOSSES, "a guesser")
+            elif known[name] == "int":
                 whole_number(name, value, "a guesser")
             elif finite_number(f"{name} of a guesser", value) < 0:
                 raise ValueError(f"{name} of a guesser must be 0 or more; got {value!r}.")
@@ -95,8 +103,14 @@ def train_guesser(
 ) -> Guesser:
     """Learn to tell an image's features from a dialogue, and write the guesser as a folder.
 
-    The loss is the squared distance |p(dialogue) - features|^2 (Das et al. 2017, section 4), for
-    dialogues cut off after a number of rounds that is drawn evenly, none included.
+    With p what the network tells of a dialogue, cut off after a number of rounds that is drawn
+    evenly, and f_i the features of the images that are learned from, both of length 1, the loss of
+    a dialogue about image k is
+
+    - ``regression``: |p - f_k|^2, as in the original (Das et al. 2017, section 4);
+    - ``contrastive``: -log softmax_k(-SHARPNESS |p - f_i|^2 / 2), as the image is to be found among
+      others (Oord et al. 2018, "Representation Learning with Contrastive Predictive Coding"). It
+      ranks better, but its distances mean little.
 
     Args:
         env: an id of visual dialogue, which says what images there are.
@@ -171,6 +185,9 @@ class Run:
         self.tested = [held for held in talk if held.image in out]
         self._encoded = [encode(held, settings.buckets) for held in self.learned]
         self._targets = torch.from_numpy(features).to(device)
+        own = sorted({held.image for held in self.learned})
+        self._among = self._targets[own]  # the images that it may know
+        self._places = {image: place for place, image in enumerate(own)}
         self.weights = new_weights(settings, features.shape[1], seed, device)
         self._optimizer = torch.optim.AdamW(
             self.weights.values(), lr=settings.learning_rate, weight_decay=settings.weight_decay
@@ -183,16 +200,16 @@ class Run:
         rng = np.random.default_rng([self.seed, len(self.history)])
         order, size = rng.permutation(len(self.learned)), self.settings.batch_size
         losses = [self._step(order[i : i + size], rng) for i in range(0, len(order), size)]
-        found = {"train_distance": float(np.mean(losses)), **self._measure()}
+        found = {"train_loss": float(np.mean(losses)), **self._measure()}
         self.history.append(found)
-        if found["distance"] == min(past["distance"] for past in self.history):
+        if found["rank"] == max(past["rank"] for past in self.history):
             self._kept = {n: w.detach().cpu().clone() for n, w in self.weights.items()}
 
     def _step(self, rows: np.ndarray, rng: np.random.Generator) -> float:
         cut = [self._encoded[row] for row in rows.tolist()]
         cut = [texts[: 1 + rng.integers(len(texts))] for texts in cut]
         images = [self.learned[row].image for row in rows.tolist()]
-        loss = (predict(self.weights, cut) - self._targets[images]).square().sum(1).mean()
+        loss = self._loss(predict(self.weights, cut), images)
         if not bool(torch.isfinite(loss)):
             raise ValueError(
                 f"guesser: the loss is {float(loss)} in epoch {len(self.history) + 1}; lower "
@@ -202,6 +219,13 @@ class Run:
         loss.backward()  # type: ignore[no-untyped-call]
         self._optimizer.step()
         return float(loss.detach())
+
+    def _loss(self, told: Tensor, images: Sequence[int]) -> Tensor:
+        if self.settings.loss == "regression":
+            return (told - self._targets[images]).square().sum(1).mean()
+        places = torch.tensor([self._places[image] for image in images], device=told.device)
+        # all have the length 1, so that half the squared distance is 1 - p f
+        return cross_entropy(SHARPNESS * told @ self._among.T, places)
 
     def _measure(self) -> dict[str, Any]:
         """Distance and percentiles of the dialogues that are held out, by rounds."""
@@ -213,7 +237,8 @@ class Run:
             found = self._imagined(cut)
             distances.append(float(np.square(found - self.features[images]).sum(1).mean()))
             percentiles.append(float(by_distance(found, self.features, images).mean()))
-        return {"distance": float(np.mean(distances)), "percentiles": percentiles}
+        rank = float(np.mean(percentiles))
+        return {"rank": rank, "distance": float(np.mean(distances)), "percentiles": percentiles}
 
     @torch.no_grad()
     def _imagined(self, talk: Sequence[Held]) -> np.ndarray:
@@ -222,10 +247,10 @@ class Run:
         return np.concatenate([predict(self.weights, part).cpu().numpy() for part in parts])
 
     def best(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Weights and metrics of the epoch with the least held-out distance."""
+        """Weights and metrics of the epoch with the best held-out rank."""
         mean = self.features[[held.image for held in self.learned]].mean(0)
         tested = self.features[[held.image for held in self.tested]]
-        place = int(np.argmin([past["distance"] for past in self.history]))
+        place = int(np.argmax([past["rank"] for past in self.history]))
         return self._kept, {
             "dialogues": len(self.learned),
             "held_out": len(self.tested),
@@ -263,7 +288,7 @@ def new_weights(
             "hidden": torch.nn.Linear(width, width),
             "out": torch.nn.Linear(width, features),
         }
-        weights = {"terms": torch.randn(settings.buckets, width)}
+        weights = {"terms": 0.1 * torch.randn(settings.buckets, width)}
     for name, layer in layers.items():
         weights |= {f"{name}.weight": layer.weight.data, f"{name}.bias": layer.bias.data}
     return {name: weight.to(device).requires_grad_() for name, weight in weights.items()}

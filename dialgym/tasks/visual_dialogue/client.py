@@ -244,5 +244,6 @@ class _SecureConnection(HTTPSConnection):
         context.sslsocket_class = _SecureSocket
         plain = socket.create_connection((self.host, self.port), _left(self))
         plain.settimeout(_left(self))  # of the handshake
-        self.sock = context.wrap_socket(plain, server_hostname=self.host)
-        self.sock.owner = self
+        secure: Any = context.wrap_socket(plain, server_hostname=self.host)
+        secure.owner = self
+        self.sock = secure

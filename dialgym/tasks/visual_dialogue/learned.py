@@ -2,7 +2,7 @@
 
 In the original (Das et al., 2017, "Learning Cooperative Visual Dialog Agents with Deep
 Reinforcement Learning") a recurrent network regresses the features of the image from caption and
-rounds by squared distance, and images are ranked by how far they are from what it says. Here a
+rounds, and images are ranked by how far they are from what it says. Here a
 text is a bag of hashed n-grams, and a dialogue the sum of its encoded texts: the order of the
 rounds does not matter, as it does not matter for what is true of an image.
 """
@@ -56,10 +56,10 @@ def encode(held: Held, buckets: int) -> list[list[int]]:
 
 
 def predict(weights: Mapping[str, "Tensor"], dialogues: Sequence[Sequence[list[int]]]) -> "Tensor":
-    """The features (m, F) that m encoded dialogues tell of.
+    """The features (m, F) that m encoded dialogues tell of, of length 1 as those of images.
 
-    With e the mean embedding of a text's terms, ``h = relu(A e + a)``, the sum s of a dialogue's
-    h, and ``g = relu(B norm(s) + b)``, they are ``C g + c``.
+    With e the sum of the embeddings of a text's terms, ``h = relu(A e + a)``, the sum s of a
+    dialogue's h, and ``g = relu(B s + b)``, they are ``C g + c`` over its length.
     """
     torch = require("torch", "agents", WHAT)
     functional = torch.nn.functional
@@ -68,15 +68,14 @@ def predict(weights: Mapping[str, "Tensor"], dialogues: Sequence[Sequence[list[i
     sizes = [len(text) for text in texts]
     ids = torch.tensor([place for text in texts for place in text], device=device)
     starts = torch.tensor([0, *sizes[:-1]], device=device).cumsum(0)
-    bags = functional.embedding_bag(ids.long(), weights["terms"], starts, mode="mean")  # (T, W)
+    bags = functional.embedding_bag(ids.long(), weights["terms"], starts, mode="sum")  # (T, W)
     told = functional.linear(bags, weights["text.weight"], weights["text.bias"]).relu()
     lengths = torch.tensor([len(dialogue) for dialogue in dialogues], device=device)
     owners = torch.arange(len(dialogues), device=device).repeat_interleave(lengths)  # (T,)
     sums = told.new_zeros(len(dialogues), told.shape[1]).index_add(0, owners, told)
-    sums = functional.layer_norm(sums, sums.shape[1:])
     hidden = functional.linear(sums, weights["hidden.weight"], weights["hidden.bias"]).relu()
-    found: Tensor = functional.linear(hidden, weights["out.weight"], weights["out.bias"])
-    return found
+    found = functional.linear(hidden, weights["out.weight"], weights["out.bias"])
+    return functional.normalize(found, dim=1)
 
 
 class LearnedGuesser:

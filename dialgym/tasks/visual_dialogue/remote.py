@@ -31,7 +31,8 @@ ENDPOINTS = (
 )
 GREEDY = {"inference": "greedy", "beamSize": 1}
 REMEMBERED = 100_000  # dialogues
-Given, Found = TypeVar("Given"), TypeVar("Found")
+Given = TypeVar("Given")
+Found = TypeVar("Found")
 
 
 def wire_history(history: Sequence[tuple[str, str]], asked: str | None = None) -> str:
@@ -220,9 +221,10 @@ class RemoteAnswerer:
 
     def reply_many(self, task: Any, states: Sequence[Any], rngs: Generators) -> list[str]:
         """The answers in many dialogues, several requests at a time."""
-        shared = getattr(task.guesser, "remote", None)
-        ranked = shared is not None and shared.client.url == self.remote.client.url
-        remote = shared if ranked else self.remote
+        remote, shared = self.remote, getattr(task.guesser, "remote", None)
+        ranked = shared is not None and shared.client.url == remote.client.url
+        if ranked:
+            remote = shared
 
         def ask(state: Any) -> str:
             return remote.answer(task.held(state), state.asked, ranked)

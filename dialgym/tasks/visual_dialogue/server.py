@@ -106,7 +106,7 @@ def _json(fields: Mapping[str, str], name: str, kind: type) -> Any:
     except (ValueError, RecursionError) as error:
         raise BadRequest(f"{name}: expected JSON ({str(error)[:100]}).") from error
     if not isinstance(value, kind):
-        what = {list: "a list", dict: "an object"}[kind]
+        what = "a list" if kind is list else "an object"
         raise BadRequest(f"{name}: expected {what}; got {fields[name][:60]!r}.")
     return value
 
