@@ -24,6 +24,11 @@ from benchmarks.environments.dialogues import (
     dialogue_label,
     single_dialogues,
 )
+from benchmarks.environments.questions import (
+    batched_questions,
+    greedy_questions,
+    single_questions,
+)
 from benchmarks.environments.replies import ROWS as REPLY_ROWS
 from benchmarks.environments.replies import UNSCORED, batched_replies
 from benchmarks.environments.rewards import reward_figures
@@ -48,7 +53,10 @@ from dialgym.tasks.wordle.policies import Optimal
 MODES = {"consistent": "consistent", "all": "any word"}
 DIALOGUES = {"CamRestaurants-Env1": (400, 1500), "SFRestaurants-Env6": (None, 500)}
 """Rows of the registry, and what the project asks of one dialogue and of a batch."""
-PARTS = ("steps", "policy", "guesses", "imports", "dialogues", "rewards", "replies", "multiwoz")
+PARTS = (
+    "steps", "policy", "guesses", "imports", "dialogues", "rewards", "replies", "multiwoz",
+    "questions",
+)  # fmt: skip
 Rate = Callable[[Work], float]
 
 
@@ -129,6 +137,15 @@ def multiwoz_figures(measure: Rate) -> Iterator[Figure]:
     yield bare
     told = measure(multiwoz.act_turns(True))
     yield Figure("  with texts in infos", told, "/s", 5_000, bare, "without")
+
+
+def question_figures(measure: Rate) -> Iterator[Figure]:
+    """Turns of twenty questions, single and batched, and of the greedy questioner."""
+    single = Figure("twenty questions, gym.make", measure(single_questions()), "/s")
+    yield single
+    turns = measure(batched_questions())
+    yield Figure(f"  batch of {BATCH:,}", turns, "/s", 50_000, single, "single")
+    yield Figure("  greedy, exact beliefs", measure(greedy_questions()), "/s", None)
 
 
 def taught_figures(measure: Rate) -> Iterator[Figure]:
@@ -238,6 +255,7 @@ def main(
         "dialogues": lambda: dialogue_figures(measure),
         "rewards": lambda: taught_figures(measure),
         "multiwoz": lambda: multiwoz_figures(measure),
+        "questions": lambda: question_figures(measure),
         "replies": lambda: reply_figures({"data": str(data)} if data else {}, measure),
     }
     figures = [figure for part in parts or PARTS for figure in measured[part]()]

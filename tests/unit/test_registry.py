@@ -19,7 +19,8 @@ def test_ids_come_by_view_and_by_tag():
     assert sorted(by_view) == sorted(list_ids())
     quick = [f"dialgym/Wordle-{name}" for name in ("20", "20-utterance", "Alike",
                                                    "Alike-utterance")]  # fmt: skip
-    assert list_ids("quick") == [f"{name}-v0" for name in quick]
+    assert list_ids("quick")[:4] == [f"{name}-v0" for name in quick]
+    assert "dialgym/TwentyQuestions-16-act-v0" in list_ids("quick")
 
 
 def test_an_id_may_be_short():
