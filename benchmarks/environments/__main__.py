@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from benchmarks.environments import multiwoz
+from benchmarks.environments import multiwoz, visual
 from benchmarks.environments.dialogues import (
     ROWS,
     batched_dialogues,
@@ -54,9 +54,17 @@ MODES = {"consistent": "consistent", "all": "any word"}
 DIALOGUES = {"CamRestaurants-Env1": (400, 1500), "SFRestaurants-Env6": (None, 500)}
 """Rows of the registry, and what the project asks of one dialogue and of a batch."""
 PARTS = (
-    "steps", "policy", "guesses", "imports", "dialogues", "rewards", "replies", "multiwoz",
+    "steps",
+    "policy",
+    "guesses",
+    "imports",
+    "dialogues",
+    "rewards",
+    "replies",
+    "multiwoz",
     "questions",
-)  # fmt: skip
+    "visual",
+)
 Rate = Callable[[Work], float]
 
 
@@ -146,6 +154,16 @@ def question_figures(measure: Rate) -> Iterator[Figure]:
     turns = measure(batched_questions())
     yield Figure(f"  batch of {BATCH:,}", turns, "/s", 50_000, single, "single")
     yield Figure("  greedy, exact beliefs", measure(greedy_questions()), "/s", None)
+
+
+def visual_figures(measure: Rate) -> Iterator[Figure]:
+    """Questions about 1,000 generated scenes, answered by rules and ranked by the exact guesser."""
+    single = Figure("visual dialogue: questions", measure(visual.questions()), "/s", 5_000)
+    yield single
+    together = measure(visual.batched_questions())
+    yield Figure(f"  batch of {visual.ROWS}", together, "/s", 5_000, single, "single")
+    greedy = measure(visual.greedy_questions())
+    yield Figure("  of the greedy questioner", greedy, "/s", None, single, "random")
 
 
 def taught_figures(measure: Rate) -> Iterator[Figure]:
@@ -256,6 +274,7 @@ def main(
         "rewards": lambda: taught_figures(measure),
         "multiwoz": lambda: multiwoz_figures(measure),
         "questions": lambda: question_figures(measure),
+        "visual": lambda: visual_figures(measure),
         "replies": lambda: reply_figures({"data": str(data)} if data else {}, measure),
     }
     figures = [figure for part in parts or PARTS for figure in measured[part]()]

@@ -15,6 +15,7 @@ KINDS = {
     "MultiWOZ": ("acts",),
     "SlotFilling": ("domain",),
     "TwentyQuestions": ("noise",),
+    "VisualDialogue": ("mode", "constraint"),
     "Wordle": ("hard_mode", "host", "feedback"),
 }
 """Settings that change a task's rules or sizes, rather than its numbers; each value counts."""

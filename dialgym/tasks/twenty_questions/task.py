@@ -132,7 +132,7 @@ class TwentyQuestions(Task):
         told = [*REPLIES, *map(self.knowledge, range(self.things))]
         most = {SYSTEM: max(longest, *map(len, asked)), USER: max(map(len, told))}
         words = {
-            SYSTEM: max(len(text.split()) for text in (*asked, "x " * (longest // 5))),
+            SYSTEM: max(len(text.split()) for text in asked),
             USER: max(len(text.split()) for text in told),
         }
         returns = (-float(self.turns), 0.0)
