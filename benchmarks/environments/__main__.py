@@ -24,6 +24,11 @@ from benchmarks.environments.dialogues import (
     dialogue_label,
     single_dialogues,
 )
+from benchmarks.environments.questions import (
+    batched_questions,
+    greedy_questions,
+    single_questions,
+)
 from benchmarks.environments.replies import ROWS as REPLY_ROWS
 from benchmarks.environments.replies import UNSCORED, batched_replies
 from benchmarks.environments.rewards import reward_figures
@@ -57,6 +62,7 @@ PARTS = (
     "rewards",
     "replies",
     "multiwoz",
+    "questions",
     "visual",
 )
 Rate = Callable[[Work], float]
@@ -139,6 +145,15 @@ def multiwoz_figures(measure: Rate) -> Iterator[Figure]:
     yield bare
     told = measure(multiwoz.act_turns(True))
     yield Figure("  with texts in infos", told, "/s", 5_000, bare, "without")
+
+
+def question_figures(measure: Rate) -> Iterator[Figure]:
+    """Turns of twenty questions, single and batched, and of the greedy questioner."""
+    single = Figure("twenty questions, gym.make", measure(single_questions()), "/s")
+    yield single
+    turns = measure(batched_questions())
+    yield Figure(f"  batch of {BATCH:,}", turns, "/s", 50_000, single, "single")
+    yield Figure("  greedy, exact beliefs", measure(greedy_questions()), "/s", None)
 
 
 def visual_figures(measure: Rate) -> Iterator[Figure]:
@@ -258,6 +273,7 @@ def main(
         "dialogues": lambda: dialogue_figures(measure),
         "rewards": lambda: taught_figures(measure),
         "multiwoz": lambda: multiwoz_figures(measure),
+        "questions": lambda: question_figures(measure),
         "visual": lambda: visual_figures(measure),
         "replies": lambda: reply_figures({"data": str(data)} if data else {}, measure),
     }

@@ -14,6 +14,7 @@ KINDS = {
     "DailyDialog": ("turns",),
     "MultiWOZ": ("acts",),
     "SlotFilling": ("domain",),
+    "TwentyQuestions": ("noise",),
     "VisualDialogue": ("mode", "constraint"),
     "Wordle": ("hard_mode", "host", "feedback"),
 }

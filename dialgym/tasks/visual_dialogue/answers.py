@@ -137,10 +137,10 @@ def contents(scenes: Scenes, question: Question) -> np.ndarray:
 
 
 def _values(scenes: Scenes, found: np.ndarray, attribute: str) -> np.ndarray:
-    """A bit for each value (or cell) that the things found have, and a lowest one for several."""
+    """How many things are found; from the fourth bit a bit for each value (or cell) of theirs."""
     value = np.arange(len(CELLS)) if attribute == "place" else getattr(scenes, attribute)
-    bits = np.where(found, 2 << np.maximum(value, 0).astype(np.int64), 0)
-    return np.bitwise_or.reduce(bits, axis=1) | (found.sum(1) > 1)
+    bits = np.where(found, 8 << np.maximum(value, 0).astype(np.int64), 0)
+    return np.bitwise_or.reduce(bits, axis=1) | found.sum(1)
 
 
 _SHAPE = (len(COLOURS), len(SIZES), len(MATERIALS), len(ATTRIBUTES["category"]), len(CELLS))
@@ -172,11 +172,11 @@ def say(question: Question, key: int) -> Said:
         return _describe(about, key)
     if key == 0:
         return _MISSING
-    places = [i for i in range(len(CELLS) + 2) if key >> (i + 1) & 1]
-    several = bool(key & 1)
+    count, bits = key & 7, key >> 3
+    places = [i for i in range(bits.bit_length()) if bits >> i & 1]
     if kind == "check":
-        return _check(str(attribute), str(value), places, several)
-    return _ask(str(attribute), places, several)
+        return _check(str(attribute), str(value), places, count > 1)
+    return _ask(str(attribute), places, count)
 
 
 _MISSING: Said = {"there is none": 0.4, "I don't see one": 0.6}
@@ -215,12 +215,14 @@ def _of_whole(attribute: str, actual: str, asked: str | None) -> Said:
     return {"no": 0.7, f"no, it is {actual}": 0.2, "no, it isn't": 0.1}
 
 
-def _ask(attribute: str, places: list[int], several: bool) -> Said:
+def _ask(attribute: str, places: list[int], count: int) -> Said:
     if attribute == "place":
         return _ask_place(places)
-    values = [_form(attribute, ATTRIBUTES[attribute][i], several) for i in places]
-    if len(values) > 2:
-        return {"all sorts": 0.5, "they are all different": 0.5}
+    several = count > 1
+    each = several and len(places) < count
+    values = [_form(attribute, ATTRIBUTES[attribute][i], each) for i in places]
+    if len(values) > 2 or (len(values) == 2 and each and attribute == "category"):
+        return {f"{NUMBERS[count]} toys": 0.5, "they are different": 0.5}
     if len(values) == 2:
         return {f"{values[0]} and {values[1]}": 0.7, "they are different": 0.3}
     (value,) = values

@@ -138,10 +138,12 @@ class Bank(NamedTuple):
         return np.maximum(heard - put, 0.0), texts
 
 
-KINDS = {"exist": 0.35, "check": 0.2, "relation": 0.05, "count": 0.15, "describe": 0.05, "ask": 0.2}
+KINDS = {"exist": 0.4, "check": 0.3, "relation": 0.05, "count": 0.1, "describe": 0.02, "ask": 0.13}
 """How often the human-like questioner asks each kind: mostly what can be answered by yes and no."""
 OFF_TOPIC = 0.02
 """How much less often it asks what something is like that has not come up."""
+IN_DETAIL = 0.1
+"""How much less often it asks whether there is something of a kind and a colour."""
 
 
 class HumanLike(EachReplies):
@@ -153,15 +155,17 @@ class HumanLike(EachReplies):
         self._questions = all_questions()
         kinds = [question.kind for question in self._questions]
         self._weights = np.array([KINDS[kind] / kinds.count(kind) for kind in kinds])
+        detailed = [sum(map(bool, question.about)) > 1 for question in self._questions]
+        self._weights[detailed] *= IN_DETAIL
         self._places = {text(q): i for i, q in enumerate(self._questions)}
-        self._topics = np.array([_topic(question) or "" for question in self._questions])
+        self._topics = np.array([_topics(question) for question in self._questions])  # (Q, 2)
 
     def reply(self, task: "VisualDialogue", state: VisualState, rng: Generator) -> str:
         book = _book(task, "human-like")
         if _may_stop(task) and state.history and rng.random() < STOPS:
             return STOP
         come_up = ["", *_come_up(state)]
-        weights = np.where(np.isin(self._topics, come_up), 1.0, OFF_TOPIC) * self._weights
+        weights = np.where(np.isin(self._topics, come_up).all(1), 1.0, OFF_TOPIC) * self._weights
         asked = [said for said, _ in state.history if said in self._places]
         weights[[self._places[said] for said in asked]] = 0.0
         return book.questions[int(rng.choice(len(weights), p=weights / weights.sum()))]
@@ -175,10 +179,12 @@ def _come_up(state: VisualState) -> list[str]:
     return [word.removesuffix("s") for line in heard for word in line.split()]
 
 
-def _topic(question: Question) -> str | None:
-    """What has to have come up before one asks what it is like."""
-    known = question.kind in ("exist", "count")
-    return None if known else question.about.category or question.about.colour
+def _topics(question: Question) -> tuple[str, str]:
+    """What has to have come up before one asks what it is like; empty for nothing."""
+    if question.kind in ("exist", "count"):
+        return "", ""
+    first, second = question.about, question.other
+    return first.category or first.colour or "", (second and second.category) or ""
 
 
 def _may_stop(task: "VisualDialogue") -> bool:
