@@ -1,6 +1,7 @@
 """Scripted questioners of visual dialogues: at random, by information, as people might.
 
-All of them know only what the questioner has heard, and the rules of the game.
+All of them know only what the questioner has heard, and the rules of the game; but for `people`,
+who ask what was asked about that very image of VisDial.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,6 +15,7 @@ from dialgym.simulators import EachReplies, Speaker
 from dialgym.tasks.visual_dialogue.answers import AnswerBook
 from dialgym.tasks.visual_dialogue.pool import SceneBook
 from dialgym.tasks.visual_dialogue.questions import Question, all_questions, text
+from dialgym.tasks.visual_dialogue.retrieval import RetrievalQuestioner
 from dialgym.tasks.visual_dialogue.types import STOP, VisualState
 
 if TYPE_CHECKING:
@@ -209,10 +211,16 @@ def _yes_no() -> Greedy:
     return Greedy("yes-no")
 
 
+def _people() -> RetrievalQuestioner:
+    return RetrievalQuestioner(own=True)
+
+
 POLICIES: Mapping[str, Callable[..., Speaker]] = {
     "greedy": Greedy,
     "greedy-open": _open,
     "greedy-yes-no": _yes_no,
     "human-like": HumanLike,
+    "people": _people,
     "random": Random,
+    "retrieval": RetrievalQuestioner,
 }

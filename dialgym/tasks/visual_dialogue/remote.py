@@ -221,12 +221,12 @@ class RemoteAnswerer:
 
     def reply_many(self, task: Any, states: Sequence[Any], rngs: Generators) -> list[str]:
         """The answers in many dialogues, several requests at a time."""
-        remote, shared = self.remote, getattr(task.guesser, "remote", None)
-        ranked = shared is not None and shared.client.url == remote.client.url
-        if ranked:
+        shared = getattr(task.guesser, "remote", None)
+        remote = self.remote
+        if isinstance(shared, Remote) and shared.client.url == remote.client.url:
             remote = shared
 
         def ask(state: Any) -> str:
-            return remote.answer(task.held(state), state.asked, ranked)
+            return remote.answer(task.held(state), state.asked, remote is shared)
 
         return remote.many(ask, states)
