@@ -53,8 +53,8 @@ class VisualDialogue(Task):
     Args:
         pool: the images: ``"scenes"`` or a mapping such as ``{"name": "scenes", "scenes": 100,
             "split": "test", "seed": 1, "vague": 0.1}``; ``"visdial:PATH"``; or a `Pool`.
-        guesser: ``"exact"``, ``"learned:PATH"``, ``"remote:URL"``, or an object with
-            ``percentiles(dialogues)``.
+        guesser: ``"exact"``, ``"words"`` (VisDial), ``"learned:PATH"``, ``"remote:URL"``, or an
+            object with ``percentiles(dialogues)``.
         answerer: None for the pool's own; ``"rules"``, ``"retrieval"``, ``"remote:URL"``, or an
             object with ``reply(task, state, rng)``.
         mode: who ends a dialogue: ``"env_stops"``, ``"agent_stops"`` or ``"10_stop"``.

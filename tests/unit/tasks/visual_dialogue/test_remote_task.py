@@ -1,4 +1,4 @@
-"""The task with the images of VisDial, and with a server: whole dialogues, and one that is killed."""
+"""The task with images of VisDial, and with a server: whole dialogues, and one that is killed."""
 
 import signal
 import subprocess
