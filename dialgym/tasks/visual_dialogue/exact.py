@@ -8,7 +8,7 @@ import numpy as np
 from dialgym.tasks.visual_dialogue.captions import caption_likelihood
 from dialgym.tasks.visual_dialogue.guessers import Held, percentile_ranks
 from dialgym.tasks.visual_dialogue.pool import Pool, SceneBook
-from dialgym.tasks.visual_dialogue.questions import parse
+from dialgym.tasks.visual_dialogue.understanding import parse
 
 KEPT = 512
 """Dialogues whose posterior is kept, the ones used last."""

@@ -14,8 +14,9 @@ from dialgym.tasks.visual_dialogue.answers import VAGUE, matches
 from dialgym.tasks.visual_dialogue.captions import caption_likelihood
 from dialgym.tasks.visual_dialogue.exact import ExactGuesser
 from dialgym.tasks.visual_dialogue.guessers import Held
-from dialgym.tasks.visual_dialogue.questions import all_questions, parse, text
+from dialgym.tasks.visual_dialogue.questions import all_questions, text
 from dialgym.tasks.visual_dialogue.scenes import COLUMNS, GROUNDS, ROWS, TIMES
+from dialgym.tasks.visual_dialogue.understanding import parse
 from dialgym.tasks.visual_dialogue.vocabulary import vocabulary
 
 BOOK = SceneBook(40)
