@@ -1,6 +1,7 @@
 """The rules of visual dialogue."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -243,13 +244,43 @@ class VisualDialogue(Task):
     def posterior(self, state: VisualState) -> np.ndarray:
         """(n,) how likely each scene is, given what the questioner has seen.
 
+        Where the environment stops and the guesser is the exact one, that is more than the guesser
+        knows: that the dialogue has not been over before rules out what would have ended it.
+
         Raises:
             ValueError: the images are none of generated scenes.
         """
-        guesser = self.guesser
-        if not isinstance(guesser, ExactGuesser):
-            guesser = ExactGuesser(self.pool)
-        return guesser.posterior(state.lines[0].text, state.history).copy()
+        posterior = self.by_answers(state)
+        if self.exact is not self.guesser or self.scoring.mode != "env_stops":
+            return posterior
+        left = posterior * self._not_ended_by(state)
+        total = left.sum()
+        return left / total if total > 0 else posterior
+
+    def by_answers(self, state: VisualState) -> np.ndarray:
+        """(n,) how likely each scene is by the caption and the answers alone.
+
+        Raises:
+            ValueError: the images are none of generated scenes.
+        """
+        return self.exact.posterior(state.lines[0].text, state.history).copy()
+
+    @cached_property
+    def exact(self) -> ExactGuesser:
+        """The exact guesser, whoever else may be asked for the reward."""
+        return self.guesser if isinstance(self.guesser, ExactGuesser) else ExactGuesser(self.pool)
+
+    def _not_ended_by(self, state: VisualState) -> np.ndarray:
+        """(n,) bool: the scenes of which the dialogue would have gone just as long."""
+        caption, history = state.lines[0].text, state.history
+        first = self.exact.percentiles_of_all(caption, ())
+        fits = np.ones(len(self.pool), bool)
+        for turn in range(1, len(history) + 1):
+            last = self.exact.percentiles_of_all(caption, history[:turn])
+            reached = self.scoring.cutoff.far_enough(first, last)
+            ended = self.scoring.cutoff.reached(state.percentiles[: turn + 1])
+            fits &= reached == ended
+        return fits
 
     def truth(self, state: VisualState) -> int:
         """The place of the image in the pool."""
