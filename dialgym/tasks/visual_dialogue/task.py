@@ -65,8 +65,8 @@ class VisualDialogue(Task):
         reward: ``"standard"``, or ``"ilql"``: in ``env_stops`` the last answer costs nothing even
             if it is the last of `rounds`, and there are penalties in this mode alone.
         cutoff: ``(goal, fraction)``: how much of the way from the percentile rank by the caption
-            to the goal is enough. None for (1, 1), just found, for the exact guesser, which is
-            quick; else ILQL's (1, 0.5), half way.
+            to the goal is enough. None for (1, 1), found, with the exact guesser, else ILQL's
+            (1, 0.5), half way.
         cost: of an answer; None for 1 in ``env_stops``, else 0.
         yes_no: what a yes or no costs.
         rounds: most questions.
@@ -120,12 +120,10 @@ class VisualDialogue(Task):
 
     def _questions(self) -> Constraint:
         stop = [STOP] if self.scoring.mode == "agent_stops" else []
-        if not self.pool.questions:
-            raise ValueError(
-                f"constraint of {self.name}: {type(self.pool).__name__} has no questions to choose "
-                "from. Leave it out."
-            )
-        return Lexicon([*self.pool.questions, *stop])
+        if self.pool.questions:
+            return Lexicon([*self.pool.questions, *stop])
+        name = type(self.pool).__name__
+        raise ValueError(f"constraint of {self.name}: {name} has no questions. Leave it out.")
 
     def _facts(self) -> Facts:
         pool, rounds, stops = self.pool, self.rounds, self.scoring.mode == "agent_stops"
@@ -246,9 +244,7 @@ class VisualDialogue(Task):
 
         Where the environment stops and the guesser is the exact one, that is more than the guesser
         knows: that the dialogue has not been over before rules out what would have ended it.
-
-        Raises:
-            ValueError: the images are none of generated scenes.
+        Raises what `by_answers` raises.
         """
         posterior = self.by_answers(state)
         if self.exact is not self.guesser or self.scoring.mode != "env_stops":
