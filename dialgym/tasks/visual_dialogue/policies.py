@@ -47,10 +47,10 @@ class Random(EachReplies):
 class Greedy(EachReplies):
     """The question whose answer tells most about which scene it is, for what it costs.
 
-    That is the expected fall of the posterior's entropy, exact over all ways to answer, over the
-    expected cost with its penalty (1 and the penalty where an answer costs nothing); ties are
-    broken at random. It stops, where it may, when one
-    scene has more than nine tenths of the posterior.
+    That is the expected fall of the entropy of what the exact guesser believes, over all ways to
+    answer, by the expected cost with its penalty (1 and the penalty where an answer costs
+    nothing); ties are broken at random. It stops, where it may, when one scene has more than nine
+    tenths of the posterior.
 
     Args:
         kinds: ``"all"``; ``"open"``: no questions of yes and no; ``"yes-no"``: no others.
@@ -62,7 +62,7 @@ class Greedy(EachReplies):
         self._banks, self._first = PerTask(), PerTask()
 
     def reply(self, task: "VisualDialogue", state: VisualState, rng: Generator) -> str:
-        posterior = task.posterior(state)
+        posterior = task.by_answers(state)
         if _may_stop(task) and posterior.max() > SURE:
             return STOP
         best = self._best(task, state, posterior)
