@@ -17,13 +17,18 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from benchmarks.environments import multiwoz
+from benchmarks.environments import multiwoz, visual
 from benchmarks.environments.dialogues import (
     ROWS,
     batched_dialogues,
     dialogue_label,
     evaluated_dialogues,
     single_dialogues,
+)
+from benchmarks.environments.questions import (
+    batched_questions,
+    greedy_questions,
+    single_questions,
 )
 from benchmarks.environments.replies import ROWS as REPLY_ROWS
 from benchmarks.environments.replies import UNSCORED, batched_replies
@@ -49,7 +54,18 @@ from dialgym.tasks.wordle.policies import Optimal
 MODES = {"consistent": "consistent", "all": "any word"}
 DIALOGUES = {"CamRestaurants-Env1": (400, 1500), "SFRestaurants-Env6": (None, 500)}
 """Rows of the registry, and what the project asks of one dialogue and of a batch."""
-PARTS = ("steps", "policy", "guesses", "imports", "dialogues", "rewards", "replies", "multiwoz")
+PARTS = (
+    "steps",
+    "policy",
+    "guesses",
+    "imports",
+    "dialogues",
+    "rewards",
+    "replies",
+    "multiwoz",
+    "questions",
+    "visual",
+)
 Rate = Callable[[Work], float]
 
 
@@ -133,6 +149,25 @@ def multiwoz_figures(measure: Rate) -> Iterator[Figure]:
     yield bare
     told = measure(multiwoz.act_turns(True))
     yield Figure("  with texts in infos", told, "/s", 5_000, bare, "without")
+
+
+def question_figures(measure: Rate) -> Iterator[Figure]:
+    """Turns of twenty questions, single and batched, and of the greedy questioner."""
+    single = Figure("twenty questions, gym.make", measure(single_questions()), "/s")
+    yield single
+    turns = measure(batched_questions())
+    yield Figure(f"  batch of {BATCH:,}", turns, "/s", 50_000, single, "single")
+    yield Figure("  greedy, exact beliefs", measure(greedy_questions()), "/s", None)
+
+
+def visual_figures(measure: Rate) -> Iterator[Figure]:
+    """Questions about 1,000 generated scenes, answered by rules and ranked by the exact guesser."""
+    single = Figure("visual dialogue: questions", measure(visual.questions()), "/s", 5_000)
+    yield single
+    together = measure(visual.batched_questions())
+    yield Figure(f"  batch of {visual.ROWS}", together, "/s", 5_000, single, "single")
+    greedy = measure(visual.greedy_questions())
+    yield Figure("  of the greedy questioner", greedy, "/s", None, single, "random")
 
 
 def taught_figures(measure: Rate) -> Iterator[Figure]:
@@ -242,6 +277,8 @@ def main(
         "dialogues": lambda: dialogue_figures(measure),
         "rewards": lambda: taught_figures(measure),
         "multiwoz": lambda: multiwoz_figures(measure),
+        "questions": lambda: question_figures(measure),
+        "visual": lambda: visual_figures(measure),
         "replies": lambda: reply_figures({"data": str(data)} if data else {}, measure),
     }
     figures = [figure for part in parts or PARTS for figure in measured[part]()]

@@ -22,24 +22,25 @@ Work = Callable[[], int]
 def cartpole() -> Work:
     """Random steps of the classic."""
     env = gym.make("CartPole-v1")
-    return _single(env, np.random.default_rng(0).integers(2, size=SCRIPT).tolist())
+    return run_single(env, np.random.default_rng(0).integers(2, size=SCRIPT).tolist())
 
 
 def single_tokens(settings: Settings, masks: bool = False) -> Work:
     """Random token steps of one dialogue."""
     env = gym.make("dialgym/Wordle-v0", action_masks=masks, **settings)
     rng = np.random.default_rng(0)
-    return _single(env, rng.integers(env.action_space.n, size=SCRIPT).tolist())  # type: ignore[attr-defined]
+    return run_single(env, rng.integers(env.action_space.n, size=SCRIPT).tolist())  # type: ignore[attr-defined]
 
 
 def single_turns(settings: Settings) -> Work:
     """Random legal guesses in one dialogue."""
     env: Any = gym.make("dialgym/Wordle-utterance-v0", **settings)
     rng = np.random.default_rng(0)
-    return _single(env, rng.choice(env.unwrapped.task.guesses, SCRIPT).tolist())
+    return run_single(env, rng.choice(env.unwrapped.task.guesses, SCRIPT).tolist())
 
 
-def _single(env: gym.Env, actions: list[Any]) -> Work:
+def run_single(env: gym.Env, actions: list[Any]) -> Work:
+    """Plays the actions, in dialogue after dialogue."""
     env.reset(seed=0)
     step, reset = env.step, env.reset
 
@@ -59,7 +60,9 @@ def batched_turns(settings: Settings) -> Work:
         "dialgym/Wordle-utterance-v0", BATCH, autoreset_mode="SameStep", **settings
     )
     rng = np.random.default_rng(0)
-    return _batched(env, [tuple(row) for row in rng.choice(env.task.guesses, (16, BATCH)).tolist()])
+    return run_batched(
+        env, [tuple(row) for row in rng.choice(env.task.guesses, (16, BATCH)).tolist()]
+    )
 
 
 def batched_tokens(settings: Settings, masks: bool = False) -> Work:
@@ -68,14 +71,15 @@ def batched_tokens(settings: Settings, masks: bool = False) -> Work:
     rng = np.random.default_rng(0)
     size = env.single_action_space.n
     if not masks:
-        return _batched(env, list(rng.integers(size, size=(64, BATCH))))
+        return run_batched(env, list(rng.integers(size, size=(64, BATCH))))
     words = rng.choice(env.task.guesses, (8, BATCH))
     ids = env.tokenizer.encode_many(words.ravel())[0].reshape(8, BATCH, -1)
     spelled = np.concatenate([ids, np.full((8, BATCH, 1), END)], 2)  # (8, N, 6)
-    return _batched(env, list(spelled.transpose(0, 2, 1).reshape(-1, BATCH)), env.action_masks)
+    return run_batched(env, list(spelled.transpose(0, 2, 1).reshape(-1, BATCH)), env.action_masks)
 
 
-def _batched(env: Any, actions: list[Any], masks: Callable[[], object] | None = None) -> Work:
+def run_batched(env: Any, actions: list[Any], masks: Callable[[], object] | None = None) -> Work:
+    """Plays the actions of all rows, a step each, asking for masks before where it is to."""
     env.reset(seed=0)
     script = cycle(actions)
 

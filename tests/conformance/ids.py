@@ -14,6 +14,8 @@ KINDS = {
     "DailyDialog": ("turns",),
     "MultiWOZ": ("acts",),
     "SlotFilling": ("domain",),
+    "TwentyQuestions": ("noise",),
+    "VisualDialogue": ("mode", "constraint"),
     "Wordle": ("hard_mode", "host", "feedback"),
 }
 """Settings that change a task's rules or sizes, rather than its numbers; each value counts."""

@@ -160,6 +160,7 @@ HIDDEN = {
     "SlotFilling": lambda state: state.goal[0].text,
     "DailyDialog": lambda state: (state.dialogue, state.turn),
     "Comments": lambda state: state.index,
+    "VisualDialogue": lambda state: state.image,
 }
 """What is drawn at reset, by task; of another task, all of its state."""
 OPTIONS = {
@@ -167,6 +168,7 @@ OPTIONS = {
     "SlotFilling": lambda task: {"constraints": {}, "requests": ()},
     "DailyDialog": lambda task: {"index": 7},
     "Comments": lambda task: {"index": 7},
+    "VisualDialogue": lambda task: {"image": 7},
 }
 """What fixes it; of another task that is not tried."""
 

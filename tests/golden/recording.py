@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from dialgym.registry import entries, entry_of, load
+from dialgym.tasks import ExactPosterior, entropy
 from dialgym.testing.views import spell
 
 FOLDER = Path(__file__).parent / "transcripts"
@@ -16,7 +17,11 @@ GAMES = 4
 SPEAKER = "random-mixture"
 SETTINGS = {"DailyDialog": {"rewards": {"meteor": 1.0}}}
 """By task, where the default differs a little between machines, as a classifier that is fitted."""
-CHOOSERS = {"SlotFilling": ("handcrafted", "random"), "MultiWOZ": ("rule", "random")}
+CHOOSERS = {
+    "SlotFilling": ("handcrafted", "random"),
+    "MultiWOZ": ("rule", "random"),
+    "TwentyQuestions": ("greedy", "random"),
+}
 """By task, who plays its act views, in turns."""
 
 
@@ -78,7 +83,8 @@ def play_acts(env, name: str, seed: int) -> list[str]:
     """One dialogue of a scripted policy."""
     env.reset(seed=seed)
     policy, rng = env.acts.policy_named(name), np.random.default_rng([seed, 1])
-    lines, over = [f"  {env.dialogue.state.heard_by_system[-1].text}"], False
+    heard = env.task.transcript(env.dialogue.state, "system")
+    lines, over = [f"  {line.text}" for line in heard[-1:]], False
     while not over:
         lines += believed(env)
         chosen = policy.act(env.task, env.dialogue.state, rng)
@@ -98,7 +104,16 @@ def named(env, chosen) -> str:
 
 
 def believed(env) -> list[str]:
-    """The best values, the method, what is asked for, and the mask; of others, what is seen."""
+    """The best values, the method, what is asked for, and the mask; of others, what is seen.
+
+    Where the posterior is known, its entropy and what is likeliest.
+    """
+    if isinstance(env.task, ExactPosterior):
+        belief = env.task.posterior(env.dialogue.state)
+        places = np.argsort(-belief, kind="stable")[:3]
+        likely = [f"{place} {belief[place]:.3f}" for place in places]
+        allowed = int(env.action_masks().sum())
+        return [f"    {entropy(belief):.3f} bits; {', '.join(likely)}; allowed {allowed}"]
     if not hasattr(env.dialogue.state, "summary"):
         seen = np.flatnonzero(env.acts.observe(env.dialogue.state)).tolist()
         return [f"    seen {seen}; allowed {int(env.action_masks().sum())}"]

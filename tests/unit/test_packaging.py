@@ -19,6 +19,7 @@ PACKED = [
     "dialgym/**/*.py",
     "dialgym/tasks/*/README.md",
     "dialgym/tasks/multiwoz/*.txt",
+    "dialgym/tasks/twenty_questions/tables/*.csv",
     "dialgym/tasks/wordle/words/*.txt",
 ]
 USE_IT = """
@@ -89,6 +90,7 @@ def test_the_wheel_holds_the_registry(wheel: Path):
     [
         "dialgym/domains/builtin/*.json",
         "dialgym/tasks/multiwoz/builtin/*.json.gz",
+        "dialgym/tasks/twenty_questions/tables/*.csv",
         "dialgym/tasks/wordle/words/*.txt",
         "dialgym/tasks/*/*.jsonl.gz",
         "dialgym/language/*.json",

@@ -1,0 +1,302 @@
+"""The rules of twenty questions."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from dialgym.errors import finite_number, one_of, unknown, whole_number
+from dialgym.language import AnyText, Constraint, Lexicon, Utterance
+from dialgym.language.text import CHARSET
+from dialgym.rewards import Cost
+from dialgym.simulators import Speaker
+from dialgym.sources import fingerprint, locate
+from dialgym.tasks.acts import PartyActs
+from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
+from dialgym.tasks.batch import DialogueBatch
+from dialgym.tasks.posterior import entropy
+from dialgym.tasks.twenty_questions import policies
+from dialgym.tasks.twenty_questions.belief import Beliefs, normalised
+from dialgym.tasks.twenty_questions.generators import GENERATORS
+from dialgym.tasks.twenty_questions.party_acts import AnswererActs, QuestionerActs
+from dialgym.tasks.twenty_questions.table import ARTICLES, BUILT_IN, load_table, normal
+from dialgym.tasks.twenty_questions.types import (
+    NO,
+    NOTHING,
+    REPLIES,
+    UNCLEAR,
+    YES,
+    TwentyQuestionsState,
+)
+from dialgym.tasks.twenty_questions.understanding import Understanding, read_answer
+
+STYLES = {"yes": "bold green", "no": "bold red", "I can't tell": "bright_black"}
+
+
+class TwentyQuestions(Task):
+    """Find out what the other one thinks of, by questions that have yes or no for an answer.
+
+    The `user` thinks of a thing of a table, which it alone is told. The `system` asks, and the
+    user answers ``yes``, ``no`` or ``I can't tell``; a guess is a question too: ``is it a cat?``.
+    The dialogue is over (terminated) with the answer to the right guess, which is a success, or to
+    the last of the `turns`.
+
+    Questions: those of the table, a few hundred, in any of their wordings; guesses: ``is it``, an
+    article, and any name of a thing. Other text is taken for the guess that it names (``my guess
+    is cat``) or for the question with which it shares most words, if those are at least half of
+    the words of both that matter; ``not``, ``without`` and ``never`` turn a question round. What is
+    still not understood gets ``I can't tell``, and costs a turn. A user's text that begins with
+    neither yes nor no means that it cannot tell. `dialgym.tasks.twenty_questions.understanding` has
+    the rules.
+
+    Rewards: -1 for each question, wrong guesses and what is not understood included; 0 for the
+    right guess. Both parties get it, for they play together. Without a right guess the return is
+    thus -20, as in LMRL-Gym.
+
+    The default answerer does not know what the table has no answer to; else it is vague and noisy
+    as the settings say, independently at each question. Guesses are judged by the rules, always
+    truly. `posterior` is what one should believe of the hidden thing after such answers, exactly;
+    it begins uniform.
+
+    Acts: each question and each guess, with masks of what can tell something; the questioner
+    observes the posterior and the probability of yes to each question. The answerer has three.
+
+    Args:
+        table: ``things`` (401 everyday things, 105 questions), ``animals`` (69, 52), ``cities``
+            (147, 53), a file of rows (CSV, TSV, JSONL, Parquet) or the name of a data set of the
+            hub; see `dialgym.tasks.twenty_questions.table.load_table`.
+        items: keep only the first so many things of the table; None for all.
+        questions: keep only so many questions, those that together tell most; None for all, of
+            fewer `items` for those that tell anything, and nothing that another one tells.
+        noise: the rate at which the answerer says the opposite of what is true, below 1/2.
+        vague: the rate at which it says that it cannot tell.
+        turns: questions in a dialogue.
+        constraint: what action masks allow: ``"questions"`` (each question in its first wording,
+            and guesses), or None (any text).
+        longest: characters of an utterance of the questioner that are looked at, at least.
+
+    Options of reset: ``item``, the hidden thing, by any of its names, with or without its article.
+
+    Raises:
+        ValueError: a setting is not one of the above, or the table is not usable.
+
+    Source: the game is that of LMRL-Gym (Abdulhai et al., 2023), with its rewards; there language
+    models answer, here a table does, so that beliefs are exact. The built-in tables are our own.
+    """
+
+    name = "TwentyQuestions"
+    options = ("item",)
+    tokenizer = "word"
+    speakers = {USER: policies.ANSWERERS, SYSTEM: policies.POLICIES}  # noqa: RUF012
+    generators = GENERATORS
+
+    def __init__(
+        self,
+        table: str | PathLike[str] = "things",
+        items: int | None = None,
+        questions: int | None = None,
+        noise: float = 0.0,
+        vague: float = 0.0,
+        turns: int = 20,
+        constraint: str | None = "questions",
+        longest: int = 80,
+    ) -> None:
+        one_of("constraint", constraint, ("questions", None), self.name)
+        self.noise = _rate("noise", noise, 0.5)
+        self.vague = _rate("vague", vague, 1.0)
+        self.turns = whole_number("turns", turns, self.name)
+        self.mask = constraint
+        self.table = load_table(table, self.name).only(items, questions, self.name)
+        self.things, self.questions = self.table.truth.shape
+        self.said = (*(wordings[0] for wordings in self.table.questions), *self.table.guesses)
+        self.understanding = Understanding(self.table)
+        self.beliefs = Beliefs(self.table.truth, self.noise, self.vague)
+        self.cost = Cost("question")
+        self._asked = Outcome.of({SYSTEM: self.cost.charge(), USER: self.cost.charge()})
+        self.facts = self._facts(whole_number("longest", longest, self.name))
+        self.acts: Mapping[str, PartyActs] = {
+            SYSTEM: QuestionerActs(self),
+            USER: AnswererActs(self),
+        }
+
+    @classmethod
+    def surroundings(cls, settings: Mapping[str, Any]) -> Hashable:
+        """The state of the file that the setting `table` names."""
+        table = settings.get("table", BUILT_IN[0])
+        return None if table in BUILT_IN else fingerprint(locate(table, cls.name))
+
+    def _facts(self, longest: int) -> Facts:
+        asked = [*self.said, *(w for wordings in self.table.questions for w in wordings)]
+        told = [*REPLIES, *map(self.knowledge, range(self.things))]
+        most = {SYSTEM: max(longest, *map(len, asked)), USER: max(map(len, told))}
+        words = {
+            SYSTEM: max(len(text.split()) for text in asked),
+            USER: max(len(text.split()) for text in told),
+        }
+        returns = (-float(self.turns), 0.0)
+        heard = {SYSTEM: self.turns, USER: self.turns}
+        return Facts(
+            turn_limit=self.turns,
+            longest=most,
+            heard={SYSTEM: heard, USER: {**heard, USER: self.turns + 1}},
+            returns={SYSTEM: returns, USER: returns},
+            charset=CHARSET,
+            hidden={SYSTEM: ("item",)},
+            may_end=(USER,),
+            words={SYSTEM: words, USER: words},
+            components={SYSTEM: (self.cost.name,), USER: (self.cost.name,)},
+            metrics=("information", "understood"),
+        )
+
+    def knowledge(self, item: int) -> str:
+        """What the answerer is told at the beginning."""
+        return f"it is {self.table.names[item][0]}"
+
+    def initial(
+        self, rng: np.random.Generator, options: Mapping[str, Any] | None = None
+    ) -> TwentyQuestionsState:
+        item = self.draw_item(rng, options)
+        return TwentyQuestionsState(item, self.opening(item))
+
+    def draw_item(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> int:
+        """The row of the thing that `options` names, or of a random one."""
+        name = self.check_options(options).get("item")
+        if name is None:
+            return int(rng.integers(self.things))
+        found = self.row.get(normal(str(name)))
+        if found is None:
+            raise unknown("item", name, self.row, f"the table of {self.name}")
+        return found
+
+    def opening(self, item: int) -> list[Utterance]:
+        """What the answerer alone has heard at the beginning."""
+        return [Utterance(USER, self.knowledge(item), private=True)]
+
+    def speaker(self, state: TwentyQuestionsState) -> str:
+        return USER if state.waiting else SYSTEM
+
+    def transcript(self, state: TwentyQuestionsState, party: str) -> Sequence[Utterance]:
+        return state.lines if party == SYSTEM else state.opening + state.lines
+
+    def situation(self, state: TwentyQuestionsState, party: str) -> Any:
+        """What was asked and answered, in whatever order; for the answerer the thing too."""
+        answered = sorted(zip(state.codes, state.answers))
+        asked = [state.codes[-1], state.negated] if state.waiting else None
+        return answered, asked, state.turns, state.opening if party == USER else None
+
+    def speak(self, state: TwentyQuestionsState, text: str, rng: np.random.Generator) -> Outcome:
+        state.lines.append(Utterance(self.speaker(state), text))
+        return self._answer(state, text) if state.waiting else self._ask(state, text)
+
+    def _ask(self, state: TwentyQuestionsState, text: str) -> Outcome:
+        code, state.negated = self.understanding.read(text)
+        state.codes.append(code)
+        state.waiting = True
+        right = self.guessed(state)
+        if code >= self.questions:
+            state.answers.append(YES if right else NO)
+        return _OPEN if right else self._asked
+
+    def guessed(self, state: TwentyQuestionsState) -> bool:
+        """Whether the last utterance of the questioner was the right guess."""
+        return bool(state.codes) and state.codes[-1] == self.questions + state.item
+
+    def _answer(self, state: TwentyQuestionsState, text: str) -> Outcome:
+        answer = read_answer(text)
+        if len(state.answers) < len(state.codes):  # the rules have judged a guess before
+            turned = state.negated and answer != UNCLEAR
+            state.answers.append(1 - answer if turned else answer)
+        state.waiting, right = False, self.guessed(state)
+        state.over = right or state.turns == self.turns
+        return (_GUESSED if right else _LOST) if state.over else _OPEN
+
+    def true_answer(self, state: TwentyQuestionsState) -> int:
+        """NO, YES or UNCLEAR: what a truthful answerer says to the last utterance."""
+        code = state.codes[-1]
+        if code == NOTHING:
+            return UNCLEAR
+        if code >= self.questions:
+            return YES if code - self.questions == state.item else NO
+        answer = int(self.table.truth[state.item, code])
+        return 1 - answer if state.negated and answer != UNCLEAR else answer
+
+    def hypotheses(self, state: TwentyQuestionsState) -> int:
+        """See `dialgym.tasks.ExactPosterior`."""
+        return self.things
+
+    def posterior(self, state: TwentyQuestionsState) -> np.ndarray:
+        """(K,) float64: the probability of each thing after the answers so far."""
+        weights = self.beliefs.start() if state.weights is None else state.weights
+        fresh = slice(state.counted, len(state.answers))
+        weights = self.beliefs.weigh_all(weights, state.codes[fresh], state.answers[fresh])
+        state.weights, state.counted = weights, len(state.answers)
+        return normalised(weights)
+
+    def truth(self, state: TwentyQuestionsState) -> int:
+        """The row of the hidden thing."""
+        return state.item
+
+    def gains(self, state: TwentyQuestionsState) -> np.ndarray:
+        """(A + K,) bits that each question and each guess would tell now, on average."""
+        return self.beliefs.gains(self.posterior(state))
+
+    def metrics(self, state: TwentyQuestionsState) -> Mapping[str, float]:
+        """The share of the doubt that was removed, and of what was said that was understood."""
+        left = float(entropy(self.posterior(state))) / float(np.log2(self.things))
+        understood = sum(code != NOTHING for code in state.codes) / max(state.turns, 1)
+        return {"information": float(np.clip(1.0 - left, 0.0, 1.0)), "understood": understood}
+
+    def static_constraint(self, party: str) -> Constraint | None:
+        if party == USER:
+            return _REPLIES
+        return self.lexicon if self.mask == "questions" else AnyText()
+
+    def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
+        from dialgym.tasks.twenty_questions.batch import TwentyQuestionsBatch
+
+        default = learner == SYSTEM and type(simulator) is policies.Answerer
+        return TwentyQuestionsBatch(self, size) if default else None
+
+    def styled(self, utterance: Utterance) -> Sequence[tuple[str, str]]:
+        return [(utterance.text, STYLES.get(utterance.text, ""))]
+
+    def words(self) -> Sequence[str]:
+        """Those of all wordings of questions and guesses, and of what the answerer says."""
+        guesses = (f"is it {name}?" for names in self.table.names for name in names)
+        questions = (wording for wordings in self.table.questions for wording in wordings)
+        told = map(self.knowledge, range(self.things))
+        texts = (*REPLIES, *questions, *guesses, *told)
+        return tuple(dict.fromkeys(word for text in texts for word in text.split()))
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        """Each question in its first wording, and each guess."""
+        return Lexicon(self.said)
+
+    @cached_property
+    def row(self) -> dict[str, int]:
+        """The row of each name, with and without its article."""
+        rows: dict[str, int] = {}
+        for row, names in enumerate(self.table.names):
+            for name in names:
+                rows[normal(name)] = row
+                article, _, bare = name.partition(" ")
+                if article in ARTICLES:
+                    rows.setdefault(normal(bare), row)
+        return rows
+
+
+def _rate(name: str, value: object, below: float) -> float:
+    what = f"{name} of {TwentyQuestions.name}"
+    rate = finite_number(what, value)
+    if not 0.0 <= rate < below:
+        raise ValueError(f"{what} must be a rate from 0 to below {below}; got {value!r}.")
+    return rate
+
+
+_REPLIES = Lexicon(REPLIES)
+_OPEN = Outcome.of({SYSTEM: {}, USER: {}})
+_GUESSED = Outcome.of({SYSTEM: {}, USER: {}}, terminated=True, success=True)
+_LOST = Outcome.of({SYSTEM: {}, USER: {}}, terminated=True, success=False)

@@ -1,0 +1,162 @@
+"""The images that may be hidden: what they have in common, and generated scenes."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dialgym.errors import finite_number, one_of, unknown, whole_number, with_settings
+from dialgym.tasks.lookup import find_object
+from dialgym.tasks.visual_dialogue import scenes as generated
+from dialgym.tasks.visual_dialogue.answers import AnswerBook
+from dialgym.tasks.visual_dialogue.captions import captions, described
+from dialgym.tasks.visual_dialogue.questions import all_questions, text
+from dialgym.tasks.visual_dialogue.scenes import GROUNDS, SPLITS, TIMES, Scenes
+from dialgym.tasks.visual_dialogue.vocabulary import vocabulary
+
+ROOM = "dialgym.tasks.visual_dialogue"
+POOLS = {"scenes": f"{ROOM}.pool:SceneBook", "visdial": f"{ROOM}.visdial:VisDialPool"}
+"""Pools by name; a name may be followed by a colon and the first argument: ``visdial:PATH``."""
+
+
+class Pool:
+    """The images that may be hidden. A subclass has `features` and `captions`, and may have more.
+
+    Attributes:
+        features: (n, F) float32, rows of length 1.
+        captions: (n,) what both parties are told of each image.
+        answerer: who answers unless the task is told otherwise, a name of `ANSWERERS`.
+        questions: what scripted questioners choose from.
+        tokenizer: what token views read utterances with, unless they are told otherwise.
+        words: what a word tokenizer has beside the words of the questions.
+        longest: most characters of a caption, an answer or a line of a description.
+        most_words: most words of the same, where token views read words.
+        most_lines: most lines of a description.
+    """
+
+    features: np.ndarray
+    captions: Sequence[str]
+    answerer: str
+    questions: Sequence[str] = ()
+    tokenizer: str = "bpe"
+    words: Sequence[str] = ()
+    longest: int = 200
+    most_words: int | None = None
+    most_lines: int = 0
+
+    def __len__(self) -> int:
+        return len(self.captions)
+
+    def description(self, image: int) -> Sequence[str]:
+        """What the answerer is told of an image in private, an utterance each."""
+        return ()
+
+    def picture(self, image: int) -> np.ndarray | None:
+        """(H, W, 3) uint8, or None where there is no picture."""
+        return None
+
+
+class SceneBook(Pool):
+    """Generated scenes: two to five toys on the ground, by day or night.
+
+    Args:
+        scenes: how many; None for all of the split (train 3,000, validation 1,000, test 1,000).
+        split: ``train``, ``validation`` or ``test``: they share no scene.
+        seed: another seed gives other scenes.
+        vague: how often the rule answerer says that it cannot tell.
+
+    Raises:
+        ValueError: there is no such split, or it has fewer scenes; a rate is none.
+    """
+
+    answerer, tokenizer = "rules", "word"
+    longest, most_words, most_lines = 48, 10, 1 + generated.MOST
+
+    def __init__(
+        self,
+        scenes: int | None = 1000,
+        split: str = "train",
+        seed: int = 0,
+        vague: float = 0.05,
+    ) -> None:
+        one_of("split", split, SPLITS, "SceneBook")
+        start, stop = SPLITS[split]
+        if scenes is not None:
+            whole_number("scenes", scenes, f"SceneBook, split {split!r},", 2, stop - start)
+            stop = start + scenes
+        whole_number("seed", seed, "SceneBook", 0)
+        self.split, self.seed, self._range = split, seed, (start, stop)
+        self.vague = finite_number("vague of SceneBook", vague)
+        if not 0 <= self.vague < 1:
+            raise ValueError(f"vague of SceneBook must be from 0 to below 1; got {vague!r}.")
+
+    def __len__(self) -> int:
+        return self._range[1] - self._range[0]
+
+    @cached_property
+    def scenes(self) -> Scenes:
+        """The scenes as arrays; not to be written into."""
+        return generated.generate(self.seed).part(*self._range)
+
+    @cached_property
+    def features(self) -> np.ndarray:  # type: ignore[override]
+        return generated.features(self.scenes)
+
+    @cached_property
+    def captions(self) -> Sequence[str]:  # type: ignore[override]
+        return captions(self.scenes)
+
+    @cached_property
+    def answers(self) -> AnswerBook:
+        """What the rule answerer may say to any question about the scenes."""
+        return AnswerBook(self.scenes, self.vague)
+
+    @cached_property
+    def questions(self) -> Sequence[str]:  # type: ignore[override]
+        return tuple(text(question) for question in all_questions())
+
+    @cached_property
+    def words(self) -> Sequence[str]:  # type: ignore[override]
+        return vocabulary()
+
+    def description(self, image: int) -> Sequence[str]:
+        """Time and ground, and then each thing, from the back left to the front right."""
+        return (self.setting(image), *map(described, self.scenes.things(image)))
+
+    def setting(self, image: int) -> str:
+        """Time of day and ground: ``night on sand``."""
+        return f"{TIMES[self.scenes.time[image]]} on {GROUNDS[self.scenes.ground[image]]}"
+
+    def picture(self, image: int) -> np.ndarray:
+        from dialgym.tasks.visual_dialogue.drawing import draw_scene
+
+        return draw_scene(self.scenes, image)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the scenes, which the other process generates."""
+        left_out = ("scenes", "features", "captions", "answers", "questions", "words")
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+
+
+def make_pool(spec: Any = None) -> Pool:
+    """The pool of a setting.
+
+    Args:
+        spec: None for `SceneBook`; a name of `POOLS`, also with a first argument after a colon;
+            a mapping of ``name`` and settings, ``{"name": "scenes", "split": "test"}``; or a
+            `Pool`.
+
+    Raises:
+        ValueError: there is no such pool, or it has no such setting.
+    """
+    if isinstance(spec, Pool):
+        return spec
+    settings = dict(spec) if isinstance(spec, Mapping) else {"name": spec or "scenes"}
+    name, colon, argument = str(settings.pop("name", "scenes")).partition(":")
+    if name not in POOLS:
+        raise unknown("pool", name, POOLS, "VisualDialogue (a name, a mapping of it, or a Pool)")
+    make = find_object(POOLS[name], "pool")
+    if colon:
+        return make(argument, **settings)  # type: ignore[no-any-return]
+    return with_settings(make, f"pool {name!r} of VisualDialogue", settings)  # type: ignore[no-any-return]

@@ -1,0 +1,143 @@
+"""Pictures and figures of visual dialogue for its page: scenes, dialogues, rank curves, a table.
+
+    python scripts/draw_visual_dialogues.py [--out docs/images] [--table docs/results/visual.md]
+                                            [--episodes 500]
+
+Dialogues and curves are of the 1,000 test scenes; a shadow is the 95 % interval of the mean.
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dialgym.benchmark.plots import FAINT
+from dialgym.files import write_atomically, write_text
+from dialgym.optional import require
+from dialgym.tasks.visual_dialogue import VisualDialogue
+from dialgym.tasks.visual_dialogue.types import VisualState
+
+TEST = {"name": "scenes", "split": "test"}
+QUESTIONERS = ("greedy", "greedy-yes-no", "human-like", "random")
+SHOWN = (("greedy", 14), ("human-like", 14), ("random", 14))
+"""Whose dialogue about which image is drawn."""
+PENALTIES = ("none", "hard", "conservative")
+COLOURS = ("#0072b2", "#009e73", "#d55e00", "#999999")
+"""Colours that colour-blind readers tell apart too (Okabe and Ito, 2008)."""
+QUANTILE = 1.96
+
+
+class Played(NamedTuple):
+    """A dialogue of a scripted questioner, and its return."""
+
+    state: VisualState
+    gained: float
+
+
+def play(task: VisualDialogue, name: str, seed: int, image: int | None = None) -> Played:
+    """Let a scripted questioner ask about an image, by default one that the seed draws."""
+    rng, gained = np.random.default_rng(seed), 0.0
+    questioner = task.speaker_named("system", name)
+    state: VisualState = task.initial(rng, None if image is None else {"image": image})
+    while not state.over:
+        task.speak(state, questioner.reply(task, state, rng), rng)
+        said = task.answerer.reply(task, state, rng)
+        gained += task.speak(state, said, rng).rewards["system"]
+    return Played(state, gained)
+
+
+def scenes(task: VisualDialogue, rows: int = 2, columns: int = 3) -> np.ndarray:
+    """Some scenes side by side, with a white line between."""
+    pictures = [task.pool.picture(image) for image in range(rows * columns)]
+    framed = [framed_in_white(picture, 3) for picture in pictures if picture is not None]
+    lines = [np.concatenate(framed[i : i + columns], 1) for i in range(0, len(framed), columns)]
+    return np.concatenate(lines)
+
+
+def dialogues(task: VisualDialogue) -> np.ndarray:
+    """A dialogue of each questioner that is shown, one below the other."""
+    sheets = [task.picture(play(task, name, 1, image).state) for name, image in SHOWN]
+    return np.concatenate([framed_in_white(sheet, 6) for sheet in sheets if sheet is not None])
+
+
+def framed_in_white(picture: np.ndarray, width: int) -> np.ndarray:
+    """The picture with a margin."""
+    return np.pad(picture, ((width, width), (width, width), (0, 0)), constant_values=255)
+
+
+def curves(episodes: int) -> Mapping[str, np.ndarray]:
+    """For each questioner the percentile ranks (episodes, 1 + rounds)."""
+    task = VisualDialogue(TEST, mode="10_stop")
+    return {
+        name: np.array([play(task, name, seed).state.percentiles for seed in range(episodes)])
+        for name in QUESTIONERS
+    }
+
+
+def draw_curves(ranks: Mapping[str, np.ndarray]) -> Any:
+    """The mean rank from the top, of 1,000, by turn: a figure of matplotlib."""
+    figure = require("matplotlib.figure", "ui", "drawing pictures").Figure(
+        (6.4, 4.0), layout="constrained"
+    )
+    axes = figure.subplots()
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color=FAINT, linewidth=0.6)
+    for (name, found), colour in zip(ranks.items(), COLOURS):
+        mean, spread = found.mean(0), QUANTILE * found.std(0) / len(found) ** 0.5
+        turns = np.arange(found.shape[1])
+        axes.plot(turns, mean, color=colour, marker="o", markersize=4, label=name)
+        axes.fill_between(turns, mean - spread, mean + spread, color=colour, alpha=0.2, linewidth=0)
+    axes.set(xlabel="questions", ylabel="percentile rank of the hidden scene")
+    axes.legend(frameon=False)
+    return figure
+
+
+def table(episodes: int) -> str:
+    """Mean return with its 95 % interval, and what was asked, by penalty and questioner."""
+    head = ("penalty", "questioner", "return", "questions", "found", "just yes or no")
+    rows: list[Sequence[str]] = [head, ["---"] * len(head)]
+    for penalty in PENALTIES:
+        task = VisualDialogue(TEST, penalty=penalty)
+        for name in QUESTIONERS:
+            played = [play(task, name, seed) for seed in range(episodes)]
+            rows.append((penalty, f"`{name}`", *figures(task, played)))
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def figures(task: VisualDialogue, played: Sequence[Played]) -> tuple[str, str, str, str]:
+    """The cells of a row."""
+    gained = np.array([gained for _, gained in played])
+    spread = QUANTILE * gained.std() / len(gained) ** 0.5
+    asked = np.mean([len(state.history) for state, _ in played])
+    found = np.mean([task.scoring.cutoff.reached(state.percentiles) for state, _ in played])
+    bare = np.mean([task.metrics(state)["yes/no answers"] for state, _ in played])
+    share = f"{gained.mean():.2f} ± {spread:.2f}"
+    return share, f"{asked:.1f}", f"{100 * found:.0f} %", f"{100 * bare:.0f} %"
+
+
+def save(picture: np.ndarray, path: Path) -> None:
+    """Write a PNG, atomically."""
+    image = require("PIL.Image", "ui", "drawing pictures").fromarray(picture)
+    write_atomically(path, partial(image.save, format="png", optimize=True))
+
+
+def main() -> None:
+    """Draw all and write the table."""
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("docs/images"))
+    parser.add_argument("--table", type=Path, default=Path("docs/results/visual.md"))
+    parser.add_argument("--episodes", type=int, default=500)
+    args = parser.parse_args()
+    task = VisualDialogue(TEST)
+    save(scenes(task), args.out / "visual_scenes.png")
+    save(dialogues(task), args.out / "visual_dialogues.png")
+    figure = draw_curves(curves(args.episodes))
+    write_atomically(args.out / "visual_ranks.png", partial(figure.savefig, format="png", dpi=150))
+    write_text(args.table, table(args.episodes))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""Scripted questioners: what greedy maximises, and in which order they come out."""
+
+import numpy as np
+import pytest
+
+import dialgym
+from dialgym.tasks.posterior import information_gain
+from dialgym.tasks.visual_dialogue import Pool, VisualDialogue
+from dialgym.tasks.visual_dialogue.policies import Bank, Greedy
+from dialgym.tasks.visual_dialogue.questions import all_questions, text
+from dialgym.tasks.visual_dialogue.understanding import parse
+
+SMALL = {"name": "scenes", "scenes": 60}
+QUESTIONS = all_questions()
+
+
+def play(task, name, seed, turns=20):
+    """A dialogue, and all that was asked."""
+    policy, rng = task.speaker_named("system", name), np.random.default_rng(seed)
+    state = task.initial(rng)
+    for _ in range(turns):
+        if not state.over:
+            task.speak(state, policy.reply(task, state, rng), rng)
+        if not state.over:
+            task.speak(state, task.answerer.reply(task, state, rng), rng)
+    return state, [asked for asked, _ in state.history]
+
+
+def test_information_is_that_of_the_definition():
+    """The bank's sums over all questions at once against the mutual information of each."""
+    task = VisualDialogue(SMALL)
+    state = task.initial(np.random.default_rng(3))
+    posterior = task.posterior(state)
+    gain, texts = Bank.of(task.pool.answers).information(posterior)
+    assert len(gain) == len(QUESTIONS)
+    start = 0
+    for question, found in zip(QUESTIONS, gain):
+        answers = task.pool.answers.answers(question)
+        chances = answers.chances[answers.content]  # (n, texts)
+        assert found == pytest.approx(information_gain(posterior, chances), abs=1e-9)
+        own = texts[start : start + len(answers.texts)]
+        assert np.allclose(own, posterior @ chances)
+        start += len(answers.texts)
+
+
+def test_greedy_asks_for_the_most_information_that_is_not_punished():
+    plain, task = VisualDialogue(SMALL), VisualDialogue(SMALL, penalty="hard", yes_no=1000)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        state = task.initial(rng)
+        gain, _ = Bank.of(task.pool.answers).information(task.posterior(state))
+        asked = QUESTIONS.index(parse(Greedy().reply(plain, state, rng)))
+        assert gain[asked] >= gain.max() - 1e-9
+        assert not parse(Greedy().reply(task, state, rng)).yes_no
+
+
+def test_kinds_of_questions():
+    task = VisualDialogue(SMALL, mode="10_stop")
+    for name, allowed in (("greedy-open", {False}), ("greedy-yes-no", {True})):
+        _, asked = play(task, name, 0)
+        assert {parse(each).yes_no for each in asked} == allowed
+    with pytest.raises(ValueError, match="kinds of Greedy must be one of 'all', 'open', 'yes-no'"):
+        Greedy("closed")
+
+
+def test_human_like_asks_mostly_yes_no_questions_and_none_twice():
+    task = VisualDialogue(SMALL, mode="10_stop")
+    every = []
+    for seed in range(30):
+        _, asked = play(task, "human-like", seed)
+        assert len(set(asked)) == len(asked) == 10
+        every += asked
+    share = np.mean([parse(each).yes_no for each in every])
+    assert 0.5 < share < 0.7
+
+
+def test_who_may_stop_stops():
+    task = VisualDialogue(SMALL, mode="agent_stops", cost=0.01)
+    for name in ("greedy", "human-like", "random"):
+        ends = [play(task, name, seed)[0].lines[-1].text for seed in range(20)]
+        assert "<stop>" in ends, name
+    state, _ = play(task, "greedy", 0)
+    assert task.posterior(state).max() > 0.9
+
+
+def test_the_better_questioner_needs_fewer_questions():
+    scores = {}
+    for name in ("greedy", "human-like", "random"):
+        result = dialgym.evaluate(name, "dialgym/VisualDialogue-100-v0", 150, (0,))
+        scores[name] = result.mean_return
+    assert scores["greedy"] > -0.7
+    assert scores["greedy"] > scores["human-like"] + 1.5
+    assert scores["greedy"] > scores["random"] + 1.5
+
+
+def test_penalties_make_yes_no_questions_the_worst():
+    scores = {
+        name: dialgym.evaluate(name, "dialgym/VisualDialogue-Hard-v0", 60, (0,)).mean_return
+        for name in ("greedy", "greedy-yes-no", "human-like")
+    }
+    assert scores["greedy"] > scores["greedy-yes-no"] + 2 > scores["human-like"] + 4
+
+
+class OtherPool(Pool):
+    features = np.eye(3, dtype=np.float32)
+    captions = ("one", "two", "three")
+
+
+class Same:
+    def percentiles(self, dialogues):
+        return np.full(len(dialogues), 0.5)
+
+    def reply(self, task, state, rng):
+        return "yes"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("random", "policy 'random' of VisualDialogue: OtherPool has no questions"),
+        ("human-like", "policy 'human-like' of VisualDialogue: expected generated scenes"),
+        ("greedy", "guesser 'exact': expected generated scenes; got OtherPool"),
+    ],
+)
+def test_policies_that_do_not_fit_the_pool_say_so(name, message):
+    task = VisualDialogue(OtherPool(), Same(), Same())
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match=message):
+        task.speaker_named("system", name).reply(task, task.initial(rng), rng)
+    with pytest.raises(
+        ValueError, match="constraint of VisualDialogue: OtherPool has no questions"
+    ):
+        VisualDialogue(OtherPool(), Same(), Same(), constraint="questions")
+
+
+def test_all_questions_are_in_words_of_the_pool():
+    assert VisualDialogue(SMALL).pool.questions == tuple(map(text, QUESTIONS))
