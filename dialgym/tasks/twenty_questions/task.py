@@ -238,6 +238,12 @@ class TwentyQuestions(Task):
         """The row of the hidden thing."""
         return state.item
 
+    def suppose(self, state: TwentyQuestionsState, place: int) -> TwentyQuestionsState:
+        """The same dialogue about another thing."""
+        other = state.copy()
+        other.item, other.opening = place, self.opening(place)
+        return other
+
     def gains(self, state: TwentyQuestionsState) -> np.ndarray:
         """(A + K,) bits that each question and each guess would tell now, on average."""
         return self.beliefs.gains(self.posterior(state))

@@ -1,6 +1,7 @@
 """The rules of visual dialogue."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -168,9 +169,13 @@ class VisualDialogue(Task):
         if image is None:
             image = int(rng.integers(count))
         image = whole_number("option 'image'", image, self.name, 0, count - 1)
-        told = [Utterance(ANSWERER, t, private=True) for t in self.pool.description(image)]
         caption = self.pool.captions[image][: self.pool.longest]
-        return VisualState(image, tuple(told), [Utterance(ANSWERER, caption)], [])
+        return VisualState(image, self._told(image), [Utterance(ANSWERER, caption)], [])
+
+    def _told(self, image: int) -> tuple[Utterance, ...]:
+        """What the answerer alone hears of an image."""
+        told = self.pool.description(image)
+        return tuple(Utterance(ANSWERER, text, private=True) for text in told)
 
     def held(self, state: VisualState) -> Held:
         """The dialogue as guessers see it."""
@@ -281,6 +286,15 @@ class VisualDialogue(Task):
     def truth(self, state: VisualState) -> int:
         """The place of the image in the pool."""
         return state.image
+
+    def suppose(self, state: VisualState, place: int) -> VisualState:
+        """The same dialogue about another image, which has had ranks of its own."""
+        other = state.copy()
+        other.image, other.private, other.percentiles = place, self._told(place), []
+        turns = [replace(other, history=state.history[:k]) for k in range(len(state.percentiles))]
+        found = self.guesser.percentiles([self.held(turn) for turn in turns])
+        other.percentiles = np.asarray(found, np.float64).tolist()
+        return other
 
     def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
         from dialgym.tasks.visual_dialogue.batch import VisualBatch
