@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.buffers.episodes import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
     from agents.chat.act_agent import ActAgent
     from agents.chat.agent import ChatAgent
+    from agents.guesser.training import train_guesser
     from agents.models.build import Execution
     from agents.offline.bc import BC
     from agents.offline.chai import CHAI, CHAIPolicy
@@ -71,6 +72,7 @@ _HOMES = {
     "start_from": "agents.saved",
     "storable": "agents.storage.values",
     "train": "agents.training.run",
+    "train_guesser": "agents.guesser.training",
     "train_reward_model": "agents.reward_model.training",
 }
 _TABLED = (*(r.home for r in ALGORITHMS.values()), *POLICIES.values(), *PARTS.values())

@@ -82,7 +82,17 @@ class LRU(Generic[Value]):
         self._keep(dict(zip(keys, values)))
         return values
 
-    def _keep(self, values: dict[Hashable, Value]) -> None:
+    def get(self, key: Hashable) -> Value | None:
+        """The value of a key, or None where it is not kept."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+        return self._kept.get(key)
+
+    def keep(self, key: Hashable, value: Value) -> None:
+        """Keep a value."""
+        self._keep({key: value})
+
+    def _keep(self, values: dict[Any, Value]) -> None:
         for key, value in values.items():
             self._kept[key] = value
             self._kept.move_to_end(key)

@@ -5,7 +5,9 @@
 | `tasks` | ``list``, ``check``, ``check-domain`` |
 | `play`, `chat` | ``play`` and ``chat`` |
 | `collect` | ``collect`` |
-| `train`, `train_reward_model` | ``train``, ``train reward-model`` |
+| `train` | ``train`` |
+| `train_guesser`, `train_reward_model` | ``train guesser``, ``train reward-model`` |
+| `serve_visual` | ``serve-visual`` |
 | `benchmark` | ``evaluate``, ``benchmark`` |
 | `app`, `common` | the program, and what its commands share |
 """

@@ -14,8 +14,10 @@ from dialgym.cli.chat import chat
 from dialgym.cli.collect import collect
 from dialgym.cli.common import complain
 from dialgym.cli.play import play
+from dialgym.cli.serve_visual import serve_visual
 from dialgym.cli.tasks import check, check_domain, list_ids
 from dialgym.cli.train import TrainCommand, train
+from dialgym.cli.train_guesser import train_guesser
 from dialgym.cli.train_reward_model import train_reward_model
 
 KNOWN = (ValueError, ImportError, OSError, FloatingPointError)
@@ -78,7 +80,9 @@ app.command("check")(check)
 app.command("check-domain")(check_domain)
 app.command("collect")(collect)
 app.command("train", cls=TrainCommand)(train)
+app.command("train guesser")(train_guesser)
 app.command("train reward-model")(train_reward_model)
+app.command("serve-visual")(serve_visual)
 app.command("evaluate")(evaluate)
 app.command("benchmark")(benchmark)
 app.command("benchmark pydial")(benchmark_pydial)

@@ -34,7 +34,7 @@ def algorithm_names() -> list[str]:
         names: list[str] = import_module("agents.registry").names()
     except ImportError:  # another package of that name, or none
         return []
-    return [*names, "reward-model"]
+    return [*names, "guesser", "reward-model"]
 
 
 def require_agents() -> ModuleType:

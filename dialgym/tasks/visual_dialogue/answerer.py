@@ -10,8 +10,8 @@ from dialgym.simulators import EachReplies, Speaker
 from dialgym.tasks.lookup import find_object
 from dialgym.tasks.visual_dialogue.answers import UNCLEAR
 from dialgym.tasks.visual_dialogue.pool import ROOM, Pool, SceneBook
-from dialgym.tasks.visual_dialogue.questions import parse
 from dialgym.tasks.visual_dialogue.types import VisualState
+from dialgym.tasks.visual_dialogue.understanding import parse
 
 if TYPE_CHECKING:
     from dialgym.tasks.visual_dialogue.task import VisualDialogue

@@ -8,7 +8,7 @@ import numpy as np
 from dialgym.tasks.visual_dialogue.captions import caption_likelihood
 from dialgym.tasks.visual_dialogue.guessers import Held, percentile_ranks
 from dialgym.tasks.visual_dialogue.pool import Pool, SceneBook
-from dialgym.tasks.visual_dialogue.questions import parse
+from dialgym.tasks.visual_dialogue.understanding import parse
 
 KEPT = 512
 """Dialogues whose posterior is kept, the ones used last."""
@@ -16,6 +16,7 @@ ALIKE = 1e-9
 """Relative difference up to which two probabilities are a tie: they were multiplied in turns."""
 
 History = Sequence[tuple[str, str]]
+Kept = OrderedDict[tuple[str, tuple[tuple[str, str], ...]], np.ndarray]
 
 
 class ExactGuesser:
@@ -37,7 +38,8 @@ class ExactGuesser:
                 "pool='scenes', or another guesser: 'learned:PATH' or 'remote:URL'."
             )
         self.book = pool
-        self._kept: OrderedDict[tuple[str, tuple[tuple[str, str], ...]], np.ndarray] = OrderedDict()
+        self._kept: Kept = OrderedDict()
+        self._ranks: Kept = OrderedDict()
 
     def percentiles(self, dialogues: Sequence[Held]) -> np.ndarray:
         """See `Guesser`; scenes as likely as the true one share the mean of their ranks."""
@@ -63,6 +65,15 @@ class ExactGuesser:
             self._kept.move_to_end(key)
         return found
 
+    def percentiles_of_all(self, caption: str, history: History) -> np.ndarray:
+        """(n,) float64: the percentile rank that each scene would have if it were the true one."""
+        key = (caption, tuple(history))
+        if key not in self._ranks:
+            self._ranks[key] = _ranks(self.posterior(caption, history))
+            if len(self._ranks) > KEPT:
+                self._ranks.popitem(last=False)
+        return self._ranks[key]
+
     def _update(self, caption: str, history: tuple[tuple[str, str], ...]) -> np.ndarray:
         if not history:
             return _normed(caption_likelihood(self.book.scenes, caption), np.ones(len(self.book)))
@@ -76,7 +87,17 @@ class ExactGuesser:
 
     def __getstate__(self) -> dict[str, object]:
         """Without what is kept."""
-        return {"book": self.book, "_kept": OrderedDict()}
+        return {"book": self.book, "_kept": OrderedDict(), "_ranks": OrderedDict()}
+
+
+def _ranks(p: np.ndarray) -> np.ndarray:
+    """What `percentile_ranks` says of each image in turn."""
+    ascending = np.sort(p)
+    below = np.searchsorted(ascending, p * (1 - ALIKE), side="left")
+    up_to = np.searchsorted(ascending, p * (1 + ALIKE), side="right")
+    above, alike = len(p) - up_to, up_to - below - 1
+    ranks: np.ndarray = 1.0 - (above + alike / 2) / len(p)
+    return ranks
 
 
 def _normed(weights: np.ndarray, otherwise: np.ndarray) -> np.ndarray:

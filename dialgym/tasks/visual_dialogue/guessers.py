@@ -39,6 +39,7 @@ GUESSERS = {
     "exact": f"{ROOM}.exact:ExactGuesser",
     "learned": f"{ROOM}.learned:LearnedGuesser",
     "remote": f"{ROOM}.remote:RemoteGuesser",
+    "words": f"{ROOM}.retrieval:WordGuesser",
 }
 """Guessers by name, each made as ``Class(pool)``, or ``Class(pool, ARGUMENT)`` for a name that is
 followed by a colon and an argument: ``learned:PATH``, ``remote:URL``."""
@@ -74,3 +75,15 @@ def percentile_ranks(scores: np.ndarray, images: np.ndarray, tolerance: float = 
     alike = (scores >= own - slack).sum(1) - above - 1
     ranks: np.ndarray = 1.0 - (above + alike / 2) / scores.shape[1]
     return ranks
+
+
+def by_distance(predicted: np.ndarray, features: np.ndarray, images: np.ndarray) -> np.ndarray:
+    """(m,) percentile ranks of images by squared distance.
+
+    Args:
+        predicted: (m, F) what is said to be an image's features.
+        features: (n, F) those of the pool, rows of length 1.
+        images: (m,) int64, the true ones.
+    """
+    # |p - f|^2 = |p|^2 - 2 p f + 1: the nearest is the one with the largest product
+    return percentile_ranks(predicted @ features.T, images)

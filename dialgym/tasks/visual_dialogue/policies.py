@@ -1,6 +1,7 @@
 """Scripted questioners of visual dialogues: at random, by information, as people might.
 
-All of them know only what the questioner has heard, and the rules of the game.
+All of them know only what the questioner has heard, and the rules of the game; but for `people`,
+who ask what was asked about that very image of VisDial.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,6 +15,7 @@ from dialgym.simulators import EachReplies, Speaker
 from dialgym.tasks.visual_dialogue.answers import AnswerBook
 from dialgym.tasks.visual_dialogue.pool import SceneBook
 from dialgym.tasks.visual_dialogue.questions import Question, all_questions, text
+from dialgym.tasks.visual_dialogue.retrieval import RetrievalQuestioner
 from dialgym.tasks.visual_dialogue.types import STOP, VisualState
 
 if TYPE_CHECKING:
@@ -45,10 +47,10 @@ class Random(EachReplies):
 class Greedy(EachReplies):
     """The question whose answer tells most about which scene it is, for what it costs.
 
-    That is the expected fall of the posterior's entropy, exact over all ways to answer, over the
-    expected cost with its penalty (1 and the penalty where an answer costs nothing); ties are
-    broken at random. It stops, where it may, when one
-    scene has more than nine tenths of the posterior.
+    That is the expected fall of the entropy of what the exact guesser believes, over all ways to
+    answer, by the expected cost with its penalty (1 and the penalty where an answer costs
+    nothing); ties are broken at random. It stops, where it may, when one scene has more than nine
+    tenths of the posterior.
 
     Args:
         kinds: ``"all"``; ``"open"``: no questions of yes and no; ``"yes-no"``: no others.
@@ -60,7 +62,7 @@ class Greedy(EachReplies):
         self._banks, self._first = PerTask(), PerTask()
 
     def reply(self, task: "VisualDialogue", state: VisualState, rng: Generator) -> str:
-        posterior = task.posterior(state)
+        posterior = task.by_answers(state)
         if _may_stop(task) and posterior.max() > SURE:
             return STOP
         best = self._best(task, state, posterior)
@@ -209,10 +211,16 @@ def _yes_no() -> Greedy:
     return Greedy("yes-no")
 
 
+def _people() -> RetrievalQuestioner:
+    return RetrievalQuestioner(own=True)
+
+
 POLICIES: Mapping[str, Callable[..., Speaker]] = {
     "greedy": Greedy,
     "greedy-open": _open,
     "greedy-yes-no": _yes_no,
     "human-like": HumanLike,
+    "people": _people,
     "random": Random,
+    "retrieval": RetrievalQuestioner,
 }

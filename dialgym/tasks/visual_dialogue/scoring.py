@@ -74,6 +74,10 @@ class Cutoff:
         first, last = percentiles[0], percentiles[-1]
         if len(percentiles) == 1:
             return False
+        return bool(self.far_enough(first, last))
+
+    def far_enough(self, first: Any, last: Any) -> Any:
+        """The same of a first and a last percentile rank, or of arrays of them."""
         return last - first >= self.fraction * (self.goal - first) - ROUNDING
 
 

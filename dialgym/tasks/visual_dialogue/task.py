@@ -1,6 +1,7 @@
 """The rules of visual dialogue."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,8 @@ class VisualDialogue(Task):
     Args:
         pool: the images: ``"scenes"`` or a mapping such as ``{"name": "scenes", "scenes": 100,
             "split": "test", "seed": 1, "vague": 0.1}``; ``"visdial:PATH"``; or a `Pool`.
-        guesser: ``"exact"``, ``"learned:PATH"``, ``"remote:URL"``, or an object with
-            ``percentiles(dialogues)``.
+        guesser: ``"exact"``, ``"words"`` (VisDial), ``"learned:PATH"``, ``"remote:URL"``, or an
+            object with ``percentiles(dialogues)``.
         answerer: None for the pool's own; ``"rules"``, ``"retrieval"``, ``"remote:URL"``, or an
             object with ``reply(task, state, rng)``.
         mode: who ends a dialogue: ``"env_stops"``, ``"agent_stops"`` or ``"10_stop"``.
@@ -64,8 +65,8 @@ class VisualDialogue(Task):
         reward: ``"standard"``, or ``"ilql"``: in ``env_stops`` the last answer costs nothing even
             if it is the last of `rounds`, and there are penalties in this mode alone.
         cutoff: ``(goal, fraction)``: how much of the way from the percentile rank by the caption
-            to the goal is enough. None for (1, 1), just found, for the exact guesser, which is
-            quick; else ILQL's (1, 0.5), half way.
+            to the goal is enough. None for (1, 1), found, with the exact guesser, else ILQL's
+            (1, 0.5), half way.
         cost: of an answer; None for 1 in ``env_stops``, else 0.
         yes_no: what a yes or no costs.
         rounds: most questions.
@@ -119,12 +120,10 @@ class VisualDialogue(Task):
 
     def _questions(self) -> Constraint:
         stop = [STOP] if self.scoring.mode == "agent_stops" else []
-        if not self.pool.questions:
-            raise ValueError(
-                f"constraint of {self.name}: {type(self.pool).__name__} has no questions to choose "
-                "from. Leave it out."
-            )
-        return Lexicon([*self.pool.questions, *stop])
+        if self.pool.questions:
+            return Lexicon([*self.pool.questions, *stop])
+        name = type(self.pool).__name__
+        raise ValueError(f"constraint of {self.name}: {name} has no questions. Leave it out.")
 
     def _facts(self) -> Facts:
         pool, rounds, stops = self.pool, self.rounds, self.scoring.mode == "agent_stops"
@@ -243,13 +242,41 @@ class VisualDialogue(Task):
     def posterior(self, state: VisualState) -> np.ndarray:
         """(n,) how likely each scene is, given what the questioner has seen.
 
+        Where the environment stops and the guesser is the exact one, that is more than the guesser
+        knows: that the dialogue has not been over before rules out what would have ended it.
+        Raises what `by_answers` raises.
+        """
+        posterior = self.by_answers(state)
+        if self.exact is not self.guesser or self.scoring.mode != "env_stops":
+            return posterior
+        left = posterior * self._not_ended_by(state)
+        total = left.sum()
+        return left / total if total > 0 else posterior
+
+    def by_answers(self, state: VisualState) -> np.ndarray:
+        """(n,) how likely each scene is by the caption and the answers alone.
+
         Raises:
             ValueError: the images are none of generated scenes.
         """
-        guesser = self.guesser
-        if not isinstance(guesser, ExactGuesser):
-            guesser = ExactGuesser(self.pool)
-        return guesser.posterior(state.lines[0].text, state.history).copy()
+        return self.exact.posterior(state.lines[0].text, state.history).copy()
+
+    @cached_property
+    def exact(self) -> ExactGuesser:
+        """The exact guesser, whoever else may be asked for the reward."""
+        return self.guesser if isinstance(self.guesser, ExactGuesser) else ExactGuesser(self.pool)
+
+    def _not_ended_by(self, state: VisualState) -> np.ndarray:
+        """(n,) bool: the scenes of which the dialogue would have gone just as long."""
+        caption, history = state.lines[0].text, state.history
+        first = self.exact.percentiles_of_all(caption, ())
+        fits = np.ones(len(self.pool), bool)
+        for turn in range(1, len(history) + 1):
+            last = self.exact.percentiles_of_all(caption, history[:turn])
+            reached = self.scoring.cutoff.far_enough(first, last)
+            ended = self.scoring.cutoff.reached(state.percentiles[: turn + 1])
+            fits &= reached == ended
+        return fits
 
     def truth(self, state: VisualState) -> int:
         """The place of the image in the pool."""

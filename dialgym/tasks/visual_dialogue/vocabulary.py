@@ -4,8 +4,9 @@ from functools import cache
 
 from dialgym.tasks.visual_dialogue.answers import VAGUE, AnswerBook
 from dialgym.tasks.visual_dialogue.captions import captions, described
-from dialgym.tasks.visual_dialogue.questions import ANY, WORDS, all_questions, text
+from dialgym.tasks.visual_dialogue.questions import all_questions, text
 from dialgym.tasks.visual_dialogue.scenes import generate
+from dialgym.tasks.visual_dialogue.understanding import ANY, WORDS
 
 OTHERS = (
     "color",

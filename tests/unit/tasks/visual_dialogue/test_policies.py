@@ -7,7 +7,8 @@ import dialgym
 from dialgym.tasks.posterior import information_gain
 from dialgym.tasks.visual_dialogue import Pool, VisualDialogue
 from dialgym.tasks.visual_dialogue.policies import Bank, Greedy
-from dialgym.tasks.visual_dialogue.questions import all_questions, parse, text
+from dialgym.tasks.visual_dialogue.questions import all_questions, text
+from dialgym.tasks.visual_dialogue.understanding import parse
 
 SMALL = {"name": "scenes", "scenes": 60}
 QUESTIONS = all_questions()

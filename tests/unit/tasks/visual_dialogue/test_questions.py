@@ -9,7 +9,6 @@ from dialgym.tasks.visual_dialogue.questions import (
     Description,
     Question,
     all_questions,
-    parse,
     text,
 )
 from dialgym.tasks.visual_dialogue.scenes import (
@@ -21,6 +20,7 @@ from dialgym.tasks.visual_dialogue.scenes import (
     ROWS,
     SIZES,
 )
+from dialgym.tasks.visual_dialogue.understanding import parse
 from dialgym.tasks.visual_dialogue.vocabulary import vocabulary
 
 

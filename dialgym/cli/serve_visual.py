@@ -1,0 +1,47 @@
+"""``dialgym serve-visual``: the model of a visual dialogue, for environments elsewhere."""
+
+from typing import Annotated
+
+import typer
+
+from dialgym.cli.common import Set, console, settings
+from dialgym.registry import entry_of, make_task
+
+
+def serve_visual(
+    id: Annotated[
+        str, typer.Argument(metavar="ID", help="An id of visual dialogue, or MODULE:CLASS.")
+    ] = "dialgym/VisualDialogue-v0",
+    questioner: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Who asks for `/fetch_q_bot_response`; else nobody."),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; 0.0.0.0 lets other machines in.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 5000,
+    max_batch: Annotated[
+        int, typer.Option(min=1, help="Requests that the model is given at once, at most.")
+    ] = 64,
+    set_: Set = None,
+) -> None:
+    """Serve the answerer and the guesser of a visual dialogue over HTTP.
+
+    Environments elsewhere use it with guesser=remote:URL and answerer=remote:URL; so does code
+    written for ILQL's server. Who serves which images is set as for the environment: for VisDial,
+    -s pool=visdial:PATH -s guesser=learned:PATH.
+    """
+    from dialgym.tasks.visual_dialogue import VisualDialogue
+    from dialgym.tasks.visual_dialogue.server import listening, serve
+    from dialgym.tasks.visual_dialogue.serving import Bots
+
+    task = make_task(entry_of(id), settings(set_))
+    if not isinstance(task, VisualDialogue):
+        raise ValueError(f"serve-visual: expected an id of visual dialogue; got {id!r}.")
+    asking = None if questioner is None else task.speaker_named("system", questioner)
+    bots = Bots(task, task.answerer, asking)
+    with listening(host, port) as listener:
+        name, number = listener.getsockname()[:2]
+        count = f"{len(task.pool):,} images"
+        console.print(f"serving {count} at http://{name}:{number}; end with Ctrl-C")
+        serve(bots, listener, max_batch)
