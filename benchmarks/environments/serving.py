@@ -18,7 +18,6 @@ from typing import Annotated
 import numpy as np
 import psutil
 import typer
-from rich import print
 
 from benchmarks.environments.timing import machine
 from dialgym.tasks.visual_dialogue.guessers import Held

@@ -2,9 +2,9 @@
 
 In the original (Das et al., 2017, "Learning Cooperative Visual Dialog Agents with Deep
 Reinforcement Learning") a recurrent network regresses the features of the image from caption and
-rounds, and images are ranked by how far they are from what it says. Here a
-text is a bag of hashed n-grams, and a dialogue the sum of its encoded texts: the order of the
-rounds does not matter, as it does not matter for what is true of an image.
+rounds, and images are ranked by how far they are from what it says. Here a text is a bag of hashed
+n-grams, and a dialogue the sum of its encoded texts: the order of the rounds does not matter, as it
+does not matter for what is true of an image.
 """
 
 import json

@@ -10,6 +10,7 @@ import socket
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
@@ -73,7 +74,7 @@ class Forms:
         return Ask(endpoint, Held(_short("caption", caption), rounds, image), asked)
 
     def _image(self, fields: Mapping[str, str]) -> int:
-        written = fields.get("img_features", "")
+        written = blake2b(fields.get("img_features", "").encode()).digest()
         image = self._images.get(written)
         if image is None:
             image = self.bots.image(_numbers(_json(fields, "img_features", list)))
@@ -217,11 +218,11 @@ def make_app(bots: Bots, max_batch: int = 64, waiting: int = 1024) -> "FastAPI":
     app = fastapi.FastAPI(title="dialgym visual dialogue", lifespan=running, openapi_url=None)
     served = [name for name, endpoint in ENDPOINTS.items() if _is_served(endpoint, bots)]
 
-    async def describe() -> Any:
+    async def describe(request: Any) -> Any:
         pool = {"images": len(bots.features), "features": bots.features.shape[1]}
         return _answer(200, {"endpoints": served, **pool})
 
-    app.add_route("/", _ignoring_request(describe), methods=["GET"])
+    app.add_route("/", describe, methods=["GET"])
     for name in served:
         app.add_route(f"/{name}", _handler(ENDPOINTS[name], forms, batcher), methods=["POST"])
     return app
@@ -232,13 +233,6 @@ def _is_served(endpoint: Endpoint, bots: Bots) -> bool:
     if endpoint.asks:
         return bots.questioner is not None
     return endpoint.measure != "distance" or bots.tells_distance
-
-
-def _ignoring_request(function: Any) -> Any:
-    async def handle(request: Any) -> Any:
-        return await function()
-
-    return handle
 
 
 def _handler(endpoint: Endpoint, forms: Forms, batcher: Batcher) -> Any:
