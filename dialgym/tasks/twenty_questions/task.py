@@ -181,10 +181,13 @@ class TwentyQuestions(Task):
         return state.lines if party == SYSTEM else state.opening + state.lines
 
     def situation(self, state: TwentyQuestionsState, party: str) -> Any:
-        """What was asked and answered, in whatever order; for the answerer the thing too."""
-        answered = sorted(zip(state.codes, state.answers))
-        asked = [state.codes[-1], state.negated] if state.waiting else None
-        return answered, asked, state.turns, state.opening if party == USER else None
+        """What was asked and answered, in whatever order, noisy answers as often as they came; for
+        the answerer the thing, and what waits for its answer."""
+        answered = sorted((c, a) for c, a in zip(state.codes, state.answers) if c != NOTHING)
+        heard = answered if self.noise or self.vague else sorted(set(answered))
+        if party == SYSTEM:
+            return heard
+        return heard, state.item, [state.codes[-1], state.negated] if state.waiting else None
 
     def speak(self, state: TwentyQuestionsState, text: str, rng: np.random.Generator) -> Outcome:
         state.lines.append(Utterance(self.speaker(state), text))

@@ -67,6 +67,7 @@ def test_the_best_by_hand() -> None:
     assert perfect(4, 0) == 0.0
 
 
+@settings(deadline=None)
 @given(arrays(np.int8, (7, 5), elements=st.integers(0, 1)), st.integers(1, 8))
 def test_no_table_allows_more_than_perfect_questions(truth: np.ndarray, turns: int) -> None:
     assert Search(truth).value(range(7), turns) <= perfect(7, turns) + 1e-9

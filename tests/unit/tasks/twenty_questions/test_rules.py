@@ -80,8 +80,18 @@ def test_the_order_of_questions_does_not_matter_to_the_anchor() -> None:
     say(TASK, first, texts)
     say(TASK, second, texts[::-1])
     assert TASK.anchor(first, "system") == TASK.anchor(second, "system")
+    say(TASK, second, ["is it soft?", "what?"])
+    assert TASK.anchor(first, "system") == TASK.anchor(second, "system")
     say(TASK, second, ["is it red?"])
     assert TASK.anchor(first, "system") != TASK.anchor(second, "system")
+
+
+def test_noisy_answers_count_as_often_as_they_come() -> None:
+    task = TwentyQuestions(noise=0.2)
+    once, twice = begun(task, "guitar"), begun(task, "guitar")
+    say(task, once, ["is it a piano?"])
+    say(task, twice, ["is it a piano?"] * 2)
+    assert task.anchor(once, "system") != task.anchor(twice, "system")
 
 
 def test_only_the_answerer_is_told_the_thing() -> None:
