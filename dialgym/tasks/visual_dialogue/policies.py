@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dialgym.cache import PerTask
-from dialgym.errors import one_of
+from dialgym.errors import finite_number, one_of
 from dialgym.simulators import EachReplies, Speaker
 from dialgym.tasks.visual_dialogue.answers import AnswerBook
 from dialgym.tasks.visual_dialogue.pool import SceneBook
@@ -54,36 +54,39 @@ class Greedy(EachReplies):
 
     Args:
         kinds: ``"all"``; ``"open"``: no questions of yes and no; ``"yes-no"``: no others.
+        found: how many bits it is worth that the scene is found by the next answer.
     """
 
-    def __init__(self, kinds: str = "all") -> None:
+    def __init__(self, kinds: str = "all", found: float = 0.0) -> None:
         one_of("kinds", kinds, ("all", "open", "yes-no"), "Greedy")
-        self.kinds = kinds
+        self.kinds, self.found = kinds, finite_number("found of Greedy", found)
         self._banks, self._first = PerTask(), PerTask()
 
     def reply(self, task: "VisualDialogue", state: VisualState, rng: Generator) -> str:
-        posterior = task.by_answers(state)
-        if _may_stop(task) and posterior.max() > SURE:
+        if _may_stop(task) and task.by_answers(state).max() > SURE:
             return STOP
-        best = self._best(task, state, posterior)
+        best = self._best(task, state)
         return task.pool.questions[int(best[rng.integers(len(best))])]
 
-    def _best(self, task: "VisualDialogue", state: VisualState, p: np.ndarray) -> np.ndarray:
+    def _best(self, task: "VisualDialogue", state: VisualState) -> np.ndarray:
         """The places of the best questions; remembered for each caption at the beginning."""
         if state.history:
-            return self._search(task, p)
+            return self._search(task, state)
         known: dict[str, np.ndarray] = self._first.setdefault(task, {})
         caption = state.lines[0].text
         if caption not in known:
-            known[caption] = self._search(task, p)
+            known[caption] = self._search(task, state)
         return known[caption]
 
-    def _search(self, task: "VisualDialogue", posterior: np.ndarray) -> np.ndarray:
+    def _search(self, task: "VisualDialogue", state: VisualState) -> np.ndarray:
         if task not in self._banks:
             bank = Bank.of(_book(task, "greedy").answers)
             self._banks[task] = bank, np.array([task.scoring.counts(said) for said in bank.texts])
         bank, punished = self._banks[task]
-        gain, texts = bank.information(posterior)
+        believed = task.by_answers(state)
+        gain, texts = bank.information(believed)
+        if self.found:
+            gain += self.found * bank.found(believed, task.posterior(state))
         fines = np.bincount(bank.text_question, texts * punished) * task.scoring.yes_no
         scores = gain / ((task.scoring.cost or 1.0) + fines)
         if self.kinds != "all":
@@ -138,6 +141,30 @@ class Bank(NamedTuple):
         heard = np.bincount(self.text_question, surprise, len(self.content))
         put = np.bincount(self.content_question, mass * self.content_bits, len(self.content))
         return np.maximum(heard - put, 0.0), texts
+
+    def found(self, believed: np.ndarray, posterior: np.ndarray) -> np.ndarray:
+        """(Q,) how likely the answer to each question lets the true scene be the only first one.
+
+        Args:
+            believed: (n,) what the guesser believes, by which it ranks.
+            posterior: (n,) how likely each scene is the true one.
+        """
+        possible, questions = np.flatnonzero(believed), len(self.content)
+        places = self.content[:, possible].ravel()
+        weights = np.tile(believed[possible], questions)
+        best = np.zeros(len(self.content_question))  # of each content, its best scene
+        np.maximum.at(best, places, weights)
+        first = weights >= best[places] * (1 - TIE)
+        firsts = np.bincount(places, first, len(best))
+        chance = np.bincount(places, np.tile(posterior[possible], questions) * first, len(best))
+        score = best[self.pair_content] * self.pair_chance
+        most = np.zeros(len(self.texts))  # of each answer, its best content
+        np.maximum.at(most, self.pair_text, score)
+        top = (score >= most[self.pair_text] * (1 - TIE)) & (score > 0)
+        alone = np.bincount(self.pair_text, top * firsts[self.pair_content], len(most)) == 1
+        right = top * chance[self.pair_content] * self.pair_chance
+        by_text = np.bincount(self.pair_text, right, len(most)) * alone
+        return np.bincount(self.text_question, by_text, questions)
 
 
 KINDS = {"exist": 0.4, "check": 0.3, "relation": 0.05, "count": 0.1, "describe": 0.02, "ask": 0.13}
@@ -211,6 +238,10 @@ def _yes_no() -> Greedy:
     return Greedy("yes-no")
 
 
+def _find() -> Greedy:
+    return Greedy(found=10.0)
+
+
 def _people() -> RetrievalQuestioner:
     return RetrievalQuestioner(own=True)
 
@@ -219,6 +250,7 @@ POLICIES: Mapping[str, Callable[..., Speaker]] = {
     "greedy": Greedy,
     "greedy-open": _open,
     "greedy-yes-no": _yes_no,
+    "greedy-find": _find,
     "human-like": HumanLike,
     "people": _people,
     "random": Random,
