@@ -1,15 +1,29 @@
 """What several tests share."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import gymnasium as gym
 import pytest
+
+from dialgym import registry
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 for folder in ("DIALGYM_PYDIAL", "DIALGYM_MULTIWOZ"):  # where a test wants them it says so
     os.environ.pop(folder, None)
 
 DATA = Path(os.environ.get("DIALGYM_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    """Ids that a test registers are gone after it: others look at all of them."""
+    before = set(registry._added)
+    yield
+    for env_id in registry._added.keys() - before:
+        del registry._added[env_id]
+        gym.registry.pop(env_id, None)
 
 
 @pytest.fixture(scope="session")
