@@ -264,7 +264,8 @@ class _EnvWave:
         masks = self._masks() if self.acts else None
         for row in np.flatnonzero(ended).tolist():
             lines = list(self.own.dialogues.transcript(row))
-            seen = () if masks is None else (self.observation[row], masks[row])
+            # a copy: what a row that is over shows is written over
+            seen = () if masks is None else (self.observation[row].copy(), masks[row])
             self.last[row] = (lines, *seen)
 
     def played(self) -> Played:
