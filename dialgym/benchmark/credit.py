@@ -7,6 +7,7 @@ and whatever else is drawn anew.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -18,6 +19,7 @@ from dialgym.benchmark.statistics import interval
 from dialgym.registry import Environment, entry_of
 from dialgym.rollouts.episodes import seeded
 from dialgym.rollouts.policies import Predictor, takes_masks
+from dialgym.rollouts.waves import at_last_act
 from dialgym.tasks import ExactPosterior
 from dialgym.views.dialogue import SavedDialogue
 from dialgym.views.making import make_vec
@@ -143,7 +145,7 @@ def _wave(
     env.leave(~alive)
     forced = [actions for _, actions in wave]
     returns, start = np.zeros(env.num_envs), np.ones(env.num_envs, bool)
-    for step in range(10**9):
+    for step in itertools.count():
         masks = _masks(env, alive) if masked else {}
         actions, state = policy.predict(
             seen, state=state, episode_start=start, deterministic=False, **masks
@@ -159,7 +161,7 @@ def _wave(
         env.leave(start)
         if not alive.any():
             break
-        seen = _kept(seen, after, alive)
+        seen = at_last_act(seen, after, alive)
     return returns[: len(wave)]
 
 
@@ -167,14 +169,6 @@ def _masks(env: Any, alive: np.ndarray) -> dict[str, np.ndarray]:
     """As a policy takes them; where nothing is played all is allowed."""
     masks = env.action_masks() | ~alive[:, None]
     return {"action_masks": maskable(masks, env.single_action_space)}
-
-
-def _kept(before: Any, after: Any, alive: np.ndarray) -> Any:
-    """What is seen; of a dialogue that is over, what was seen when it last acted."""
-    if isinstance(after, Mapping):
-        return {key: _kept(before[key], after[key], alive) for key in after}
-    rows = alive.reshape(-1, *[1] * (after.ndim - 1))
-    return np.where(rows, after, before)
 
 
 class Agreement(NamedTuple):

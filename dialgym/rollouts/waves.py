@@ -223,12 +223,11 @@ class _EnvWave:
 
     def _at_last_act(self, mask: np.ndarray | None) -> tuple[Any, np.ndarray | None]:
         """What the policy sees; of a dialogue that is over, what it saw when it last acted."""
-        seen, over = self.observation, ~self.alive
-        if self.shown and over.any():
+        seen = self.observation
+        if self.shown and not self.alive.all():
             old_seen, old_mask = self.shown
-            masks = [] if mask is None else _pairs(mask, old_mask)
-            for now, old in [*_pairs(seen, old_seen), *masks]:
-                now[over] = old[over]
+            seen = at_last_act(old_seen, seen, self.alive)
+            mask = None if mask is None else at_last_act(old_mask, mask, self.alive)
         self.shown = seen, mask
         return seen, mask
 
@@ -264,8 +263,7 @@ class _EnvWave:
         masks = self._masks() if self.acts else None
         for row in np.flatnonzero(ended).tolist():
             lines = list(self.own.dialogues.transcript(row))
-            # a copy: what a row that is over shows is written over
-            seen = () if masks is None else (self.observation[row].copy(), masks[row])
+            seen = () if masks is None else (self.observation[row], masks[row])
             self.last[row] = (lines, *seen)
 
     def played(self) -> Played:
@@ -327,8 +325,13 @@ class _EnvWave:
         return found
 
 
-def _pairs(one: Any, other: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The arrays of an observation, each with that of another one."""
-    if isinstance(one, Mapping):
-        return [(one[key], other[key]) for key in one]
-    return [(one, other)]
+def at_last_act(before: Any, now: Any, alive: np.ndarray) -> Any:
+    """What n dialogues show; those that are over, what they showed `before`, which is legal play.
+
+    Args:
+        before, now: arrays (n, ...), or mappings of such.
+        alive: (n,) bool.
+    """
+    if isinstance(now, Mapping):
+        return {key: at_last_act(before[key], now[key], alive) for key in now}
+    return np.where(alive.reshape(-1, *[1] * (now.ndim - 1)), now, before)

@@ -9,7 +9,7 @@ from dialgym.errors import unknown, with_settings
 from dialgym.simulators import EachReplies, Speaker
 from dialgym.tasks.lookup import find_object
 from dialgym.tasks.visual_dialogue.answers import UNCLEAR
-from dialgym.tasks.visual_dialogue.pool import ROOM, Pool, SceneBook
+from dialgym.tasks.visual_dialogue.pool import ROOM, Pool, scene_book
 from dialgym.tasks.visual_dialogue.types import VisualState
 from dialgym.tasks.visual_dialogue.understanding import parse
 
@@ -38,12 +38,7 @@ class RuleAnswerer(EachReplies):
     """
 
     def __init__(self, pool: Pool) -> None:
-        if not isinstance(pool, SceneBook):
-            raise ValueError(
-                f"answerer 'rules': expected generated scenes; got {type(pool).__name__}. Give "
-                "pool='scenes', or another answerer: 'retrieval' or 'remote:URL'."
-            )
-        self.book = pool
+        self.book = scene_book(pool, "answerer 'rules'", "'retrieval' or 'remote:URL'")
 
     def reply(self, task: "VisualDialogue", state: VisualState, rng: Generator) -> str:
         """See `dialgym.simulators.Speaker`."""

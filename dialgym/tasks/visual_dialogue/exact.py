@@ -7,7 +7,7 @@ import numpy as np
 
 from dialgym.tasks.visual_dialogue.captions import caption_likelihood
 from dialgym.tasks.visual_dialogue.guessers import Held, percentile_ranks
-from dialgym.tasks.visual_dialogue.pool import Pool, SceneBook
+from dialgym.tasks.visual_dialogue.pool import Pool, scene_book
 from dialgym.tasks.visual_dialogue.understanding import parse
 
 KEPT = 512
@@ -32,12 +32,7 @@ class ExactGuesser:
     """
 
     def __init__(self, pool: Pool) -> None:
-        if not isinstance(pool, SceneBook):
-            raise ValueError(
-                f"guesser 'exact': expected generated scenes; got {type(pool).__name__}. Give "
-                "pool='scenes', or another guesser: 'learned:PATH' or 'remote:URL'."
-            )
-        self.book = pool
+        self.book = scene_book(pool, "guesser 'exact'", "'learned:PATH' or 'remote:URL'")
         self._kept: Kept = OrderedDict()
         self._ranks: Kept = OrderedDict()
 

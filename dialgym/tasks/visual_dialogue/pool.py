@@ -160,3 +160,17 @@ def make_pool(spec: Any = None) -> Pool:
     if colon:
         return make(argument, **settings)  # type: ignore[no-any-return]
     return with_settings(make, f"pool {name!r} of VisualDialogue", settings)  # type: ignore[no-any-return]
+
+
+def scene_book(pool: Pool, who: str, others: str) -> SceneBook:
+    """The pool, of generated scenes.
+
+    Raises:
+        ValueError: it is of other images, which `who` knows nothing of; `others` do.
+    """
+    if not isinstance(pool, SceneBook):
+        raise ValueError(
+            f"{who}: expected generated scenes; got {type(pool).__name__}. Give pool='scenes', or "
+            f"another {who.split()[0]}: {others}."
+        )
+    return pool
