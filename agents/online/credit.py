@@ -34,12 +34,24 @@ def group_advantages(
         advantages = advantages * (counts / np.maximum(counts - 1, 1))[number]
     if scale:
         advantages = advantages / (deviation[number] + 1e-6)
-    low, high = np.full(len(counts), np.inf), np.full(len(counts), -np.inf)
-    np.minimum.at(low, number, values)
-    np.maximum.at(high, number, values)
-    equal = high - low <= 1e-6 * np.maximum(np.abs(low), np.abs(high))  # equal in float32
-    advantages[equal[number]] = 0
+    advantages[all_equal(values, groups)] = 0
     return advantages.astype(np.float32)
+
+
+def all_equal(returns: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """(m,) bool: whether the returns (m,) of its group are all the same, but for rounding.
+
+    Args:
+        returns: (m,).
+        groups: (m,), any labels.
+    """
+    _, number, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    low, high = np.full(len(counts), np.inf), np.full(len(counts), -np.inf)
+    np.minimum.at(low, number, returns)
+    np.maximum.at(high, number, returns)
+    equal = high - low <= 1e-6 * np.maximum(np.abs(low), np.abs(high))  # equal in float32
+    found: np.ndarray = equal[number]
+    return found
 
 
 def turn_numbers(ends: np.ndarray) -> np.ndarray:

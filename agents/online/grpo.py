@@ -17,6 +17,7 @@ from agents.models.observations import Observed
 from agents.online.credit import (
     BASELINES,
     CREDITS,
+    all_equal,
     group_advantages,
     same_situation,
     same_turn,
@@ -28,7 +29,7 @@ from agents.online.on_policy import SequenceAlgorithm
 from agents.online.ppo import turn_ends
 from agents.online.reference import k3
 from agents.online.surrogates import SURROGATES
-from dialgym.errors import one_of
+from dialgym.errors import one_of, whole_number
 
 
 class GRPO(SequenceAlgorithm):
@@ -50,6 +51,10 @@ class GRPO(SequenceAlgorithm):
     same situation (GiGPO, Feng et al. 2025, arXiv 2505.10978, equation 8); it needs an env made
     with `anchors=True`.
 
+    A group whose returns are all equal teaches nothing. With `resample` it is begun anew elsewhere
+    and played again, at most so many times, and what it said before is left out of the update
+    (dynamic sampling: DAPO, Yu et al. 2025, arXiv 2503.14476, section 3.2).
+
     The coefficient of `kl` weighs the divergence (estimator k3) in the loss.
 
     Args:
@@ -68,6 +73,7 @@ class GRPO(SequenceAlgorithm):
         credit: "episode", "turn" or "situation".
         gamma: the discount from one turn to the next, where turns are credited.
         situation_weight: of the advantages among equal situations.
+        resample: how many more times groups without variance are played in a rollout.
         kwargs: further arguments of `OnlineAlgorithm`; what goes on beyond `n_steps` tokens
             counts as it stands.
 
@@ -92,6 +98,7 @@ class GRPO(SequenceAlgorithm):
         credit: str = "episode",
         gamma: float = 1.0,
         situation_weight: float = 1.0,
+        resample: int = 0,
         **kwargs: Any,
     ) -> None:
         one_of("baseline", baseline, BASELINES, "GRPO")
@@ -100,6 +107,7 @@ class GRPO(SequenceAlgorithm):
         self.credit, self.turn_gamma, self.situation_weight = credit, gamma, situation_weight
         self.clip_range, self.clip_range_high = FloatSchedule(clip_range), clip_range_high
         self.surrogate = surrogate
+        self.resample = whole_number("resample", resample, "GRPO", 0)
         self.target_kl = target_kl
         self.group_size = group_size
         self.baseline = baseline
@@ -115,8 +123,14 @@ class GRPO(SequenceAlgorithm):
                 f"GRPO: group_size must be at least 2 and divide the number of dialogues, got "
                 f"{size} and {self.n_envs}; None makes all of them one group"
             )
+        if size is None and self.resample:
+            raise ValueError(
+                f"GRPO: resample={self.resample} plays groups again, got group_size=None, which "
+                "makes all dialogues one group; give a group_size"
+            )
         # The log's mean is over all episodes of a rollout: the last to end are the longest ones.
-        self._stats_window_size = max(self._stats_window_size, self.n_envs)
+        episodes = self.n_envs * (1 + self.resample)
+        self._stats_window_size = max(self._stats_window_size, episodes)
 
     # The rollout
 
@@ -131,22 +145,52 @@ class GRPO(SequenceAlgorithm):
         self.policy.set_training_mode(False)
         rollout_buffer.reset()
         callback.on_rollout_start()
-        self._begin(env)
-        begun, playing = self.num_timesteps, np.ones(env.num_envs, bool)
-        kept: list[np.ndarray] = []
-        while playing.any() and len(kept) < n_rollout_steps:
-            kept.append(playing.copy())
-            ended = self._step(env, callback, playing)
-            if ended is None:
+        begun, tokens = self.num_timesteps, 0
+        said, chosen = np.zeros((0, env.num_envs), bool), np.ones(env.num_envs, bool)
+        equal: list[float] = []
+        for _ in range(1 + self.resample):
+            self._begin(env)
+            played = self._play(env, callback, chosen, n_rollout_steps)
+            if played is None:
                 return False
-            playing[list(ended)] = False
-        said = np.stack(kept)
-        [tokens] = self.processes.sums(float(said.sum()))  # processes play on for unequal times
-        self.num_timesteps = begun + int(tokens)
-        self.rollout = self._rollout(said, playing)
+            tokens += int(played.sum())
+            said[:, chosen] = False  # of an episode that another one replaces
+            said = np.concatenate([said, played])
+            chosen = all_equal(self._returns(said), self._groups)
+            equal.append(float(chosen.mean()))
+            if not chosen.any():
+                break
+        self.logger.record("rollout/equal_groups", equal[0])
+        if self.resample:
+            self.logger.record("rollout/equal_groups_left", equal[-1])
+        [total] = self.processes.sums(float(tokens))  # processes play on for unequal times
+        self.num_timesteps = begun + int(total)
+        self.rollout = self._rollout(said)
         callback.update_locals(locals())
         callback.on_rollout_end()
         return True
+
+    def _play(
+        self, env: VecEnv, callback: BaseCallback, chosen: np.ndarray, most: int
+    ) -> np.ndarray | None:
+        """Play an episode in each of the `chosen` rows (n_envs,), of at most `most` tokens.
+
+        Returns:
+            (t, n_envs) bool, where a token was said; None when a callback asked to stop.
+        """
+        playing, kept = chosen.copy(), list[np.ndarray]()
+        while playing.any() and len(kept) < most:
+            kept.append(playing.copy())
+            ended = self._step(env, callback, playing)
+            if ended is None:
+                return None
+            playing[list(ended)] = False
+        said = np.stack(kept)
+        returns = self.rollout_buffer.steps("rewards")[-len(kept) :].sum(0)
+        for row in np.flatnonzero(playing).tolist():  # they count as they stand, in the log too
+            episode = {"r": float(returns[row]), "l": int(said[:, row].sum()), "t": 0.0}
+            self.ep_info_buffer.append(episode)  # type: ignore[union-attr]
+        return said
 
     def _begin(self, env: VecEnv) -> None:
         """Reset all dialogues, those of a group with the same seed."""
@@ -178,19 +222,23 @@ class GRPO(SequenceAlgorithm):
         self._look(infos)
         return {"situations": before}
 
-    def _rollout(self, said: np.ndarray, playing: np.ndarray) -> Rollout:
+    @property
+    def _groups(self) -> np.ndarray:
+        """(n_envs,) the number of each dialogue's group."""
+        return np.arange(self.n_envs) // (self.group_size or self.n_envs)
+
+    def _returns(self, said: np.ndarray) -> np.ndarray:
+        """(n_envs,) float64, the sums of the rewards of what was `said` (T, n_envs)."""
+        returns: np.ndarray = (self.rollout_buffer.steps("rewards") * said).sum(0, np.float64)
+        return returns
+
+    def _rollout(self, said: np.ndarray) -> Rollout:
         """From the rollout in the buffer to sequences with advantages.
 
         Args:
-            said: (n_steps, n_envs) bool, where a token was said.
-            playing: (n_envs,) bool, dialogues that were stopped before their end.
+            said: (n_steps, n_envs) bool, where a token was said that is learned from.
         """
-        rewards = self.rollout_buffer.steps("rewards")
-        returns = rewards.sum(0, dtype=np.float64)
-        for row in np.flatnonzero(playing).tolist():  # they count as they stand, in the log too
-            episode = {"r": float(returns[row]), "l": int(said[:, row].sum()), "t": 0.0}
-            self.ep_info_buffer.append(episode)  # type: ignore[union-attr]
-        advantages = self._advantages(rewards * said, returns, said)
+        advantages = self._advantages(said)
         sequences = self._sequences(said)
         return Rollout(
             sequences,
@@ -200,18 +248,18 @@ class GRPO(SequenceAlgorithm):
             reference_log_probs=self._reference_log_probs(sequences),
         )
 
-    def _advantages(self, rewards: np.ndarray, returns: np.ndarray, said: np.ndarray) -> np.ndarray:
-        """(T, n) float32, of rewards (T, n), returns (n,) and where a token was said (T, n)."""
-        groups = np.arange(self.n_envs) // (self.group_size or self.n_envs)
-        how = self.baseline, self.scale
-        whole = np.broadcast_to(group_advantages(returns, groups, *how), said.shape)
+    def _advantages(self, said: np.ndarray) -> np.ndarray:
+        """(T, n) float32, of what was said (T, n) in the rollout in the buffer."""
+        groups, how = self._groups, (self.baseline, self.scale)
+        whole = group_advantages(self._returns(said), groups, *how)
+        whole = np.broadcast_to(whole, said.shape)
         if self.credit == "episode":
             return whole
         buffer = self.rollout_buffer
         last = Observed.of(self._last_obs).lengths
         ends = turn_ends(buffer.steps("lengths"), last, buffer.steps("dones")) & said
         turns = turn_numbers(ends)
-        ahead = turn_returns(rewards, turns, self.turn_gamma)
+        ahead = turn_returns(buffer.steps("rewards") * said, turns, self.turn_gamma)
         if self.credit == "turn":
             labels = same_turn(len(ahead), groups)
             return turn_advantages(ahead, turns, said, labels, *how)

@@ -90,12 +90,18 @@ def _references(
 def _arrange(
     played: Iterable[Played], seeds: int, references: tuple[float, float] | None
 ) -> Episodes:
-    columns = zip(*((part.returns, part.success, part.lengths) for part in played))
-    returns, solved, lengths = (np.concatenate(c).reshape(seeds, -1) for c in columns)
-    if references is None:
-        return Episodes(returns, solved, lengths)
-    random, expert = references
-    return Episodes(returns, solved, lengths, 100 * (returns - random) / (expert - random))
+    parts = list(played)
+
+    def rows(columns: Iterable[np.ndarray]) -> np.ndarray:
+        return np.concatenate(list(columns)).reshape(seeds, -1)
+
+    returns, scores = rows(p.returns for p in parts), None
+    if references is not None:
+        random, expert = references
+        scores = 100 * (returns - random) / (expert - random)
+    solved, lengths = rows(p.success for p in parts), rows(p.lengths for p in parts)
+    metrics = {name: rows(p.metrics[name] for p in parts) for name in parts[0].metrics}
+    return Episodes(returns, solved, lengths, scores, metrics)
 
 
 def _check(places: Collection[str], episodes: int, seeds: Sequence[int]) -> None:

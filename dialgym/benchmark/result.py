@@ -31,12 +31,15 @@ class Episodes:
         solved: (K, E) bool.
         lengths: (K, E) int64, utterances of the learner.
         scores: (K, E) float64, 100 (r - random) / (expert - random); None without references.
+        metrics: (K, E) float64 each, by name: what the task measures of a dialogue that is over
+            (`Task.metrics`; -1 where there was nothing to measure). Empty for several environments.
     """
 
     returns: np.ndarray
     solved: np.ndarray
     lengths: np.ndarray
     scores: np.ndarray | None = None
+    metrics: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def mean_return(self) -> float:
@@ -218,6 +221,7 @@ def _as_dict(part: Episodes) -> dict[str, Any]:
     return {
         **{name: getattr(part, name) for name in (*figures, "score", "score_interval")},
         **{name: None if array is None else array.tolist() for name, array in arrays.items()},
+        "metrics": {name: array.tolist() for name, array in part.metrics.items()},
     }
 
 
@@ -228,4 +232,5 @@ def _from_dict(values: Mapping[str, Any]) -> Episodes:
         np.array(values["solved"], bool),
         np.array(values["lengths"], np.int64),
         None if scores is None else np.array(scores, np.float64),
+        {name: np.array(rows, np.float64) for name, rows in values.get("metrics", {}).items()},
     )

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.utils.seeding import np_random
 
 from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng
-from dialgym.rollouts.played import Decisions, Played, Role, Turns
+from dialgym.rollouts.played import Decisions, Played, Role, Turns, metric_columns
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, PartyActs
 from dialgym.tasks.generators import Logs, Scripts, Tree
@@ -153,6 +153,7 @@ class _Table:
         self.turns = Turns() if record else None
         self.decisions: list[Decisions] = []
         self.rows: list[tuple[Any, ...]] = []
+        self.metrics: list[Mapping[str, float]] = []
 
     def add(self, game: Game) -> None:
         dialogue, end = game.dialogue, game.exchange
@@ -162,6 +163,7 @@ class _Table:
                 *(game.options, bool(end.success), end.terminated, end.truncated),
             )
         )
+        self.metrics.append(dialogue.task.metrics(dialogue.state))
         if self.turns is not None:
             lines = dialogue.task.transcript(dialogue.state, dialogue.learner)
             self.turns.add(lines, game.places, game.rewards)
@@ -183,6 +185,7 @@ class _Table:
             turns=self.turns,
             decisions=self.decisions or None,
             options=options,
+            metrics=metric_columns(self.metrics),
         )
 
 

@@ -84,6 +84,12 @@ class Decisions(NamedTuple):
     masks: np.ndarray
 
 
+def metric_columns(found: Sequence[Mapping[str, float]]) -> dict[str, np.ndarray]:
+    """What `Task.metrics` says of k dialogues that are over, as (k,) float64 by name."""
+    names = found[0] if found else ()
+    return {name: np.array([each[name] for each in found], np.float64) for name in names}
+
+
 @dataclass
 class Played:
     """k dialogues, in the order of their episodes.
@@ -98,6 +104,7 @@ class Played:
         turns: what was said, if that was asked for.
         decisions: (k,) what was chosen, if that was asked for and the learner chose acts.
         options: (k,) of reset, where they may differ.
+        metrics: (k,) float64 each, by name: see `Task.metrics`.
     """
 
     seeds: list[int]
@@ -111,6 +118,7 @@ class Played:
     turns: Turns | None = None
     decisions: Sequence[Decisions] | None = None
     options: Sequence[Mapping[str, Any]] | None = None
+    metrics: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.seeds)

@@ -11,7 +11,7 @@ from gymnasium.utils.seeding import np_random
 
 from dialgym.language.tokenizers import PAD, UNK
 from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng, seeded
-from dialgym.rollouts.played import Decisions, Played, Turns
+from dialgym.rollouts.played import Decisions, Played, Turns, metric_columns
 from dialgym.rollouts.policies import Predictor, check_fit, takes_masks
 from dialgym.simulators import BatchSpeaker, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
@@ -115,7 +115,13 @@ class _ScriptedWave:
             self.terminated,
             self.truncated,
             turns=self._turns() if self.record else None,
+            metrics=metric_columns([self.task.metrics(state) for state in self._states()]),
         )
+
+    def _states(self) -> Sequence[Any]:
+        """The dialogues as they ended, where their task measures anything."""
+        rows = np.arange(len(self.jobs))
+        return self.batch.states(rows) if self.task.facts.metrics else ()
 
     def _turns(self) -> Turns:
         rows, *columns = (np.concatenate(column) for column in zip(*self.notes))
@@ -185,6 +191,7 @@ class _EnvWave:
         self.own.leave(~self.alive)
         self.returns, self.lengths = np.zeros(n), np.zeros(n, np.int64)
         self.terminated, self.truncated, self.success = (np.zeros(n, bool) for _ in "123")
+        self.metrics = {name: np.zeros(n) for name in self.own.task.facts.metrics}
         self.steps = np.zeros(n, np.int64)
         self.shown: tuple[Any, Any] | None = None
         self.kept: list[tuple[Any, ...]] = []  # by step: actions, closed, reward, seen, mask
@@ -217,7 +224,7 @@ class _EnvWave:
             self._score(reward, info["turn"])
             ended = self.alive & start
             if ended.any():
-                self._end(ended, terminated, truncated, info["is_success"])
+                self._end(ended, terminated, truncated, info)
                 report(int(ended.sum()))
                 self.own.leave(ended)
 
@@ -252,11 +259,17 @@ class _EnvWave:
         self.steps[alive] += 1
 
     def _end(
-        self, ended: np.ndarray, terminated: np.ndarray, truncated: np.ndarray, success: np.ndarray
+        self,
+        ended: np.ndarray,
+        terminated: np.ndarray,
+        truncated: np.ndarray,
+        info: Mapping[str, Any],
     ) -> None:
         """Note how dialogues ended, before they begin anew."""
         self.terminated[ended], self.truncated[ended] = terminated[ended], truncated[ended]
-        self.success[ended] = success[ended]
+        self.success[ended] = info["is_success"][ended]
+        for name, values in self.metrics.items():
+            values[ended] = info["metrics"][name][ended]
         self.alive &= ~ended
         if not self.record:
             return
@@ -279,6 +292,7 @@ class _EnvWave:
             self.truncated[:k],
             turns=self._turns(*kept[:3]) if kept else None,
             decisions=self._decisions(kept[0], *kept[3:]) if kept and self.acts else None,
+            metrics={name: values[:k] for name, values in self.metrics.items()},
         )
 
     def _turns(self, actions: np.ndarray, closed: np.ndarray, rewards: np.ndarray) -> Turns:

@@ -200,6 +200,21 @@ class HumanLike(EachReplies):
         return book.questions[int(rng.choice(len(weights), p=weights / weights.sum()))]
 
 
+class RandomMixture(EachReplies):
+    """With probability `smart` what `Greedy` says, else what `Random` does.
+
+    Args:
+        smart: a number from 0 to 1.
+    """
+
+    def __init__(self, smart: float = 0.5) -> None:
+        self.smart = finite_number("smart of random-mixture", smart)
+        self.parts = Random(), Greedy()
+
+    def reply(self, task: "VisualDialogue", state: VisualState, rng: Generator) -> str:
+        return self.parts[int(rng.random() < self.smart)].reply(task, state, rng)
+
+
 def _come_up(state: VisualState) -> list[str]:
     """The words of the caption and the answers, and of questions that were answered by yes."""
     heard = [state.lines[0].text]
@@ -254,5 +269,6 @@ POLICIES: Mapping[str, Callable[..., Speaker]] = {
     "human-like": HumanLike,
     "people": _people,
     "random": Random,
+    "random-mixture": RandomMixture,
     "retrieval": RetrievalQuestioner,
 }

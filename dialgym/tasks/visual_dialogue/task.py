@@ -17,6 +17,7 @@ from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.visual_dialogue import policies
 from dialgym.tasks.visual_dialogue.answerer import Answerer, make_answerer
 from dialgym.tasks.visual_dialogue.exact import ExactGuesser
+from dialgym.tasks.visual_dialogue.generators import GENERATORS
 from dialgym.tasks.visual_dialogue.guessers import Held, make_guesser
 from dialgym.tasks.visual_dialogue.pool import make_pool
 from dialgym.tasks.visual_dialogue.scoring import Cutoff, Scoring, is_hard
@@ -88,6 +89,7 @@ class VisualDialogue(Task):
     name = "VisualDialogue"
     options = ("image",)
     speakers = {ANSWERER: {"answerer": Answerer}, QUESTIONER: policies.POLICIES}  # noqa: RUF012
+    generators = GENERATORS
 
     def __init__(
         self,

@@ -59,6 +59,55 @@ def test_a_policy_of_numbers_plays_act_views_too():
     assert (numbers.lengths == text.lengths).all()
 
 
+VISUAL = "dialgym/VisualDialogue-100-v0"
+
+
+class AsksTheTime:
+    """Asks whether it is night: in words, one after another; as a batch; and in tokens."""
+
+    def reply(self, task, state, rng):
+        return "is it night"
+
+
+class AllAskTheTime(AsksTheTime):
+    def reply_many(self, task, states, rngs):
+        return ["is it night"] * len(states)
+
+
+class AsksTheTimeInTokens:
+    def __init__(self):
+        env = gym.make(VISUAL, tokenizer="word")
+        tokenizer = env.observation_space.tokenizer
+        self.ids, self.step = [*tokenizer.encode("is it night"), 1], 0
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        step = 0 if state is None else state
+        return np.full(len(observation), self.ids[step % len(self.ids)]), step + 1
+
+
+@pytest.mark.parametrize("policy", [AllAskTheTime, AsksTheTimeInTokens])
+def test_what_a_task_measures_is_reported_whoever_plays(policy):
+    one_by_one = dialgym.evaluate(AsksTheTime(), VISUAL, 12, (0, 1))[VISUAL]
+    kwargs = {"tokenizer": "word"} if policy is AsksTheTimeInTokens else {}
+    found = dialgym.evaluate(policy(), VISUAL, 12, (0, 1), kwargs, num_envs=24)[VISUAL]
+    assert set(found.metrics) == {"percentile", "yes/no answers"}
+    for name, values in found.metrics.items():
+        assert values.shape == (2, 12)
+        assert np.allclose(values, one_by_one.metrics[name]), name
+    assert 0 < found.metrics["yes/no answers"].mean() < 1
+    env = gym.make("dialgym/VisualDialogue-100-utterance-v0")
+    env.reset(seed=episode_seed(1, 3))
+    over, info = False, {}
+    while not over:
+        _, _, terminated, truncated, info = env.step("is it night")
+        over = terminated or truncated
+    assert info["metrics"] == {name: v[1, 3] for name, v in found.metrics.items()}
+
+
+def test_what_a_task_measures_nothing_of_has_no_metrics():
+    assert dialgym.evaluate(Fixed(), SMALL, 2).by_id[SMALL].metrics == {}
+
+
 def test_an_episode_is_that_of_its_reset_seed():
     env = gym.make("dialgym/Wordle-20-utterance-v0")
     result = dialgym.evaluate(Fixed(), SMALL, 5, seeds=(7,))[SMALL]

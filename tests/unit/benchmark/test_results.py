@@ -39,6 +39,16 @@ def test_json_brings_a_result_back(result, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
 
 
+def test_json_keeps_what_a_task_measures(tmp_path):
+    name = "dialgym/VisualDialogue-100-v0"
+    result = dialgym.evaluate("random", name, 3, (0, 1))
+    result.to_json(tmp_path / "r.json")
+    again = Result.from_json(tmp_path / "r.json")[name].metrics
+    assert {key: rows.tolist() for key, rows in again.items()} == {
+        key: rows.tolist() for key, rows in result[name].metrics.items()
+    }
+
+
 def test_json_of_something_else_is_refused(tmp_path):
     (tmp_path / "a.json").write_text("{}")
     with pytest.raises(ValueError, match="it lacks policy, seeds, env_kwargs, environments"):

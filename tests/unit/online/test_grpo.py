@@ -194,3 +194,66 @@ def test_the_coefficient_that_is_logged_is_the_one_that_was_used():
     model.train()
     assert set(used) == {0.3} == {model.logger.name_to_value["reference/kl_coef"]}
     assert model.kl_coef == pytest.approx(0.3 * 0.98)
+
+
+class SometimesEqual(Echo):
+    """Half of the starts pay everyone alike; the others pay for the first letter that is said."""
+
+    def reset(self, *, seed=None, options=None):
+        result = super().reset(seed=seed)
+        self.alike = bool(self.np_random.integers(2))
+        self.paid = 0.0
+        return result
+
+    def step(self, action):
+        if not self.utterance:
+            self.paid += 0.0 if self.alike else float(action)
+        observation, _, done, cut, info = super().step(action)
+        return observation, self.paid if done else 0.0, done, cut, info
+
+
+def learned_from(model):
+    """The returns of the dialogues that are learned from, as their tokens have it."""
+    sequences = model.rollout.sequences
+    rewards = sequences.column(model.rollout_buffer.steps("rewards")).numpy()
+    return np.add.reduceat(rewards, sequences.first[:-1])
+
+
+@pytest.mark.parametrize("credit", ["episode", "turn"])
+def test_groups_without_variance_are_played_again_elsewhere(credit):
+    env = make_vec_env(lambda: SometimesEqual(turns=2), 32, seed=0)
+    model = collected(env, group_size=4, resample=20, scale=False, credit=credit)
+    logged = model.logger.name_to_value
+    assert 0.2 <= logged["rollout/equal_groups"] <= 0.8
+    assert logged["rollout/equal_groups_left"] == 0
+    assert model.rollout.sequences.sizes.tolist() == [4] * 32  # one episode of each dialogue
+    rows = model.rollout.sequences.steps[model.rollout.sequences.first[:-1]] % 32
+    returns = np.zeros(32)
+    returns[rows] = learned_from(model)
+    assert (np.ptp(returns.reshape(8, 4), axis=1) > 0).all()
+    expected = (returns.reshape(8, 4) - returns.reshape(8, 4).mean(1, keepdims=True)).ravel()
+    first = model.rollout.advantages.numpy()[model.rollout.sequences.first[:-1]]
+    np.testing.assert_allclose(first, expected[rows], atol=1e-5)
+    asked = model.rollout.sequences.tokens[:, 1].numpy()[np.argsort(rows)].reshape(8, 4)
+    assert (asked == asked[:, :1]).all()  # what is played again begins alike too
+    assert model.num_timesteps > len(model.rollout.sequences) == 128
+    episodes = len(model.ep_info_buffer)  # the log has what was played in vain, too
+    assert episodes * 4 == model.num_timesteps
+
+
+def test_what_stays_without_variance_has_no_advantage():
+    env = make_vec_env(lambda: SometimesEqual(turns=1), 64, seed=0)
+    model = collected(env, group_size=4, resample=1, scale=False)
+    logged = model.logger.name_to_value
+    assert 0 < logged["rollout/equal_groups_left"] < logged["rollout/equal_groups"]
+    idle = (model.rollout.advantages.reshape(16, 4, 2) == 0).all(2).all(1).float().mean()
+    assert idle == pytest.approx(logged["rollout/equal_groups_left"])
+    model.train()
+
+
+def test_only_groups_can_be_played_again():
+    env = make_vec_env(Echo, 4, seed=0)
+    with pytest.raises(ValueError, match="resample=2 plays groups again, got group_size=None"):
+        GRPO("GPTPolicy", env, group_size=None, resample=2, policy_kwargs=SMALL)
+    with pytest.raises(ValueError, match="resample of GRPO must be a whole number from 0; got -1"):
+        GRPO("GPTPolicy", env, group_size=4, resample=-1, policy_kwargs=SMALL)

@@ -95,6 +95,30 @@ def test_human_like_asks_mostly_yes_no_questions_and_none_twice():
     assert 0.5 < share < 0.7
 
 
+def test_graded_data_has_all_skills_about_the_same_images():
+    settings = {"human_like": 4, "mixed": 2, "random": 0, "smart": 0.7}
+    data = dialgym.collect("VisualDialogue-100-v0", "graded", 40, policy_kwargs=settings)
+    kinds = np.array(data["kind"])
+    counts = {kind: int((kinds == kind).sum()) for kind in set(kinds)}
+    assert counts == {"greedy": 40, "human-like": 160, "mixed": 80}
+    means = [data.returns[kinds == kind].mean() for kind in ("human-like", "mixed", "greedy")]
+    assert means == sorted(means)
+    for source, branch, after in data.pairs():
+        assert after == 0
+        assert data[source]["turns"][0] == data[branch]["turns"][0]  # the caption
+    with pytest.raises(ValueError, match="smart of random-mixture"):
+        dialgym.collect("VisualDialogue-100-v0", "graded", 1, policy_kwargs={"smart": "much"})
+
+
+def test_branches_begin_as_the_dialogue_that_they_leave():
+    data = dialgym.collect("VisualDialogue-100-v0", "branching", 8)
+    pairs = data.pairs("random")
+    assert len(pairs) == data.lengths[np.array(data["kind"]) == "human-like"].sum()
+    for source, branch, after in pairs:
+        kept = 1 + 2 * after
+        assert data[source]["turns"][:kept] == data[branch]["turns"][:kept]
+
+
 def test_who_may_stop_stops():
     task = VisualDialogue(SMALL, mode="agent_stops", cost=0.01)
     for name in ("greedy", "human-like", "random"):
