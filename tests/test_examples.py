@@ -22,6 +22,7 @@ NEEDS = {
     "16_reward_model": "stable_baselines3",
     "17_own_algorithm": "stable_baselines3",
     "18_multi_domain": "stable_baselines3",
+    "19_several_domains": "stable_baselines3",
 }
 SAYS = {
     "01_minimal_loop": "return ",
@@ -42,6 +43,7 @@ SAYS = {
     "16_reward_model": "When do we meet? -> meteor",
     "17_own_algorithm": "return at random ",
     "18_multi_domain": "rule: success 1.00",
+    "19_several_domains": "'success_CamRestaurants': 1.0, 'success_SFRestaurants': 1.0",
 }
 
 

@@ -3,12 +3,14 @@
 | module | what is in it |
 |---|---|
 | `evaluate` | `evaluate`: one policy on any ids |
+| `domains` | `evaluate_domains`: policies that share a dialogue over several domains |
 | `result`, `statistics` | `Result`: the episodes, and the figures made of them |
 | `run` | `benchmark`: several policies side by side, and games to look at |
 | `report`, `plots`, `curves` | tables, pictures, learning curves of runs |
 | `references` | the registry's reference scores |
 """
 
+from dialgym.benchmark.domains import Scripted, evaluate_domains
 from dialgym.benchmark.evaluate import evaluate
 from dialgym.benchmark.result import Episodes, Result
 from dialgym.benchmark.run import Benchmark, benchmark, load_results
@@ -21,8 +23,10 @@ __all__ = [
     "Policy",
     "Predictor",
     "Result",
+    "Scripted",
     "benchmark",
     "episode_seed",
     "evaluate",
+    "evaluate_domains",
     "load_results",
 ]

@@ -53,7 +53,7 @@ class Choice(NamedTuple):
 
 
 class PolicyManager:
-    """Gives each turn to the policy of the domain that it is about.
+    """Gives each turn to the policy of the domain that it is about, in `dialgym.multi_domain_env`.
 
     Args:
         policies: a model for each domain, with `predict`; such as a `Committee` and what it is

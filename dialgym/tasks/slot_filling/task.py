@@ -225,10 +225,16 @@ class SlotFilling(Task):
     def speak(self, state: SlotFillingState, text: str, rng: np.random.Generator) -> Outcome:
         if not state.user_speaks:
             return self._system_says(state, text, rng)
+        return self.hear_user(state, text, rng)[0]
+
+    def hear_user(
+        self, state: SlotFillingState, text: str, rng: np.random.Generator
+    ) -> tuple[Outcome, Hypotheses]:
+        """Let the user say `text`: what it has led to, and what the system has heard."""
         act, heard = self.user_says(state, text, rng)
         self.tracker.update(state.belief, state.system_act, heard)
         state.summary = self.summariser.summarise(state.belief)
-        return self.conclude(state, act)
+        return self.conclude(state, act), heard
 
     def _system_says(self, state: SlotFillingState, text: str, rng: np.random.Generator) -> Outcome:
         state.user_speaks = True

@@ -1,0 +1,315 @@
+"""Several domains in one dialogue: a user with a goal in each, and a policy for each of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from dialgym.domains.domain import BUILT_IN
+from dialgym.domains.ontology import DONTCARE, TYPE
+from dialgym.errors import unknown
+from dialgym.language import Utterance
+from dialgym.language.acts import Act, Hypotheses, Item, print_act, print_hypotheses
+from dialgym.rewards import Components
+from dialgym.tasks.acts import PartyActs
+from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
+from dialgym.tasks.batch import add
+from dialgym.tasks.slot_filling.party_acts import SystemActs
+from dialgym.tasks.slot_filling.task import SlotFilling
+from dialgym.tasks.slot_filling.types import SlotFillingState
+
+Generator = np.random.Generator
+TOPICS = "topics"
+"""The party that speaks while it is not known which domain the user means."""
+TOPIC = "topic"
+"""The slot by which the user says which one."""
+HELLO, ASK, BYE = "hello", "ask_topic", "bye"
+KNOWN = 0.5
+"""The topic is known above this probability."""
+
+
+@dataclass(slots=True)
+class MultiDomainState:
+    """A dialogue."""
+
+    dialogues: dict[str, SlotFillingState]  # of each domain, also of those never talked about
+    wanted: tuple[str, ...]  # the domains in which the user has goals, in its order
+    evidence: np.ndarray  # (n,) float64: how likely the act that was read last means each alone
+    topic: str | None = None  # the domain that the system takes it to talk about
+    success: dict[str, bool] = field(default_factory=dict)  # of the domains that are over
+    attempts: int = 0  # utterances of `TOPICS`
+    lines: list[Utterance] = field(default_factory=list)  # what the system has said and heard
+
+    @property
+    def current(self) -> str:
+        """The domain that the user is talking about."""
+        return next(domain for domain in self.wanted if domain not in self.success)
+
+    def copy(self) -> "MultiDomainState":
+        """An independent copy; the array is shared because nothing writes into it."""
+        dialogues = {name: dialogue.copy() for name, dialogue in self.dialogues.items()}
+        success, lines = self.success.copy(), self.lines.copy()
+        return replace(self, dialogues=dialogues, success=success, lines=lines)
+
+
+class MultiDomain(Task):
+    """Help a user who wants something in several domains, one after the other: PyDial's simulation.
+
+    The parties are the policies of the domains, by the domains' names, and `topics`, which speaks
+    while the topic is not known: it says hello, asks for the topic, or hangs up. The simulated user
+    belongs to the rules. It begins with its first domain, and names that only when it is asked
+    to, ``inform(topic="CamRestaurants")``. Once it has what it wants there it goes on with its next
+    domain, in place of a goodbye; its goodbye in the last one ends the dialogue. As in PyDial, so
+    does a goodbye of the system, whichever policy says it; and so does the limit of turns of a
+    domain, or as many utterances of `topics`.
+
+    The topic is read from what the system hears. An act can mean each domain that is not over yet
+    and that has all its slots and values: a topic is known if more than half of what was heard can
+    mean no other, or if one domain is left. It stays until the domain is over.
+
+    A domain is tracked, observed and rewarded as in `SlotFilling`. `topics` observes of each domain
+    how likely the last act can only mean it, and of each whether it is not over yet; last, the
+    share of its utterances that are used. Each of these costs it ``turn``, but for a greeting at
+    the beginning.
+    With one domain its topic is always known, and the dialogue is that of `SlotFilling`.
+
+    Args:
+        domains: the domains, of which no two have the same name.
+        least, most: number of domains in which the user has goals.
+        include: how likely it has one in each further domain, from `least` to `most`.
+
+    Options of reset: ``domains``, names in the user's order; ``goals``, by domain the options of
+    `SlotFilling`.
+
+    Raises:
+        ValueError: two domains have one name, or a number is impossible.
+
+    Source: Ultes et al. 2017, PyDial: A multi-domain statistical dialogue system toolkit, whose
+    simulation draws 1 to 3 domains with 0.6.
+    """
+
+    name = "MultiDomain"
+    options = ("domains", "goals")
+
+    def __init__(
+        self,
+        domains: Sequence[SlotFilling],
+        least: int = 1,
+        most: int = 3,
+        include: float = 0.6,
+    ) -> None:
+        self.domains = {domain_name(task): task for task in domains}
+        self.parties = (*self.domains, TOPICS)  # type: ignore[misc, assignment]
+        if not domains or len(self.parties) < len(domains) + 1 or TOPICS in self.domains:
+            names = [domain_name(task) for task in domains]
+            raise ValueError(f"{self.name}: expected domains with a name each; got {names}.")
+        if not (1 <= least <= min(most, len(domains)) and 0 <= include <= 1):
+            raise ValueError(
+                f"{self.name}: expected 1 <= least <= most, at most {len(domains)} domains, and a "
+                f"probability include; got least={least!r}, most={most!r}, include={include!r}."
+            )
+        self.least, self.most, self.include = least, most, include
+        self.turns = max(task.turns for task in domains)
+        self.turn_cost = domains[0].rewards.turn
+        self.stand_in = BUILT_IN if any(task.stand_in for task in domains) else None
+        self.acts: Mapping[str, PartyActs] = {
+            **{name: DomainActs(name, task) for name, task in self.domains.items()},
+            TOPICS: TopicActs(tuple(self.domains), self.turns),
+        }
+        self.facts = self._facts()
+
+    def _facts(self) -> Facts:
+        tasks = self.domains.values()
+        turns, own = sum(task.turns for task in tasks) + self.turns, self.turn_cost * self.turns
+        bounds = {name: task.facts.returns[SYSTEM] for name, task in self.domains.items()}
+        bounds[TOPICS] = own, own
+        return Facts(
+            turn_limit=turns,
+            longest={party: max(t.facts.longest[party] for t in tasks) for party in (SYSTEM, USER)},
+            heard={p: {SYSTEM: turns + 1, USER: 2 * turns + 1} for p in self.parties},
+            returns={name: (min(low, 0.0), max(high, 0.0)) for name, (low, high) in bounds.items()},
+            charset="".join(sorted({c for task in tasks for c in task.facts.charset})),
+            may_end=self.parties,
+            components={
+                **{name: task.rewards.components for name, task in self.domains.items()},
+                TOPICS: ("turn",),
+            },
+            metrics=tuple([f"success_{name}" for name in self.domains]),
+        )
+
+    def initial(self, rng: Generator, options: Mapping[str, Any] | None = None) -> MultiDomainState:
+        options = self.check_options(options)
+        fixed, goals = options.get("domains"), options.get("goals") or {}
+        for name in (*(fixed or ()), *goals):
+            if name not in self.domains:
+                raise unknown("domain", name, self.domains, f"reset of {self.name}")
+        wanted = self._draw(rng) if fixed is None else tuple(dict.fromkeys(fixed))
+        if not wanted:
+            raise ValueError(f"option 'domains' of {self.name}: expected at least one; got none.")
+        dialogues = {n: task.initial(rng, goals.get(n)) for n, task in self.domains.items()}
+        state = MultiDomainState(dialogues, wanted, np.zeros(len(dialogues)))
+        if len(self.domains) == 1:
+            state.topic = state.current
+            state.lines += dialogues[state.current].heard_by_system
+            self._go_on(state, rng, {})
+        return state
+
+    def _draw(self, rng: Generator) -> tuple[str, ...]:
+        """The domains of a user, in its order; nothing is drawn where there is one."""
+        names, drawn = list(self.domains), list[str]()
+        if len(names) == 1:
+            return tuple(names)
+        for place in rng.permutation(len(names)).tolist():
+            if len(drawn) < self.least or (len(drawn) < self.most and rng.random() < self.include):
+                drawn.append(names[place])
+        return tuple(drawn)
+
+    def speaker(self, state: MultiDomainState) -> str:
+        return state.topic or TOPICS
+
+    def transcript(self, state: MultiDomainState, party: str) -> Sequence[Utterance]:
+        return state.lines
+
+    def speak(self, state: MultiDomainState, text: str, rng: Generator) -> Outcome:
+        parts: dict[str, Components] = {party: {} for party in self.parties}
+        over = self._system_says(state, text, rng, parts) or self._answered(state, text, rng, parts)
+        if not over:
+            return Outcome.of(parts)
+        for name in state.wanted:
+            if name not in state.success:
+                state.success[name] = False
+                failure = self.domains[name].rewards.failure
+                parts[name] = {**parts[name], **({"failure": failure} if failure else {})}
+        return Outcome.of(parts, True, False, all(state.success.values()))
+
+    def _system_says(
+        self, state: MultiDomainState, text: str, rng: Generator, parts: dict[str, Components]
+    ) -> bool:
+        """Whether the dialogue is over with it."""
+        if state.topic is not None:
+            dialogue = state.dialogues[state.topic]
+            outcome = self.domains[state.topic].speak(dialogue, text, rng)
+            state.lines.append(dialogue.heard_by_system[-1])
+            _credit(state, state.topic, outcome, parts)
+            return outcome.terminated
+        if state.lines or text != _spoken(HELLO):
+            parts[TOPICS] = {"turn": self.turn_cost}
+        state.lines.append(Utterance(SYSTEM, text))
+        state.attempts += 1
+        return text == _spoken(BYE) or state.attempts >= self.turns
+
+    def _answered(
+        self, state: MultiDomainState, text: str, rng: Generator, parts: dict[str, Components]
+    ) -> bool:
+        """Let the user answer; whether the dialogue is over with that."""
+        fresh = state.dialogues[state.current].user_speaks
+        if state.topic is None and (text == _spoken(ASK) or not fresh):
+            self._name_topic(state, text == _spoken(ASK), rng)
+        while state.dialogues[state.current].user_speaks:
+            if self._go_on(state, rng, parts):
+                return True
+        return False
+
+    def _name_topic(self, state: MultiDomainState, asked: bool, rng: Generator) -> None:
+        """Answer the question for the topic, or else with a greeting."""
+        act = Act("inform", (Item(TOPIC, state.current),)) if asked else Act(HELLO)
+        heard = self.domains[state.current].channel.hear(act, rng)
+        state.lines.append(Utterance(USER, print_hypotheses(heard)))
+        self._read(state, heard)
+
+    def _go_on(self, state: MultiDomainState, rng: Generator, parts: dict[str, Components]) -> bool:
+        """Let the user say what it has planned; whether that ends the last of its domains."""
+        name = state.current
+        dialogue = state.dialogues[name]
+        outcome, heard = self.domains[name].hear_user(dialogue, dialogue.planned[0], rng)
+        _credit(state, name, outcome, parts)
+        last = len(state.success) == len(state.wanted)
+        if last or not outcome.terminated:
+            state.lines.append(dialogue.heard_by_system[-1])
+        if outcome.terminated:
+            state.topic = None
+        else:
+            self._read(state, heard)
+        return last
+
+    def _read(self, state: MultiDomainState, heard: Hypotheses) -> None:
+        """Find out the topic from what was heard, while it is not known."""
+        if state.topic is not None:
+            return
+        left = [name for name in self.domains if name not in state.success]
+        only = dict.fromkeys(self.domains, 0.0)
+        for act, p in heard:
+            meant = [name for name in left if self._can_mean(act, name)]
+            if len(meant) == 1:
+                only[meant[0]] += p
+        state.evidence = np.minimum(np.array(list(only.values())), 1.0)
+        # what can only mean another domain cannot be heard: errors keep to the user's own
+        if only[state.current] > KNOWN or len(left) == 1:
+            state.topic = state.current
+
+    def _can_mean(self, act: Act, name: str) -> bool:
+        """Whether a domain has all slots and values of an act."""
+        ontology = self.domains[name].domain.ontology
+        known = {"": (), TYPE: (ontology.type,), TOPIC: (name,), **ontology.informable}
+        return all(
+            slot in ontology.requestable or slot in known
+            if value is None
+            else slot in known and value in (DONTCARE, *known[slot])
+            for slot, value, _ in act.items
+        )
+
+    def metrics(self, state: MultiDomainState) -> Mapping[str, float]:
+        """By domain its success; -1 where the user had no goal in it."""
+        return {f"success_{n}": float(state.success.get(n, -1.0)) for n in self.domains}
+
+
+def domain_name(task: SlotFilling) -> str:
+    """What the domain of a task is called: by its name in PyDial, where it stands for that."""
+    return task.domain.stands_for or task.domain.ontology.domain
+
+
+def _credit(
+    state: MultiDomainState, name: str, outcome: Outcome, parts: dict[str, Components]
+) -> None:
+    """What a domain has gained, and whether it is over."""
+    parts[name] = add(parts.get(name, {}), outcome.parts(SYSTEM))
+    if outcome.terminated:
+        state.success[name] = bool(outcome.success)
+
+
+def _spoken(name: str) -> str:
+    return print_act(Act(name))
+
+
+class DomainActs(PartyActs):
+    """The acts of the system in one of the domains."""
+
+    def __init__(self, domain: str, task: SlotFilling) -> None:
+        self.domain, self.own = domain, SystemActs(task.summary_acts)
+        self.names, self.size, self.structure = self.own.names, self.own.size, self.own.structure
+
+    def observe(self, state: MultiDomainState) -> np.ndarray:
+        return self.own.observe(state.dialogues[self.domain])
+
+    def mask(self, state: MultiDomainState) -> np.ndarray:
+        return self.own.mask(state.dialogues[self.domain])
+
+    def text(self, state: MultiDomainState, action: Any, rng: Generator) -> str:
+        return self.own.text(state.dialogues[self.domain], action, rng)
+
+
+class TopicActs(PartyActs):
+    """What `topics` can say, and what it observes; see `MultiDomain`."""
+
+    names = (HELLO, ASK, BYE)
+
+    def __init__(self, domains: tuple[str, ...], turns: int) -> None:
+        self.domains, self.turns, self.size = domains, turns, 2 * len(domains) + 1
+
+    def observe(self, state: MultiDomainState) -> np.ndarray:
+        left = [name not in state.success for name in self.domains]
+        return np.array([*state.evidence, *left, state.attempts / self.turns], np.float32)
+
+    def text(self, state: MultiDomainState, action: Any, rng: Generator) -> str:
+        return _spoken(self.names[action])
