@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.online.pg import PG
     from agents.online.ppo import SequencePPO
     from agents.online.reference import KLControl
+    from agents.online.self_play import SelfPlay
     from agents.policies.belief import BeliefPolicy, ValueBeliefPolicy
     from agents.policies.gpt import GPTPolicy, MaskableGPTPolicy
     from agents.policies.speakers import BeamSpeaker, RankedSpeaker
@@ -67,6 +68,7 @@ _HOMES = {
     "BeamSpeaker": "agents.policies.speakers",
     "ChatAgent": "agents.chat.agent",
     "RankedSpeaker": "agents.policies.speakers",
+    "SelfPlay": "agents.online.self_play",
     "load": "agents.storage.models",
     "save": "agents.storage.models",
     "start_from": "agents.saved",

@@ -104,6 +104,10 @@ class SequenceBuffer:
             return stacked
         return np.stack(values)
 
+    def replace(self, name: str, values: np.ndarray) -> None:
+        """Put others (n_steps, n_envs, ...) in the place of what was added under `name`."""
+        self._steps[name] = list(values)
+
     def sequences(self, keep: np.ndarray, device: torch.device, **columns: np.ndarray) -> Sequences:
         """The rollout in order of its sequences.
 
