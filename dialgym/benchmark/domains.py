@@ -65,11 +65,12 @@ def evaluate_domains(
         rows[ALL].append((sum(gained.values()), all(state.success.values()), sum(said.values())))
         for name, success in state.success.items():
             rows[name].append((gained[name], success, said[name]))
-    return {
-        name: Episodes(*(np.array([column]) for column in zip(*found)))
-        for name, found in rows.items()
-        if found
-    }
+    return {name: _episodes(found) for name, found in rows.items() if found}
+
+
+def _episodes(rows: list[Any]) -> Episodes:
+    returns, solved, lengths = (np.array([column]) for column in zip(*rows))
+    return Episodes(returns, solved, lengths)
 
 
 def _play(
