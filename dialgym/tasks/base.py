@@ -17,7 +17,7 @@ from dialgym.simulators import Speaker
 from dialgym.tasks.acts import PartyActs
 from dialgym.tasks.batch import DialogueBatch
 
-Parties = tuple[str, str]
+Parties = tuple[str, ...]
 SYSTEM, USER = "system", "user"
 
 

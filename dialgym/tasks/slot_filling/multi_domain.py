@@ -100,7 +100,7 @@ class MultiDomain(Task):
         include: float = 0.6,
     ) -> None:
         self.domains = {domain_name(task): task for task in domains}
-        self.parties = (*self.domains, TOPICS)  # type: ignore[misc, assignment]
+        self.parties = (*self.domains, TOPICS)  # type: ignore[misc]
         if not domains or len(self.parties) < len(domains) + 1 or TOPICS in self.domains:
             names = [domain_name(task) for task in domains]
             raise ValueError(f"{self.name}: expected domains with a name each; got {names}.")
