@@ -8,9 +8,10 @@ from gymnasium.vector import AutoresetMode
 
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
 from dialgym.views.act_env import act_spaces, acts_of
+from dialgym.views.arguments import check_actions
 from dialgym.views.dialogue import SimulatorLike, find_speaker
 from dialgym.views.looped import LoopedBatch
-from dialgym.views.vector_base import DialogueVectorEnv, Info, Step, check_actions
+from dialgym.views.vector_base import DialogueVectorEnv, Info, Step
 
 
 @runtime_checkable

@@ -22,9 +22,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from dialgym.views.arguments import check_actions, seeds_of_rows, split_reset_mask
 from dialgym.views.info import BatchInfoForm, Info, restricted
 from dialgym.views.played import Played
-from dialgym.views.vector_base import Step, check_actions, seeds_of_rows, split_reset_mask
+from dialgym.views.vector_base import Step
 
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); " \
         "from dialgym.views.shard_worker import main; main()"  # fmt: skip

@@ -10,12 +10,13 @@ from dialgym.errors import one_of
 from dialgym.language import CharTokenizer, TokenAutomaton, compile_constraint
 from dialgym.language.tokenizers import END, PAD, UNK
 from dialgym.tasks import BatchOutcome, Task
+from dialgym.views.arguments import check_actions
 from dialgym.views.dialogue import SimulatorLike
 from dialgym.views.layout import TokenLayout, clean, tokenizer_of
 from dialgym.views.spaces import with_features
 from dialgym.views.token_env import OVERFLOWS
 from dialgym.views.token_rows import TokenRows
-from dialgym.views.vector_base import DialogueVectorEnv, Info, Step, check_actions
+from dialgym.views.vector_base import DialogueVectorEnv, Info, Step
 
 
 class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):

@@ -19,7 +19,7 @@ from gymnasium.utils.seeding import np_random
 from gymnasium.vector import AutoresetMode
 
 from dialgym.errors import one_of
-from dialgym.views.vector_base import seeds_of_rows, split_reset_mask
+from dialgym.views.arguments import seeds_of_rows, split_reset_mask
 
 CHOICES = ("random", "nearest")
 KEYS = ("observation", "action_mask")

@@ -1,0 +1,88 @@
+"""What batched views are given, checked: actions, seeds, masks of rows to reset, limits."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+
+def check_actions(actions: Any, space: gym.Space, name: str) -> np.ndarray:
+    """The actions of a batch as an array: (N,) integer, or (N, A) int8 of 0 and 1.
+
+    Args:
+        actions: of all N dialogues.
+        space: of a batch of N `Discrete` or `MultiBinary` actions.
+        name: of the task.
+
+    Raises:
+        ValueError: the actions are not of the space.
+    """
+    chosen = np.asarray(actions)
+    multiple = isinstance(space, gym.spaces.Box)  # Gymnasium's batch of MultiBinary
+    most = 1 if multiple else int(space.nvec[0]) - 1  # type: ignore[attr-defined]
+    right = chosen.shape == space.shape and chosen.dtype.kind in ("biuf" if multiple else "iu")
+    if right and chosen.min() >= 0 and chosen.max() <= most:
+        whole = chosen.astype(np.int8) if multiple else chosen
+        if whole is chosen or (whole == chosen).all():
+            return whole
+    got = f"values from {chosen.min()} to {chosen.max()}" if right else ""
+    raise ValueError(
+        f"actions of {name}: expected {space.shape} whole numbers from 0 to {most}; "
+        f"got {got or f'{chosen.dtype} {chosen.shape}'}. Choose from action_space."
+    )
+
+
+def seeds_of_rows(
+    seed: int | Sequence[int | None] | None, num_envs: int, name: str
+) -> list[int | None] | None:
+    """The seed of each row: seed + i, or the i-th of a list; None where none is given.
+
+    Raises:
+        ValueError: a list is not of N seeds.
+    """
+    if seed is None:
+        return None
+    if isinstance(seed, (int, np.integer)):
+        return [int(seed) + i for i in range(num_envs)]
+    if len(seed) != num_envs:
+        raise ValueError(
+            f"seed of {name}: expected one whole number or {num_envs} of them; got {len(seed)}."
+        )
+    return list(seed)
+
+
+def split_reset_mask(
+    options: Mapping[str, Any] | None, num_envs: int, name: str
+) -> tuple[np.ndarray | None, dict[str, Any]]:
+    """The option ``reset_mask``, None where it is not given, and the other options.
+
+    Raises:
+        ValueError: it is not an array (N,) of bool with at least one True.
+    """
+    others = dict(options or {})
+    if "reset_mask" not in others:
+        return None, others
+    mask = others.pop("reset_mask")
+    right = isinstance(mask, np.ndarray) and mask.dtype == bool and mask.shape == (num_envs,)
+    if right and mask.any():
+        return mask, others
+    raise ValueError(
+        f"reset_mask of {name}: expected an array ({num_envs},) of bool with at least one True, "
+        f"such as terminated | truncated; got {mask!r}."
+    )
+
+
+def check_step_limit(limit: Any, name: str) -> int | None:
+    """The most steps of an episode; None and Gymnasium's -1 stand for no limit.
+
+    Raises:
+        ValueError: it is not a whole number from 1.
+    """
+    if limit is None or limit == -1:
+        return None
+    if isinstance(limit, int) and limit >= 1:
+        return limit
+    raise ValueError(
+        f"max_episode_steps of {name} must be a whole number from 1, or None; got {limit!r}."
+    )
