@@ -8,7 +8,7 @@ from inspect import signature
 from pathlib import Path
 
 from benchmarks.recipes.plots import plot
-from benchmarks.recipes.runs import perform
+from benchmarks.recipes.runs import chosen, perform
 from benchmarks.recipes.tables import BASE, lines, markdown
 from dialgym.files import write_text
 
@@ -24,6 +24,7 @@ RECIPES = (
     "transfer",
     "credit",
     "pair",
+    "yesno",
 )
 
 
@@ -36,6 +37,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder of the runs; default runs/recipes/NAME")
     parser.add_argument("--table", type=Path, help="Markdown file to write the table into")
     parser.add_argument("--plot", type=Path, help="PNG file to draw the table into")
+    parser.add_argument("--only", nargs="+", help="methods of the table, or patterns; else all")
     parser.add_argument("--data", help="the dialogues of a recipe that learns from yours")
     arguments = parser.parse_args()
     recipe = import_module(f"benchmarks.recipes.{arguments.name}")
@@ -43,7 +45,10 @@ def main() -> None:
     if given and "data" not in signature(recipe.runs).parameters:
         parser.error(f"--data: the recipe {arguments.name!r} makes its own")
     out = arguments.out or Path("runs/recipes") / arguments.name
-    scores = perform(recipe.runs(out, arguments.seeds, **given), recipe.EPISODES, arguments.jobs)
+    runs = recipe.runs(out, arguments.seeds, **given)
+    if arguments.only:
+        runs = chosen(runs, arguments.only)
+    scores = perform(runs, recipe.EPISODES, arguments.jobs)
     table = lines(scores)
     shown = markdown(table, getattr(recipe, "COLUMNS", None), getattr(recipe, "BASE", tuple(BASE)))
     more = recipe.MORE(table) + "\n" if hasattr(recipe, "MORE") else ""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import torch
 
 import agents
 import dialgym
+from dialgym.benchmark import Episodes
+from dialgym.errors import unknown
 from dialgym.files import write_text
 
 EVALUATION = "evaluation.json"
@@ -31,20 +34,22 @@ class Run:
         seed: of everything in it.
         folder: which gets `model.zip`.
         train: called with the run; leaves the model. A function of a module, to be sent to a
-            process of its own.
+            process of its own; None where there is nothing to train.
         settings: further arguments of `train`.
         env_kwargs: settings of the env.
         deterministic: it is scored saying the likeliest token; else tokens are drawn.
+        scripted: the registered name of a policy that is scored in place of a trained model.
     """
 
     method: str
     env_id: str
     seed: int
     folder: Path
-    train: Callable[[Run], None]
+    train: Callable[[Run], None] | None
     settings: Any = None
     env_kwargs: Any = None
     deterministic: bool = False
+    scripted: str | None = None
 
     @property
     def model(self) -> Path:
@@ -54,11 +59,19 @@ class Run:
 
 @dataclass(frozen=True)
 class Score:
-    """Returns (episodes,) of a run's model, and which episodes were successes."""
+    """Of the episodes of a run's model, (episodes,) each.
+
+    Attributes:
+        run: whose.
+        returns, solved: and which were successes.
+        metrics: by name what the task measures of each (`Task.metrics`), and the learner's `turns`.
+            Evaluations of an older form have none.
+    """
 
     run: Run
     returns: np.ndarray
     solved: np.ndarray
+    metrics: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def train_by(algo: str, run: Run, **more: Any) -> None:
@@ -73,6 +86,22 @@ def train_by(algo: str, run: Run, **more: Any) -> None:
         resume=True,
         **more,
     )
+
+
+def chosen(runs: Sequence[Run], patterns: Sequence[str]) -> list[Run]:
+    """The runs whose methods match one of the patterns (`fnmatch`), in their order.
+
+    What they build on has to be among them, or to have been run.
+
+    Raises:
+        ValueError: a pattern matches none.
+    """
+    methods = list(dict.fromkeys(run.method for run in runs))
+    found = {pattern: fnmatch.filter(methods, pattern) for pattern in patterns}
+    for pattern, matching in found.items():
+        if not matching:
+            raise unknown("method", pattern, methods, "--only")
+    return [run for run in runs if any(run.method in matching for matching in found.values())]
 
 
 def perform(runs: Sequence[Run], episodes: int, jobs: int = 1) -> list[Score]:
@@ -101,7 +130,7 @@ def _chain(runs: Iterable[Run], episodes: int) -> list[Score]:
 
 
 def _score(run: Run, episodes: int) -> Score:
-    if not run.model.is_file():
+    if run.train and not run.model.is_file():
         print(f"{run.method}, {run.env_id}, seed {run.seed}: training", flush=True)
         run.folder.mkdir(parents=True, exist_ok=True)
         run.train(run)
@@ -110,7 +139,7 @@ def _score(run: Run, episodes: int) -> Score:
     if found.get("episodes") != episodes:
         torch.manual_seed(run.seed)
         played = dialgym.evaluate(
-            str(run.model),
+            run.scripted or str(run.model),
             run.env_id,
             episodes,
             [EVALUATION_SEED + run.seed],
@@ -123,8 +152,14 @@ def _score(run: Run, episodes: int) -> Score:
             "episodes": episodes,
             "returns": part.returns[0].tolist(),
             "solved": part.solved[0].tolist(),
+            "metrics": {name: rows[0].tolist() for name, rows in _measured(part).items()},
         }
         write_text(kept, json.dumps(found) + "\n")
-    score = Score(run, np.array(found["returns"]), np.array(found["solved"]))
+    metrics = {name: np.array(values) for name, values in found.get("metrics", {}).items()}
+    score = Score(run, np.array(found["returns"]), np.array(found["solved"]), metrics)
     print(f"{run.method}, {run.env_id}, seed {run.seed}: {score.returns.mean():.3f}", flush=True)
     return score
+
+
+def _measured(part: Episodes) -> dict[str, np.ndarray]:
+    return {"turns": part.lengths, **part.metrics}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,6 +23,7 @@ class Line:
     returns: np.ndarray  # (S, E)
     solved: np.ndarray  # (S, E)
     runs: tuple[Run, ...] = ()  # (S,)
+    metrics: Mapping[str, np.ndarray] = field(default_factory=dict)  # (S, E) each; see `Score`
 
     @property
     def means(self) -> np.ndarray:
@@ -47,15 +48,21 @@ def lines(scores: Sequence[Score]) -> list[Line]:
     groups: dict[tuple[str, str], list[Score]] = {}
     for score in scores:
         groups.setdefault((score.run.method, score.run.env_id), []).append(score)
-    return [
-        Line(
-            *key,
-            np.stack([s.returns for s in group]),
-            np.stack([s.solved for s in group]),
-            tuple(s.run for s in group),
-        )
-        for key, group in groups.items()
-    ]
+    return [_line(group) for group in groups.values()]
+
+
+def _line(group: Sequence[Score]) -> Line:
+    """Of the scores of one row, a seed each; of metrics those that all of them have."""
+    first = group[0]
+    names = [name for name in first.metrics if all(name in s.metrics for s in group)]
+    return Line(
+        first.run.method,
+        first.run.env_id,
+        np.stack([s.returns for s in group]),
+        np.stack([s.solved for s in group]),
+        tuple(s.run for s in group),
+        {name: np.stack([s.metrics[name] for s in group]) for name in names},
+    )
 
 
 def lmrl_score(r: float, least: float, mean: float, best: float) -> float:

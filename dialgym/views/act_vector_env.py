@@ -48,7 +48,8 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
     Actions: (N,) whole numbers; (N, A) of 0 and 1 where several acts are chosen at once.
 
     Args:
-        task, learner, simulator, action_masks, text_info, anchors: as in `ActEnv`.
+        task, learner, simulator, action_masks, text_info, anchors, belief_gain: as in
+            `ActEnv`.
         num_envs: N.
         autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
             the enum.
@@ -68,6 +69,7 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         text_info: bool = True,
         max_episode_steps: int | None = None,
         anchors: bool = False,
+        belief_gain: float = 0.0,
     ) -> None:
         super().__init__(
             task,
@@ -78,6 +80,7 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
             text_info,
             max_episode_steps,
             anchors,
+            belief_gain,
         )
         self.acts = acts_of(task, learner)
         self._batch_spaces(*act_spaces(self.acts))

@@ -10,6 +10,7 @@ from gymnasium.error import ResetNeeded
 
 from dialgym.tasks import Task
 from dialgym.tasks.batch import Exchange
+from dialgym.views.belief_gain import BeliefGain
 from dialgym.views.dialogue import (
     Dialogue,
     SavedDialogue,
@@ -22,6 +23,7 @@ from dialgym.views.played import Played
 from dialgym.views.render import RENDER_MODES, render
 
 AFTER_THE_END = "after the end of the episode"
+_ONE = np.zeros(1, np.int64)
 
 
 class DialogueEnv(Played, gym.Env):
@@ -38,6 +40,7 @@ class DialogueEnv(Played, gym.Env):
         render_mode: str | None,
         text_info: bool = True,
         anchors: bool = False,
+        belief_gain: float = 0.0,
     ) -> None:
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise ValueError(
@@ -50,7 +53,10 @@ class DialogueEnv(Played, gym.Env):
         self.dialogue = Dialogue(task, learner, find_speaker(task, learner, simulator))
         self._info = InfoForm(task, learner, text_info)
         self._anchor = "" if anchors else None
-        self._has_extras = anchors  # infos or observations have more than their usual parts
+        self._belief = BeliefGain(task, 1, belief_gain) if belief_gain else None
+        self._has_extras = (
+            anchors or belief_gain != 0
+        )  # infos or observations have more than their usual parts
         self._closed_because = "before the first reset()"
 
     def _start(self, seed: int | None, options: dict[str, Any] | None) -> Exchange:
@@ -66,7 +72,7 @@ class DialogueEnv(Played, gym.Env):
         exchange = self.dialogue.say(text, self.np_random)
         info = self._info.of_turn(text, self.dialogue.turn, exchange)
         if self._has_extras:
-            self._look()
+            exchange = exchange._replace(reward=exchange.reward + self._look())
         if exchange.terminated or exchange.truncated:
             self._finish(info, exchange.success)
         if self.render_mode == "human":
@@ -78,10 +84,13 @@ class DialogueEnv(Played, gym.Env):
         self._info.end(info, success, self.dialogue.transcript(), metrics)
         self._closed_because = AFTER_THE_END
 
-    def _look(self) -> None:
-        """Take note of what an exchange has changed beside the transcript."""
+    def _look(self) -> float:
+        """Take note of what an exchange has changed beside the transcript; what that is worth."""
         if self._anchor is not None:
             self._anchor = self.task.anchor(self.dialogue.state, self.learner)
+        if self._belief is None:
+            return 0.0
+        return float(self._belief.look(_ONE, [self.dialogue.state])[0])
 
     def _more_info(self, info: Info) -> Info:
         """The info with what was asked for beside its constant structure."""

@@ -46,6 +46,8 @@ class TokenEnv(DialogueEnv, gym.Env):
             gives the learner; see `Task.features`.
         anchors: put ``anchor`` into each info, the name of the situation that the learner is in
             since the last exchange; see `Task.anchor`.
+        belief_gain: reward of each bit by which a turn raises the posterior of the hidden truth,
+            beside the task's; see `dialgym.views.belief_gain`. 0 for the task's alone.
     """
 
     view = "token"
@@ -63,8 +65,9 @@ class TokenEnv(DialogueEnv, gym.Env):
         text_info: bool = True,
         features: bool = False,
         anchors: bool = False,
+        belief_gain: float = 0.0,
     ) -> None:
-        super().__init__(task, learner, simulator, render_mode, text_info, anchors)
+        super().__init__(task, learner, simulator, render_mode, text_info, anchors, belief_gain)
         one_of("overflow", overflow, OVERFLOWS, task.name)
         self.tokenizer = tokenizer_of(task, tokenizer)
         layout = TokenLayout.of(task, self.tokenizer, learner, window)
@@ -77,7 +80,7 @@ class TokenEnv(DialogueEnv, gym.Env):
         self.action_space = self._tokens.action_space
         self.steps_per_utterance = layout.limit(learner)
         self._mask_in_info = action_masks
-        self._has_extras = action_masks or anchors or features
+        self._has_extras = self._has_extras or action_masks or features
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -122,10 +125,10 @@ class TokenEnv(DialogueEnv, gym.Env):
             return tokens
         return {"tokens": tokens, "features": self._features.copy()}
 
-    def _look(self) -> None:
-        super()._look()
+    def _look(self) -> float:
         if self._has_features:
             self._features = self.task.features(self.dialogue.state, self.learner)
+        return super()._look()
 
     def _saved_view(self) -> Any:
         return self._tokens.saved()

@@ -26,7 +26,7 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
 
     Args:
         task, tokenizer, learner, simulator, window, overflow, action_masks, text_info, features,
-            anchors: as in `TokenEnv`.
+            anchors, belief_gain: as in `TokenEnv`.
         num_envs: N.
         autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
             the enum.
@@ -50,6 +50,7 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         max_episode_steps: int | None = None,
         features: bool = False,
         anchors: bool = False,
+        belief_gain: float = 0.0,
     ) -> None:
         super().__init__(
             task,
@@ -60,6 +61,7 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
             text_info,
             max_episode_steps,
             anchors,
+            belief_gain,
         )
         one_of("overflow", overflow, OVERFLOWS, task.name)
         self.tokenizer = tokenizer_of(task, tokenizer)
@@ -128,11 +130,11 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
             return tokens
         return {"tokens": tokens, "features": self._features[rows].copy()}
 
-    def _look(self, rows: np.ndarray) -> None:
-        super()._look(rows)
+    def _look(self, rows: np.ndarray) -> np.ndarray | float:
         if self._features is not None:
             for row, state in zip(rows.tolist(), self.dialogues.states(rows)):
                 self._features[row] = self.task.features(state, self.learner)
+        return super()._look(rows)
 
     def _saved_row(self, row: int) -> Any:
         return self._rows.saved(row)

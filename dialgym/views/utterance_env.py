@@ -24,6 +24,7 @@ class UtteranceEnv(DialogueEnv, gym.Env):
         render_mode: ``ansi``, ``human`` or ``rgb_array``.
         text_info: whether the info has texts; without them it is numbers alone.
         anchors: put ``anchor`` into each info; see `TokenEnv`.
+        belief_gain: reward of each bit that a turn tells; see `TokenEnv`.
     """
 
     view = "utterance"
@@ -36,8 +37,9 @@ class UtteranceEnv(DialogueEnv, gym.Env):
         render_mode: str | None = None,
         text_info: bool = True,
         anchors: bool = False,
+        belief_gain: float = 0.0,
     ) -> None:
-        super().__init__(task, learner, simulator, render_mode, text_info, anchors)
+        super().__init__(task, learner, simulator, render_mode, text_info, anchors, belief_gain)
         self._text = TextTranscript(task, learner)
         self.observation_space = self._text.observation_space
         self.action_space = self._text.action_space

@@ -17,7 +17,7 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
     """N dialogues; actions and observations are tuples of N strings. Row by row `UtteranceEnv`.
 
     Args:
-        task, learner, simulator, text_info, anchors: as in `UtteranceEnv`.
+        task, learner, simulator, text_info, anchors, belief_gain: as in `UtteranceEnv`.
         num_envs: N.
         autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
             the enum.
@@ -36,6 +36,7 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         text_info: bool = True,
         max_episode_steps: int | None = None,
         anchors: bool = False,
+        belief_gain: float = 0.0,
     ) -> None:
         super().__init__(
             task,
@@ -46,6 +47,7 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
             text_info,
             max_episode_steps,
             anchors,
+            belief_gain,
         )
         self._batch_spaces(*utterance_spaces(task, learner))
         self._dtype = f"<U{task.facts.limit(learner)}"

@@ -19,6 +19,7 @@ from dialgym.errors import one_of
 from dialgym.language import render_transcript
 from dialgym.tasks import BatchOutcome, Task
 from dialgym.views import states
+from dialgym.views.belief_gain import BeliefGain
 from dialgym.views.dialogue import SavedDialogue, SimulatorLike, check_floor, check_room
 from dialgym.views.info import BatchInfoForm, Info, restricted
 from dialgym.views.looped import make_batch
@@ -70,6 +71,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         text_info: bool = True,
         max_episode_steps: int | None = None,
         anchors: bool = False,
+        belief_gain: float = 0.0,
     ) -> None:
         if not isinstance(num_envs, int) or num_envs < 1:
             raise ValueError(
@@ -92,6 +94,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         self._step_limit = check_step_limit(max_episode_steps, task.name)
         self._steps = np.zeros(num_envs, np.int64)
         self._anchors = np.full(num_envs, "", object) if anchors else None
+        self._belief = BeliefGain(task, num_envs, belief_gain) if belief_gain else None
 
     def _batch_spaces(self, observation: gym.Space, action: gym.Space) -> None:
         self.single_observation_space, self.single_action_space = observation, action
@@ -257,10 +260,10 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
             return reward, terminated, truncated, self._info.blank()
         outcome = self.dialogues.say(rows, texts, self._rngs)
         fits = self._hear(rows, outcome)
-        self._look(rows)
+        gain = self._look(rows)
         over = outcome.terminated | outcome.truncated
         fits[~over] &= self._open(rows[~over])
-        reward[rows] = outcome.reward
+        reward[rows] = outcome.reward + gain
         terminated[rows] = outcome.terminated
         truncated[rows] = outcome.truncated | ~(fits | over)
         info = self._info.of_turns(rows, texts, self.dialogues.turn(rows), outcome)
@@ -329,11 +332,16 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         self._begin(rows, {})
         return going
 
-    def _look(self, rows: np.ndarray) -> None:
-        """Take note of what an exchange of the rows has changed beside the transcripts."""
+    def _look(self, rows: np.ndarray) -> np.ndarray | float:
+        """Take note of what an exchange of the rows has changed beside the transcripts.
+
+        Returns:
+            (k,) what that is worth beside the rewards of the task, or 0.
+        """
         if self._anchors is not None:
             states = self.dialogues.states(rows)
             self._anchors[rows] = [self.task.anchor(state, self.learner) for state in states]
+        return 0.0 if self._belief is None else self._belief.look(rows, self.dialogues.states(rows))
 
     def _more_info(self, info: Info) -> Info:
         """The info with what was asked for beside its constant structure."""

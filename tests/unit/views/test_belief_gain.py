@@ -1,0 +1,89 @@
+"""The posterior's rise as a reward beside the task's, the same in all views of a dialogue."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import dialgym
+from dialgym.tasks.slot_filling import SlotFilling
+from dialgym.tasks.twenty_questions import TwentyQuestions
+from dialgym.tasks.wordle import Wordle
+from dialgym.testing import check_batch
+from dialgym.views.act_env import ActEnv
+from dialgym.views.act_vector_env import ActVectorEnv
+from dialgym.views.token_env import TokenEnv
+from dialgym.views.utterance_env import UtteranceEnv
+
+SMALL = {"items": 8, "turns": 6}
+
+
+def test_a_dialogue_earns_the_bits_that_it_told():
+    plain, paid = (UtteranceEnv(TwentyQuestions(**SMALL), belief_gain=w) for w in (0.0, 0.5))
+    task = plain.task
+    for seed in range(5):
+        plain.reset(seed=seed)
+        paid.reset(seed=seed)
+        over, total = False, 0.0
+        for question in (*task.said[:4], *task.table.guesses):
+            before = task.posterior(plain.dialogue.state)[task.truth(plain.dialogue.state)]
+            _, usual, over, _, _ = plain.step(question)
+            _, more, _, _, _ = paid.step(question)
+            after = task.posterior(plain.dialogue.state)[task.truth(plain.dialogue.state)]
+            assert more - usual == pytest.approx(0.5 * np.log2(after / before))
+            total += more - usual
+            if over:
+                break
+        assert total == pytest.approx(0.5 * np.log2(8 * after))
+
+
+def test_an_answer_that_misleads_costs():
+    env = UtteranceEnv(TwentyQuestions(**SMALL, noise=0.4), belief_gain=1.0)
+    usual = UtteranceEnv(TwentyQuestions(**SMALL, noise=0.4))
+    gains = []
+    for seed in range(20):
+        env.reset(seed=seed)
+        usual.reset(seed=seed)
+        gains.append(env.step(env.task.said[0])[1] - usual.step(env.task.said[0])[1])
+    assert min(gains) < 0 < max(gains)
+
+
+@pytest.mark.parametrize("task", [Wordle(words=20), TwentyQuestions(**SMALL)], ids=lambda t: t.name)
+def test_a_batch_equals_single_envs(task):
+    check_batch(task, num_envs=3, steps=80, belief_gain=0.3)
+
+
+def test_tokens_are_paid_when_the_utterance_ends():
+    task = TwentyQuestions(**SMALL)
+    env = TokenEnv(task, belief_gain=1.0)
+    env.reset(seed=0)
+    rewards = [env.step(token)[1] for token in (*env.tokenizer.encode(task.said[0]), 1)]
+    assert rewards[:-1] == [0.0] * (len(rewards) - 1)
+    assert rewards[-1] != -1.0
+
+
+def test_a_restored_dialogue_goes_on_from_its_own_belief():
+    env, other = (ActVectorEnv(TwentyQuestions(**SMALL), 2, belief_gain=1.0) for _ in range(2))
+    env.reset(seed=3)
+    other.reset(seed=4)
+    env.step(np.array([0, 1]))
+    other.restore_state(env.clone_state())
+    acts = np.array([2, 3])
+    saved = env.get_state()
+    expected = env.step(acts)[1]
+    assert (other.step(acts)[1] == expected).all()
+    other.set_state(saved)
+    assert (other.step(acts)[1] == expected).all()
+    single = ActEnv(TwentyQuestions(**SMALL), belief_gain=1.0)
+    single.reset(seed=3)
+    for act in (0, 2):
+        reward = single.step(act)[1]
+    assert reward == expected[0]
+
+
+def test_ids_take_it_and_tasks_without_a_posterior_refuse_it():
+    pool = dialgym.sb3_vec_env("dialgym/TwentyQuestions-8-v0", 2, belief_gain=0.1)
+    assert pool.reset().shape[0] == 2
+    with pytest.raises(ValueError, match="belief_gain of SlotFilling: expected a task with an"):
+        ActEnv(SlotFilling(env=1), belief_gain=1.0)
+    with pytest.raises(ValueError, match="belief_gain"):
+        gym.make("dialgym/DailyDialog-v0", belief_gain=1.0)
