@@ -13,9 +13,8 @@ from torch import Tensor
 from torch.amp import GradScaler
 from torch.nn.utils import clip_grad_norm_
 
-from agents.distributed.deepspeed import DeepSpeedSharding
-from agents.distributed.fsdp import FSDPSharding, Sharding
 from agents.distributed.processes import Processes
+from agents.distributed.sharding import Sharding
 from agents.faults import check_number, check_weights
 from agents.storage.values import storable
 from dialgym.errors import one_of, with_settings
@@ -257,8 +256,12 @@ class Updater:
         self._check_sharding()
         launched, count = self.processes.launched, self.processes.count
         if launched.zero is None:
+            from agents.distributed.fsdp import FSDPSharding  # a second of imports
+
             self.sharding = FSDPSharding(self.policy, count, launched.reshard)
             return
+        from agents.distributed.deepspeed import DeepSpeedSharding
+
         launched.zero.check_learner(batch_size, count, self.max_grad_norm, target_kl)
         config = launched.zero.for_engine(batch_size, self.max_grad_norm)
         self.sharding = DeepSpeedSharding(self.policy, self.processes, config, self.precision)

@@ -1,6 +1,6 @@
 """A user with goals in two domains: each has a policy of its own, which learned there alone.
 
-`19_several_domains.py 2000 500` prints the figures of the documentation: dialogues of training in
+`19_several_domains.py 1000 500` prints the figures of the documentation: dialogues of training in
 each domain, and of the test.
 """
 

@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from agents.distributed.fsdp import Sharding, new_optimizer, trained_by
 from agents.distributed.processes import Processes
+from agents.distributed.sharding import Sharding, new_optimizer, trained_by
 from dialgym.optional import require
 
 

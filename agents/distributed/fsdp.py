@@ -15,53 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
-from torch.distributed.tensor import DTensor, distribute_tensor
-from torch.nn.utils import clip_grad_norm_
+from torch.distributed.tensor import distribute_tensor
 
-
-class Sharding:
-    """What processes that share the learning of a policy do together, each at the same time."""
-
-    def __init__(self, policy: Any) -> None:
-        self.policy = policy
-        self.optimizer_state: dict[str, Any] | None = None  # all of it, while it is being saved
-
-    def scatter(self) -> None:
-        """Make ready for an update."""
-
-    def gather(self) -> None:
-        """Make ready for rollouts and files, which want all weights in every process."""
-
-    def backward(self, loss: Tensor, last: bool) -> None:
-        """Accumulate gradients, and add up those of all processes when it is the `last` loss."""
-        loss.backward()
-
-    def clip(self, max_norm: float) -> float:
-        """Clip the gradient; its norm before."""
-        return float(whole(clip_grad_norm_(self.policy.parameters(), max_norm)))
-
-    def state(self) -> dict[str, Any]:
-        """What is saved of the policy and its optimizer, while weights are gathered.
-
-        The optimizer begins anew where its state was not gathered (`gather_optimizer`).
-        """
-        optimizer = self.optimizer_state or {"state": {}, "param_groups": self._groups()}
-        return {"policy": weights_of(self.policy), "policy.optimizer": optimizer}
-
-    def gather_optimizer(self) -> None:
-        """Gather the optimizer's state for `state`."""
-        self.optimizer_state = {"state": self._whole_state(), "param_groups": self._groups()}
-
-    def _groups(self) -> list[dict[str, Any]]:
-        """The optimizer's groups, as an unshared one saves them."""
-        raise NotImplementedError
-
-    def _whole_state(self) -> dict[int, dict[str, Any]]:
-        """The optimizer's state, as an unshared one saves it."""
-        raise NotImplementedError
-
-    def leave(self) -> None:
-        """Let go of the policy."""
+from agents.distributed.sharding import Sharding, new_optimizer, trained_by, whole
 
 
 class FSDPSharding(Sharding):
@@ -126,19 +82,6 @@ def blocks_of(policy: Any) -> list[nn.Module]:
     return found
 
 
-def weights_of(module: nn.Module) -> dict[str, Tensor]:
-    """The state of a module whose weights are gathered; `state_dict` itself would shard them."""
-    named = [*module.named_parameters(remove_duplicate=False), *_kept_buffers(module)]
-    return {name: tensor.detach() for name, tensor in named}
-
-
-def _kept_buffers(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    for path, part in module.named_modules():
-        for name, buffer in part._buffers.items():
-            if buffer is not None and name not in part._non_persistent_buffers_set:
-                yield f"{path}.{name}" if path else name, buffer
-
-
 def _sharded_optimizer(policy: Any, mesh: DeviceMesh) -> torch.optim.Optimizer:
     """The policy's optimizer over the shares, its state with them."""
     old, new = policy.optimizer.state_dict()["state"], new_optimizer(policy)
@@ -147,21 +90,3 @@ def _sharded_optimizer(policy: Any, mesh: DeviceMesh) -> torch.optim.Optimizer:
             alike = isinstance(value, Tensor) and value.shape == p.shape
             new.state[p][name] = distribute_tensor(value, mesh, p.placements) if alike else value
     return new
-
-
-def trained_by(policy: Any) -> list[Any]:
-    """The weights that a policy's optimizer has, in its order."""
-    return [p for p in policy.parameters() if p.requires_grad]
-
-
-def new_optimizer(policy: Any) -> Any:
-    """An optimizer as the policy's own, without its state."""
-    [group] = policy.optimizer.param_groups
-    new = policy.optimizer_class(trained_by(policy), lr=group["lr"], **policy.optimizer_kwargs)
-    new.param_groups[0].update({k: v for k, v in group.items() if k != "params"})
-    return new
-
-
-def whole(value: Any) -> Any:
-    """A tensor of which this process has a share, gathered; anything else as it is."""
-    return value.full_tensor() if isinstance(value, DTensor) else value

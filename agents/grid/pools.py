@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.process import BaseProcess
 from typing import Any
 
@@ -24,6 +24,9 @@ from dialgym.files import write_text
 from dialgym.optional import require
 
 ERROR = "error.txt"
+IMPORTED = (__name__, "agents.training.run", "agents.belief", "sb3_contrib", "torch._dynamo")
+"""What a cell needs, imported once by the process that those of the cells are forked from: it
+takes 4 seconds of a CPU, and the first optimizer imports the last of them."""
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
@@ -69,7 +72,12 @@ def in_processes(jobs: Sequence[Job], workers: int) -> Pool:
 
 
 def _start(job: Job) -> BaseProcess:
-    process = get_context("spawn").Process(target=_work, args=(job,), daemon=True)
+    if "forkserver" in get_all_start_methods():
+        context: Any = get_context("forkserver")
+        context.set_forkserver_preload(list(IMPORTED))
+    else:
+        context = get_context("spawn")
+    process: BaseProcess = context.Process(target=_work, args=(job,), daemon=True)
     with _environment(THREADS):
         process.start()
     return process

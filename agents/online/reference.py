@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from agents.distributed.fsdp import weights_of
+from agents.distributed.sharding import weights_of
 from agents.models.heads import PolicyHead, log_probs_of
 from dialgym.errors import finite_number, with_settings
 

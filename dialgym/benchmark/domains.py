@@ -28,10 +28,8 @@ class Scripted:
         self.policy = self.task.acts[SYSTEM].policy_named(name)
         self.rng = policy_rng(0, 0)
 
-    def predict(
-        self, observation: Any, deterministic: bool = False, action_masks: Any = None
-    ) -> tuple[Any, None]:
-        """See `Predictor`; it heeds no masks."""
+    def predict(self, observation: Any, deterministic: bool = False) -> tuple[Any, None]:
+        """See `Predictor`."""
         dialogue = self.env.dialogue_state.dialogues[self.domain]
         return self.policy.act(self.task, dialogue, self.rng), None
 
@@ -67,11 +65,12 @@ def evaluate_domains(
         rows[ALL].append((sum(gained.values()), all(state.success.values()), sum(said.values())))
         for name, success in state.success.items():
             rows[name].append((gained[name], success, said[name]))
-    return {
-        name: Episodes(*(np.array([column]) for column in zip(*found)))
-        for name, found in rows.items()
-        if found
-    }
+    return {name: _episodes(found) for name, found in rows.items() if found}
+
+
+def _episodes(rows: list[Any]) -> Episodes:
+    returns, solved, lengths = (np.array([column]) for column in zip(*rows))
+    return Episodes(returns, solved, lengths)
 
 
 def _play(
@@ -82,7 +81,8 @@ def _play(
     while not any(env.terminations.values()):
         agent = env.agent_selection
         domain = None if agent == TOPICS else agent
-        _, act = manager.act(domain, env.observe(agent), env.action_masks(), deterministic)
+        belief = env.task.acts[agent].observe(env.dialogue_state)
+        _, act = manager.act(domain, belief, env.action_masks(), deterministic)
         env.step(env.task.acts[TOPICS].names.index(act) if domain is None else act)
         said[agent] += 1
         for name, reward in env.rewards.items():

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dialgym.errors import unknown
+from dialgym.rollouts.policies import takes_masks
 
 TopicAct = Literal["hello", "ask_topic", "bye"]
 
@@ -80,7 +81,7 @@ class PolicyManager:
         Args:
             domain: what the turn is about; None while that is not known.
             belief: (B,), of that domain.
-            mask: (A,) bool, acts that it allows.
+            mask: (A,) bool, acts that it allows; for policies that take masks.
             deterministic: as of `predict`.
 
         Raises:
@@ -91,6 +92,7 @@ class PolicyManager:
         if domain not in self.policies:
             raise unknown("domain", domain, self.policies)
         self.topics.found()
-        masks = {} if mask is None else {"action_masks": mask}
-        act, _ = self.policies[domain].predict(belief, deterministic=deterministic, **masks)
+        policy = self.policies[domain]
+        masks = {"action_masks": mask} if mask is not None and takes_masks(policy) else {}
+        act, _ = policy.predict(belief, deterministic=deterministic, **masks)
         return Choice(domain, int(act))

@@ -69,10 +69,10 @@ class MultiDomain(Task):
     mean no other, or if one domain is left. It stays until the domain is over.
 
     A domain is tracked, observed and rewarded as in `SlotFilling`. `topics` observes of each domain
-    how likely the last act can only mean it, and of each whether it is not over yet; last, the
-    share of its utterances that are used. Each of these costs it ``turn``, but for a greeting at
-    the beginning.
-    With one domain its topic is always known, and the dialogue is that of `SlotFilling`.
+    how likely it is what the act that was read last can only mean, and of each whether it is not
+    over yet; last, the share of its utterances that are used. Each of these costs it ``turn``, but
+    for a greeting at the beginning. With one domain the topic is always known, and the dialogue is
+    that of `SlotFilling`.
 
     Args:
         domains: the domains, of which no two have the same name.

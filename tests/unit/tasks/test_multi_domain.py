@@ -181,6 +181,17 @@ def test_a_goodbye_of_a_domains_policy_ends_the_dialogue():
     assert not env.infos[SF]["is_success"]
 
 
+def test_a_domains_limit_of_turns_ends_the_dialogue():
+    env = dialgym.multi_domain_env([CR, SFR], turns=2)
+    env.reset(seed=4, options=BOTH)
+    env.step(ASK)
+    for _ in range(2):
+        assert not any(env.terminations.values())
+        env.step(env.task.acts[SF].names.index("request_food"))
+    assert all(env.terminations.values())
+    assert env.infos[CAM]["metrics"] == {f"success_{CAM}": 0.0, f"success_{SF}": 0.0}
+
+
 def test_an_act_can_mean_the_domains_that_have_its_slots_and_values():
     task = MultiDomain(
         [SlotFilling("CamRestaurants"), SlotFilling("SFRestaurants"), SlotFilling("Laptops11")]
