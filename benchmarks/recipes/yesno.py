@@ -23,7 +23,7 @@ PENALTIES = ("hard", "none", "conservative")
 SCENES = 1_500
 SKILLS = {"human_like": 7, "mixed": 1, "random": 1, "smart": 0.5}
 """Dialogues about each scene, beside one of the greedy questioner."""
-CLONE: dict[str, Any] = {"n_timesteps": 800}
+CLONE: dict[str, Any] = {"n_timesteps": 600}
 VALUES: dict[str, Any] = {"n_timesteps": 1_200, "gamma": 1.0}
 TAU, BETA = 0.8, 8.0
 """The expectile of ILQL's values, and how much advantages count in speech."""
@@ -34,7 +34,7 @@ def speaking(**settings: Any) -> dict[str, Any]:
     return {**VALUES, "policy_kwargs": {"decoding": settings}}
 
 
-BY_VALUES = speaking(beta=BETA)
+BY_VALUES = {**speaking(beta=BETA), "cql_weight": 0.2}
 METHODS: Sequence[Method | Variant] = (
     Method("BC", "bc", CLONE, greedy=False),
     Method("10 % BC", "bc", {**CLONE, "top": 0.1}, greedy=False),
@@ -49,7 +49,7 @@ METHODS: Sequence[Method | Variant] = (
     Method("psi", "psi", VALUES),
     Method("utterance ILQL", "utterance-ilql", {**VALUES, "expectile": TAU}),
     Method("decision transformer", "decision-transformer", CLONE, greedy=False),
-    Method("CHAI", "chai", {**VALUES, "n_timesteps": 1_600, "clone_steps": 800}),
+    Method("CHAI", "chai", {**VALUES, "n_timesteps": 1_800, "clone_steps": 600}),
 )
 SCRIPTED = ("random", "human-like", "greedy")
 EPISODES = 1_000
@@ -99,8 +99,9 @@ NOTE = f"""\
 About each of {SCENES:,} scenes that were drawn, {SKILLS["human_like"]} stored dialogues of
 `human-like` and one each of `greedy`, `random` and `random-mixture`; gradient steps:
 {CLONE["n_timesteps"]:,} of cloning, {VALUES["n_timesteps"]:,} of values (tau = {TAU}, beta =
-{BETA:g} where nothing else is said). Before the colon stands which answers cost 2 beside the 1 of a
-question. Scored in {EPISODES:,} dialogues a seed. Cloned policies draw their tokens, the others say
-the likeliest. Found: the scene ranked first. Percentile rank: of the scene, at the end. Just yes or
-no: such answers in a dialogue. In brackets 95 % intervals (Student's t over the seeds' means).
+{BETA:g}, conservative weight {BY_VALUES["cql_weight"]} where nothing else is said). Before the
+colon stands which answers cost 2 beside the 1 of a question. Scored in {EPISODES:,} dialogues a
+seed. Cloned policies draw their tokens, the others say the likeliest. Found: the scene ranked
+first. Percentile rank: of the scene, at the end. Just yes or no: such answers in a dialogue. In
+brackets 95 % intervals (Student's t over the seeds' means).
 """
