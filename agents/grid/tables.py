@@ -33,7 +33,7 @@ def markdown(results: Results) -> str:
         title = f"Over {len(group.tasks)} tasks"
         parts.append(f"## {title}\n\n{overall(results, group)}\n{_names(group.tasks)}\n")
     if any(map(results.draws, results.names())) and groups(results):
-        parts.append(_ways(results, max(groups(results), key=lambda group: len(group.methods))))
+        parts.append(_ways(results, groups(results)[0]))
     parts += [
         f"## By task, after {last}\n\n{by_task(results)}",
         f"## On the way\n\nSuccess in per cent.\n\n{on_the_way(results)}",
