@@ -101,5 +101,5 @@ def markdown(
 def with_interval(means: np.ndarray, digits: int = 3) -> str:
     """The mean over seeds (S,) and, of several seeds, its interval."""
     low, high = t_interval(means)
-    interval = f" [{low:.{digits}f}, {high:.{digits}f}]" if len(means) > 1 else ""
-    return f"{means.mean():.{digits}f}{interval}"
+    interval = f" [{low:z.{digits}f}, {high:z.{digits}f}]" if len(means) > 1 else ""
+    return f"{means.mean():z.{digits}f}{interval}"
