@@ -1,6 +1,6 @@
 """Declarations of sets of related dialogues: branches, trees, scripts, and logs of a corpus."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -37,6 +37,46 @@ class Tree:
     source: Speaker
     branches: tuple[Branch, ...]
     kind: str = "expert"
+
+
+def by_skill(
+    best: Callable[[], Speaker],
+    human: Callable[[], Speaker],
+    chance: Callable[[], Speaker],
+    mixture: Callable[[float], Speaker],
+) -> Mapping[str, Callable[..., Tree]]:
+    """The generators ``graded`` and ``branching`` of a task in which a questioner finds something.
+
+    Args:
+        best, human, chance: make its greedy, human-like and random questioners.
+        mixture: makes one that asks well with a probability, else at random.
+    """
+
+    def graded(human_like: int = 3, mixed: int = 1, random: int = 1, smart: float = 0.5) -> Tree:
+        """For each hidden thing a dialogue of the best questioner, and so many of lesser ones.
+
+        Args:
+            human_like: dialogues of the human-like one.
+            mixed: dialogues of the mixture, of which a share of `smart` is chosen well.
+            random: dialogues of the random one.
+            smart: see `mixed`.
+        """
+        branches = (
+            Branch("human-like", human(), human_like, after=0),
+            Branch("mixed", mixture(smart), mixed, after=0),
+            Branch("random", chance(), random, after=0),
+        )
+        return Tree(best(), tuple(branch for branch in branches if branch.games), kind="greedy")
+
+    def branching(games: int = 1) -> Tree:
+        """From every open state of a dialogue as people have it, `games` that go on at random.
+
+        The best turns of the data are thus in dialogues of all returns: who learns from returns
+        alone learns the luck that followed them, too.
+        """
+        return Tree(human(), (Branch("random", chance(), games),), kind="human-like")
+
+    return {"graded": graded, "branching": branching}
 
 
 class Script(NamedTuple):

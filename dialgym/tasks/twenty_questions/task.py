@@ -16,10 +16,10 @@ from dialgym.sources import fingerprint, locate
 from dialgym.tasks.acts import PartyActs
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
+from dialgym.tasks.generators import by_skill
 from dialgym.tasks.posterior import entropy
 from dialgym.tasks.twenty_questions import policies
 from dialgym.tasks.twenty_questions.belief import Beliefs, normalised
-from dialgym.tasks.twenty_questions.generators import GENERATORS
 from dialgym.tasks.twenty_questions.party_acts import AnswererActs, QuestionerActs
 from dialgym.tasks.twenty_questions.table import ARTICLES, BUILT_IN, load_table, normal
 from dialgym.tasks.twenty_questions.types import (
@@ -90,7 +90,9 @@ class TwentyQuestions(Task):
     options = ("item",)
     tokenizer = "word"
     speakers = {USER: policies.ANSWERERS, SYSTEM: policies.POLICIES}  # noqa: RUF012
-    generators = GENERATORS
+    generators = by_skill(
+        policies.Greedy, policies.HumanLike, policies.Random, policies.RandomMixture
+    )
 
     def __init__(
         self,

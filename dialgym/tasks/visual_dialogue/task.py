@@ -14,10 +14,10 @@ from dialgym.simulators import Speaker
 from dialgym.sources import fingerprint, locate
 from dialgym.tasks.base import Facts, Features, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
+from dialgym.tasks.generators import by_skill
 from dialgym.tasks.visual_dialogue import policies
 from dialgym.tasks.visual_dialogue.answerer import Answerer, make_answerer
 from dialgym.tasks.visual_dialogue.exact import ExactGuesser
-from dialgym.tasks.visual_dialogue.generators import GENERATORS
 from dialgym.tasks.visual_dialogue.guessers import Held, make_guesser
 from dialgym.tasks.visual_dialogue.pool import make_pool
 from dialgym.tasks.visual_dialogue.scoring import Cutoff, Scoring, is_hard
@@ -89,7 +89,9 @@ class VisualDialogue(Task):
     name = "VisualDialogue"
     options = ("image",)
     speakers = {ANSWERER: {"answerer": Answerer}, QUESTIONER: policies.POLICIES}  # noqa: RUF012
-    generators = GENERATORS
+    generators = by_skill(
+        policies.Greedy, policies.HumanLike, policies.Random, policies.RandomMixture
+    )
 
     def __init__(
         self,
