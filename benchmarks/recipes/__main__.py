@@ -23,6 +23,7 @@ RECIPES = (
     "corpus",
     "transfer",
     "credit",
+    "grpo",
     "pair",
     "yesno",
 )
