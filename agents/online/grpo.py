@@ -12,8 +12,8 @@ from stable_baselines3.common.utils import FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from agents.buffers.sequences import Batch, Rollout, SequenceBuffer
-from agents.models.observations import Observed
+from agents.buffers.sequences import Batch, Rollout, SequenceBuffer, Sequences
+from agents.models.observations import Observed, token_space
 from agents.online.credit import (
     BASELINES,
     CREDITS,
@@ -29,6 +29,7 @@ from agents.online.on_policy import SequenceAlgorithm
 from agents.online.ppo import turn_ends
 from agents.online.reference import k3
 from agents.online.surrogates import SURROGATES
+from agents.online.truths import continued, probabilities, rises, turn_starts
 from dialgym.errors import one_of, whole_number
 
 
@@ -50,6 +51,12 @@ class GRPO(SequenceAlgorithm):
     advantage `situation_weight` times that of the turn among turns of the group which began in the
     same situation (GiGPO, Feng et al. 2025, arXiv 2505.10978, equation 8); it needs an env made
     with `anchors=True`.
+
+    With `truth_gain` a turn is also rewarded for the rise of the policy's own probability of naming
+    the truth, from the turn's beginning to that of the next: the geometric mean over the tokens
+    that name it, none for the last turn (IGPO, Wang et al. 2025, arXiv 2510.14967, section 3.2). It
+    needs an env made with `truths=True`, and belongs to `credit="turn"`. What an env knows of the
+    truth by itself is paid by its `belief_gain`.
 
     A group whose returns are all equal teaches nothing. With `resample` it is begun anew elsewhere
     and played again, at most so many times, and what it said before is left out of the update
@@ -73,6 +80,7 @@ class GRPO(SequenceAlgorithm):
         credit: "episode", "turn" or "situation".
         gamma: the discount from one turn to the next, where turns are credited.
         situation_weight: of the advantages among equal situations.
+        truth_gain: reward of a rise from 0 to 1 of the policy's probability of the truth.
         resample: how many more times groups without variance are played in a rollout.
         kwargs: further arguments of `OnlineAlgorithm`; what goes on beyond `n_steps` tokens
             counts as it stands.
@@ -98,6 +106,7 @@ class GRPO(SequenceAlgorithm):
         credit: str = "episode",
         gamma: float = 1.0,
         situation_weight: float = 1.0,
+        truth_gain: float = 0.0,
         resample: int = 0,
         **kwargs: Any,
     ) -> None:
@@ -107,6 +116,7 @@ class GRPO(SequenceAlgorithm):
         self.credit, self.turn_gamma, self.situation_weight = credit, gamma, situation_weight
         self.clip_range, self.clip_range_high = FloatSchedule(clip_range), clip_range_high
         self.surrogate = surrogate
+        self.truth_gain = truth_gain
         self.resample = whole_number("resample", resample, "GRPO", 0)
         self.target_kl = target_kl
         self.group_size = group_size
@@ -127,6 +137,12 @@ class GRPO(SequenceAlgorithm):
             raise ValueError(
                 f"GRPO: resample={self.resample} plays groups again, got group_size=None, which "
                 "makes all dialogues one group; give a group_size"
+            )
+        if self.truth_gain and self._keeps_masks:
+            raise ValueError(
+                f"GRPO: truth_gain={self.truth_gain} asks how likely the policy is to say what it "
+                "has not said, and the masks there are not known; expected an env whose masks "
+                "follow from its constraint, without masks in observations or by call"
             )
         # The log's mean is over all episodes of a rollout: the last to end are the longest ones.
         episodes = self.n_envs * (1 + self.resample)
@@ -200,14 +216,14 @@ class GRPO(SequenceAlgorithm):
         env.unwrapped._seeds = list(map(int, seeds))
         self._last_obs = env.reset()  # type: ignore[assignment]
         self._last_episode_starts = np.ones(env.num_envs, bool)
+        infos = env.unwrapped.reset_infos
         if self.credit == "situation":
+            _check_infos(infos, "anchor", 'credit="situation"')
             self._situations = np.zeros(env.num_envs, np.uint64)
-            self._look(env.unwrapped.reset_infos)
-            if not self._situations.all():
-                raise ValueError(
-                    'GRPO: credit="situation" needs infos with an `anchor`, got '
-                    f"{sorted(env.unwrapped.reset_infos[0])}; make the env with anchors=True"
-                )
+            self._look(infos)
+        if self.truth_gain:
+            _check_infos(infos, "truth", "truth_gain")
+            self._truths = np.array([info["truth"] for info in infos], object)
 
     def _look(self, infos: list[dict[str, Any]]) -> None:
         """Take note of the situation that each dialogue is in."""
@@ -216,11 +232,13 @@ class GRPO(SequenceAlgorithm):
                 self._situations[row] = int(info["anchor"], 16)
 
     def _noted(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
-        if self.credit != "situation":
-            return {}
-        before = self._situations.copy()
-        self._look(infos)
-        return {"situations": before}
+        noted: dict[str, np.ndarray] = {}
+        if self.truth_gain:
+            noted["truths"] = self._truths
+        if self.credit == "situation":
+            noted["situations"] = self._situations.copy()
+            self._look(infos)
+        return noted
 
     @property
     def _groups(self) -> np.ndarray:
@@ -238,8 +256,11 @@ class GRPO(SequenceAlgorithm):
         Args:
             said: (n_steps, n_envs) bool, where a token was said that is learned from.
         """
-        advantages = self._advantages(said)
         sequences = self._sequences(said)
+        rewards = self.rollout_buffer.steps("rewards") * said
+        if self.truth_gain:
+            rewards = rewards + self.truth_gain * self._truth_gains(sequences, said)
+        advantages = self._advantages(rewards, said)
         return Rollout(
             sequences,
             sequences.columns["actions"],
@@ -248,24 +269,45 @@ class GRPO(SequenceAlgorithm):
             reference_log_probs=self._reference_log_probs(sequences),
         )
 
-    def _advantages(self, said: np.ndarray) -> np.ndarray:
-        """(T, n) float32, of what was said (T, n) in the rollout in the buffer."""
+    def _advantages(self, rewards: np.ndarray, said: np.ndarray) -> np.ndarray:
+        """(T, n) float32, by the rewards (T, n) of what was said (T, n) in the rollout."""
         groups, how = self._groups, (self.baseline, self.scale)
-        whole = group_advantages(self._returns(said), groups, *how)
+        whole = group_advantages(rewards.sum(0, np.float64), groups, *how)
         whole = np.broadcast_to(whole, said.shape)
         if self.credit == "episode":
             return whole
-        buffer = self.rollout_buffer
-        last = Observed.of(self._last_obs).lengths
-        ends = turn_ends(buffer.steps("lengths"), last, buffer.steps("dones")) & said
-        turns = turn_numbers(ends)
-        ahead = turn_returns(buffer.steps("rewards") * said, turns, self.turn_gamma)
+        turns = turn_numbers(self._ends(said))
+        ahead = turn_returns(rewards, turns, self.turn_gamma)
         if self.credit == "turn":
             labels = same_turn(len(ahead), groups)
             return turn_advantages(ahead, turns, said, labels, *how)
-        labels = same_situation(buffer.steps("situations"), turns, said, groups)
+        labels = same_situation(self.rollout_buffer.steps("situations"), turns, said, groups)
         among = turn_advantages(ahead, turns, said, labels, *how)
         return whole + np.float32(self.situation_weight) * among
+
+    def _ends(self, said: np.ndarray) -> np.ndarray:
+        """(T, n) bool: where what was said closes a turn."""
+        buffer = self.rollout_buffer
+        last = Observed.of(self._last_obs).lengths
+        ends: np.ndarray = turn_ends(buffer.steps("lengths"), last, buffer.steps("dones")) & said
+        return ends
+
+    def _truth_gains(self, sequences: Sequences, said: np.ndarray) -> np.ndarray:
+        """(T, n): by how much each turn raised the probability of the truth, where it begins."""
+        begun = turn_starts(self._ends(said), said)
+        decisions = np.flatnonzero(begun.reshape(-1)[sequences.steps])
+        steps = sequences.steps[decisions]
+        texts = self.rollout_buffer.steps("truths").reshape(-1)[steps]
+        encode = token_space(self.observation_space).tokenizer.encode
+        tokens = {text: np.asarray(encode(text), np.int64) for text in set(texts.tolist())}
+        supposed = continued(sequences, decisions, [tokens[text] for text in texts.tolist()])
+        if self.policy.masker is not None:
+            supposed.add_states(self.policy.masker)
+        log_probs = self._all_log_probs(supposed, self.policy.sequence_log_prob)
+        values = np.zeros(said.size)
+        values[steps] = probabilities(log_probs, supposed.sizes)
+        self.logger.record("rollout/truth_prob", float(values[steps].mean()))
+        return rises(values.reshape(said.shape), begun)
 
     # The update
 
@@ -291,3 +333,12 @@ class GRPO(SequenceAlgorithm):
         """Improve the policy with the last rollout."""
         self.logger.record("train/clip_range", self.clip_range(self._current_progress_remaining))
         super().train()
+
+
+def _check_infos(infos: list[dict[str, Any]], key: str, setting: str) -> None:
+    """Refuse an env whose infos lack what a setting needs."""
+    if not all(info.get(key) for info in infos):
+        raise ValueError(
+            f"GRPO: {setting} needs infos with `{key}`, got {sorted(infos[0])}; make the env with "
+            f"{key}s=True"
+        )

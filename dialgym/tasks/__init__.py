@@ -11,7 +11,7 @@ from dialgym.tasks.acts import (
 )
 from dialgym.tasks.base import Facts, Features, Outcome, Parties, State, Task
 from dialgym.tasks.batch import BatchOutcome, DialogueBatch
-from dialgym.tasks.posterior import ExactPosterior, entropy, information_gain
+from dialgym.tasks.posterior import ExactPosterior, NamesTruth, entropy, information_gain
 
 __all__ = [
     "ActPolicy",
@@ -23,6 +23,7 @@ __all__ = [
     "ExactPosterior",
     "Facts",
     "Features",
+    "NamesTruth",
     "Outcome",
     "Parties",
     "PartyActs",

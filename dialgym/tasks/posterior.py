@@ -33,6 +33,19 @@ class ExactPosterior(Protocol):
         ...
 
 
+@runtime_checkable
+class NamesTruth(Protocol):
+    """A task in which what is hidden can be said."""
+
+    def naming(self, state: Any) -> str:
+        """The utterance that names it, such as ``is it a cat?``.
+
+        Raises:
+            ValueError: the task never settles on one.
+        """
+        ...
+
+
 def entropy(p: np.ndarray) -> np.ndarray:
     """Shannon's entropy in bits of distributions (..., k), a number for each: (...)."""
     p = np.asarray(p, np.float64)

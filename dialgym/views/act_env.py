@@ -29,6 +29,7 @@ class ActEnv(DialogueEnv, gym.Env):
         text_info: whether the info has texts; without them it is numbers alone.
         anchors: put ``anchor`` into each info; see `TokenEnv`.
         belief_gain: reward of each bit that a turn tells; see `TokenEnv`.
+        truths: put ``truth`` into each info; see `TokenEnv`.
 
     Raises:
         ValueError: the task has no acts, or none of the learner's.
@@ -46,8 +47,11 @@ class ActEnv(DialogueEnv, gym.Env):
         text_info: bool = True,
         anchors: bool = False,
         belief_gain: float = 0.0,
+        truths: bool = False,
     ) -> None:
-        super().__init__(task, learner, simulator, render_mode, text_info, anchors, belief_gain)
+        super().__init__(
+            task, learner, simulator, render_mode, text_info, anchors, belief_gain, truths
+        )
         self.acts = acts_of(task, learner)
         self.observation_space, self.action_space = act_spaces(self.acts)
         self._mask_in_info = action_masks

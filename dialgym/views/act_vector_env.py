@@ -49,7 +49,7 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
     Actions: (N,) whole numbers; (N, A) of 0 and 1 where several acts are chosen at once.
 
     Args:
-        task, learner, simulator, action_masks, text_info, anchors, belief_gain: as in
+        task, learner, simulator, action_masks, text_info, anchors, belief_gain, truths: as in
             `ActEnv`.
         num_envs: N.
         autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
@@ -71,6 +71,7 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         max_episode_steps: int | None = None,
         anchors: bool = False,
         belief_gain: float = 0.0,
+        truths: bool = False,
     ) -> None:
         super().__init__(
             task,
@@ -82,6 +83,7 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
             max_episode_steps,
             anchors,
             belief_gain,
+            truths,
         )
         self.acts = acts_of(task, learner)
         self._batch_spaces(*act_spaces(self.acts))

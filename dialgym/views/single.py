@@ -19,6 +19,7 @@ from dialgym.views.dialogue import (
     find_speaker,
 )
 from dialgym.views.info import Info, InfoForm
+from dialgym.views.notes import notes
 from dialgym.views.played import Played
 from dialgym.views.render import RENDER_MODES, render
 
@@ -41,6 +42,7 @@ class DialogueEnv(Played, gym.Env):
         text_info: bool = True,
         anchors: bool = False,
         belief_gain: float = 0.0,
+        truths: bool = False,
     ) -> None:
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise ValueError(
@@ -52,11 +54,11 @@ class DialogueEnv(Played, gym.Env):
         self.render_mode = render_mode
         self.dialogue = Dialogue(task, learner, find_speaker(task, learner, simulator))
         self._info = InfoForm(task, learner, text_info)
-        self._anchor = "" if anchors else None
+        self._notes = notes(task, learner, anchors, truths)
+        self._noted: dict[str, str] = {}
         self._belief = BeliefGain(task, 1, belief_gain) if belief_gain else None
-        self._has_extras = (
-            anchors or belief_gain != 0
-        )  # infos or observations have more than their usual parts
+        # Infos, rewards or observations have more than their usual parts.
+        self._has_extras = bool(self._notes) or belief_gain != 0
         self._closed_because = "before the first reset()"
 
     def _start(self, seed: int | None, options: dict[str, Any] | None) -> Exchange:
@@ -86,17 +88,14 @@ class DialogueEnv(Played, gym.Env):
 
     def _look(self) -> float:
         """Take note of what an exchange has changed beside the transcript; what that is worth."""
-        if self._anchor is not None:
-            self._anchor = self.task.anchor(self.dialogue.state, self.learner)
+        self._noted = {name: note(self.dialogue.state) for name, note in self._notes.items()}
         if self._belief is None:
             return 0.0
         return float(self._belief.look(_ONE, [self.dialogue.state])[0])
 
     def _more_info(self, info: Info) -> Info:
         """The info with what was asked for beside its constant structure."""
-        if self._anchor is not None:
-            info["anchor"] = self._anchor
-        return info
+        return info | self._noted
 
     def clone_state(self) -> SavedDialogue:
         """The dialogue as it stands, with its generator, for `restore_state`.

@@ -48,6 +48,8 @@ class TokenEnv(DialogueEnv, gym.Env):
             since the last exchange; see `Task.anchor`.
         belief_gain: reward of each bit by which a turn raises the posterior of the hidden truth,
             beside the task's; see `dialgym.views.belief_gain`. 0 for the task's alone.
+        truths: put ``truth`` into each info, the utterance that names what is hidden, for whoever
+            teaches the learner; see `dialgym.tasks.NamesTruth`.
     """
 
     view = "token"
@@ -66,8 +68,11 @@ class TokenEnv(DialogueEnv, gym.Env):
         features: bool = False,
         anchors: bool = False,
         belief_gain: float = 0.0,
+        truths: bool = False,
     ) -> None:
-        super().__init__(task, learner, simulator, render_mode, text_info, anchors, belief_gain)
+        super().__init__(
+            task, learner, simulator, render_mode, text_info, anchors, belief_gain, truths
+        )
         one_of("overflow", overflow, OVERFLOWS, task.name)
         self.tokenizer = tokenizer_of(task, tokenizer)
         layout = TokenLayout.of(task, self.tokenizer, learner, window)
@@ -154,4 +159,4 @@ class TokenEnv(DialogueEnv, gym.Env):
     def _more_info(self, info: dict[str, Any]) -> dict[str, Any]:
         if self._mask_in_info:
             info["action_mask"] = self._mask_for_info()
-        return info if self._anchor is None else super()._more_info(info)
+        return super()._more_info(info) if self._notes else info

@@ -27,7 +27,7 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
 
     Args:
         task, tokenizer, learner, simulator, window, overflow, action_masks, text_info, features,
-            anchors, belief_gain: as in `TokenEnv`.
+            anchors, belief_gain, truths: as in `TokenEnv`.
         num_envs: N.
         autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
             the enum.
@@ -52,6 +52,7 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         features: bool = False,
         anchors: bool = False,
         belief_gain: float = 0.0,
+        truths: bool = False,
     ) -> None:
         super().__init__(
             task,
@@ -63,6 +64,7 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
             max_episode_steps,
             anchors,
             belief_gain,
+            truths,
         )
         one_of("overflow", overflow, OVERFLOWS, task.name)
         self.tokenizer = tokenizer_of(task, tokenizer)

@@ -25,6 +25,7 @@ class UtteranceEnv(DialogueEnv, gym.Env):
         text_info: whether the info has texts; without them it is numbers alone.
         anchors: put ``anchor`` into each info; see `TokenEnv`.
         belief_gain: reward of each bit that a turn tells; see `TokenEnv`.
+        truths: put ``truth`` into each info; see `TokenEnv`.
     """
 
     view = "utterance"
@@ -38,8 +39,11 @@ class UtteranceEnv(DialogueEnv, gym.Env):
         text_info: bool = True,
         anchors: bool = False,
         belief_gain: float = 0.0,
+        truths: bool = False,
     ) -> None:
-        super().__init__(task, learner, simulator, render_mode, text_info, anchors, belief_gain)
+        super().__init__(
+            task, learner, simulator, render_mode, text_info, anchors, belief_gain, truths
+        )
         self._text = TextTranscript(task, learner)
         self.observation_space = self._text.observation_space
         self.action_space = self._text.action_space

@@ -17,7 +17,7 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
     """N dialogues; actions and observations are tuples of N strings. Row by row `UtteranceEnv`.
 
     Args:
-        task, learner, simulator, text_info, anchors, belief_gain: as in `UtteranceEnv`.
+        task, learner, simulator, text_info, anchors, belief_gain, truths: as in `UtteranceEnv`.
         num_envs: N.
         autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
             the enum.
@@ -37,6 +37,7 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         max_episode_steps: int | None = None,
         anchors: bool = False,
         belief_gain: float = 0.0,
+        truths: bool = False,
     ) -> None:
         super().__init__(
             task,
@@ -48,6 +49,7 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
             max_episode_steps,
             anchors,
             belief_gain,
+            truths,
         )
         self._batch_spaces(*utterance_spaces(task, learner))
         self._dtype = f"<U{task.facts.limit(learner)}"

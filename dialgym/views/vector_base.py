@@ -24,6 +24,7 @@ from dialgym.views.belief_gain import BeliefGain
 from dialgym.views.dialogue import SavedDialogue, SimulatorLike, check_floor, check_room
 from dialgym.views.info import BatchInfoForm, Info, restricted
 from dialgym.views.looped import make_batch
+from dialgym.views.notes import notes
 from dialgym.views.played import Played
 
 Step = tuple[Any, np.ndarray, np.ndarray, np.ndarray, Info]
@@ -47,6 +48,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         max_episode_steps: int | None = None,
         anchors: bool = False,
         belief_gain: float = 0.0,
+        truths: bool = False,
     ) -> None:
         if not isinstance(num_envs, int) or num_envs < 1:
             raise ValueError(
@@ -68,7 +70,8 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         self._info = BatchInfoForm(task, learner, num_envs, text_info)
         self._step_limit = check_step_limit(max_episode_steps, task.name)
         self._steps = np.zeros(num_envs, np.int64)
-        self._anchors = np.full(num_envs, "", object) if anchors else None
+        self._notes = notes(task, learner, anchors, truths)
+        self._noted = {name: np.full(num_envs, "", object) for name in self._notes}
         self._belief = BeliefGain(task, num_envs, belief_gain) if belief_gain else None
 
     def _batch_spaces(self, observation: gym.Space, action: gym.Space) -> None:
@@ -313,16 +316,18 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         Returns:
             (k,) what that is worth beside the rewards of the task, or 0.
         """
-        if self._anchors is not None:
-            states = self.dialogues.states(rows)
-            self._anchors[rows] = [self.task.anchor(state, self.learner) for state in states]
-        return 0.0 if self._belief is None else self._belief.look(rows, self.dialogues.states(rows))
+        if not self._notes and self._belief is None:
+            return 0.0
+        states = self.dialogues.states(rows)
+        for name, note in self._notes.items():
+            self._noted[name][rows] = [note(state) for state in states]
+        return 0.0 if self._belief is None else self._belief.look(rows, states)
 
     def _more_info(self, info: Info) -> Info:
         """The info with what was asked for beside its constant structure."""
-        if self._anchors is not None:
-            info["anchor"] = self._anchors.copy()
-            info["_anchor"] = np.ones(self.num_envs, bool)
+        for name, values in self._noted.items():
+            info[name] = values.copy()
+            info[f"_{name}"] = np.ones(self.num_envs, bool)
         return info
 
     @abstractmethod

@@ -243,6 +243,10 @@ class TwentyQuestions(Task):
         """The row of the hidden thing."""
         return state.item
 
+    def naming(self, state: TwentyQuestionsState) -> str:
+        """The right guess."""
+        return self.table.guesses[state.item]
+
     def suppose(self, state: TwentyQuestionsState, place: int) -> TwentyQuestionsState:
         """The same dialogue about another thing."""
         other = state.copy()

@@ -230,6 +230,10 @@ class Wordle(Task):
             )
         return state.secret
 
+    def naming(self, state: WordleState) -> str:
+        """The secret; raises as `truth` does."""
+        return self.answers[self.truth(state)]
+
     def suppose(self, state: WordleState, place: int) -> WordleState:
         """The same game with another secret."""
         other = state.copy()

@@ -155,7 +155,7 @@ def test_situations_of_a_beginning_are_those_of_the_whole_group():
 
 
 def test_situations_need_anchors():
-    with pytest.raises(ValueError, match=r'credit="situation" needs infos with an `anchor`'):
+    with pytest.raises(ValueError, match=r'credit="situation" needs infos with `anchor`'):
         collected("situation")
 
 

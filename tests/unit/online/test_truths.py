@@ -1,0 +1,118 @@
+"""The rise of a policy's own probability of the truth, against one token and one turn at a time."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+import dialgym
+from agents import GRPO, load
+from agents.online.truths import rises, turn_starts
+
+SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
+WORDS = {"answers": ["crane", "slimy", "bough", "fjord"], "guesses": "answers"}
+WORDLE = ("Wordle-v0", {**WORDS, "constraint": "words", "turns": 4})
+QUESTIONS = ("TwentyQuestions-8-v0", {"items": 4, "questions": 4, "turns": 4})
+
+
+def collected(game, **settings):
+    name, kwargs = game
+    env = dialgym.sb3_vec_env(name, 16, seed=0, **kwargs, truths=True)
+    model = GRPO(
+        "GPTPolicy", env, n_steps=60, batch_size=512, policy_kwargs=SMALL, seed=0, scale=False,
+        group_size=8, credit="turn", **{"truth_gain": 2.0, **settings},
+    )  # fmt: skip
+    _, callback = model._setup_learn(1000)
+    model.collect_rollouts(model.env, callback, model.rollout_buffer, 60)
+    return model
+
+
+def spoken(model):
+    """(T, n) bool: where a token was said."""
+    said = np.zeros(model.rollout_buffer.steps("actions").shape, bool)
+    said.reshape(-1)[model.rollout.sequences.steps] = True
+    return said
+
+
+def slow_probability(model, prefix, text):
+    """exp of the mean log-probability, an observation and a forward for each token."""
+    logs, seen = [], list(prefix)
+    for token in model.observation_space.tokenizer.encode(text):
+        obs = np.zeros((1, *model.observation_space.shape), np.int64)
+        obs[0, : len(seen)] = seen
+        with torch.no_grad():
+            log_prob = model.policy.evaluate_actions(torch.tensor(obs), torch.tensor([token]))[1]
+        logs.append(float(log_prob))
+        seen.append(token)
+    return np.exp(np.mean(logs))
+
+
+def slow_gains(model, said):
+    """(T, n), from the tokens of each dialogue, cut where the learner's turns begin."""
+    space = model.observation_space
+    sequences = model.rollout.sequences
+    found = np.zeros(said.shape)
+    truths, places = model.rollout_buffer.steps("truths"), np.zeros(said.shape, int)
+    places.reshape(-1)[sequences.steps] = sequences.places
+    owner = np.zeros(said.shape, int)
+    owner.reshape(-1)[sequences.steps] = np.repeat(np.arange(len(sequences.sizes)), sequences.sizes)
+    for n in range(said.shape[1]):
+        turns = []
+        for t in np.flatnonzero(said[:, n]):
+            prefix = sequences.tokens[owner[t, n], : places[t, n] + 1].tolist()
+            if prefix[-1] == space.learner_tag:  # no text holds a tag
+                turns.append((t, slow_probability(model, prefix, truths[t, n])))
+        for (t, before), (_, after) in pairwise(turns):
+            found[t, n] = after - before
+    return found
+
+
+@pytest.mark.parametrize("game", [WORDLE, QUESTIONS], ids=lambda game: game[0])
+def test_gains_are_those_of_one_forward_a_token(game):
+    model = collected(game)
+    said = spoken(model)
+    gains = model._truth_gains(model.rollout.sequences, said)
+    expected = slow_gains(model, said)
+    assert np.count_nonzero(expected) > 16
+    np.testing.assert_allclose(gains, expected, atol=1e-5)
+
+
+def test_a_turn_is_credited_with_its_gain_and_those_that_follow():
+    paid, plain = (collected(WORDLE, truth_gain=w, baseline="mean") for w in (2.0, 0.0))
+    said = spoken(paid)
+    gains = paid._truth_gains(paid.rollout.sequences, said)
+    shape = said.shape
+    more, usual = (m.rollout.sequences.grid(m.rollout.advantages, shape) for m in (paid, plain))
+    ahead = 2.0 * gains.sum(0)  # of the first turn on
+    expected = usual[0] + ahead - ahead.reshape(2, 8).mean(1).repeat(8)
+    np.testing.assert_allclose(more[0], expected, atol=1e-5)
+    assert not np.allclose(more[0], usual[0])
+
+
+def test_starts_and_rises_by_hand():
+    ends = np.array([[0, 1], [1, 0], [0, 1], [1, 0]], bool)
+    said = np.array([[0, 1], [1, 1], [1, 1], [1, 0]], bool)  # the first row rests at first
+    begun = turn_starts(ends, said)
+    assert begun.tolist() == [[False, True], [True, True], [True, False], [False, False]]
+    values = np.array([[9, 0.1], [0.2, 0.4], [0.7, 9], [9, 9]])
+    assert rises(values, begun) == pytest.approx(np.array([[0, 0.3], [0.5, 0], [0, 0], [0, 0]]))
+
+
+def test_a_saved_model_goes_on_with_it(tmp_path):
+    model = collected(QUESTIONS)
+    model.learn(300)
+    model.save(tmp_path / "model.zip")
+    again = load(tmp_path / "model.zip", env=model.get_env())
+    assert again.truth_gain == 2.0
+    again.learn(300, reset_num_timesteps=False)
+
+
+def test_it_needs_truths_and_known_masks():
+    env = dialgym.sb3_vec_env("TwentyQuestions-8-v0", 8)
+    model = GRPO("GPTPolicy", env, policy_kwargs=SMALL, truth_gain=1.0, credit="turn")
+    with pytest.raises(ValueError, match=r"truth_gain needs infos with `truth`.*truths=True"):
+        model.learn(10)
+    masked = dialgym.sb3_vec_env("TwentyQuestions-8-v0", 8, truths=True)
+    with pytest.raises(ValueError, match=r"GRPO: truth_gain=1.0 asks how likely"):
+        GRPO("GPTPolicy", masked, policy_kwargs=SMALL, truth_gain=1.0, env_masks=True)
