@@ -77,6 +77,7 @@ METHODS = (
     Method("turns", TURNS),
     Method("turns, one group", {**TURNS, **ALL}),
     Method("turns, belief gain, one group", {**TURNS, **ALL, "gamma": 0.3}, {"belief_gain": 1.0}),
+    Method("turns, own gain, one group", {**TURNS, **ALL, "truth_gain": 2.0}, {"truths": True}),
 )
 
 
