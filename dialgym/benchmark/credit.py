@@ -1,8 +1,9 @@
 """What each turn was worth: true advantages, by continuing dialogues many times, and estimates.
 
-For tasks with an exact posterior. A learner does not know what is hidden, so the value of its
-situation is a mean over what may be: each continuation draws the hidden thing from the posterior,
-and whatever else is drawn anew.
+A learner does not know what is hidden, so the value of its situation is a mean over what may be:
+each continuation draws the hidden thing from the exact posterior, and whatever else is drawn anew.
+Where a task has no exact posterior, values are those of the dialogue as it is, hidden things and
+all: what luck they gave a learner is then a part of its advantage.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ def true_advantages(
     seed: int = 0,
     env_kwargs: Mapping[str, Any] | None = None,
     num_envs: int = 256,
+    suppose: bool = True,
 ) -> Worth:
     """How much better each turn was than what a policy does on average in its place.
 
@@ -80,33 +82,45 @@ def true_advantages(
         seed: of everything that is drawn.
         env_kwargs: as for ``gym.make``.
         num_envs: dialogues at once.
+        suppose: draw what is hidden from the exact posterior in each continuation; False leaves it
+            as it is, in any task.
 
     Raises:
-        ValueError: the task has no exact posterior, or there are fewer than 2 continuations.
+        ValueError: the posterior is asked for and the task has none, or there are fewer than 2
+            continuations.
     """
     if continuations < 2:
         raise ValueError(f"continuations: expected 2 or more, got {continuations}")
     kwargs = {**(env_kwargs or {}), "autoreset_mode": "Disabled"}
     made: Any = make_vec(entry_of(env), num_envs, **kwargs).unwrapped
     with closing(made) as own:
-        if not isinstance(own.task, ExactPosterior):
+        if suppose and not isinstance(own.task, ExactPosterior):
             raise ValueError(
                 f"true advantages need the exact posterior of what is hidden; {own.task.name} has "
-                "none (dialgym.tasks.ExactPosterior)."
+                "none (dialgym.tasks.ExactPosterior). With suppose=False what is hidden stays as "
+                "it is."
             )
         own.reset(seed=seed)
         with seeded(policy, seed):
-            returns = _continued(policy, own, decisions, continuations, seed)
+            returns = _continued(policy, own, decisions, continuations, seed, suppose)
     (q, v), errors = returns.mean(-1), returns.std(-1, ddof=1) / np.sqrt(continuations)
     return Worth(q - v, np.hypot(*errors), v)
 
 
 def _continued(
-    policy: Predictor, env: Any, decisions: Sequence[Decision], continuations: int, seed: int
+    policy: Predictor,
+    env: Any,
+    decisions: Sequence[Decision],
+    continuations: int,
+    seed: int,
+    suppose: bool,
 ) -> np.ndarray:
     """(2, m, c) returns of continuations: with the turn's own tokens, and without."""
     rng = np.random.default_rng(seed)
-    supposed = [_supposed(env.task, d.before, continuations, rng) for d in decisions]
+    supposed = [
+        _supposed(env.task, d.before, continuations, rng) if suppose else [d.before] * continuations
+        for d in decisions
+    ]
     jobs = [
         (dialogue, decision.actions if forced else decision.actions[:0])
         for forced in (True, False)

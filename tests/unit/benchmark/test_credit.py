@@ -58,6 +58,32 @@ def test_the_hidden_thing_is_drawn_evenly_from_the_posterior():
     np.testing.assert_allclose(worth.advantages + worth.values, -2 / 3)
 
 
+def test_what_is_hidden_may_stay_as_it_is():
+    """The secret is crane: other words are wrong for certain, and crane wins."""
+    env = gym.make("dialgym/Wordle-v0", **GAME).unwrapped
+    env.reset(seed=1, options={"word": "crane"})
+    spelled = [np.array([*env.tokenizer.encode(word), END]) for word in ("slimy", "crane")]
+    decisions = [Decision(env.clone_state(), tokens, 0, 0.0) for tokens in spelled]
+    worth = true_advantages(
+        Uniform(), "dialgym/Wordle-v0", decisions, 3000, env_kwargs=GAME, suppose=False
+    )
+    wanted = np.array([value(2) - 1 - value(3), -value(3)])
+    assert (np.abs(worth.advantages - wanted) < 4 * worth.errors + 1e-9).all()
+    np.testing.assert_allclose(worth.values, value(3), atol=0.08)
+
+
+def test_turns_of_any_task_have_a_worth_in_their_dialogues():
+    """Hanging up is -1 in all; what else is drawn, errors of hearing too, differs."""
+    name = "dialgym/CamRestaurants-Env3-act-v0"
+    env = gym.make(name).unwrapped
+    env.reset(seed=0)
+    bye = np.array([env.act_names.index("bye")])
+    decision = Decision(env.clone_state(), bye, 0, 0.0)
+    worth = true_advantages(Uniform(), name, [decision] * 3, 20, suppose=False)
+    np.testing.assert_allclose(worth.advantages + worth.values, -1)
+    assert len(np.unique(worth.values)) == 3
+
+
 def test_a_task_without_a_posterior_is_one_clear_error():
     with pytest.raises(ValueError, match="need the exact posterior of what is hidden"):
         true_advantages(Uniform(), "dialgym/SlotFilling-act-v0", [])
