@@ -4,6 +4,7 @@ import json
 import os
 import re
 import zipfile
+from threading import Event, Thread
 
 import numpy as np
 import pytest
@@ -83,14 +84,12 @@ def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_goes_on_exactly(r
 
 def test_no_whole_checkpoint_is_left(run, tmp_path):
     (tmp_path / FILE).write_bytes((run / FILE).read_bytes()[:-100])
-    with pytest.raises(ValueError, match="damaged.*There is no other whole one: begin anew"):
+    with pytest.raises(ValueError, match=r"damaged.*There is no other whole one: begin anew"):
         Saved(tmp_path / FILE, {})
 
 
 def test_a_run_that_is_being_written_is_left_alone(tmp_path, monkeypatch):
     monkeypatch.setattr("agents.training.prepare.PATIENCE", 0.1)
-    from threading import Event, Thread
-
     held, done = Event(), Event()
 
     def hold():
