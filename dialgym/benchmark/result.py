@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from dialgym import files
 from dialgym.benchmark.report import markdown, rich_table
 from dialgym.benchmark.statistics import Resampled, bootstrap, interval, iqm
 from dialgym.errors import unknown
+from dialgym.files import read_json as read_file
+from dialgym.files import write_text
 from dialgym.registry import NAMESPACE
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ class Result:
 
 def read_json(path: str | PathLike[str], *names: str) -> dict[str, Any]:
     """The object in a file, which must have the `names`."""
-    values = files.read_json(Path(path), "a result as JSON")
+    values = read_file(Path(path), "a result as JSON")
     missing = [name for name in names if not isinstance(values, dict) or name not in values]
     if missing:
         raise ValueError(
@@ -208,7 +209,7 @@ def read_json(path: str | PathLike[str], *names: str) -> dict[str, Any]:
 def write_json(path: str | PathLike[str], values: Any) -> None:
     """Write `values` to a file, atomically."""
     text = json.dumps(values, separators=(",", ":"))
-    files.write_text(Path(path), text + "\n")
+    write_text(Path(path), text + "\n")
 
 
 def _as_dict(part: Episodes) -> dict[str, Any]:
