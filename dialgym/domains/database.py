@@ -44,6 +44,11 @@ class Database:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """The slots that the rows have cells for."""
+        return frozenset(self.rows[0]) if self.rows else frozenset()
+
     def bits(self, slot: str, value: str) -> int:
         """The set of rows that have `value`, or of all for ``dontcare``.
 

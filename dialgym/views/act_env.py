@@ -77,7 +77,7 @@ class ActEnv(DialogueEnv, gym.Env):
         if self._closed_because:
             raise self._refuse()
         chosen = check_act(action, self.acts, self.task.name)
-        text = self.acts.text(self.dialogue.state, chosen, self.np_random)
+        text = self.acts.say(self.dialogue.state, chosen, self.np_random)
         exchange, info = self._say(text)
         over = exchange.terminated, exchange.truncated
         return self._observe(), exchange.reward, *over, self._more_info(info)

@@ -21,7 +21,7 @@ class TokenEnv(DialogueEnv, gym.Env):
     """A dialogue in which the learner says one token a step.
 
     Action: `Discrete(V)`. ``<end>`` ends the utterance, and so does the longest length. Any token
-    is legal; PAD, which would not be seen, is recorded as ``<unk>``.
+    is legal; special ones, a speaker's tag among them, are recorded as ``<unk>``.
     Observation: `TokenBox`, (L,) int32, what the learner has seen, append-only; at its turn it
     ends with the learner's tag and the tokens of the utterance so far. With `features` it is a
     dict of these ``tokens`` and of ``features``.

@@ -361,7 +361,7 @@ class ActTwoPartyEnv(TwoPartyEnv):
         assert self.rng is not None
         acts = self.task.acts[party]
         chosen = check_act(action, acts, self.task.name)
-        return acts.text(self.dialogue_state, chosen, self.rng)
+        return acts.say(self.dialogue_state, chosen, self.rng)
 
     def _allowed(self, party: str) -> np.ndarray:
         return self.task.acts[party].mask(self.dialogue_state)
