@@ -161,8 +161,8 @@ def start(folder, out):
 
 def wait_for_more(folder, process):
     """Until some file is new, so that each grid gets further than the one before."""
-    before = set(folder.rglob("*.*"))
-    while process.poll() is None and set(folder.rglob("*.*")) <= before:
+    before = set(folder.rglob("[!.]*.*"))  # locks and unfinished files are no progress
+    while process.poll() is None and set(folder.rglob("[!.]*.*")) <= before:
         time.sleep(0.05)
 
 
