@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from stable_baselines3.common.callbacks import BaseCallback
 
 from agents.bounds import check_bounds, check_timesteps
 from agents.decoding.replies import Chats
@@ -27,10 +28,15 @@ class Learner(SafeFiles):
         check_bounds(type(self).__name__, vars(self))
         super()._setup_model()  # type: ignore[misc]
 
-    def _setup_learn(self, total_timesteps: Any, *args: Any, **kwargs: Any) -> Any:
+    def _setup_learn(
+        self, total_timesteps: Any, *args: Any, **kwargs: Any
+    ) -> tuple[int, BaseCallback]:
         check_timesteps(type(self).__name__, total_timesteps)
         check_bounds(type(self).__name__, vars(self))  # what was set since it was made
-        return super()._setup_learn(total_timesteps, *args, **kwargs)  # type: ignore[misc]
+        found: tuple[int, BaseCallback] = super()._setup_learn(  # type: ignore[misc]
+            total_timesteps, *args, **kwargs
+        )
+        return found
 
     def _check_positive(self, **counts: int) -> None:
         for name, number in counts.items():

@@ -70,7 +70,7 @@ def collect(
     """
     entry = entry_of(id)
     if workers:
-        check_portable(entry)
+        check_portable(entry, env_kwargs or {})
     recipe = recipe_of(
         entry,
         policy,

@@ -61,10 +61,9 @@ class ActEnv(DialogueEnv, gym.Env):
         """The names of the acts."""
         return tuple(self.acts.names)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    def _begin(
+        self, seed: int | None, options: dict[str, Any] | None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin a dialogue; `options` fixes hidden parts of it (see the task)."""
         self._start(seed, options)
         return self._observe(), self._more_info(self._info.blank())
 

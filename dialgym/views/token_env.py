@@ -87,10 +87,12 @@ class TokenEnv(DialogueEnv, gym.Env):
         self._mask_in_info = action_masks
         self._has_extras = self._has_extras or action_masks or features
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    def _parts(self) -> list[Any]:
+        return [*super()._parts(), self._tokens]
+
+    def _begin(
+        self, seed: int | None, options: dict[str, Any] | None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin a dialogue; `options` fixes hidden parts of it (see the task)."""
         exchange = self._start(seed, options)
         self._tokens.clear()
         fits = self._tokens.hear(exchange.heard)

@@ -110,6 +110,9 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         facts, learner = self.task.facts, self.learner
         return np.array([clean(text, facts, learner) for text in texts.tolist()], np.str_)
 
+    def _parts(self) -> list[Any]:
+        return [*super()._parts(), self._rows, self._walker]
+
     def _clear(self, rows: np.ndarray) -> None:
         self._rows.clear(rows)
 
