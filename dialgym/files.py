@@ -181,4 +181,4 @@ def parse_json(text: str | bytes, name: str, what: str = "JSON") -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
         got = "nothing" if not text.strip() else str(error)
-        raise ValueError(f"{name}: expected {what}; got {got}.") from error
+        raise ValueError(f"{name}: expected {what} ({got}).") from error

@@ -136,11 +136,11 @@ def test_leftovers_of_the_dead_are_removed_and_files_of_the_living_stay(tmp_path
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"", "expected a list of it; got nothing"),
-        (b"{", "expected a list of it; got Expecting"),
-        (b"\xff\xfe\xff", "expected a list of it; got 'utf"),
-        (b"[" * 100_000, "expected a list of it; got maximum recursion depth"),
-        (b"9" * 5000, "expected a list of it; got Exceeds the limit"),
+        (b"", r"expected a list of it \(nothing"),
+        (b"{", r"expected a list of it \(Expecting"),
+        (b"\xff\xfe\xff", r"expected a list of it \('utf"),
+        (b"[" * 100_000, r"expected a list of it \(maximum recursion depth"),
+        (b"9" * 5000, r"expected a list of it \(Exceeds the limit"),
     ],
 )
 def test_what_is_no_json_is_one_clear_error(tmp_path, content, expected):

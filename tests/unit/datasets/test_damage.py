@@ -66,10 +66,10 @@ def test_older_collections_have_no_checksums(collected: Any):
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"", "expected what determines a collection, as JSON; got nothing"),
-        (b'{"env"', "expected what determines a collection, as JSON; got Expecting"),
+        (b"", "expected what determines a collection, as JSON (nothing"),
+        (b'{"env"', "expected what determines a collection, as JSON (Expecting"),
         (b"[1]", "expected what determines a collection; got '[1]'. Remove the folder"),
-        (b"[" * 99_999, "expected what determines a collection, as JSON; got maximum"),
+        (b"[" * 99_999, "expected what determines a collection, as JSON (maximum"),
     ],
 )
 def test_a_description_that_is_none(collected: Any, content: bytes, expected: str):
