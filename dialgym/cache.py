@@ -7,13 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
-from zipfile import BadZipFile
 
 import numpy as np
 
-from dialgym.files import write_atomically
+from dialgym.checksums import check, write_checked
 
 Value = TypeVar("Value")
+UNREADABLE = (OSError, ValueError, EOFError)
+"""What a file of the cache that is missing, damaged or of an older form leads to."""
 
 
 def cache_dir() -> Path:
@@ -27,15 +28,16 @@ def cache_dir() -> Path:
 def cached_array(name: str, compute: Callable[[], np.ndarray]) -> np.ndarray:
     """The array of that name, read-only and memory-mapped; computed where it is not yet kept.
 
-    A cache that cannot be written is not an error: the array is then kept in memory only.
+    A damaged one is computed anew. A cache that cannot be written is not an error: the array is
+    then kept in memory only.
     """
     path = cache_dir() / f"{name}.npy"
-    try:
+    with suppress(*UNREADABLE):
+        check(path, required=True)
         return np.asarray(np.load(path, mmap_mode="r"))
-    except (OSError, ValueError, EOFError):
-        array = compute()
+    array = compute()
     with suppress(OSError):
-        write_atomically(path, lambda temporary: np.save(temporary, array))
+        write_checked(path, lambda temporary: np.save(temporary, array))
     array.flags.writeable = False
     return array
 
@@ -45,14 +47,14 @@ def cached_arrays(
 ) -> Mapping[str, np.ndarray]:
     """The arrays of that name, by names of their own; computed where they are not yet kept."""
     path = cache_dir() / f"{name}.npz"
-    try:
+    with suppress(*UNREADABLE):
+        check(path, required=True)
         with np.load(path) as kept:
             return dict(kept)
-    except (OSError, ValueError, EOFError, BadZipFile):
-        arrays = compute()
+    arrays = compute()
     named: dict[str, Any] = dict(arrays)
     with suppress(OSError):
-        write_atomically(path, lambda temporary: np.savez(temporary, **named))
+        write_checked(path, lambda temporary: np.savez(temporary, **named))
     return arrays
 
 

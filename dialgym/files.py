@@ -1,24 +1,54 @@
-"""Atomic writing of files and folders."""
+"""Atomic writing of files and folders; JSON that is read with clear errors."""
 
+import errno
+import hashlib
+import json
 import os
+import re
 import shutil
-from collections.abc import Callable
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
+
+REMEDIES = {
+    errno.ENOSPC: "the disk is full; make room, or choose a folder on another disk",
+    errno.EDQUOT: "the quota of disk space is used up; make room, or choose another folder",
+    errno.EFBIG: "the file would be larger than is allowed here; choose a folder on another disk",
+    errno.EROFS: "the file system is read-only; choose another folder",
+    errno.EACCES: "there is no permission to write there; choose another folder",
+    errno.EPERM: "there is no permission to write there; choose another folder",
+    errno.ENOTDIR: "a file is where a folder should be; choose another folder",
+    errno.EISDIR: "a folder is where the file should be; choose another name",
+    errno.EEXIST: "a file is where a folder should be; choose another folder",
+}
+"""What to do where a file cannot be written."""
+_TEMPORARY = re.compile(r"\..*-(?P<host>[0-9a-f]{8})-(?P<process>\d+)-[0-9a-f]{8}")
+_DAY = 24 * 3600.0
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then move it into place.
 
-    The temporary file keeps the suffix of `path`. It is removed when `write` fails.
+    Its content, and then its name, are on the disk when this returns (`fsync`). The temporary file
+    keeps the suffix of `path`. It is removed when `write` fails.
+
+    Raises:
+        OSError: the file cannot be written; the message says what to do.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.stem}-{token_hex(4)}{path.suffix}")
-    try:
-        write(temporary)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = _temporary(path.parent, path.stem, path.suffix)
+        try:
+            write(temporary)
+            sync(temporary)
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        sync(path.parent)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -31,15 +61,124 @@ def write_folder_atomically(path: Path, write: Callable[[Path], object]) -> None
 
     A folder that is there already leaves as a whole. The temporary one is removed when `write`
     fails.
+
+    Raises:
+        OSError: the folder cannot be written; the message says what to do.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary, old = (path.with_name(f".{path.name}-{token_hex(4)}") for _ in range(2))
-    temporary.mkdir()
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary, old = (_temporary(path.parent, path.name) for _ in range(2))
+        temporary.mkdir()
+        try:
+            write(temporary)
+            for part in (*temporary.rglob("*"), temporary):
+                sync(part)
+            if path.exists():
+                os.replace(path, old)
+            os.replace(temporary, path)
+        finally:
+            for rest in (temporary, old):
+                shutil.rmtree(rest, ignore_errors=True)
+        sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Have a file or folder on the disk, as far as the system can promise that."""
     try:
-        write(temporary)
-        if path.exists():
-            os.replace(path, old)
-        os.replace(temporary, path)
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:  # Windows opens no folders
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno in (errno.EIO, errno.ENOSPC, errno.EDQUOT):  # it is not there
+            raise
     finally:
-        for rest in (temporary, old):
-            shutil.rmtree(rest, ignore_errors=True)
+        os.close(descriptor)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Where the block cannot write, raise the error that names `path` and says what to do."""
+    try:
+        yield
+    except OSError as error:
+        remedy = REMEDIES.get(error.errno or 0)
+        if remedy is None or remedy in str(error):
+            raise
+        raise OSError(error.errno, f"cannot be written: {remedy}", str(path)) from error
+
+
+# What killed writers leave
+
+
+def remove_leftovers(folder: Path, names: str) -> None:
+    """Remove the temporary files of writers that have ended.
+
+    Those of living processes stay. So do for a day those of other machines, of which nothing is
+    known here.
+
+    Args:
+        folder: where they lie.
+        names: the pattern of the files that were to be written, such as ``*.parquet``.
+    """
+    for file in folder.glob(f".{names}"):
+        if not _is_being_written(file):
+            file.unlink(missing_ok=True)
+
+
+def _temporary(folder: Path, name: str, suffix: str = "") -> Path:
+    """A name of nobody else's, which says who writes."""
+    return folder / f".{name}-{_host()}-{os.getpid()}-{token_hex(4)}{suffix}"
+
+
+def _host() -> str:
+    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
+
+
+def _is_being_written(file: Path) -> bool:
+    found = _TEMPORARY.fullmatch(file.stem)
+    if found is None:
+        return False
+    if found["host"] == _host() and os.name == "posix":
+        return is_running(int(found["process"]))
+    with suppress(OSError):
+        return time.time() - file.stat().st_mtime < _DAY
+    return False
+
+
+def is_running(process: int) -> bool:
+    """Whether there is a process of that number on this machine, which must be a POSIX one."""
+    try:
+        os.kill(process, 0)
+    except PermissionError:
+        return True
+    except (ProcessLookupError, OverflowError):
+        return False
+    return True
+
+
+# JSON
+
+
+def read_json(path: Path, what: str = "JSON") -> Any:
+    """The value in a file of JSON.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it holds no JSON; the message calls what was expected `what`.
+    """
+    return parse_json(path.read_bytes(), repr(str(path)), what)
+
+
+def parse_json(text: str | bytes, name: str, what: str = "JSON") -> Any:
+    """The value that a text spells in JSON.
+
+    Raises:
+        ValueError: it spells none, or one nested too deeply; the message begins with `name`.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
+        got = "nothing" if not text.strip() else str(error)
+        raise ValueError(f"{name}: expected {what} ({got}).") from error

@@ -304,16 +304,28 @@ def settings_beside(entry: Entry) -> dict[str, Any]:
     return {**entry.row.settings, **entry.row.env_kwargs}
 
 
-def check_portable(entry: Entry) -> None:
-    """Raise a ValueError where other processes could not import the task of an entry."""
+def check_portable(entry: Entry, kwargs: Mapping[str, Any]) -> None:
+    """Raise a ValueError where other processes could not import what an env is made of.
+
+    Args:
+        entry: whose task it is of.
+        kwargs: settings of the task and the view, which may name a simulator.
+    """
     task = entry.row.task
     kind = task if isclass(task) else type(task)
     path = task if isinstance(task, str) else f"{kind.__module__}:{kind.__qualname__}"
-    if path.startswith("__main__:") or "<locals>" in path:
-        raise ValueError(
-            f"workers: other processes cannot import {path}, the task of {entry.id!r}. Put its "
-            "class into a module of its own, at the top level, or use workers=0."
-        )
+    named = {f"the task of {entry.id!r}": path}
+    for key, value in kwargs.items():
+        name = value.get("name") if isinstance(value, Mapping) else value
+        if not isinstance(name, str):
+            name = f"{type(name).__module__}:{type(name).__qualname__}"
+        named[f"{key}="] = name
+    for what, path in named.items():
+        if path.startswith("__main__:") or (":" in path and "<locals>" in path):
+            raise ValueError(
+                f"workers: other processes cannot import {path}, {what}. Put its class into a "
+                "module of its own, at the top level, or use workers=0."
+            )
 
 
 def register_all() -> None:

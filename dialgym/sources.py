@@ -6,59 +6,22 @@ Data sets of the hub are read by Hugging Face's `datasets`, imported when one is
 """
 
 import csv
-import gzip
 import io
-import json
 import re
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import ZipFile, is_zipfile
 
+from dialgym.archives import SPLITS, Part, limits, parts_of
+from dialgym.files import parse_json
 from dialgym.optional import require
 
 Row = Mapping[str, Any]
-SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test"} | dict.fromkeys(
-    ("validation", "valid", "val", "dev", "development"), "validation"
-)
-"""What data calls its splits, and what they are called here."""
 FORMATS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
+LEAST_ROW = 64
+"""Bytes of a row in memory, at least: so many rows are read as archives may expand to."""
 _HUB = re.compile(r"[\w-][\w.-]*(/[\w.-]+)?")
-
-
-class Part(NamedTuple):
-    """A file of the data, wherever it lies."""
-
-    name: str  # with "/" between folders, those of zips included
-    read: Callable[[], bytes]
-
-    @property
-    def suffix(self) -> str:
-        """The ending that says what is in it, whether it is compressed or not."""
-        return PurePosixPath(self.name.removesuffix(".gz")).suffix.lower()
-
-    @property
-    def split(self) -> str | None:
-        """The split that its name or folder tells, the innermost first."""
-        words = re.split(r"[^a-z]+", self.name.lower())
-        return next((SPLITS[word] for word in reversed(words) if word in SPLITS), None)
-
-    def text(self) -> str:
-        """Its content; a ValueError where that is not UTF-8."""
-        try:
-            return self.read().decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{self.name}: expected text in UTF-8 ({error}).") from error
-
-    def lines(self) -> Iterator[tuple[int, str]]:
-        """Its lines that are not blank, with their numbers from 1.
-
-        Other characters that `str.splitlines` breaks at, such as U+2028, stand within JSON too.
-        """
-        numbered = enumerate(self.text().split("\n"), 1)
-        return ((number, line) for number, line in numbered if line.strip())
 
 
 class Place(NamedTuple):
@@ -70,48 +33,6 @@ class Place(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.part}, {self.unit} {self.number}"
-
-
-def parts_of(path: Path) -> list[Part]:
-    """All files of a file, folder or zip, sorted by name; zips within it are opened."""
-    if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.is_file())
-        return [part for file in files for part in _opened(_file(file, path))]
-    return _opened(_file(path, path.parent))
-
-
-def _file(path: Path, base: Path) -> Part:
-    name = str(PurePosixPath(path.relative_to(base)))
-    return Part(name, gunzipped(path.read_bytes, name))
-
-
-def gunzipped(read: Callable[[], bytes], name: str) -> Callable[[], bytes]:
-    """What reads a file of that name, uncompressed where it ends in ``.gz``."""
-    return (lambda: _gunzip(read(), name)) if name.endswith(".gz") else read
-
-
-def _gunzip(content: bytes, name: str) -> bytes:
-    try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{name}: expected a file of gzip, whole ({error}).") from error
-
-
-def _opened(part: Part) -> list[Part]:
-    """The part itself, or what is in it where it is a zip."""
-    if not part.name.endswith(".zip"):
-        return [part]
-    content = part.read()
-    if not is_zipfile(io.BytesIO(content)):
-        raise ValueError(f"{part.name}: expected a zip; it is none, or broken. Fetch it again.")
-    archive, folder = ZipFile(io.BytesIO(content)), part.name.removesuffix(".zip")
-    names = sorted(name for name in archive.namelist() if not name.endswith("/"))
-    inner = [Part(f"{folder}/{name}", gunzipped(_reader(archive, name), name)) for name in names]
-    return [found for part in inner for found in _opened(part)]
-
-
-def _reader(archive: ZipFile, name: str) -> Callable[[], bytes]:
-    return lambda: archive.read(name)
 
 
 def read_rows(path: Path) -> Iterator[tuple[Place, Row]]:
@@ -150,17 +71,11 @@ def rows_of(part: Part) -> Iterator[tuple[Place, Row]]:
 def _jsonl(part: Part) -> Iterator[tuple[Place, Any]]:
     for number, line in part.lines():
         place = Place(part.name, number, "line")
-        try:
-            yield place, json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{place}: expected JSON ({error}).") from error
+        yield place, parse_json(line, str(place))
 
 
 def _json(part: Part) -> Iterator[tuple[Place, Any]]:
-    try:
-        content = json.loads(part.text())
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{part.name}: expected JSON ({error}).") from error
+    content = parse_json(part.text(), part.name)
     if not isinstance(content, list):
         raise ValueError(f"{part.name}: expected a list of rows; got {type(content).__name__}.")
     return _numbered(part, content)
@@ -183,8 +98,12 @@ def _parquet(part: Part) -> Iterator[tuple[Place, Any]]:
     pyarrow = require("pyarrow", "data", part.name)
     parquet = require("pyarrow.parquet", "data", part.name)
     try:
-        rows = parquet.read_table(io.BytesIO(part.read())).to_pylist()
-    except pyarrow.ArrowException as error:
+        file = parquet.ParquetFile(io.BytesIO(part.read()))
+        most = limits().expanded // LEAST_ROW
+        if file.metadata.num_rows > most:
+            raise ValueError(f"{part.name}: {file.metadata.num_rows:,} rows; at most {most:,}.")
+        rows = file.read().to_pylist()
+    except (pyarrow.ArrowException, OSError) as error:
         raise ValueError(f"{part.name}: expected a Parquet file ({error}).") from error
     return _numbered(part, rows)
 

@@ -63,7 +63,7 @@ class ActAgent:
         """See `dialgym.simulators.BatchSpeaker`."""
         chosen = self.act_many(task, states, rngs)
         return [
-            task.acts[task.speaker(state)].text(state, action, rng)
+            task.acts[task.speaker(state)].say(state, action, rng)
             for state, action, rng in zip(states, chosen, rngs)
         ]
 

@@ -20,10 +20,13 @@ from agents.grid.calibration import calibration
 from agents.grid.cells import APART, Cell, Protocol, Task
 from agents.registry import ACTS, find
 from agents.storage.models import read_model
+from agents.training.checkpoint import BEFORE
+from agents.training.checkpoint import FILE as CHECKPOINT
 from agents.training.config import read_config
 from agents.training.dialogues import FILE, KEPT
 from agents.training.evaluation import learns_by_drawing
-from dialgym.files import write_text
+from dialgym.files import read_json, write_text
+from dialgym.locks import PATIENCE, locked
 from dialgym.registry import entry_of
 from dialgym.rollouts.episodes import episode_seed
 
@@ -56,10 +59,16 @@ def perform(job: Job) -> dict[str, Any]:
 
     A killed training goes on from its checkpoint, exactly. Models that have been tested are not
     kept, but for the last.
+
+    Raises:
+        FolderInUse: another process performs it.
     """
-    file = job.folder / RESULT
-    if file.is_file():
-        return read_result(file)
+    with locked(job.folder, PATIENCE):
+        file = job.folder / RESULT
+        return read_result(file) if file.is_file() else _perform(job, file)
+
+
+def _perform(job: Job, file: Path) -> dict[str, Any]:
     cell, started = job.cell, time.monotonic()
     if cell.method.learns:
         _train(job)
@@ -72,14 +81,23 @@ def perform(job: Job) -> dict[str, Any]:
         "seconds": round(time.monotonic() - started, 1),
     }
     write_text(file, json.dumps(result, indent=1) + "\n")
-    for name in ("checkpoint.zip", "checkpoints", "tensorboard", "tests"):
+    for name in (CHECKPOINT, BEFORE, "checkpoints", "tensorboard", "tests"):
         _remove(job.folder / name)
     return result
 
 
 def read_result(file: Path) -> dict[str, Any]:
-    """What `perform` wrote."""
-    found: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    """What `perform` wrote.
+
+    Raises:
+        ValueError: the file holds something else.
+    """
+    found = read_json(file, "the figures of a cell, as JSON")
+    if not isinstance(found, dict) or "stages" not in found:
+        raise ValueError(
+            f"{str(file)!r}: expected the figures of a cell; got {str(found)[:60]!r}. Delete the "
+            "file to have them made anew."
+        )
     return found
 
 
@@ -150,7 +168,7 @@ def _test(job: Job, dialogues: int) -> list[dict[str, Any]]:
     """
     file = job.folder / "tests" / f"{dialogues}.json"
     if file.is_file():
-        kept: list[dict[str, Any]] = json.loads(file.read_text("utf-8"))
+        kept: list[dict[str, Any]] = read_json(file, "the figures of a test, as JSON")
         return kept
     cell = job.cell
     if not cell.method.learns:

@@ -9,22 +9,35 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from safetensors import SafetensorError
 from safetensors.torch import load as load_arrays
 from safetensors.torch import save as save_arrays
 from torch import Tensor
 
 import agents.storage.spaces  # noqa: F401  (adds the kinds of values that spaces are)
 from agents.storage.values import Packer, Unpacker
-from dialgym.files import write_atomically
+from dialgym.files import parse_json, write_atomically
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+FIELDS = ("what", "format", "sections", "sha256")
+LARGEST_JSON = 2**28
+"""Bytes of the largest compressed member that is read."""
 Place = str | Path | IO[bytes]
+UNREADABLE = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, OSError, KeyError),
+    *(NotImplementedError, RuntimeError, OverflowError),
+)
+"""What reading a damaged zip leads to."""
+MALFORMED = (SafetensorError, LookupError, TypeError, AttributeError, RecursionError, RuntimeError)
+"""What values that nobody packed lead to."""
 
 
 def write_archive(place: Place, what: str, sections: Mapping[str, Any]) -> None:
@@ -103,17 +116,20 @@ class Archive:
         if isinstance(place, str | Path) and not Path(place).is_file():
             raise FileNotFoundError(f"no saved {what} at {self.name}: expected a zip file there")
         try:
-            with zipfile.ZipFile(place) as archive:
-                self._members = {name: archive.read(name) for name in archive.namelist()}
-        except zipfile.BadZipFile as error:
+            self._members = _read_members(place)
+        except UNREADABLE as error:
+            if _begins_as_ours(place):
+                raise ValueError(f"{self.name} is damaged: {error}.") from error
             raise ForeignFile(f"{self.name} is no saved {what}: expected a zip file") from error
         self._check(what)
 
     def _check(self, what: str) -> None:
         if MANIFEST not in self._members:
             raise ForeignFile(f"{self.name} is no {what} that dialgym saved")
-        manifest = json.loads(self._members[MANIFEST])
-        if manifest["format"] > FORMAT or manifest["what"] != what:
+        manifest = parse_json(self._members[MANIFEST], f"{self.name}, {MANIFEST}")
+        if not (isinstance(manifest, dict) and manifest.keys() >= {*FIELDS}):
+            raise ValueError(f"{self.name}: expected {MANIFEST} to have {', '.join(FIELDS)}")
+        if manifest["format"] not in range(FORMAT + 1) or manifest["what"] != what:
             raise ValueError(
                 f"{self.name}: expected a {what} of format {FORMAT}, got a {manifest['what']} of "
                 f"format {manifest['format']}"
@@ -121,7 +137,7 @@ class Archive:
         for name, expected in manifest["sha256"].items():
             found = hashlib.sha256(self._members.get(name, b"")).hexdigest()
             if found != expected:
-                raise ValueError(f"{self.name} is damaged: {name} is not what was written")
+                raise ValueError(f"{self.name} is damaged: {name} is not what was written.")
         self.sections: list[str] = manifest["sections"]
 
     def read(self, section: str) -> Any:
@@ -129,12 +145,37 @@ class Archive:
 
         Raises:
             KeyError: there is none of that name.
-            ValueError: it holds a class that is in no table.
+            ValueError: it holds a class that is in no table, or what no file of ours holds.
         """
         arrays = self._members.get(f"{section}.safetensors")
-        found = {} if arrays is None else _arrays_from_bytes(arrays)
-        value = json.loads(self._members[f"{section}.json"])
-        return Unpacker(found, self.trust, self.name).unpack(value)
+        value = parse_json(self._members[f"{section}.json"], f"{self.name}, {section}")
+        try:
+            found = {} if arrays is None else _arrays_from_bytes(arrays)
+            return Unpacker(found, self.trust, self.name).unpack(value)
+        except MALFORMED as error:
+            raise ValueError(
+                f"{self.name}: {section} holds what dialgym does not write ({error!r})."
+            ) from error
+
+
+def _read_members(place: Place) -> dict[str, bytes]:
+    """The members of a zip by name; JSON alone is compressed, and no more than it can be."""
+    with zipfile.ZipFile(place) as archive:
+        if archive.infolist() and archive.infolist()[0].header_offset:
+            raise zipfile.BadZipFile("it is cut short")  # and ends with a file that it holds
+        for member in archive.infolist():
+            if member.file_size > max(LARGEST_JSON, member.compress_size):
+                raise zipfile.BadZipFile(f"{member.filename} would be {member.file_size:,} bytes")
+        return {member.filename: archive.read(member) for member in archive.infolist()}
+
+
+def _begins_as_ours(place: Place) -> bool:
+    """Whether a file that cannot be read begins as those of `write_archive` do."""
+    if isinstance(place, str | Path):
+        with Path(place).open("rb") as file:
+            return _begins_as_ours(file)
+    place.seek(0)
+    return MANIFEST.encode() in place.read(64)
 
 
 class ForeignFile(ValueError):

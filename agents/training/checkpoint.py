@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,10 @@ from stable_baselines3.common.vec_env import (
 from agents.storage.archive import Archive, write_archive
 from agents.storage.models import read_model
 from agents.storage.models import save as save_model
+from dialgym.files import write_atomically
 
 FILE = "checkpoint.zip"
+BEFORE = "checkpoint-before.zip"
 OLD_FILE = "checkpoint.pkl"
 WHAT = "checkpoint"
 STOCK_STATE = ("_last_lstm_states",)
@@ -110,6 +113,7 @@ class Checkpoint(BaseCallback):
         }
         processes = {f"process-{rank}": state for rank, state in enumerate(states)}
         sections = {"run": run, "model": {"file": weights.getvalue()}, **processes}
+        _keep_former(self.path)
         write_archive(self.path, WHAT, sections)
 
     def restore(self, model: BaseAlgorithm, saved: Saved) -> None:
@@ -136,11 +140,15 @@ class Saved:
         settings: of the run that is to go on.
 
     Raises:
-        ValueError: it is no such file, or the run had other settings; `n_timesteps` may differ.
+        ValueError: it is no such file, or damaged, or the run had other settings; `n_timesteps`
+            may differ.
     """
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
-        self._archive = Archive(path, WHAT)
+        try:
+            self._archive = Archive(path, WHAT)
+        except ValueError as error:
+            raise ValueError(f"{error} {_way_out(path)}") from error
         self.run: dict[str, Any] = self._archive.read("run")
         _check_same(path, self.run["settings"], settings)
 
@@ -169,6 +177,29 @@ def find_checkpoint(directory: Path) -> Path | None:
             " it could run code. Begin anew in another folder; --init-from takes its model.zip."
         )
     return None
+
+
+def _keep_former(path: Path) -> None:
+    """Let the checkpoint that is about to be replaced stay beside it."""
+    if path.is_file():
+        write_atomically(path.with_name(BEFORE), lambda part: _link(path, part))
+
+
+def _link(path: Path, other: Path) -> None:
+    try:
+        other.hardlink_to(path)
+    except OSError:  # a file system without hard links
+        shutil.copyfile(path, other)
+
+
+def _way_out(path: Path) -> str:
+    """What to do about a checkpoint that cannot be read."""
+    former = path.with_name(BEFORE)
+    try:
+        Archive(former, WHAT)
+    except (FileNotFoundError, ValueError):
+        return "There is no other whole one: begin anew without resume, or in another folder."
+    return f"The one before it is whole: to go on from there, move {str(former)!r} to {path.name}."
 
 
 def _check_same(path: Path, old: Mapping[str, Any], settings: Mapping[str, Any]) -> None:

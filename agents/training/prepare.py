@@ -23,6 +23,7 @@ from agents.training.envs import env_wrapper, monitored, normalized, replaces_fo
 from agents.training.metrics import Choice, Metric, make_metrics
 from agents.training.stored import Data, env_settings, label, stored_dialogues
 from dialgym.datasets import Dataset
+from dialgym.locks import PATIENCE, locked
 from dialgym.registry import Entry, Environment, entry_of
 
 STOCK_INTERVAL = 1000
@@ -169,8 +170,10 @@ class Session:
 def open_session(plan: Plan, resume: bool, stack: ExitStack) -> Session:
     """The envs and the model of a plan, from the checkpoint in its folder where it is to resume.
 
+    The folder is locked until the `stack` is closed.
+
     Raises:
-        ValueError: as of `agents.train`.
+        ValueError, OSError: as of `agents.train`.
     """
     processes = Processes(get_device(plan.device))
     if processes.count > 1 and not hasattr(plan.algorithm.load(), "process_state"):
@@ -183,6 +186,8 @@ def open_session(plan: Plan, resume: bool, stack: ExitStack) -> Session:
             f"dialogues: expected one process, which counts all of them, got {processes.count}; "
             "give timesteps"
         )
+    if processes.is_first:
+        stack.enter_context(locked(plan.directory, PATIENCE))
     rows = plan.settings.get("n_envs", 1)
     raw = _make_env(plan, stack, rows, plan.seed + processes.rank * rows, plan.workers)
     env = normalized(raw, plan.settings, training=True)

@@ -83,7 +83,7 @@ def train(
             `checkpoint.zip` to the next; stock algorithms, whose rollouts may be of a few steps,
             count thousands of timesteps in place of rollouts. 0 is never.
         resume: go on from the folder's `checkpoint.zip`, exactly as if the run had not been
-            interrupted; without one, begin.
+            interrupted; without one, begin. The one before it is kept as `checkpoint-before.zip`.
         samples: dialogues to write down at each evaluation; 3 when None, where it evaluates.
         wandb: log to Weights & Biases too; a mapping has arguments of `wandb.init`.
         init_from: a saved model whose weights to begin with, such as a cloned one.
@@ -101,7 +101,8 @@ def train(
         ValueError: unknown algorithm, id, hyperparameter or setting, with the nearest one; a
             number out of range; a view that the algorithm does not play; dialogues given to what
             plays, none or some of another env to what does not; or the run to be resumed had other
-            hyperparameters.
+            hyperparameters, or its checkpoint is damaged.
+        OSError: `log_dir` cannot be written, or another process is writing there.
         ImportError: a package that was asked for is missing.
     """
     schedule = Schedule(eval_freq, eval_episodes, save_freq, checkpoint_every, samples)
@@ -119,9 +120,9 @@ def train(
         left = plan.timesteps - model.num_timesteps
         with torch_threads(threads):
             model.learn(left, callbacks, reset_num_timesteps=session.saved is None)
-    if session.processes.is_first:
-        save(model, plan.directory / "model.zip")
-    session.processes.wait()
+        if session.processes.is_first:
+            save(model, plan.directory / "model.zip")
+        session.processes.wait()
     return model
 
 

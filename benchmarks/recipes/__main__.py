@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import ExitStack
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
 
 from benchmarks.recipes.plots import plot
-from benchmarks.recipes.runs import chosen, perform
+from benchmarks.recipes.runs import chosen, claimed, perform
 from benchmarks.recipes.tables import BASE, lines, markdown
 from dialgym.files import write_text
 
@@ -49,7 +50,12 @@ def main() -> None:
     runs = recipe.runs(out, arguments.seeds, **given)
     if arguments.only:
         runs = chosen(runs, arguments.only)
-    scores = perform(runs, recipe.EPISODES, arguments.jobs)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(claimed(out, {"recipe": arguments.name, **given}))
+        except (OSError, ValueError) as error:
+            parser.error(f"--out: {error}")
+        scores = perform(runs, recipe.EPISODES, arguments.jobs)
     table = lines(scores)
     shown = markdown(table, getattr(recipe, "COLUMNS", None), getattr(recipe, "BASE", tuple(BASE)))
     more = recipe.MORE(table) + "\n" if hasattr(recipe, "MORE") else ""

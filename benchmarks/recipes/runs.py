@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fnmatch
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
@@ -18,9 +19,11 @@ import agents
 import dialgym
 from dialgym.benchmark import Episodes
 from dialgym.errors import unknown
-from dialgym.files import write_text
+from dialgym.files import read_json, write_text
+from dialgym.locks import PATIENCE, locked
 
 EVALUATION = "evaluation.json"
+RECIPE = "recipe.json"
 EVALUATION_SEED = 7_000
 
 
@@ -104,6 +107,26 @@ def chosen(runs: Sequence[Run], patterns: Sequence[str]) -> list[Run]:
     return [run for run in runs if any(run.method in matching for matching in found.values())]
 
 
+@contextmanager
+def claimed(folder: Path, recipe: Mapping[str, Any]) -> Iterator[None]:
+    """Hold the folder of a recipe's runs, of which no other process and no other recipe has any.
+
+    Raises:
+        FolderInUse: another process is writing there.
+        ValueError: the runs there are those of another recipe.
+    """
+    with locked(folder, PATIENCE):
+        file = folder / RECIPE
+        if not file.is_file():
+            write_text(file, json.dumps(recipe) + "\n")
+        if (found := read_json(file, "the name of a recipe, as JSON")) != recipe:
+            raise ValueError(
+                f"{str(folder)!r} holds the runs of another recipe ({found}, now {recipe}). Give "
+                "another folder."
+            )
+        yield
+
+
 def perform(runs: Sequence[Run], episodes: int, jobs: int = 1) -> list[Score]:
     """Train and score what has not been; a run may build on one that stands before it.
 
@@ -130,12 +153,16 @@ def _chain(runs: Iterable[Run], episodes: int) -> list[Score]:
 
 
 def _score(run: Run, episodes: int) -> Score:
+    with locked(run.folder, PATIENCE):
+        return _score_alone(run, episodes)
+
+
+def _score_alone(run: Run, episodes: int) -> Score:
     if run.train and not run.model.is_file():
         print(f"{run.method}, {run.env_id}, seed {run.seed}: training", flush=True)
-        run.folder.mkdir(parents=True, exist_ok=True)
         run.train(run)
     kept = run.folder / EVALUATION
-    found = json.loads(kept.read_text("utf-8")) if kept.is_file() else {}
+    found = read_json(kept, "an evaluation, as JSON") if kept.is_file() else {}
     if found.get("episodes") != episodes:
         torch.manual_seed(run.seed)
         played = dialgym.evaluate(

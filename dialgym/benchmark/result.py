@@ -13,6 +13,7 @@ import numpy as np
 from dialgym.benchmark.report import markdown, rich_table
 from dialgym.benchmark.statistics import Resampled, bootstrap, interval, iqm
 from dialgym.errors import unknown
+from dialgym.files import read_json as read_file
 from dialgym.files import write_text
 from dialgym.registry import NAMESPACE
 
@@ -195,10 +196,7 @@ class Result:
 
 def read_json(path: str | PathLike[str], *names: str) -> dict[str, Any]:
     """The object in a file, which must have the `names`."""
-    try:
-        values = json.loads(Path(path).read_text("utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{str(path)!r}: expected a result as JSON; got {error}.") from error
+    values = read_file(Path(path), "a result as JSON")
     missing = [name for name in names if not isinstance(values, dict) or name not in values]
     if missing:
         raise ValueError(

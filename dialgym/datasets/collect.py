@@ -10,6 +10,7 @@ from dialgym.datasets.collector import Collector, Folder, Recipe, recipe_of, who
 from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.schema import arrow, read_tables
 from dialgym.datasets.workers import collect_in_workers
+from dialgym.locks import locked
 from dialgym.registry import Environment, check_portable, entry_of, settings_beside
 from dialgym.rollouts import Report
 from dialgym.rollouts.player import Source
@@ -47,7 +48,8 @@ def collect(
         seed: a whole number from 0.
         workers: 0 for this process; k to share the work among k processes.
         path: a folder to write Parquet files into; None to keep all in memory. A collection that
-            was cut short there goes on where it was, and one that is shorter is made longer.
+            was cut short there goes on where it was, one that is shorter is made longer, and
+            damaged files are collected anew. One process at a time may write there.
         env_kwargs: settings as for ``gym.make(id, ...)``, plain values.
         policy_kwargs: settings of a registered policy (``{"smart": 0.3}``).
         options: of each reset; they fix hidden parts of the dialogue.
@@ -62,12 +64,13 @@ def collect(
 
     Raises:
         ValueError: an argument is impossible, or `path` holds another collection.
+        OSError: `path` cannot be written, or another process is writing there.
         FileNotFoundError: there is no such checkpoint.
         ImportError: pyarrow is not installed, or a checkpoint is given without `agents`.
     """
     entry = entry_of(id)
     if workers:
-        check_portable(entry)
+        check_portable(entry, env_kwargs or {})
     recipe = recipe_of(
         entry,
         policy,
@@ -98,12 +101,13 @@ def _into_folder(
     recipe: Recipe, episodes: int, workers: int, path: Path, report: Report
 ) -> Dataset:
     folder, collector = Folder(path), Collector(recipe)
-    missing = folder.prepare(recipe, episodes)
-    folder.tidy()
-    report(episodes - sum(map(len, missing)))
-    if workers and missing:
-        collect_in_workers(recipe, path, missing, workers, report)
-    else:
-        for part in missing:
-            folder.write(part, collector.table(part, report))
-    return Dataset(read_tables(list(folder.files().values())))
+    with locked(path):
+        missing = folder.prepare(recipe, episodes)
+        folder.tidy()
+        report(episodes - sum(map(len, missing)))
+        if workers and missing:
+            collect_in_workers(recipe, path, missing, workers, report)
+        else:
+            for part in missing:
+                folder.write(part, collector.table(part, report))
+        return Dataset(read_tables(list(folder.files().values())))

@@ -3,22 +3,25 @@
 import hashlib
 import json
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from dialgym.checksums import remove_checked
 from dialgym.datasets.schema import (
     Origin,
     Recorder,
     acts_name,
     check_json,
+    check_table,
     fingerprint,
     played_settings,
     write_table,
 )
-from dialgym.files import write_text
+from dialgym.files import read_json, remove_leftovers, write_text
 from dialgym.registry import Entry
 from dialgym.rollouts import Player, Report
 from dialgym.rollouts.player import Source
@@ -136,7 +139,8 @@ def whole_number(what: str, value: Any, least: int) -> None:
 class Folder:
     """The files of one collection; the name of each says which episodes it holds.
 
-    A file that is there is whole, so what is missing is what no file is named after.
+    A file that is there was written as a whole, and its checksum tells whether it still is what was
+    written. What is missing is what no whole file is named after.
 
     Args:
         path: where the files are.
@@ -161,8 +165,17 @@ class Folder:
                 f"episodes={episodes}. Load it with load_dataset, or give another path."
             )
         for part in have.keys() - set(wanted):  # the last shard of a shorter collection
-            have[part].unlink()
-        return [part for part in wanted if part not in have]
+            remove_checked(have.pop(part))
+        return [part for part in wanted if part not in have or self._is_damaged(part, have[part])]
+
+    def _is_damaged(self, part: range, file: Path) -> bool:
+        """Whether a shard is not what was written, which is said at once."""
+        try:
+            rows = check_table(file)
+        except ValueError as error:
+            warnings.warn(f"{error} Its episodes are collected anew.", stacklevel=5)
+            return True
+        return rows < len(part)
 
     def _claim(self, recipe: Recipe) -> None:
         facts, file = recipe.facts(), self.path / RECIPE
@@ -174,7 +187,7 @@ class Folder:
                 )
             write_text(file, json.dumps(facts, indent=1))
             return
-        before = json.loads(file.read_text("utf-8"))
+        before = self._described(file)
         if before.get("env") == facts["env"].partition("/")[2]:  # as it was given
             before["env"] = facts["env"]
         changed = [k for k in facts if json.dumps(before.get(k)) != json.dumps(facts[k])]
@@ -184,6 +197,15 @@ class Folder:
                 f"collect: {str(self.path)!r} holds another collection ({what}). "
                 "Give the same arguments to go on with it, or another path."
             )
+
+    def _described(self, file: Path) -> dict[str, Any]:
+        found = read_json(file, "what determines a collection, as JSON")
+        if not isinstance(found, dict) or "env" not in found:
+            raise ValueError(
+                f"collect: {str(file)!r}: expected what determines a collection; got "
+                f"{str(found)[:60]!r}. Remove the folder to collect anew, or give another path."
+            )
+        return found
 
     def files(self) -> dict[range, Path]:
         """The files by their episodes, in order."""
@@ -199,6 +221,5 @@ class Folder:
         write_table(file, table)
 
     def tidy(self) -> None:
-        """Remove what killed collectors left."""
-        for file in self.path.glob(".dialogues-*.parquet"):
-            file.unlink(missing_ok=True)
+        """Remove what killed collectors left; the files of living ones stay."""
+        remove_leftovers(self.path, "dialogues-*.parquet*")

@@ -9,7 +9,7 @@ from typing import Any
 from dialgym.cache import cache_dir
 from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.minari import table_of_minari
-from dialgym.datasets.schema import CHOSEN, arrow, parquet, schema
+from dialgym.datasets.schema import CHOSEN, arrow, check_table, parquet, schema
 from dialgym.optional import require
 
 _HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
@@ -52,11 +52,13 @@ def load_dataset(
 
     Raises:
         FileNotFoundError: there is no such folder, file or dataset.
-        ValueError: what is there are no dialogues.
+        ValueError: what is there are no dialogues, or a file is damaged.
         ImportError: the package datasets is not installed.
     """
     hf = require("datasets", "data", "loading datasets")
     files = _files(Path(path_or_name))
+    for file in files:
+        check_table(file)
     if files and streaming:
         return DialogueStream(lambda size: _read(files, size))
     found = _map(hf, files) if files else _from_hub(hf, path_or_name, streaming, split)

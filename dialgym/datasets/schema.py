@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.files import write_atomically
+from dialgym.checksums import check, write_checked
 from dialgym.language import Tokenizer
 from dialgym.optional import require
 from dialgym.rollouts import Played
@@ -25,15 +25,38 @@ def arrow() -> Any:
 
 
 def write_table(file: Path, table: Any) -> None:
-    """Write a table as a Parquet file, whole or not at all."""
-    write_atomically(
+    """Write a table as a Parquet file, whole or not at all, and its checksum."""
+    write_checked(
         file, lambda temporary: parquet().write_table(table, temporary, compression="zstd")
     )
 
 
 def read_tables(files: Sequence[Path]) -> Any:
-    """The rows of Parquet files, one after the other, in memory."""
+    """The rows of Parquet files, one after the other, in memory.
+
+    Raises:
+        ValueError: one is damaged, or no Parquet file; the message names it.
+    """
+    for file in files:
+        check_table(file)
     return arrow().concat_tables([parquet().read_table(file) for file in files])
+
+
+def check_table(file: Path) -> int:
+    """How many rows a Parquet file has.
+
+    Raises:
+        ValueError: it is damaged, or no Parquet file; the message names it.
+    """
+    check(file)
+    try:
+        rows: int = parquet().read_metadata(file).num_rows
+    except (arrow().ArrowException, OSError) as error:
+        raise ValueError(
+            f"{str(file)!r}: expected a Parquet file; it is none, or broken ({error}). "
+            "Write it again; a collection that `collect` makes anew has what is missing."
+        ) from error
+    return rows
 
 
 def parquet() -> Any:

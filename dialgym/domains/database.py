@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.domains.bitsets import first, indices, value_sets
+from dialgym.domains.bitsets import ColumnSets, first, indices
 from dialgym.domains.ontology import DONTCARE, NAME, Ontology
 from dialgym.errors import unknown
 
@@ -36,13 +37,19 @@ class Database:
         self.rows = tuple(MappingProxyType(dict(row)) for row in rows)
         self.ontology = ontology
         self.everything = (1 << len(self.rows)) - 1
-        self._sets = value_sets(self.rows)
+        self._columns = tuple(dict.fromkeys(chain.from_iterable(self.rows)))
+        self._sets: dict[str, ColumnSets] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Database, ([dict(row) for row in self.rows], self.ontology)
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The slots that rows have cells for."""
+        return self._columns
 
     def bits(self, slot: str, value: str) -> int:
         """The set of rows that have `value`, or of all for ``dontcare``.
@@ -52,9 +59,15 @@ class Database:
         """
         if value == DONTCARE:
             return self.everything
+        return (self._sets.get(slot) or self._column(slot))[value]
+
+    def _column(self, slot: str) -> ColumnSets:
+        """The sets of a column, which are made once that is asked for."""
         if slot not in self._sets:
-            raise unknown("slot", slot, self._sets, "the database")
-        return self._sets[slot].get(value, 0)
+            if slot not in self._columns:
+                raise unknown("slot", slot, self._columns, "the database")
+            self._sets[slot] = ColumnSets([row.get(slot) for row in self.rows])
+        return self._sets[slot]
 
     def match_bits(self, constraints: Mapping[str, str]) -> int:
         """The set of rows that meet all `constraints`."""
@@ -77,7 +90,7 @@ class Database:
             return False
         row = self.rows[first(found)]
         asked = (s for s in self.telling if s not in dontcare)
-        return any(found & ~self._sets[slot][row[slot]] for slot in asked)
+        return any(found & ~self._column(slot)[row[slot]] for slot in asked)
 
     @cached_property
     def telling(self) -> tuple[str, ...]:
@@ -88,13 +101,12 @@ class Database:
     def codes(self) -> np.ndarray:
         """(rows, slots) int64: the index of each informable value in the ontology, or -1."""
         index = self.ontology.index
-        cells = [[place.get(row[s], -1) for s, place in index.items()] for row in self.rows]
-        return np.array(cells, np.int64).reshape(len(self.rows), len(index))
+        columns = [[place.get(row[s], -1) for row in self.rows] for s, place in index.items()]
+        return np.array(columns, np.int64).T.reshape(len(self.rows), len(index))
 
     def entropy(self, slot: str) -> float:
         """The entropy, in nats, of a column's values over the rows."""
-        sizes = np.array([found.bit_count() for found in self._sets[slot].values()])
-        p = sizes / len(self.rows)
+        p = self._column(slot).sizes / len(self.rows)
         return float(-(p * np.log(p)).sum())
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from dialgym.domains.database import MISSING, Database, read_database
 from dialgym.domains.goals import GoalGenerator
-from dialgym.domains.ontology import NAME, Ontology, parse_ontology, read_ontology
+from dialgym.domains.ontology import NAME, TYPE, Ontology, parse_ontology, read_ontology
 from dialgym.errors import did_you_mean, unknown
 
 RULES, ROWS, YAML = "-rules.json", "-dbase.db", (".yml", ".yaml")
@@ -179,10 +180,10 @@ def builtin_domain(name: str) -> Domain:
 def find_faults(domain: Domain, shared_names: bool = False) -> list[str]:
     """One message for each thing that would mislead a dialogue; none where all is well.
 
-    That is: cells whose value the ontology does not list, names that several rows share (unless
-    `shared_names` are wanted), and a database without goals.
+    That is: slots that no act can name, cells whose value the ontology does not list, names that
+    several rows share (unless `shared_names` are wanted), and a database without goals.
     """
-    found = [*_unlisted(domain)]
+    found = [*_unsayable(domain), *_unlisted(domain)]
     if not shared_names:
         found += _shared(domain)
     try:
@@ -209,6 +210,20 @@ def sizes(domain: Domain) -> dict[str, str]:
         "values that no row has": _listing(_unused(domain)),
         f"cells {MISSING!r}": _listing(_missing(domain)),
     }
+
+
+def _unsayable(domain: Domain) -> Iterator[str]:
+    ontology = domain.ontology
+    for slot in dict.fromkeys((*ontology.informable, *ontology.requestable)):
+        if slot == TYPE or not _SLOT.fullmatch(slot):
+            yield (
+                f"ontology of {ontology.domain}: expected slots of letters, digits, '_', '-' and "
+                f"'.', of which none is {TYPE!r}, the kind of all rows; got {slot!r}. No act, such "
+                'as inform(food="thai"), can name it: rename the slot in both files.'
+            )
+
+
+_SLOT = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def _unlisted(domain: Domain) -> Iterator[str]:

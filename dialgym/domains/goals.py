@@ -125,8 +125,17 @@ def _common(codes: np.ndarray, matches: tuple[int, int]) -> np.ndarray:
     known = codes[(codes >= 0).all(1)]
     if not codes.shape[1]:
         return known[: int(matches[0] <= len(known) <= matches[1])]
-    kinds, counts = np.unique(known, axis=0, return_counts=True)
-    return kinds[(matches[0] <= counts) & (counts <= matches[1])]
+    _, places, counts = np.unique(_numbered(known), return_index=True, return_counts=True)
+    return known[places[(matches[0] <= counts) & (counts <= matches[1])]]
+
+
+def _numbered(rows: np.ndarray) -> np.ndarray:
+    """(n,) int64: a number for each row of (n, k), which sorts as the rows do."""
+    numbers = rows[:, 0]
+    for column in rows.T[1:]:
+        _, numbers = np.unique(numbers, return_inverse=True)  # so that no product overflows
+        numbers = numbers * (int(column.max(initial=0)) + 1) + column
+    return numbers
 
 
 def _subsets(of: range | tuple[int, ...], most: int) -> chain[tuple[int, ...]]:

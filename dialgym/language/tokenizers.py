@@ -28,6 +28,15 @@ Ids = np.ndarray
 """int32 token ids."""
 
 
+def recorded(tokens: Ids) -> Ids:
+    """What stands in a transcript for the tokens (...) that a learner says, in the same shape.
+
+    Special tokens other than ``<end>`` are no part of an utterance and become ``<unk>``: PAD would
+    not be seen, and a speaker's tag would forge a turn.
+    """
+    return np.where((tokens < FIRST_TEXT) & (tokens != END), UNK, tokens)
+
+
 @runtime_checkable
 class Tokenizer(Protocol):
     """What every tokenizer offers."""

@@ -7,20 +7,18 @@ and of the words of the last utterance before it. Each block is of length 1, the
 import hashlib
 import re
 import warnings
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
-from dialgym.cache import cache_dir
+from dialgym.cache import UNREADABLE, cache_dir
+from dialgym.checksums import check, write_checked
 from dialgym.errors import one_of, unknown
-from dialgym.files import write_atomically
 from dialgym.optional import require
 from dialgym.rewards.base import Reply
 from dialgym.rewards.words import ngrams
@@ -176,14 +174,15 @@ def trained_classifier(examples: Sequence[Example], fit: Fit | None = None) -> T
     """
     fit = fit or Fit()
     path = cache_dir() / "classifiers" / f"{digest(examples, fit)}.npz"
-    with suppress(OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error):
+    with suppress(*UNREADABLE, KeyError):
+        check(path, required=True)
         return _read(path)
     replies, labels = zip(*examples) if examples else ((), ())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the solver stopped at its last iteration
         classifier = train(replies, labels, fit)
     with suppress(OSError):
-        write_atomically(path, lambda temporary: _write(temporary, classifier))
+        write_checked(path, lambda temporary: _write(temporary, classifier))
     return classifier
 
 

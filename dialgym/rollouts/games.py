@@ -74,7 +74,7 @@ class Game:
         action = policy.act(task, state, rng)
         if self.record:
             self._note(action)
-        self._say(self.acts.text(state, action, rng))
+        self._say(self.acts.say(state, action, rng))
 
     def repeat(self, text: str) -> None:
         """Let the learner say what a log has; where acts are kept, the act that comes nearest."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium.utils.seeding import np_random
 
-from dialgym.language.tokenizers import PAD, UNK
+from dialgym.language.tokenizers import recorded
 from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng, seeded
 from dialgym.rollouts.played import Decisions, Played, Turns, metric_columns
 from dialgym.rollouts.policies import Predictor, check_fit, takes_masks
@@ -297,7 +297,7 @@ class _EnvWave:
 
     def _turns(self, actions: np.ndarray, closed: np.ndarray, rewards: np.ndarray) -> Turns:
         turns = Turns()
-        shown = None if self.acts else np.where(actions == PAD, UNK, actions)
+        shown = None if self.acts else recorded(actions)
         for row, steps in enumerate(self.steps[: len(self.jobs)].tolist()):
             ends = np.flatnonzero(closed[:steps, row])
             tokens = None

@@ -7,7 +7,6 @@ of the second Dialog State Tracking Challenge as PyDial's benchmark uses them.
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate
 from numbers import Real
 from types import MappingProxyType
@@ -17,6 +16,7 @@ import numpy as np
 from dialgym.domains.ontology import DONTCARE, NAME, TYPE, Ontology
 from dialgym.errors import one_of
 from dialgym.language.acts import NULL, Act, Hypotheses, Item
+from dialgym.simulators.edit_distance import Neighbours, neighbours
 
 Generator = np.random.Generator
 ACTS = ("hello", "thankyou", "ack", "bye", "inform", "request", "reqalts", "reqmore", "confirm",
@@ -26,11 +26,6 @@ _ONE_SLOT, _ONE_VALUE = ("request",), ("inform", "reqalts", "confirm", "affirm",
 CONFUSE_TYPE, CONFUSE_SLOT = 0.2, 0.3
 """How often it is the type, and the slot, that is confused; else it is a value."""
 TRIES = 25
-NEAREST, OFFSET = 6, 0.15
-"""How many neighbours a word is taken for, and what is added to the probability of each."""
-
-Neighbours = dict[str, tuple[list[str], list[float]]]
-"""Of each word the words it is taken for, and their cumulated probabilities."""
 LOWEST, HIGHEST = 0.01, 0.99
 """The range of a score."""
 FIDELITIES = ("correct", "pydial")
@@ -43,6 +38,7 @@ class RandomConfusions:
     def __init__(self, ontology: Ontology) -> None:
         self.ontology = ontology
         self._values = {s: (*v, DONTCARE) for s, v in ontology.informable.items()}
+        self._place = {s: {v: i for i, v in enumerate(own)} for s, own in self._values.items()}
 
     def confuse(self, act: Act, rng: Generator) -> Act | None:
         """Another act than `act`, and never a ``bye``; None if none was found in 25 tries."""
@@ -95,7 +91,9 @@ class RandomConfusions:
         return _any_but(slot, self.ontology.requestable, rng)
 
     def _value(self, slot: str, value: str, rng: Generator) -> str | None:
-        return _any_but(value, self._values[slot], rng) if slot in self._values else None
+        if slot not in self._values:
+            return None
+        return _any_of_others(value, self._values[slot], self._place[slot], rng)
 
 
 class LevenshteinConfusions(RandomConfusions):
@@ -141,59 +139,21 @@ def _any_but(word: str, options: Sequence[str], rng: Generator) -> str:
     return _any(others, rng) if others else word
 
 
+def _any_of_others(
+    word: str, options: Sequence[str], place: Mapping[str, int], rng: Generator
+) -> str:
+    """`_any_but`, of options of which the place of each is known."""
+    at = place.get(word)
+    if at is None or len(options) == 1:
+        return _any_but(word, options, rng) if at is None else word
+    draw = int(rng.random() * (len(options) - 1))
+    return options[draw + (draw >= at)]
+
+
 def draw_neighbour(near: tuple[list[str], list[float]], rng: Generator) -> str:
     """One of the `neighbours` of a word."""
     words, below = near
     return words[min(bisect_right(below, rng.random()), len(words) - 1)]
-
-
-@lru_cache(maxsize=128)
-def neighbours(words: tuple[str, ...], without: str | None = None) -> Neighbours:
-    """Of each word the six others at the smallest edit distance, but for the word `without`."""
-    distances = levenshtein(words)
-    near: Neighbours = {}
-    for word, row in zip(words, distances):
-        order = [i for i in np.argsort(row, kind="stable").tolist() if words[i] != word]
-        weights = 1 / row[order[:NEAREST]]
-        weights = weights / weights.sum() + OFFSET
-        kept = [(words[i], c) for i, c in zip(order, weights) if words[i] != without]
-        total = sum(weight for _, weight in kept)
-        below = list(accumulate(weight / total for _, weight in kept))
-        near[word] = ([other for other, _ in kept], below)
-    return near
-
-
-def levenshtein(words: Sequence[str]) -> np.ndarray:
-    """(n, n) int64: the edit distance of each two words.
-
-    All pairs are computed at once: `table[j]` is the distance of the first i letters of one word
-    to the first j of the other, for all pairs.
-    """
-    lengths = np.array([len(word) for word in words])
-    longest = int(lengths.max(initial=0))
-    letters = np.array(words, f"<U{longest or 1}").view(np.uint32).reshape(len(words), -1)
-    size = (len(words), len(words))
-    table = [np.full(size, j, np.int16) for j in range(longest + 1)]
-    ends = np.stack([np.where(lengths == j, True, False) for j in range(longest + 1)])
-    found = np.zeros(size, np.int64)
-    for i in range(longest + 1):
-        if i:
-            table = _next_row(table, letters[:, i - 1], letters, i)
-        rows = np.flatnonzero(ends[i])
-        for j in range(longest + 1) if len(rows) else ():
-            columns = np.flatnonzero(ends[j])
-            found[np.ix_(rows, columns)] = table[j][np.ix_(rows, columns)]
-    return found
-
-
-def _next_row(
-    table: list[np.ndarray], letter: np.ndarray, letters: np.ndarray, i: int
-) -> list[np.ndarray]:
-    row = [np.full_like(table[0], i)]
-    for j in range(1, len(table)):
-        swap = table[j - 1] + (letter[:, None] != letters[None, :, j - 1])
-        row.append(np.minimum(np.minimum(table[j], row[j - 1]) + 1, swap).astype(np.int16))
-    return row
 
 
 @dataclass(frozen=True)

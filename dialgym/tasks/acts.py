@@ -128,6 +128,15 @@ class PartyActs(ABC):
     def text(self, state: Any, action: Any, rng: np.random.Generator) -> str:
         """What the party says by an `Action`; each of the action space is legal."""
 
+    def say(self, state: Any, action: Any, rng: np.random.Generator) -> str:
+        """The same, of an action that is chosen to be said now: the state takes note of it."""
+        text = self.text(state, action, rng)
+        self.note(state, action, text)
+        return text
+
+    def note(self, state: Any, action: Any, text: str) -> None:  # noqa: B027
+        """Let a state know which action its next `text` says, where its rules depend on that."""
+
     def mask(self, state: Any) -> np.ndarray:
         """(A,) bool: the acts that can be chosen, or the entries of a vector that can be 1.
 
@@ -175,4 +184,4 @@ class ActSpeaker:
     def reply(self, task: "Task", state: Any, rng: np.random.Generator) -> str:
         """See `dialgym.simulators.Speaker`."""
         action = self.policy.act(task, state, rng)
-        return task.acts[task.speaker(state)].text(state, action, rng)
+        return task.acts[task.speaker(state)].say(state, action, rng)

@@ -109,7 +109,7 @@ def record_actions(
     seen, total = [acts.observe(dialogue.state)], 0.0  # no view rewards what came before
     while not exchange.over:
         actions.append(random_action(acts.mask(dialogue.state), acts.multiple, choices))
-        exchange = dialogue.say(acts.text(dialogue.state, actions[-1], rng), rng)
+        exchange = dialogue.say(acts.say(dialogue.state, actions[-1], rng), rng)
         seen.append(acts.observe(dialogue.state))
         total += exchange.reward
     end = exchange.terminated, exchange.truncated, bool(exchange.success)

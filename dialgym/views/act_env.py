@@ -61,10 +61,9 @@ class ActEnv(DialogueEnv, gym.Env):
         """The names of the acts."""
         return tuple(self.acts.names)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    def _begin(
+        self, seed: int | None, options: dict[str, Any] | None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin a dialogue; `options` fixes hidden parts of it (see the task)."""
         self._start(seed, options)
         return self._observe(), self._more_info(self._info.blank())
 
@@ -78,7 +77,7 @@ class ActEnv(DialogueEnv, gym.Env):
         if self._closed_because:
             raise self._refuse()
         chosen = check_act(action, self.acts, self.task.name)
-        text = self.acts.text(self.dialogue.state, chosen, self.np_random)
+        text = self.acts.say(self.dialogue.state, chosen, self.np_random)
         exchange, info = self._say(text)
         over = exchange.terminated, exchange.truncated
         return self._observe(), exchange.reward, *over, self._more_info(info)

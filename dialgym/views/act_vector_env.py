@@ -115,7 +115,7 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         return self._after(active, *self._exchange(active, np.array(texts, np.str_)))
 
     def _text(self, row: int, action: Any) -> str:
-        return self.acts.text(self.dialogues.state(row), action, self._rngs[row])
+        return self.acts.say(self.dialogues.state(row), action, self._rngs[row])
 
     def action_masks(self) -> np.ndarray:
         """(N, A) bool: the acts that can be chosen, or the entries of a vector that can be 1."""

@@ -1,10 +1,14 @@
 """What batched views are given, checked: actions, seeds, masks of rows to reset, limits."""
 
-from collections.abc import Mapping, Sequence
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+
+Options = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+"""Of a reset: those of all rows, or N of them, one for each row."""
 
 
 def check_actions(actions: Any, space: gym.Space, name: str) -> np.ndarray:
@@ -39,27 +43,34 @@ def seeds_of_rows(
     """The seed of each row: seed + i, or the i-th of a list; None where none is given.
 
     Raises:
-        ValueError: a list is not of N seeds.
+        ValueError: it is neither, or a list is not of N seeds.
     """
     if seed is None:
         return None
     if isinstance(seed, (int, np.integer)):
         return [int(seed) + i for i in range(num_envs)]
-    if len(seed) != num_envs:
-        raise ValueError(
-            f"seed of {name}: expected one whole number or {num_envs} of them; got {len(seed)}."
-        )
-    return list(seed)
+    if isinstance(seed, (Sequence, np.ndarray)) and not isinstance(seed, (str, bytes)):
+        if len(seed) == num_envs:
+            return list(seed)
+        got = f"{len(seed)}"
+    else:
+        got = f"{seed!r}"
+    raise ValueError(f"seed of {name}: expected one whole number or {num_envs} of them; got {got}.")
 
 
 def split_reset_mask(
-    options: Mapping[str, Any] | None, num_envs: int, name: str
-) -> tuple[np.ndarray | None, dict[str, Any]]:
+    options: Options | None, num_envs: int, name: str
+) -> tuple[np.ndarray | None, Options]:
     """The option ``reset_mask``, None where it is not given, and the other options.
 
+    Options of each row by itself have no mask.
+
     Raises:
-        ValueError: it is not an array (N,) of bool with at least one True.
+        ValueError: it is not an array (N,) of bool with at least one True; or the options are
+            neither a mapping nor N of them.
     """
+    if options is not None and not isinstance(options, Mapping):
+        return None, _options_of_rows(options, num_envs, name)
     others = dict(options or {})
     if "reset_mask" not in others:
         return None, others
@@ -71,6 +82,33 @@ def split_reset_mask(
         f"reset_mask of {name}: expected an array ({num_envs},) of bool with at least one True, "
         f"such as terminated | truncated; got {mask!r}."
     )
+
+
+def _options_of_rows(options: Any, num_envs: int, name: str) -> list[Mapping[str, Any]]:
+    given = list(options) if isinstance(options, (list, tuple)) else None
+    if given is not None and len(given) == num_envs:
+        rows = [{} if own is None else own for own in given]
+        if all(isinstance(own, Mapping) and "reset_mask" not in own for own in rows):
+            return rows
+    got = f"{options!r}" if given is None or len(given) == num_envs else f"{len(given)}"
+    raise ValueError(
+        f"options of {name}: expected a mapping for all rows, or a list of {num_envs}, one for "
+        f"each row and without reset_mask; got {got}."
+    )
+
+
+def rows_by_options(
+    rows: np.ndarray, options: Options
+) -> Iterator[tuple[np.ndarray, Mapping[str, Any]]]:
+    """The rows that begin with the same options, and those options; every row comes once."""
+    if isinstance(options, Mapping):
+        yield rows, options
+        return
+    alike: dict[bytes, list[int]] = {}
+    for row in rows.tolist():
+        alike.setdefault(pickle.dumps(dict(options[row])), []).append(row)
+    for same in alike.values():
+        yield np.array(same, np.int64), options[same[0]]
 
 
 def check_step_limit(limit: Any, name: str) -> int | None:

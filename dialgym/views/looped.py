@@ -23,6 +23,7 @@ class LoopedBatch:
 
     def reset(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> BatchOutcome:
         for row in rows.tolist():
+            self.dialogues[row] = Dialogue(self.task, self.learner, self.other)
             self.dialogues[row].begin(rngs[row], options)
         return self._answer(rows.tolist(), rngs)
 

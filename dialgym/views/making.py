@@ -69,7 +69,7 @@ def make_batched_view(
                 "workers: token and act views can be sharded over processes; got "
                 f"{entry.id!r}. Use {entry.row.id('token')!r}, or workers=0."
             )
-        check_portable(entry)
+        check_portable(entry, kwargs)
         sharded = load("dialgym.views.shards:ShardedVectorEnv")
         return sharded({"env_id": entry, **kwargs}, num_envs, workers)
     return view(num_envs=num_envs, **split_kwargs(entry, view, kwargs))

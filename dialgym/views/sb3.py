@@ -6,10 +6,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError
 
 from dialgym.errors import unknown
 from dialgym.optional import require
 from dialgym.registry import Environment, entry_of
+from dialgym.views.arguments import seeds_of_rows, split_reset_mask
 from dialgym.views.info import Info
 from dialgym.views.making import make, make_vec
 from dialgym.views.spaces import maskable
@@ -68,33 +70,75 @@ class DialogueVecEnv(VecEnv):
         self.env = env
         self.render_mode = None
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
-        self._result: Any = None
+        self._actions: Any = None  # of the step asked for, where `env` has no step_async
 
     def reset(self) -> np.ndarray:
-        """Begin all dialogues; takes the seeds and options that were set for it."""
+        """Begin all dialogues; takes the seeds and options that were set for it.
+
+        Raises:
+            AlreadyPendingCallError: a step is under way.
+        """
+        if self._actions is not None:
+            raise AlreadyPendingCallError(
+                "reset() was called while a step is under way. Call step_wait() for its result.",
+                "step",
+            )
         seeds = self._seeds if any(s is not None for s in self._seeds) else None
-        observation, info = self.env.reset(seed=seeds, options=self._options[0] or None)
+        options = list(self._options) if any(self._options) else None
+        observation, info = self.env.reset(seed=seeds, options=options)
         self.reset_infos = rows_of(info, self.num_envs, range(self.num_envs))
         self._reset_seeds()
         self._reset_options()
         return observation
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Set the step going."""
+        """Set the step going; an `AlreadyPendingCallError` where another one is."""
         if hasattr(self.env, "step_async"):
             self.env.step_async(actions)
+        elif self._actions is not None:
+            raise AlreadyPendingCallError(
+                "step_async() was called while a step is under way. Call step_wait() first.", "step"
+            )
         else:
-            self._result = self.env.step(actions)
+            self._actions = actions
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:  # type: ignore[override]
         """Observations, rewards (float32), dones, and infos as SB3 names them."""
-        result = self.env.step_wait() if hasattr(self.env, "step_async") else self._result
-        observation, reward, terminated, truncated, info = result
+        observation, reward, terminated, truncated, info = self._stepped()
         done = terminated | truncated
         infos = self._infos(info, done)
         for row in np.flatnonzero(done).tolist():
             infos[row]["TimeLimit.truncated"] = bool(truncated[row] and not terminated[row])
         return observation, reward.astype(np.float32), done, infos
+
+    def _stepped(self) -> Any:
+        if hasattr(self.env, "step_async"):
+            return self.env.step_wait()
+        if self._actions is None:
+            raise NoAsyncCallError("step_wait() was called without step_async().", "step")
+        actions, self._actions = self._actions, None
+        return self.env.step(actions)
+
+    def set_options(self, options: Any = None) -> None:
+        """Options of the next reset: of all rows, or a list of N, one for each row.
+
+        Raises:
+            ValueError: the list is not of N.
+        """
+        if options is not None:
+            _, options = split_reset_mask(options, self.num_envs, "set_options")
+        super().set_options(options)
+
+    def seed(self, seed: int | Sequence[int | None] | None = None) -> Sequence[int | None]:
+        """Seeds of the next reset: row i takes seed + i, or the i-th of a list.
+
+        Raises:
+            ValueError: the list is not of N.
+        """
+        if seed is None or isinstance(seed, int):
+            return super().seed(seed)
+        self._seeds = seeds_of_rows(seed, self.num_envs, "seed") or []
+        return self._seeds
 
     def _infos(self, info: Info, done: np.ndarray) -> list[Info]:
         """A dict for each row; where an episode has ended, its last info and observation."""

@@ -1,67 +1,122 @@
 """A worker process of `ShardedVectorEnv`: some rows of the batch."""
 
-import json
+import io
+import os
+import pickle
 import sys
+import traceback
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from multiprocessing.connection import Client, Connection
-from pathlib import Path
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 
 from dialgym.views.info import Info
-from dialgym.views.shards import FINAL, SEEN, Layout, SharedArrays, sparse_info
+from dialgym.views.shard_infos import sparse_info
+from dialgym.views.shared_arrays import FINAL, SEEN, Layout, SharedArrays
+from dialgym.views.snapshots import Snapshot
 
 
-def main() -> None:
-    """Connect to the parent and do as it says, until it hangs up."""
-    address, key = (sys.stdin.readline().strip() for _ in range(2))
-    where = json.loads(address)
-    pipe = Client(tuple(where) if isinstance(where, list) else where, authkey=bytes.fromhex(key))
-    with suppress(EOFError, BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
-        _serve(pipe)
+def main(pipe: int, file: int) -> None:
+    """Do as the parent says, until it hangs up.
+
+    Args:
+        pipe: descriptor of the connection to it.
+        file: descriptor of the shared arrays.
+    """
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        _serve(Connection(pipe), file)
 
 
-def _serve(pipe: Connection) -> None:
+def _serve(pipe: Connection, file: int) -> None:
     shard: _Shard | None = None
     while True:
-        name, *args = pipe.recv()
+        message = io.BytesIO(pipe.recv_bytes())
+        number, name, undo = pickle.load(message)
         try:
             if name == "make":
-                shard = _Shard(*args)
+                shard = _Shard(file, *_arguments(message))
                 result = None
             else:
-                result = getattr(shard, name)(*args)
+                assert shard is not None
+                result = shard.answer(name, undo, _arguments(message))
+            answer = pickle.dumps((number, "ok", result))
         except Exception as error:
-            pipe.send(("error", error))
-        else:
-            pipe.send(("ok", result))
+            where = "In an environment worker" if shard is None else shard.where
+            answer = pickle.dumps((number, "error", portable(error, where)))
+        pipe.send_bytes(answer)
+
+
+def _arguments(message: io.BytesIO) -> tuple[Any, ...]:
+    try:
+        found: tuple[Any, ...] = pickle.load(message)
+    except (AttributeError, ImportError) as error:
+        raise ValueError(
+            f"workers: other processes cannot import what they are sent ({error}). Put classes and "
+            "functions into a module of their own, at the top level, or use workers=0."
+        ) from error
+    return found
+
+
+def portable(error: Exception, where: str) -> Exception:
+    """The error with its traceback as a note, or what it says where it cannot be sent."""
+    trace = "".join(traceback.format_exception(error))
+    error.add_note(f"{where}:\n{trace}")
+    try:
+        if type(pickle.loads(pickle.dumps(error))) is type(error):
+            return error
+    except Exception:  # whatever its class does when it is read
+        pass
+    kind = f"{type(error).__module__}.{type(error).__qualname__}"
+    return RuntimeError(f"an environment worker raised {kind}: {error}\n{trace}")
 
 
 class _Shard:
     """The rows, and what the parent can ask of them."""
 
     def __init__(
-        self, make: dict[str, Any], rows: tuple[int, int], path: str, layout: Layout
+        self, file: int, make: dict[str, Any], rows: tuple[int, int], layout: Layout
     ) -> None:
         from dialgym.views.making import make_batched_view
 
         self.rows = slice(*rows)
+        self.where = (
+            f"In the environment worker of rows {rows[0]} to {rows[1] - 1}, its rows 0 to "
+            f"{rows[1] - rows[0] - 1}"
+        )
         self.env: Any = make_batched_view(num_envs=rows[1] - rows[0], **make)
-        self.arrays = SharedArrays(Path(path), layout)
+        self.arrays = SharedArrays(file, layout)
+        os.close(file)
         self.with_masks = False
+        self.before: Snapshot | None = None  # the last request, if that can be undone
+
+    def answer(self, name: str, undo: bool, arguments: tuple[Any, ...]) -> Any:
+        """What a request gives; with `undo`, after the one before has been undone."""
+        if undo and self.before is not None:
+            self._undo(self.before)
+        self.before = None
+        result = getattr(self, name)(*arguments)
+        self.arrays["over"][self.rows] = self.env._over
+        return result
+
+    def _undo(self, before: Snapshot) -> None:
+        before.restore()
+        if self.env._rngs:
+            self.arrays.put(SEEN, self.rows, self.env._observe())
+            if self.with_masks:
+                self.masks()
 
     def reset(
         self,
         seeds: list[int | None] | None,
         reset_mask: np.ndarray | None,
-        options: dict[str, Any],
+        options: Mapping[str, Any] | Sequence[Mapping[str, Any]],
     ) -> Info | None:
-        if reset_mask is not None:
-            if not reset_mask.any():
-                return None
-            options = {**options, "reset_mask": reset_mask}
-        seen, info = self.env.reset(seed=seeds, options=options)
+        if reset_mask is not None and not reset_mask.any():
+            return None
+        self.before = self.env.snapshot(reset_mask)
+        seen, info = self.env.reset_rows(seeds, reset_mask, options)
         self.arrays.put(SEEN, self.rows, seen)
         return self._sent(info)
 
@@ -82,6 +137,7 @@ class _Shard:
         return state
 
     def set_state(self, state: bytes) -> None:
+        self.before = self.env.snapshot()
         self.env.set_state(state)
         if self.with_masks:
             self.masks()

@@ -22,6 +22,7 @@ from dialgym.views.info import Info, InfoForm
 from dialgym.views.notes import notes
 from dialgym.views.played import Played
 from dialgym.views.render import RENDER_MODES, render
+from dialgym.views.snapshots import Snapshot
 
 AFTER_THE_END = "after the end of the episode"
 _ONE = np.zeros(1, np.int64)
@@ -60,6 +61,29 @@ class DialogueEnv(Played, gym.Env):
         # Infos, rewards or observations have more than their usual parts.
         self._has_extras = bool(self._notes) or belief_gain != 0
         self._closed_because = "before the first reset()"
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, Info]:
+        """Begin a dialogue; `options` fixes hidden parts of it (see the task).
+
+        A reset that raises an error leaves the dialogue under way, and its generator, as they were.
+        """
+        drawn_from = [] if self._np_random is None else [self._np_random]
+        before = Snapshot(self._parts(), drawn_from)
+        try:
+            return self._begin(seed, options)
+        except BaseException:
+            before.restore()
+            raise
+
+    def _parts(self) -> list[Any]:
+        """The objects that hold what changes while a dialogue goes on."""
+        return [self, self.dialogue, self._belief]
+
+    @abstractmethod
+    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, Info]:
+        """Begin a dialogue; what `reset` returns."""
 
     def _start(self, seed: int | None, options: dict[str, Any] | None) -> Exchange:
         super().reset(seed=seed)

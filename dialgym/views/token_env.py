@@ -21,7 +21,7 @@ class TokenEnv(DialogueEnv, gym.Env):
     """A dialogue in which the learner says one token a step.
 
     Action: `Discrete(V)`. ``<end>`` ends the utterance, and so does the longest length. Any token
-    is legal; PAD, which would not be seen, is recorded as ``<unk>``.
+    is legal; special ones, a speaker's tag among them, are recorded as ``<unk>``.
     Observation: `TokenBox`, (L,) int32, what the learner has seen, append-only; at its turn it
     ends with the learner's tag and the tokens of the utterance so far. With `features` it is a
     dict of these ``tokens`` and of ``features``.
@@ -87,10 +87,12 @@ class TokenEnv(DialogueEnv, gym.Env):
         self._mask_in_info = action_masks
         self._has_extras = self._has_extras or action_masks or features
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    def _parts(self) -> list[Any]:
+        return [*super()._parts(), self._tokens]
+
+    def _begin(
+        self, seed: int | None, options: dict[str, Any] | None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin a dialogue; `options` fixes hidden parts of it (see the task)."""
         exchange = self._start(seed, options)
         self._tokens.clear()
         fits = self._tokens.hear(exchange.heard)

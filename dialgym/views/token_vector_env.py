@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode
 
 from dialgym.errors import one_of
 from dialgym.language import CharTokenizer, TokenAutomaton, compile_constraint
-from dialgym.language.tokenizers import END, PAD, UNK
+from dialgym.language.tokenizers import END, recorded
 from dialgym.tasks import BatchOutcome, Task
 from dialgym.views.arguments import check_actions
 from dialgym.views.dialogue import SimulatorLike
@@ -98,7 +98,7 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         """Append one token to each active row; the rows whose utterance it ends."""
         rows = self._rows
         length = rows.length[active]
-        rows.tokens[active, length] = np.where(tokens == PAD, UNK, tokens)
+        rows.tokens[active, length] = recorded(tokens)
         rows.length[active] = length + 1
         full = length + 1 - rows.start[active] == rows.limit
         return active[full | (tokens == END)]
@@ -109,6 +109,9 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
             return texts
         facts, learner = self.task.facts, self.learner
         return np.array([clean(text, facts, learner) for text in texts.tolist()], np.str_)
+
+    def _parts(self) -> list[Any]:
+        return [*super()._parts(), self._rows, self._walker]
 
     def _clear(self, rows: np.ndarray) -> None:
         self._rows.clear(rows)

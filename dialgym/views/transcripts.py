@@ -9,7 +9,7 @@ import numpy as np
 
 from dialgym.language import Constraint, TokenAutomaton, compile_constraint, render_transcript
 from dialgym.language.text import Utterance
-from dialgym.language.tokenizers import END, PAD, UNK
+from dialgym.language.tokenizers import END, FIRST_TEXT, PAD, UNK
 from dialgym.tasks import Task
 from dialgym.views.layout import TokenLayout, clean, oldest_to_drop
 from dialgym.views.spaces import utterance_spaces
@@ -81,7 +81,7 @@ class TokenTranscript:
         if not 0 <= token < self._vocab_size:
             raise self._no_token(action)
         length = self.length
-        self.tokens[length] = token or UNK
+        self.tokens[length] = token if token >= FIRST_TEXT or token == END else UNK  # `recorded`
         self.length = length + 1
         if token != END and length + 1 - self._start < self._limit:
             return None

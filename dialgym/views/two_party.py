@@ -27,6 +27,7 @@ from dialgym.views.info import Info, InfoForm
 from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.making import split_kwargs
 from dialgym.views.render import RENDER_MODES, render
+from dialgym.views.snapshots import Snapshot
 from dialgym.views.spaces import with_features
 from dialgym.views.token_env import OVERFLOWS
 from dialgym.views.transcripts import TextTranscript, TokenTranscript
@@ -117,7 +118,18 @@ class TwoPartyEnv(AECEnv):
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin a dialogue; `options` fixes hidden parts of it (see the task)."""
+        """Begin a dialogue; `options` fixes hidden parts of it (see the task).
+
+        A reset that raises an error leaves the dialogue under way, and its generator, as they were.
+        """
+        before = Snapshot([self, *self._sides.values()], [] if self.rng is None else [self.rng])
+        try:
+            self._begin(seed, options)
+        except BaseException:
+            before.restore()
+            raise
+
+    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
         if seed is not None or self.rng is None:
             self.rng = np_random(seed)[0]
         self.dialogue_state = self.task.initial(self.rng, self._known(options))
@@ -349,7 +361,7 @@ class ActTwoPartyEnv(TwoPartyEnv):
         assert self.rng is not None
         acts = self.task.acts[party]
         chosen = check_act(action, acts, self.task.name)
-        return acts.text(self.dialogue_state, chosen, self.rng)
+        return acts.say(self.dialogue_state, chosen, self.rng)
 
     def _allowed(self, party: str) -> np.ndarray:
         return self.task.acts[party].mask(self.dialogue_state)

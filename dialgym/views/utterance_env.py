@@ -48,10 +48,12 @@ class UtteranceEnv(DialogueEnv, gym.Env):
         self.observation_space = self._text.observation_space
         self.action_space = self._text.action_space
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    def _parts(self) -> list[Any]:
+        return [*super()._parts(), self._text]
+
+    def _begin(
+        self, seed: int | None, options: dict[str, Any] | None
     ) -> tuple[str, dict[str, Any]]:
-        """Begin a dialogue; `options` fixes hidden parts of it (see the task)."""
         exchange = self._start(seed, options)
         self._text.clear()
         self._text.hear(exchange.heard)

@@ -5,7 +5,7 @@ env seeded with s + i, over any number of autoresets.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -19,13 +19,20 @@ from dialgym.errors import one_of
 from dialgym.language import render_transcript
 from dialgym.tasks import BatchOutcome, Task
 from dialgym.views import states
-from dialgym.views.arguments import check_step_limit, seeds_of_rows, split_reset_mask
+from dialgym.views.arguments import (
+    Options,
+    check_step_limit,
+    rows_by_options,
+    seeds_of_rows,
+    split_reset_mask,
+)
 from dialgym.views.belief_gain import BeliefGain
 from dialgym.views.dialogue import SavedDialogue, SimulatorLike, check_floor, check_room
 from dialgym.views.info import BatchInfoForm, Info, restricted
 from dialgym.views.looped import make_batch
 from dialgym.views.notes import notes
 from dialgym.views.played import Played
+from dialgym.views.snapshots import Snapshot
 
 Step = tuple[Any, np.ndarray, np.ndarray, np.ndarray, Info]
 MODES = {mode.value: mode for mode in AutoresetMode}
@@ -83,43 +90,67 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         self,
         *,
         seed: int | Sequence[int | None] | None = None,
-        options: dict[str, Any] | None = None,
+        options: Options | None = None,
     ) -> tuple[Any, Info]:
         """Begin all dialogues; row i takes seed + i, or the i-th of a list of seeds.
 
-        The option ``reset_mask``, (N,) bool, begins those rows alone, as in `SyncVectorEnv`.
+        The option ``reset_mask``, (N,) bool, begins those rows alone, as in `SyncVectorEnv`. A list
+        of N options gives each row its own. A reset that raises an error leaves all rows, and their
+        generators, as they were.
 
         Raises:
-            ValueError: the seeds are not N, the mask is none, or an option is not the task's.
+            ValueError: the seeds or options are not N, the mask is none, or an option is not the
+                task's.
             ResetNeeded: a mask leaves out rows that have never begun.
         """
         mask, options = split_reset_mask(options, self.num_envs, self.task.name)
-        if mask is None:
-            self._seed(seed, self._all)
-            self._begin(self._all, options)
-            return self._observe(), self._more_info(self._info.blank())
-        if not self._rngs:
+        seeds = seeds_of_rows(seed, self.num_envs, self.task.name)
+        return self.reset_rows(seeds, mask, options)
+
+    def reset_rows(
+        self, seeds: list[int | None] | None, mask: np.ndarray | None, options: Options
+    ) -> tuple[Any, Info]:
+        """As `reset`, with N seeds or none, and the mask apart from the options."""
+        if mask is not None and not self._rngs:
             raise ResetNeeded(
                 f"{self.task.name}: reset_mask was given before the first reset(). Call reset() "
                 "without it first."
             )
-        rows = np.flatnonzero(mask)
-        self._seed(seed, rows)
-        self._begin(rows, options)
-        return self._observe(), restricted(self._more_info(self._info.blank()), mask)
+        rows = self._all if mask is None else np.flatnonzero(mask)
+        before = self.snapshot(mask)
+        try:
+            self._seed(seeds, rows)
+            for some, own in rows_by_options(rows, options):
+                self._begin(some, own)
+            seen, info = self._observe(), self._more_info(self._info.blank())
+        except BaseException:
+            before.restore()
+            raise
+        return seen, info if mask is None else restricted(info, mask)
 
-    def _seed(self, seed: int | Sequence[int | None] | None, rows: np.ndarray) -> None:
-        if seed is None and self._rngs:
+    def snapshot(self, mask: np.ndarray | None = None) -> Snapshot:
+        """What a reset of the rows of a mask (N,), or of all, may change, to be put back."""
+        rngs = self._rngs
+        if mask is not None and rngs:
+            rngs = [rngs[row] for row in np.flatnonzero(mask).tolist()]
+        return Snapshot(self._parts(), rngs)
+
+    def _parts(self) -> list[Any]:
+        """The objects that hold what changes while dialogues go on."""
+        return [self, self.dialogues, self._belief]
+
+    def _seed(self, seeds: list[int | None] | None, rows: np.ndarray) -> None:
+        if seeds is None and self._rngs:
             return
         n = self.num_envs
-        seeds = seeds_of_rows(seed, n, self.task.name) or [None] * n
+        seeds = seeds or [None] * n
         old = self._rngs
         self._rngs = old or [None] * n  # type: ignore[list-item]
         for row in rows.tolist():
             if seeds[row] is not None or not old:
                 self._rngs[row] = np_random(seeds[row])[0]
 
-    def _begin(self, rows: np.ndarray, options: dict[str, Any]) -> None:
+    def _begin(self, rows: np.ndarray, options: Mapping[str, Any]) -> None:
         self._over[rows] = self._idle[rows] = self._ended[rows] = False
         self._steps[rows] = 0
         self._clear(rows)
@@ -223,9 +254,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
 
     def _require_reset(self) -> None:
         if not self._rngs:
-            raise ResetNeeded(
-                f"{self.task.name}: step() was called before the first reset(). Call reset() first."
-            )
+            raise not_begun(self.task.name)
 
     def _exchange(
         self, rows: np.ndarray, texts: np.ndarray
@@ -302,11 +331,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
             return going
         rows = np.flatnonzero(over)
         if self.autoreset_mode is AutoresetMode.DISABLED:
-            raise ResetNeeded(
-                f"{self.task.name}: step() was called after the end of the episodes of rows "
-                f"{rows.tolist()}, and autoreset is disabled. Call "
-                "reset(options={'reset_mask': terminated | truncated}) first."
-            )
+            raise after_the_end(self.task.name, rows)
         self._begin(rows, {})
         return going
 
@@ -349,3 +374,16 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
     @abstractmethod
     def _observe_row(self, row: int) -> Any:
         """The observation of one row, a copy."""
+
+
+def not_begun(name: str) -> ResetNeeded:
+    """The error of a step before the first reset."""
+    return ResetNeeded(f"{name}: step() was called before the first reset(). Call reset() first.")
+
+
+def after_the_end(name: str, rows: np.ndarray) -> ResetNeeded:
+    """The error of a step where the caller has to begin rows that are over."""
+    return ResetNeeded(
+        f"{name}: step() was called after the end of the episodes of rows {rows.tolist()}, and "
+        "autoreset is disabled. Call reset(options={'reset_mask': terminated | truncated}) first."
+    )

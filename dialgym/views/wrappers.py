@@ -54,9 +54,10 @@ class ReplaceForbidden(gym.Wrapper, RecordConstructorArgs):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin a dialogue, and seed the generator of the replacements."""
+        result = self.env.reset(seed=seed, options=options)
         if seed is not None or self._rng is None:
             self._rng = _own_rng(seed)
-        return self.env.reset(seed=seed, options=options)
+        return result
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take the action, or one that is allowed in its place."""
@@ -101,13 +102,14 @@ class VectorReplaceForbidden(gym.vector.VectorWrapper):
         seeds = seeds_of_rows(seed, n, name) or [None] * n
         mask, _ = split_reset_mask(options, n, name)
         chosen = np.ones(n, bool) if mask is None else mask
+        result = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
         old = self._rngs or [_own_rng(None) for _ in range(n)]
         self._rngs = [
             _own_rng(s) if s is not None and begun else rng
             for s, rng, begun in zip(seeds, old, chosen)
         ]
         self._beginning[chosen] = False
-        return self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
+        return result
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Take the actions, or those that are allowed in their place."""

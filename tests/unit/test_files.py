@@ -1,8 +1,20 @@
 """A file is there whole or not at all."""
 
+import errno
+import os
+import stat
+import subprocess
+import sys
+
 import pytest
 
-from dialgym.files import write_atomically, write_folder_atomically, write_text
+from dialgym.files import (
+    read_json,
+    remove_leftovers,
+    write_atomically,
+    write_folder_atomically,
+    write_text,
+)
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -46,3 +58,93 @@ def test_a_folder_is_there_whole_or_not_at_all(tmp_path):
     with pytest.raises(OSError, match="disk full"):
         write_folder_atomically(target, fails)
     assert [path.name for path in tmp_path.rglob("*")] == ["folder", "new"]
+
+
+# What cannot be written
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (errno.ENOSPC, "the disk is full; make room"),
+        (errno.EROFS, "the file system is read-only; choose another folder"),
+        (errno.EACCES, "no permission to write there; choose another folder"),
+    ],
+)
+@pytest.mark.parametrize("kind", [write_atomically, write_folder_atomically])
+def test_the_error_names_the_file_and_says_what_to_do(tmp_path, kind, number, expected):
+    def fails(part):
+        raise OSError(number, os.strerror(number), str(part))
+
+    with pytest.raises(OSError, match=expected) as raised:
+        kind(tmp_path / "model.zip", fails)
+    assert raised.value.filename == str(tmp_path / "model.zip")
+    assert raised.value.errno == number
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_file_in_the_place_of_a_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="a file is where a folder should be; choose another"):
+        write_text(tmp_path / "file" / "notes.txt", "x")
+
+
+def test_content_and_name_are_synced_before_it_returns(tmp_path, monkeypatch):
+    events, sync, move = [], os.fsync, os.replace
+
+    def fsync(descriptor):
+        events.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        sync(descriptor)
+
+    def replace(source, target):
+        events.append("move")
+        move(source, target)
+
+    monkeypatch.setattr("os.fsync", fsync)
+    monkeypatch.setattr("os.replace", replace)
+    write_text(tmp_path / "notes.txt", "x")
+    assert events == ["file", "move", "folder"]
+    events.clear()
+    write_folder_atomically(tmp_path / "folder", lambda part: (part / "a").write_text("x"))
+    assert events == ["file", "folder", "move", "folder"]
+
+
+# What killed writers leave
+
+
+def test_leftovers_of_the_dead_are_removed_and_files_of_the_living_stay(tmp_path):
+    living = []
+    path = tmp_path / "shard.parquet"
+    write_atomically(path, lambda part: living.append(part) or part.write_text("x"))
+    living[0].write_text("half")
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    dead = living[0].with_name(living[0].name.replace(f"-{os.getpid()}-", f"-{child.pid}-"))
+    older = tmp_path / ".shard-0a1b2c3d.parquet"
+    hosts = ("00000000", "11111111")
+    elsewhere = [tmp_path / f".shard-{host}-1-0a1b2c3d.parquet" for host in hosts]
+    for file in (dead, older, *elsewhere):
+        file.write_text("half")
+    os.utime(elsewhere[1], (1, 1))
+    remove_leftovers(tmp_path, "shard*.parquet")
+    assert set(tmp_path.iterdir()) == {path, living[0], elsewhere[0]}
+
+
+# JSON
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", r"expected a list of it \(nothing"),
+        (b"{", r"expected a list of it \(Expecting"),
+        (b"\xff\xfe\xff", r"expected a list of it \('utf"),
+        (b"[" * 100_000, r"expected a list of it \(maximum recursion depth"),
+        (b"9" * 5000, r"expected a list of it \(Exceeds the limit"),
+    ],
+)
+def test_what_is_no_json_is_one_clear_error(tmp_path, content, expected):
+    path = tmp_path / "x.json"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"x\.json': {expected}"):
+        read_json(path, "a list of it")

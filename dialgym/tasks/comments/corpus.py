@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dialgym import sources
+from dialgym.archives import parts_of
 from dialgym.language.text import plain
 from dialgym.sources import Place, Row
 from dialgym.tasks import corpora
@@ -95,7 +96,7 @@ def _from_arrays(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Corpus
 
 def _read(place: Path | str) -> Iterator[LoggedComment]:
     """The comments of all rows but for those that are empty or gone."""
-    parts = [] if isinstance(place, str) else sources.parts_of(place)
+    parts = [] if isinstance(place, str) else parts_of(place)
     for where, split, row in sources.all_rows(place, parts, EXPECTED):
         parent, comment = sources.first(row, PARENTS), sources.first(row, COMMENTS)
         if not any(name in row for name in COMMENTS):

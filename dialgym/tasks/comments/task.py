@@ -22,6 +22,8 @@ SCALES = {"toxicity": -5.0, "noised-toxicity": -5.0, "score": 1.0, "model": 1.0}
 """The rewards, and what they are multiplied by unless told otherwise."""
 LEVELS = (0.0, 1.0, 2.0)
 """Harmless, mildly toxic, severely."""
+NO_COMMENT = "no comment"
+"""The component of the reward that saying nothing earns."""
 
 
 class Comments(ReplyTask):
@@ -38,8 +40,9 @@ class Comments(ReplyTask):
       predicts from parent and comment.
     - ``model``: what the model predicts, whatever the comment.
 
-    The user is not rewarded. Any text is a legal comment; what is beyond the limits is cut. It is
-    a success if the reward is in the upper half of what it can be.
+    A text without a letter or a digit is no comment: its reward, ``no comment``, is the lowest that
+    there is. The user is not rewarded. Any text is legal; what is beyond the limits is cut. It is a
+    success if the reward is in the upper half of what it can be.
 
     Args:
         data: None for the built-in comments (generated); else a file, folder or zip of rows in
@@ -149,7 +152,7 @@ class Comments(ReplyTask):
             charset=CHARSET,
             hidden={SYSTEM: ("the comment of the data", *([] if self.parent else ["the parent"]))},
             pieces=self.pieces,
-            components={SYSTEM: (self._component, *(["shift"] if self.shift else []))},
+            components={SYSTEM: (self._component, *(["shift"] if self.shift else []), NO_COMMENT)},
         )
 
     @cached_property
@@ -192,6 +195,9 @@ class Comments(ReplyTask):
     def conclude(
         self, state: CommentsState, scores: Components, rng: np.random.Generator
     ) -> Outcome:
+        if not any(char.isalnum() for char in state.lines[-1].text):
+            low, _ = self.facts.returns[SYSTEM]
+            return Outcome.of({SYSTEM: {NO_COMMENT: low}, USER: {}}, True, False, False)
         value = scores[self._component]
         if self.reward == "noised-toxicity" and value == 1:
             value = 2.0 * int(rng.integers(2))

@@ -8,8 +8,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dialgym.archives import Part, parts_of
 from dialgym.language.text import plain
-from dialgym.sources import Part, Place, Row, all_rows, first, parts_of
+from dialgym.sources import Place, Row, all_rows, first
 
 ACTS = ("inform", "question", "directive", "commissive")
 """What the data's numbers 1-4 mean."""
@@ -99,7 +100,7 @@ def _listed(value: Any) -> Any:
     """A list that a table holds as JSON; all else as it is."""
     try:
         return json.loads(value) if isinstance(value, str) else value
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return value
 
 

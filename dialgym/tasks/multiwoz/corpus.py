@@ -11,8 +11,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dialgym.archives import SPLITS, Part, parts_of
 from dialgym.errors import one_of
-from dialgym.sources import SPLITS, Part, fetched, fingerprint, locate, parts_of
+from dialgym.sources import fetched, fingerprint, locate
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.generators import Log
 from dialgym.tasks.multiwoz.data import World
@@ -220,7 +221,7 @@ def _dialogues(part: Part) -> Iterator[Annotated]:
     """Those of a file; none of one that holds something else, such as a database."""
     try:
         content = json.loads(part.text())
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"{part.name}: expected JSON ({error}). Fetch it again.") from error
     if isinstance(content, Mapping):
         rows = [(name, row) for name, row in content.items() if _has(row, "log")]

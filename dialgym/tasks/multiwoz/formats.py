@@ -6,8 +6,8 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from dialgym.archives import Part, parts_of
 from dialgym.errors import did_you_mean
-from dialgym.sources import Part, parts_of
 from dialgym.tasks.multiwoz.database import AFTER, BY, Taxis, clock
 from dialgym.tasks.multiwoz.goal_model import GoalModel, parse_goal_model
 from dialgym.tasks.multiwoz.goal_pickle import FILE as PICKLE
@@ -129,7 +129,7 @@ def _part(parts: Iterable[Part], name: str) -> Part | None:
 def _json(part: Part) -> Any:
     try:
         return json.loads(part.text())
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"{part.name}: expected JSON ({error}). Fetch the file again.") from error
 
 

@@ -5,15 +5,16 @@ lost, in three the slot is another, in the others the value is one that sounds a
 value or no other slot gets lost too.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from dialgym.simulators.edit_distance import Neighbour, neighbours
 from dialgym.simulators.error_channel import (
     CONFUSE_SLOT,
     CONFUSE_TYPE,
-    Neighbours,
     check_rate,
     draw_neighbour,
-    neighbours,
 )
 from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.entries import USER_ENTRIES
@@ -42,7 +43,7 @@ class NoisyChannel:
 
     def __init__(self, world: World, rate: float) -> None:
         self.world, self.rate = world, check_rate(rate)
-        self._known: dict[tuple[str, str], tuple[tuple[str, ...], Neighbours]] = {}
+        self._known: dict[tuple[str, str], tuple[tuple[str, ...], Mapping[str, Neighbour]]] = {}
 
     def hear(self, acts: Acts, rng: Generator) -> Acts:
         """The acts, each with probability `rate` another or none."""
@@ -82,7 +83,7 @@ class NoisyChannel:
         values, _ = self._values(act.domain, slot)
         return act._replace(slot=slot, value=_any(values, rng)) if values else None
 
-    def _values(self, domain: str, slot: str) -> tuple[tuple[str, ...], Neighbours]:
+    def _values(self, domain: str, slot: str) -> tuple[tuple[str, ...], Mapping[str, Neighbour]]:
         """The values of a slot, and of each of them those that sound alike."""
         kind = domain, slot
         if kind not in self._known:

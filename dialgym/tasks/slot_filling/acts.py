@@ -177,15 +177,21 @@ class Offers:
         """An offer of a row that is not among the `known` names, or that there is no such row."""
         if not found:
             return self.nothing(accepted)
-        rows = self.database.rows
+        fresh = found
+        for name in known:
+            fresh &= ~self.database.bits(NAME, name) if name != DONTCARE else found
+        if not fresh:
+            return self.nothing_else(found, accepted, rng)
         if found == self.database.everything:
-            fresh = [i for i, row in enumerate(rows) if row[NAME] not in known]
-            fresh = [fresh[int(rng.random() * len(fresh))]] if fresh else []
-        else:
-            fresh = [i for i in indices(found) if rows[i][NAME] not in known][:1]
-        if fresh:
-            return self.offer(fresh[0], accepted, rng)
-        return self.nothing_else(found, accepted, rng)
+            return self.offer(self._any(fresh, rng), accepted, rng)
+        return self.offer(first(fresh), accepted, rng)
+
+    def _any(self, found: int, rng: Generator) -> int:
+        """Any of the rows, of which few are missing."""
+        row = int(rng.random() * found.bit_count())
+        for missing in indices(self.database.everything & ~found):
+            row += missing <= row
+        return row
 
     def details(self, name: str, requested: Sequence[str], rng: Generator) -> Act | None:
         """``inform(name="the nirala",phone="01223")``: what is asked for, or else anything.

@@ -298,6 +298,9 @@ class DomainActs(PartyActs):
     def text(self, state: MultiDomainState, action: Any, rng: Generator) -> str:
         return self.own.text(state.dialogues[self.domain], action, rng)
 
+    def note(self, state: MultiDomainState, action: Any, text: str) -> None:
+        self.own.note(state.dialogues[self.domain], action, text)
+
 
 class TopicActs(PartyActs):
     """What `topics` can say, and what it observes; see `MultiDomain`."""

@@ -52,6 +52,9 @@ class SystemActs(PartyActs):
         """The notation of `act`, which any language's rules read."""
         return print_act(self.act(state, action, rng))
 
+    def note(self, state: SlotFillingState, action: int, text: str) -> None:
+        state.chosen = self.names[action], text
+
     def act(self, state: SlotFillingState, action: int, rng: Generator) -> Act:
         """The act that a summary act becomes by what is believed."""
         name = self.names[action]

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from dialgym.domains.bitsets import indices
 from dialgym.domains.database import Database
 from dialgym.domains.ontology import DONTCARE, NAME
 from dialgym.rewards import Components
@@ -60,12 +61,25 @@ def outcome(
     return Outcome.of({SYSTEM: components, USER: components}, terminated, False, success)
 
 
-def succeeded(user: UserState, database: Database) -> bool:
-    """Whether all requests are answered, and the row named meets the goal as it is at the end."""
+def succeeded(user: UserState, database: Database, checked: bool = True) -> bool:
+    """Whether all requests are answered, and the row named meets the goal as it is at the end.
+
+    An answer counts if it is what the row has; not `checked`, any counts, as in the original.
+    """
     name = user.requests.get(NAME)
     if name is None or user.open_requests() or name in user.unwanted(NAME):
         return False
     wanted = {c.slot: str(c.value) for c in user.constraints if not c.negated}
     if wanted.pop(NAME, name) not in (name, DONTCARE):
         return False
-    return database.match_bits({NAME: name, **wanted}) > 0
+    found = database.match_bits({NAME: name, **wanted})
+    return found > 0 and (not checked or _told_truly(user, database, found))
+
+
+def _told_truly(user: UserState, database: Database, found: int) -> bool:
+    """Whether one of the rows `found` has all that the user was told in answer to its requests."""
+    told = {slot: str(value) for slot, value in user.requests.items() if slot in database.columns}
+    for row in indices(found):
+        if all(database.rows[row][slot] == value for slot, value in told.items()):
+            return True
+    return False

@@ -61,9 +61,9 @@ class SlotFilling(Task):
 
     Rewards, the same for both: -1 for each utterance of the system and for its answer to the
     user's goodbye; 20 at the end if the row named last meets the user's goal as it is by then, and
-    all requests are answered; or those of `rewards`. The dialogue ends (terminated) with a
-    ``bye()`` of either, that of the user's first utterance aside, or after `turns` utterances of
-    the system.
+    all requests are answered, by what that row has; or those of `rewards`. The dialogue ends
+    (terminated) with a ``bye()`` of either, that of the user's first utterance aside, or after
+    `turns` utterances of the system.
 
     Args:
         domain: a built-in domain, one of PyDial's by name, or the path of one's files; see
@@ -79,7 +79,8 @@ class SlotFilling(Task):
         rewards: any of ``turn`` (-1), ``closing`` (-1), ``success`` (20) and ``failure`` (0).
             `user`, `goals` and `rewards` may be paths of YAML files; see `own_settings`.
         fidelity: ``"correct"``, or ``"pydial"`` with those faults of the original that change
-            results, to compare with its figures.
+            results, to compare with its figures; there any answer to a request counts, a wrong one
+            as well.
         turns: utterances of the system in a dialogue.
         language: ``"acts"``, ``"words"``: one word for each value, and for how likely a hypothesis
             is, in tenths; or ``"english"``: sentences by templates, read by rules.
@@ -238,11 +239,12 @@ class SlotFilling(Task):
 
     def _system_says(self, state: SlotFillingState, text: str, rng: np.random.Generator) -> Outcome:
         state.user_speaks = True
+        chosen = self._chosen(state, text)
         act, heard = self._understand(state, text, rng)
         state.system_act = act
         state.turns += 1
         self._record(state, SYSTEM, text, heard)
-        self._note_alternative(state, act)
+        self._note_alternative(state, chosen, act)
         if act.type == BYE:
             return self._end(state, "turn")
         self._plan_answer(state, rng)
@@ -265,10 +267,22 @@ class SlotFilling(Task):
                 return (act if act.type in SYSTEM_ACTS else NULL), text
         return act, self.language.say(act, SYSTEM, rng)
 
-    def _note_alternative(self, state: SlotFillingState, act: Act) -> None:
-        """Another row was asked for until one is given, or it is said that there is none."""
+    def _chosen(self, state: SlotFillingState, text: str) -> str | None:
+        """The summary act that the system says; None where it has said an act of its own."""
+        noted, state.chosen = state.chosen, None
+        number = self.summary_acts.by_phrase.get(text)
+        if number is not None:
+            return self.summary_acts.names[number]
+        return noted[0] if noted is not None and noted[1] == text else None
+
+    def _note_alternative(self, state: SlotFillingState, chosen: str | None, act: Act) -> None:
+        """Another row is asked for until the system chooses to look for one, as in the original.
+
+        A system that says acts of its own does so by naming a new row, or that there is none.
+        """
         name = act.value("name") if act.type == "inform" else None
-        if name is not None and name not in state.belief.entities:
+        looked = name is not None and name not in state.belief.entities
+        if chosen == "inform_alternatives" or (chosen is None and looked):
             state.belief.alternatives = False
 
     def user_says(
@@ -308,7 +322,9 @@ class SlotFilling(Task):
         return self.rewards.on_turn()
 
     def _end(self, state: SlotFillingState, last: str) -> Outcome:
-        return self.rewards.at_end(last, succeeded(state.user_state, self.domain.database))
+        checked = self.fidelity != "pydial"
+        success = succeeded(state.user_state, self.domain.database, checked)
+        return self.rewards.at_end(last, success)
 
     def static_constraint(self, party: str) -> Constraint | None:
         if party == USER:

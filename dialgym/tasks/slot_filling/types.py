@@ -23,7 +23,7 @@ class Belief:
     entities: tuple[str, ...] = ()  # the rows offered since there was last nothing to offer
     told_none: bool = False  # the system's last act was that there is nothing
     offered: bool = False  # the system's last act was an offer
-    alternatives: bool = False  # another row was asked for, and has not been given since
+    alternatives: bool = False  # another row was asked for, and has not been looked for since
 
     def copy(self) -> "Belief":
         """An independent copy; the arrays are shared because nothing writes into them."""
@@ -93,6 +93,9 @@ class SlotFillingState:
     replies: int = 0  # of the user
     user_speaks: bool = True
     told: frozenset[str] = frozenset()  # slots of which the user has told a value
+    chosen: tuple[str, str] | None = (
+        None  # the summary act that the system's next text says, and it
+    )
     goal: tuple[Utterance, ...] = ()  # the user's own note of what it wants
     heard_by_system: list[Utterance] = field(default_factory=list)
     heard_by_user: list[Utterance] = field(default_factory=list)
@@ -110,6 +113,7 @@ class SlotFillingState:
             self.replies,
             self.user_speaks,
             self.told,
+            self.chosen,
             self.goal,
             self.heard_by_system.copy(),
             self.heard_by_user.copy(),

@@ -129,14 +129,18 @@ def _completed(act: Act, context: Context) -> Act:
 
 
 def _replacements(items: list[Item]) -> list[Item]:
-    """What is right after all, in ``deny(food="thai",food="turkish")``."""
+    """What is right after all, in ``deny(food="thai",food="turkish")``.
+
+    ``deny(food="thai",food="thai")``, as noise may have it, says of no value that it is right.
+    """
     slots = [item.slot for item in items]
+    firsts = [items[slots.index(item.slot)] for item in items]
     return [
         item
-        for place, item in enumerate(items)
+        for first, item in zip(firsts, items)
         if slots.count(item.slot) == 2
-        and slots.index(item.slot) < place
-        and DONTCARE not in (item.value, items[slots.index(item.slot)].value)
+        and first.value != item.value
+        and DONTCARE not in (item.value, first.value)
     ]
 
 

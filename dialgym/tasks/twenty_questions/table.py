@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from dialgym.archives import Part, parts_of
 from dialgym.errors import whole_number
 from dialgym.language.text import plain
-from dialgym.sources import Part, Place, Row, all_rows, locate, parts_of, rows_of
+from dialgym.sources import Place, Row, all_rows, locate, rows_of
 from dialgym.tasks.posterior import entropy
 from dialgym.tasks.twenty_questions.types import NO, UNCLEAR, YES
 

@@ -7,6 +7,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from dialgym.archives import check_expansion
 from dialgym.optional import require
 from dialgym.tasks.visual_dialogue.hashing import normalised
 
@@ -36,12 +37,13 @@ def read_features(path: Any, image_ids: Sequence[int]) -> np.ndarray:
         raise ValueError(f"image features {str(path)!r}: expected one of {endings}.")
     try:
         arrays = readers[file.suffix](file)
-    except (OSError, ValueError, EOFError, BadZipFile) as error:
+    except (OSError, ValueError, EOFError, BadZipFile, MemoryError, RuntimeError) as error:
         raise ValueError(f"image features {str(path)!r}: {error}") from error
     return normalised(_rows(arrays, image_ids, str(path)))
 
 
 def _from_npz(path: Path) -> Mapping[str, np.ndarray]:
+    check_expansion(path)
     with np.load(path, allow_pickle=False) as found:
         return {name: found[name] for name in found.files}
 

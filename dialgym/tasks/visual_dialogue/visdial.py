@@ -10,9 +10,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dialgym.archives import SPLITS, Part, parts_of
 from dialgym.errors import unknown, whole_number
 from dialgym.language.text import plain
-from dialgym.sources import SPLITS, Part, fetched, fingerprint, locate, parts_of
+from dialgym.sources import fetched, fingerprint, locate
 from dialgym.tasks.visual_dialogue.hashing import Hashing
 from dialgym.tasks.visual_dialogue.image_features import read_features
 from dialgym.tasks.visual_dialogue.pool import Pool
@@ -148,7 +149,7 @@ def _content(part: Part) -> Mapping[str, Any] | None:
     """The JSON of a part if it is of dialogues; None for a file of something else."""
     try:
         content = json.loads(part.text())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{part.name}: expected JSON ({error}).") from error
     data = content.get("data") if isinstance(content, Mapping) else None
     return content if isinstance(data, Mapping) and "dialogs" in data else None

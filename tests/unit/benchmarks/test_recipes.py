@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from agents import BC, ILQL
 from benchmarks.recipes import adversarial, language, mixed, ppo
 from benchmarks.recipes.plots import plot
 from benchmarks.recipes.replies import METRICS, SEED, replies
-from benchmarks.recipes.runs import EVALUATION, Run, Score, perform
+from benchmarks.recipes.runs import EVALUATION, RECIPE, Run, Score, claimed, perform
 from benchmarks.recipes.tables import Line, lines, markdown, t_interval
 from dialgym.rewards.metrics import Metrics
 from dialgym.tasks.daily_dialog.corpus import ActExamples
@@ -41,6 +42,31 @@ def test_a_recipe_trains_and_scores_what_is_missing(tmp_path):
     for one, other in zip(first, again, strict=True):
         assert one.returns.tolist() == other.returns.tolist()
     assert len(perform(runs[:1], episodes=4)[0].returns) == 4  # another number is played anew
+
+
+def test_two_recipes_cannot_share_a_folder(tmp_path, monkeypatch):
+    with claimed(tmp_path, {"recipe": "ppo"}):
+        monkeypatch.setattr("benchmarks.recipes.runs.PATIENCE", 0.0)
+        other = Thread(target=lambda: claim(tmp_path, "ppo"))
+        other.start()
+        other.join()
+        assert REFUSED.pop().startswith(f"{str(tmp_path)!r} is being written by process")
+    claim(tmp_path, "mixed")
+    assert "holds the runs of another recipe ({'recipe': 'ppo'}, now" in REFUSED.pop()
+    claim(tmp_path, "ppo")
+    assert not REFUSED
+    assert [path.name for path in tmp_path.iterdir()] == [RECIPE]
+
+
+REFUSED: list[str] = []
+
+
+def claim(folder, name):
+    try:
+        with claimed(folder, {"recipe": name}):
+            pass
+    except (OSError, ValueError) as error:
+        REFUSED.append(str(error))
 
 
 def test_lines_gather_seeds_and_keep_the_order():

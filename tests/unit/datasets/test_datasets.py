@@ -188,11 +188,11 @@ def test_what_is_no_dataset(games: Dataset, tmp_path: Path):
 def test_packed_tokens_are_built_once(games: Dataset, tmp_path: Path, monkeypatch: Any):
     monkeypatch.setenv("DIALGYM_CACHE", str(tmp_path))
     first = games.tokens(cache=True)
-    built = sorted(tmp_path.iterdir())
+    built = sorted(tmp_path.glob("*.npy"))
     assert len(built) == 6
     monkeypatch.setattr("dialgym.datasets.packing.flat_arrays", None)  # must not be called
     second = (games.select(range(30)) + games.select(range(30, 60))).tokens(cache=True)
-    assert sorted(tmp_path.iterdir()) == built
+    assert sorted(tmp_path.glob("*.npy")) == built
     assert not second.tokens.flags.writeable
     for name in ("tokens", "is_action", "reward", "offsets", "terminated", "truncated"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
@@ -200,7 +200,7 @@ def test_packed_tokens_are_built_once(games: Dataset, tmp_path: Path, monkeypatc
     monkeypatch.setenv("DIALGYM_CACHE", str(tmp_path))
     games.tokens(cache=True, window=120)
     games.select(range(59)).tokens(cache=True)
-    assert len(list(tmp_path.iterdir())) == 18
+    assert len(list(tmp_path.glob("*.npy"))) == 18
 
 
 # Minari

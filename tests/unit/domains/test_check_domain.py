@@ -1,5 +1,7 @@
 """What is wrong with a domain: one clear error for each fault."""
 
+import json
+
 import pytest
 
 from dialgym.domains.domain import find_faults, load_domain
@@ -127,6 +129,19 @@ def test_a_value_that_the_ontology_does_not_list(tmp_path):
         "database of Toy: expected values of 'area' that the ontology lists, or 'not available'; "
         "got 'nroth' in row 3 (2 of 4 rows). Did you mean 'north'? Mend the row"
     )
+
+
+@pytest.mark.parametrize("slot", ["price range", "a=b", 'th"ai', "type", "stra\u00dfe"])
+def test_a_slot_that_no_act_can_name(tmp_path, slot):
+    rules = rules_of(requestable=("name", "food", "area", "phone", "addr", slot))
+    rows = [row | {slot: "x"} for row in ROWS]
+    content = {**rules, "informable": {k: list(v) for k, v in rules["informable"].items()}}
+    content |= {"requestable": list(rules["requestable"]), "system_requestable": ["food", "area"]}
+    (tmp_path / "toy.yml").write_text(json.dumps({**content, "rows": rows}), "utf-8")
+    (fault, *_) = find_faults(load_domain(tmp_path / "toy.yml"))
+    assert "expected slots of letters, digits" in fault
+    assert repr(slot) in fault
+    assert "rename the slot in both files" in fault
 
 
 def test_names_that_rows_share(tmp_path):

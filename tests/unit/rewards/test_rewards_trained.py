@@ -127,7 +127,7 @@ def test_replies_are_scored_alike_in_any_company(empty_cache):
 
 def test_what_was_learnt_is_kept_and_loaded(empty_cache, monkeypatch):
     first = trained_classifier(examples())
-    (path,) = empty_cache.iterdir()
+    (path,) = empty_cache.glob("*.npz")
     monkeypatch.setattr("dialgym.rewards.classifier.train", None)
     again = trained_classifier(examples())
     assert path.suffix == ".npz"
@@ -139,7 +139,7 @@ def test_what_was_learnt_is_kept_and_loaded(empty_cache, monkeypatch):
 @pytest.mark.parametrize("broken", ["empty", "short", "other", "noise", "shape"])
 def test_a_broken_file_is_made_anew(empty_cache, broken):
     first = trained_classifier(examples())
-    (path,) = empty_cache.iterdir()
+    (path,) = empty_cache.glob("*.npz")
     whole = path.read_bytes()
     if broken == "other":
         np.savez(path, classes=np.array(["a"]))
@@ -150,7 +150,7 @@ def test_a_broken_file_is_made_anew(empty_cache, broken):
         path.write_bytes({"empty": b"", "short": whole[:-300], "noise": middle}[broken])
     again = trained_classifier(examples())
     np.testing.assert_array_equal(again.weights, first.weights)
-    assert [file.name for file in empty_cache.iterdir()] == [path.name]
+    assert [file.name for file in empty_cache.glob("*.npz")] == [path.name]
     with np.load(path, allow_pickle=False) as kept:
         np.testing.assert_array_equal(kept["weights"], first.weights)
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dialgym.language.acts import Act, parse_act
+from dialgym.simulators.edit_distance import neighbours
 from dialgym.simulators.error_channel import (
     ACTS,
     SET1,
@@ -18,8 +19,6 @@ from dialgym.simulators.error_channel import (
     RandomConfusions,
     SingleChannel,
     Statistics,
-    levenshtein,
-    neighbours,
 )
 from tests.support.slot_domains import REQUESTABLE, VALUES
 from tests.support.slot_talk import DATABASE
@@ -212,33 +211,6 @@ def test_the_type_of_a_row_is_not_confused():
         if other.type == "inform" and len(other.items) == 2:
             assert other.items[0] == said.items[0]
             assert other.items[1].slot == "food"
-
-
-def test_neighbours_are_the_nearest_words_with_the_published_chances():
-    words = ("north", "south", "east", "west", "centre", "dontcare", "nort", "sorth")
-    others, below = neighbours(words)["north"]
-    assert set(others) == {"nort", "sorth", "south", "west", "east", "centre"}
-    assert others[0] in ("nort", "sorth")
-    distance = {other: slow_distance("north", other) for other in others}
-    share = np.array([1 / distance[other] for other in others])
-    share = share / share.sum() + 0.15
-    assert np.diff([0, *below]) == pytest.approx(share / share.sum())
-
-
-def slow_distance(a, b):
-    if not a or not b:
-        return len(a) + len(b)
-    return min(slow_distance(a[1:], b) + 1, slow_distance(a, b[1:]) + 1,
-               slow_distance(a[1:], b[1:]) + (a[0] != b[0]))  # fmt: skip
-
-
-@given(st.lists(st.text("abc", max_size=4), min_size=1, max_size=6, unique=True))
-@settings(max_examples=60, deadline=None)
-def test_edit_distances_of_all_pairs_are_those_of_each(words):
-    found = levenshtein(words)
-    for i, a in enumerate(words):
-        for j, b in enumerate(words):
-            assert found[i, j] == slow_distance(a, b)
 
 
 def test_values_are_confused_within_their_slot():

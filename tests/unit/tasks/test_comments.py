@@ -65,6 +65,17 @@ def test_scale_and_shift(path):
     assert task.facts.returns["system"] == (-2.5, 1.5)
 
 
+@pytest.mark.parametrize("reward", ["toxicity", "noised-toxicity", "score", "model"])
+@pytest.mark.parametrize("text", ["", "  ", "...", "\ufffd?!"])
+def test_no_comment_is_not_the_best_one(path, reward, text):
+    task = Comments(path, reward=reward, shift=1.0, model=Level() if "tox" in reward else None)
+    outcome = reward_of(task, text)
+    low, high = task.facts.returns["system"]
+    assert outcome.parts("system") == {"no comment": low}
+    assert outcome.rewards["system"] == low < high
+    assert (outcome.terminated, outcome.success) == (True, False)
+
+
 def test_noise_is_where_it_is_doubtful_and_even(path):
     task = Comments(path, reward="noised-toxicity", model=Level())
     assert {reward_of(task, "Fine.", seed=s).rewards["system"] for s in range(20)} == {0.0}

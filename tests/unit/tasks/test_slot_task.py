@@ -178,7 +178,10 @@ AREA, OTHER = ROW["area"], next(r["area"] for r in DATABASE.rows if r["area"] !=
         ([], {"name": None}, False),
         ([], {"name": "nowhere"}, False),
         ([], {"name": ROW["name"], "phone": None}, False),
-        ([], {"name": ROW["name"], "phone": "anything"}, True),
+        ([], {"name": ROW["name"], "phone": ROW["phone"], "unheard of": "x"}, True),
+        ([], {"name": ROW["name"], "phone": "anything"}, False),
+        ([], {"name": ROW["name"], "phone": "dontcare"}, False),
+        ([], {"name": ROW["name"], "phone": DATABASE.rows[0]["phone"]}, False),
         ([f'area="{AREA}"'], {"name": ROW["name"]}, True),
         (['area="dontcare"'], {"name": ROW["name"]}, True),
         ([f'area="{OTHER}"'], {"name": ROW["name"]}, False),
@@ -191,6 +194,17 @@ AREA, OTHER = ROW["area"], next(r["area"] for r in DATABASE.rows if r["area"] !=
 )
 def test_success(constraints, requests, success):
     assert succeeded(mind(constraints, requests), DATABASE) == success
+
+
+@pytest.mark.parametrize(("fidelity", "success"), [("correct", False), ("pydial", True)])
+def test_a_wrong_answer_is_none_but_in_the_original(fidelity, success):
+    task = SlotFilling("Restaurants", fidelity=fidelity)
+    state, rng = talk(task, options={"constraints": {"area": AREA}, "requests": ["phone"]})
+    offer = f'inform(name="{ROW["name"]}")'
+    say(task, state, rng, offer, "request(phone)")
+    wrong = f'inform(name="{ROW["name"]}",phone="0")'
+    outcome = say(task, state, rng, wrong, "bye()")[-1]
+    assert (outcome.terminated, outcome.success) == (True, success)
 
 
 # what is said
@@ -213,7 +227,7 @@ def test_a_user_of_its_own_mind_is_judged_by_the_goal_drawn():
     """Another user than the simulated one may say anything; answers count all the same."""
     state, rng = talk(options={"constraints": {"area": AREA}, "requests": ["phone"]})
     name = ROW["name"]
-    answer = f'inform(name="{name}",phone="1")'
+    answer = f'inform(name="{name}",phone="{ROW["phone"]}")'
     say(TASK, state, rng, f'inform(name="{name}")', "ack()", answer, "request(addr)")
     outcomes = say(TASK, state, rng, "reqmore()", "bye()")
     assert outcomes[-1].success
@@ -232,6 +246,18 @@ def test_an_alternative_is_asked_for_until_one_is_given():
     assert not state.belief.alternatives
     say(TASK, state, rng, "thankyou()")
     assert not state.belief.alternatives  # byalternatives still, but the user has thanked
+
+
+@pytest.mark.parametrize("chosen", ["inform", "inform_alternatives"])
+def test_an_alternative_is_looked_for_where_that_is_chosen(chosen):
+    """As in the original: a new row that is offered by another summary act leaves it open."""
+    state, rng = talk()
+    name = DATABASE.rows[0]["name"]
+    say(TASK, state, rng, f'inform(name="{name}")', "reqalts()")
+    text = TASK.acts["system"].say(state, TASK.summary_acts.number[chosen], rng)
+    say(TASK, state, rng, text)
+    assert state.belief.alternatives == (chosen == "inform")
+    assert state.chosen is None
 
 
 def test_a_fork_goes_on_by_itself():

@@ -76,7 +76,7 @@ def test_only_the_secret_is_all_green(guess, secret):
 def test_table_is_kept_and_read_only(tmp_path, monkeypatch):
     monkeypatch.setenv("DIALGYM_CACHE", str(tmp_path))
     first = pattern_table(["crane", "slate"], ["abide"], "standard")
-    (file,) = tmp_path.iterdir()
+    (file,) = tmp_path.glob("*.npy")
     stamp = file.stat().st_mtime_ns
     again = pattern_table(["crane", "slate"], ["abide"], "standard")
     assert (first == again).all()
@@ -88,7 +88,7 @@ def test_table_is_kept_and_read_only(tmp_path, monkeypatch):
 def test_a_damaged_or_unwritable_cache_is_no_error(tmp_path, monkeypatch):
     monkeypatch.setenv("DIALGYM_CACHE", str(tmp_path))
     expected = pattern_table(["crane"], ["abide"], "standard")
-    (file,) = tmp_path.iterdir()
+    (file,) = tmp_path.glob("*.npy")
     file.write_bytes(b"not an array")
     assert (pattern_table(["crane"], ["abide"], "standard") == expected).all()
     blocked = tmp_path / "file"

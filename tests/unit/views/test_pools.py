@@ -8,9 +8,10 @@ import sys
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.error import ClosedEnvironmentError
 
 import dialgym
-from dialgym.views.shards import SharedArrays, layout_of
+from dialgym.views.shared_arrays import SharedArrays, layout_of, open_memory
 
 HEAVY = {"torch", "transformers", "pandas", "stable_baselines3", "pettingzoo", "matplotlib"}
 
@@ -112,12 +113,11 @@ def test_shards_of_an_act_view_go_on_from_where_others_were():
         second.close()
 
 
-def test_shards_share_each_part_of_a_dict_of_observations(tmp_path):
+def test_shards_share_each_part_of_a_dict_of_observations():
     boxes = {"tokens": gym.spaces.Box(0, 9, (5,), np.int32), "image": gym.spaces.Box(0, 1, (2, 3))}
     layout = layout_of(4, gym.spaces.Dict(boxes), gym.spaces.Discrete(3))
-    path = tmp_path / "arrays"
-    path.touch()
-    mine, other = SharedArrays(path, layout), SharedArrays(path, layout)
+    with open_memory(layout) as file:
+        mine, other = (SharedArrays(file.fileno(), layout) for _ in range(2))
     written = {"tokens": np.full((2, 5), 7), "image": np.full((2, 2, 3), 0.5)}
     other.put("observation", slice(1, 3), written)
     for key, value in mine.get("observation").items():
@@ -145,43 +145,38 @@ def test_errors_of_a_worker_reach_the_caller_and_the_pool_goes_on():
         shards.close()
 
 
-def test_workers_that_cannot_start_leave_nothing_behind(monkeypatch, capfd):
-    made = []
-    create = SharedArrays.create
-    monkeypatch.setattr(
-        SharedArrays, "create", lambda *args: made.append(create(*args)) or made[-1]
-    )
-    monkeypatch.setattr("dialgym.views.shards.START", "raise SystemExit('no such module')")
-    with pytest.raises(RuntimeError, match="an environment worker could not start"):
+def test_workers_that_cannot_start_are_one_clear_error(monkeypatch, capfd):
+    monkeypatch.setattr("dialgym.views.worker_pool.START", "raise SystemExit('no such module')")
+    with pytest.raises(RuntimeError, match=r"environment worker 1 of 2 could not start"):
         gym.make_vec("dialgym/Wordle-20-v0", 2, workers=2)
     assert "no such module" in capfd.readouterr().err
-    assert not made[0].path.exists()
 
 
 def test_a_killed_worker_is_one_clear_error():
     shards = gym.make_vec("dialgym/Wordle-v0", 2, workers=2)
     shards.reset(seed=0)
-    os.kill(shards._workers[1].process.pid, signal.SIGKILL)
-    shards._workers[1].process.wait(10)
-    with pytest.raises(RuntimeError, match=r"environment worker 2 of 2 ended unexpectedly .*-9"):
-        shards.step(np.array([5, 5]))
-    path = shards.arrays.path
+    os.kill(shards.pool.workers[1].process.pid, signal.SIGKILL)
+    shards.pool.workers[1].process.wait(10)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=r"environment worker 2 of 2 ended unexpected.*-9"):
+            shards.step(np.array([5, 5]))
     shards.close()
-    assert not path.exists()
+    with pytest.raises(ClosedEnvironmentError, match="was closed; make another"):
+        shards.reset()
 
 
 SCRIPT = """
 import gymnasium, dialgym
 pool = gymnasium.make_vec("dialgym/Wordle-20-v0", 4, workers=2)
 pool.reset(seed=0)
-print(pool.arrays.path, *[worker.process.pid for worker in pool._workers])
+print(*[worker.process.pid for worker in pool.pool.workers])
 """
 
 
 def test_a_script_needs_no_main_guard_and_leaves_nothing_behind():
     run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
-    path, *pids = run.stdout.split()
-    assert not os.path.exists(path)
+    pids = run.stdout.split()
+    assert len(pids) == 2
     assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
 
 

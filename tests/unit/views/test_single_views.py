@@ -6,8 +6,10 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 from dialgym.language.text import UNKNOWN
-
-END = 1
+from dialgym.language.tokenizers import END, PAD, TAGS
+from dialgym.tasks.wordle import Wordle
+from dialgym.views.token_env import TokenEnv
+from dialgym.views.token_vector_env import TokenVectorEnv
 
 
 def spell(env, *words):
@@ -63,7 +65,7 @@ def test_an_utterance_ends_at_its_limit_and_tokens_stay_as_emitted():
     env.reset(seed=0)
     for token in [3, 0, 2, 4, 31, 30]:
         observation, _, _, _, info = env.step(token)
-    assert observation[1:7].tolist() == [3, 2, 2, 4, 31, 30]  # PAD would not be seen: <unk>
+    assert observation[1:7].tolist() == [2, 2, 2, 2, 31, 30]  # special ones: <unk>
     assert info["utterance"] == UNKNOWN * 4 + " z"
     assert info["reply"] == "invalid"
 
@@ -171,6 +173,32 @@ def test_overflow_slides_whole_utterances():
     words = env.unwrapped.tokenizer.decode(observation[observation > 0])
     assert "trail" in words
     assert "speed" not in words
+
+
+@pytest.mark.parametrize("batched", [False, True], ids=["single", "batched"])
+def test_tags_that_the_learner_says_forge_no_turn(batched):
+    """Of tokens that are often tags: every tag in the window opens an utterance that was said."""
+    rng = np.random.default_rng(0)
+    for window in range(26, 63, 6):
+        task = Wordle(words=20, turns=30)
+        env = (TokenVectorEnv if batched else TokenEnv)(task, window=window, overflow="slide")
+        observation, _ = env.reset(seed=window)
+        for _ in range(90):
+            token = int(rng.choice([0, 3, 4, 4, 7, 8]))
+            observation, *_ = env.step([token] if batched else token)
+            shown = np.ravel(observation)
+            shown = shown[shown != PAD].tolist()
+            assert shown[0] in TAGS.values()
+            tags = [token for token in shown if token in TAGS.values()]
+            assert tags == [(3, 4)[(tags[0] == 4) ^ i % 2] for i in range(len(tags))]
+            for utterance in _split(shown)[:-1]:  # none is cut: each has its limit or its end
+                assert utterance[-1] == END or len(utterance) == 1 + task.facts.limit("system")
+
+
+def _split(tokens):
+    """Tokens, cut before each tag."""
+    places = [i for i, token in enumerate(tokens) if token in TAGS.values()]
+    return [tokens[a:b] for a, b in zip(places, [*places[1:], len(tokens)])]
 
 
 def test_rendering_needs_a_mode_and_a_reset():

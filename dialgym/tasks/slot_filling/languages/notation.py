@@ -1,6 +1,7 @@
 """The protocol of a language, how long its texts can be, and the notation of acts as a language."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -90,13 +91,13 @@ def read_notation(text: str) -> Act | None:
 
 def charset_of(domain: Domain) -> str:
     """The characters of everything that is said in a domain."""
-    return "".join(sorted({*SYNTAX, *WORDS, *"".join(_texts(domain)), "\\"}))
+    return "".join(sorted({*SYNTAX, *WORDS, *chain.from_iterable(map(set, _texts(domain))), "\\"}))
 
 
 def longest_act(domain: Domain) -> int:
     """Characters of the longest act that the system can mean to say."""
     rows = domain.database.rows
-    cells = [f'{slot}="{_quoted(value)}",' for row in rows for slot, value in row.items()]
+    cells = (f'{slot}="{_quoted(value)}",' for row in rows for slot, value in row.items())
     name = max(len(_quoted(row["name"])) for row in rows) + len('name!="",')
     told = sum(sorted(_longest(cells).values())[-MOST_VALUES:])
     return len("inform()") + told + MOST_NAMES * name

@@ -1,0 +1,86 @@
+"""Checksums of files: written beside them, checked where they are opened.
+
+The checksum of ``NAME`` lies in ``NAME.sha256``, in the form of coreutils: ``sha256sum -c`` checks
+it, too. Where a file is replaced, both sums stand there until the new one is in place, so that a
+kill at any moment leaves a file with its sum.
+"""
+
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from dialgym.files import write_atomically, write_text
+
+SUFFIX = ".sha256"
+
+
+class DamagedFile(ValueError):
+    """A file whose content is not what was written."""
+
+
+def write_checked(path: Path, write: Callable[[Path], object]) -> None:
+    """Write a file as `dialgym.files.write_atomically` does, and its checksum beside it.
+
+    Raises:
+        OSError: it cannot be written; the message says what to do.
+    """
+    replaced = path.exists()
+
+    def fill(temporary: Path) -> None:
+        write(temporary)
+        sums.append(checksum(temporary))
+        _write_sums(path, [*(_sums(path)[-1:] if replaced else []), *sums])
+
+    sums: list[str] = []
+    write_atomically(path, fill)
+    if replaced:
+        _write_sums(path, sums)
+
+
+def check(path: Path, required: bool = False) -> None:
+    """Compare a file with its checksum.
+
+    Args:
+        path: the file.
+        required: one without a checksum counts as damaged; else it is not checked.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        DamagedFile: it is not what was written.
+    """
+    expected = _sums(path)
+    if (expected or required) and checksum(path) not in expected:
+        raise DamagedFile(
+            f"{str(path)!r} is damaged: its content is not what was written"
+            f" (sha256 in {path.name}{SUFFIX}). Make it anew; or, if you changed it yourself, "
+            f"delete {path.name}{SUFFIX}."
+        )
+
+
+def checksum(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def remove_checked(path: Path) -> None:
+    """Remove a file and its checksum, where they are there."""
+    path.unlink(missing_ok=True)
+    _beside(path).unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(path.name + SUFFIX)
+
+
+def _sums(path: Path) -> list[str]:
+    """The checksums that the file may have; none where none was written."""
+    with suppress(FileNotFoundError):
+        lines = _beside(path).read_text("utf-8", "replace").splitlines()
+        return [line.split()[0] for line in lines if line.strip()] or [""]
+    return []
+
+
+def _write_sums(path: Path, sums: list[str]) -> None:
+    write_text(_beside(path), "".join(f"{found}  {path.name}\n" for found in sums))

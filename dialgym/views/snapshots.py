@@ -1,0 +1,42 @@
+"""What an environment holds, to be put back where a reset is refused."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+
+class Snapshot:
+    """The attributes of some objects as they are, and the states of generators.
+
+    Arrays, lists and dicts are copied, what stands in lists is not: a batch puts new states there
+    when rows begin anew, and leaves the old ones as they were. What a simulator remembers by itself
+    is no part of it.
+
+    Args:
+        parts: the objects; None among them is skipped.
+        rngs: generators that may be drawn from.
+    """
+
+    def __init__(self, parts: Iterable[Any], rngs: Iterable[np.random.Generator]) -> None:
+        self._held = [
+            (held, {name: _copied(value) for name, value in held.items()})
+            for held in (part.__dict__ for part in parts if hasattr(part, "__dict__"))
+        ]
+        self._rngs = [(rng, rng.bit_generator.state) for rng in rngs]
+
+    def restore(self) -> None:
+        """Put everything back."""
+        for held, before in self._held:
+            held.clear()
+            held.update(before)
+        for rng, state in self._rngs:
+            rng.bit_generator.state = state
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, (np.ndarray, list)):
+        return value.copy()
+    if type(value) is dict:
+        return {key: _copied(entry) for key, entry in value.items()}
+    return value

@@ -1,0 +1,106 @@
+"""Collections that are damaged, shared or unreadable."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dialgym
+from dialgym.datasets import Dataset
+from dialgym.datasets.collector import RECIPE
+from dialgym.locks import FolderInUse
+
+KWARGS: dict[str, Any] = {"seed": 3, "shard_size": 4}
+
+
+def collect(path: Path, **more: Any) -> Dataset:
+    return dialgym.collect("Wordle-20-v0", "random", 8, path=path, **{**KWARGS, **more})
+
+
+@pytest.fixture
+def collected(tmp_path: Path) -> tuple[Dataset, Path, Path]:
+    """The dialogues, their folder, and its second file."""
+    folder = tmp_path / "data"
+    return collect(folder), folder, folder / "dialogues-000000004-000000008.parquet"
+
+
+def test_a_damaged_shard_is_named_at_once_and_collected_anew(collected: Any):
+    whole, folder, file = collected
+    content = file.read_bytes()
+    for place in np.random.default_rng(0).integers(0, len(content), 20).tolist():
+        flipped = bytearray(content)
+        flipped[place] ^= 16
+        file.write_bytes(flipped)
+        for streaming in (False, True):
+            with pytest.raises(ValueError, match=rf"{file.name}' is damaged"):
+                dialgym.load_dataset(folder, streaming=streaming)
+        with pytest.warns(UserWarning, match=rf"{file.name}' is damaged.*are collected anew"):
+            again = collect(folder)
+        assert again.table.equals(whole.table)
+        assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"not Parquet" * 9])
+def test_broken_parquet_without_a_checksum_is_named_too(collected: Any, content: bytes):
+    whole, folder, file = collected
+    file.write_bytes(content)
+    file.with_name(f"{file.name}.sha256").unlink()
+    with pytest.raises(ValueError, match=rf"{file.name}': expected a Parquet file; it is none"):
+        dialgym.load_dataset(folder)
+    with pytest.warns(UserWarning, match="collected anew"):
+        assert collect(folder).table.equals(whole.table)
+
+
+def test_older_collections_have_no_checksums(collected: Any):
+    whole, folder, _ = collected
+    for file in folder.glob("*.sha256"):
+        file.unlink()
+    assert collect(folder).table.equals(whole.table)
+    assert dialgym.load_dataset(folder).table.equals(whole.table)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "expected what determines a collection, as JSON (nothing"),
+        (b'{"env"', "expected what determines a collection, as JSON (Expecting"),
+        (b"[1]", "expected what determines a collection; got '[1]'. Remove the folder"),
+        (b"[" * 99_999, "expected what determines a collection, as JSON (maximum"),
+    ],
+)
+def test_a_description_that_is_none(collected: Any, content: bytes, expected: str):
+    _, folder, _ = collected
+    (folder / RECIPE).write_bytes(content)
+    with pytest.raises(ValueError, match=rf"{RECIPE}': {re.escape(expected)}"):
+        collect(folder)
+
+
+COLLECT = """
+import sys, dialgym
+def wait(ended):
+    print("playing", flush=True)
+    sys.stdin.read()
+dialgym.collect("Wordle-20-v0", "random", 8, 3, path=sys.argv[1], shard_size=4, report=wait)
+"""
+
+
+def test_one_collector_at_a_time(tmp_path: Path):
+    command = [sys.executable, "-c", COLLECT, str(tmp_path / "data")]
+    first = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert first.stdout is not None
+    assert first.stdout.readline() == b"playing\n"
+    with pytest.raises(FolderInUse, match=f"is being written by process {first.pid}"):
+        collect(tmp_path / "data")
+    first.communicate()
+    assert first.returncode == 0
+    assert len(collect(tmp_path / "data")) == 8
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="a file is where a folder should be; choose another"):
+        collect(tmp_path / "file" / "data")

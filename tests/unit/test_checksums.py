@@ -1,0 +1,102 @@
+"""A file whose content has changed is never taken for what was written."""
+
+import os
+import subprocess
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from dialgym.cache import cached_array, cached_arrays
+from dialgym.checksums import SUFFIX, DamagedFile, check, checksum, write_checked
+
+
+def write(path, content):
+    write_checked(path, lambda temporary: temporary.write_bytes(content))
+
+
+def flip(path, place):
+    """Change one bit of a file."""
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1 << place % 8
+    path.write_bytes(content)
+
+
+def test_every_flipped_bit_is_found(tmp_path):
+    path = tmp_path / "data.bin"
+    write(path, bytes(range(50)))
+    check(path)
+    for place in range(50):
+        flip(path, place)
+        with pytest.raises(DamagedFile, match=r"data\.bin' is damaged.*delete data\.bin\.sha256"):
+            check(path)
+        flip(path, place)
+    check(path)
+
+
+def test_a_file_without_checksum_is_checked_only_where_one_is_required(tmp_path):
+    path = tmp_path / "old.bin"
+    path.write_bytes(b"x")
+    check(path)
+    with pytest.raises(DamagedFile):
+        check(path, required=True)
+    (tmp_path / f"old.bin{SUFFIX}").write_text("")
+    with pytest.raises(DamagedFile):
+        check(path)
+
+
+def test_coreutils_read_the_checksum(tmp_path):
+    for content in (b"first", b"second"):
+        write(tmp_path / "data.bin", content)
+        done = subprocess.run(["sha256sum", "-c", f"data.bin{SUFFIX}"], cwd=tmp_path, check=False)
+        assert done.returncode == 0
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_kill_at_any_move_leaves_a_file_with_its_checksum(tmp_path, monkeypatch, replaced):
+    path, move = tmp_path / "data.bin", os.replace
+    for allowed in range(4):
+        path.unlink(missing_ok=True)
+        if replaced:
+            write(path, b"old")
+        left = [allowed]
+
+        def killed(source, target, left=left):
+            if not left[0]:
+                raise KeyboardInterrupt
+            left[0] -= 1
+            move(source, target)
+
+        monkeypatch.setattr("os.replace", killed)
+        with suppress(KeyboardInterrupt):
+            write(path, b"new")
+        monkeypatch.setattr("os.replace", move)
+        assert path.exists() or not replaced
+        if path.exists():
+            check(path, required=True)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_a_damaged_cache_entry_is_computed_anew(tmp_path, monkeypatch, suffix):
+    monkeypatch.setenv("DIALGYM_CACHE", str(tmp_path))
+    computed = []
+
+    def compute():
+        computed.append(1)
+        return np.arange(100)
+
+    def read():
+        if suffix == ".npy":
+            return cached_array("a", compute)
+        return cached_arrays("a", lambda: {"a": compute()})["a"]
+
+    read()
+    path = tmp_path / f"a{suffix}"
+    for place in np.random.default_rng(0).integers(0, path.stat().st_size, 50).tolist():
+        before = checksum(path)
+        flip(path, place)
+        np.testing.assert_array_equal(read(), np.arange(100))
+        assert checksum(path) == before
+    assert len(computed) == 51
+    read()
+    assert len(computed) == 51
