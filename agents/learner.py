@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from stable_baselines3.common.callbacks import BaseCallback
 
+from agents.bounds import check_bounds, check_timesteps
 from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
 from agents.faults import check_number
@@ -21,6 +23,20 @@ class Learner(SafeFiles):
 
     num_timesteps: int
     max_grad_norm: float
+
+    def _setup_model(self) -> None:
+        check_bounds(type(self).__name__, vars(self))
+        super()._setup_model()  # type: ignore[misc]
+
+    def _setup_learn(
+        self, total_timesteps: Any, *args: Any, **kwargs: Any
+    ) -> tuple[int, BaseCallback]:
+        check_timesteps(type(self).__name__, total_timesteps)
+        check_bounds(type(self).__name__, vars(self))  # what was set since it was made
+        found: tuple[int, BaseCallback] = super()._setup_learn(  # type: ignore[misc]
+            total_timesteps, *args, **kwargs
+        )
+        return found
 
     def _check_positive(self, **counts: int) -> None:
         for name, number in counts.items():

@@ -118,6 +118,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
             self._setup_model()
 
     def _setup_model(self) -> None:
+        super()._setup_model()
         self.processes = Processes(self.device)
         if self.processes.sharded:
             raise ValueError(

@@ -18,6 +18,7 @@ from stable_baselines3.common.utils import FloatSchedule, explained_variance
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
+from agents.bounds import check_bounds
 from agents.buffers.sequences import Batch, Rollout, SequenceBuffer
 from agents.models.observations import Observed
 from agents.online.on_policy import SequenceAlgorithm
@@ -76,6 +77,8 @@ class SequencePPO(SequenceAlgorithm):
     ) -> None:
         one_of("advantage_level", advantage_level, LEVELS, "SequencePPO")
         one_of("truncation", truncation, TRUNCATIONS, "SequencePPO")
+        decay = {"gamma": gamma, "gae_lambda": gae_lambda, "vf_coef": vf_coef}
+        check_bounds(type(self).__name__, decay)
         self.clip_range = FloatSchedule(clip_range)
         self.clip_range_vf = None if clip_range_vf is None else FloatSchedule(clip_range_vf)
         self.target_kl = target_kl

@@ -12,6 +12,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
+from agents.bounds import check_bounds
 from agents.distributed.processes import Processes
 from agents.learner import UpdatedLearner
 from agents.registry import ACTS, ALGORITHMS, STORED, TOKENS, Algorithm, find
@@ -220,6 +221,7 @@ def build(
 
 def _new_model(plan: Plan, env: VecEnv, arguments: Mapping[str, Any]) -> Any:
     more = {"seed": plan.seed, "device": plan.device, "verbose": plan.verbose, **_dataset(plan)}
+    check_bounds(plan.algorithm.name, arguments)
     model = plan.algorithm.load()(env=env, **more, **arguments)
     if plan.init_from:
         start_from(model.policy, plan.init_from, plan.trust)

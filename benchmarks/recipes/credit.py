@@ -28,7 +28,7 @@ ENV = "dialgym/Wordle-Alike-v0"
 WORDS = {"tokenizer": "word"}
 TOKENS, GAMES, STEPS = 20_000, 2_000, 200
 """Tokens of learning by playing; games and gradient steps of learning from them."""
-DIALOGUES, CONTINUATIONS = 128, 32
+DIALOGUES, CONTINUATIONS = 32, 32
 EPISODES = 1_000
 CREDIT = "credit.json"
 

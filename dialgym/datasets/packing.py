@@ -84,6 +84,8 @@ def flat_arrays(dataset: Any, layout: TokenLayout, reencode: bool) -> FlatArrays
     turns = turns_of(dataset)
     if reencode:
         turns = turns._replace(logged=np.zeros_like(turns.logged))
+    else:
+        _check_ids(turns.ids, layout.tokenizer.vocab_size)
     blocks, sizes = _encode(turns, layout)
     ends = np.cumsum(sizes)
     tokens = np.concatenate(blocks) if blocks else np.zeros(0, np.int32)
@@ -94,6 +96,17 @@ def flat_arrays(dataset: Any, layout: TokenLayout, reencode: bool) -> FlatArrays
     lengths = np.bincount(turns.dialogue, sizes, len(dataset)).astype(np.int64)
     flat = _cut(tokens, own, reward, lengths, layout, dataset["truncated"])
     return FlatArrays(*flat, dataset["terminated"], dataset["truncated"])
+
+
+def _check_ids(ids: np.ndarray, size: int) -> None:
+    """Raise a ValueError where a logged token id is none of the vocabulary's."""
+    strange = ids[(ids < 0) | (ids >= size)]
+    if len(strange):
+        raise ValueError(
+            f"token data: expected token ids from 0 to {size - 1}; the dialogues have logged "
+            f"{int(strange[0])} ({len(strange)} of {len(ids)} are beyond). The data is damaged: "
+            "collect it anew, or give reencode=True to encode its text."
+        )
 
 
 def check_vocabulary(dataset: Any, layout: TokenLayout, reencode: bool) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dialgym
-from dialgym.datasets import Dataset, TokenBatch, TokenData, returns_to_go
+from dialgym.datasets import Dataset, TokenBatch, TokenData, packing, returns_to_go
 from dialgym.language.tokenizers import END, FIRST_TEXT, PAD, TAGS
 
 WORDLES = ("Wordle-v0", "Wordle-20-v0", "Wordle-ILQL-v0", "Wordle-Adversarial-v0")
@@ -93,6 +93,16 @@ def test_logged_ids_are_not_encoded_again():
         dataset.tokens(tokenizer="word")
     anew = dataset.tokens(tokenizer="word", reencode=True)
     assert anew.vocab_size != data.vocab_size
+
+
+def test_logged_ids_beyond_the_vocabulary(monkeypatch: pytest.MonkeyPatch):
+    dataset = dialgym.collect("Wordle-20-v0", Babbler(), 4, num_envs=4)
+    turns = packing.turns_of(dataset)
+    wrong = turns._replace(ids=turns.ids + 1000)
+    monkeypatch.setattr(packing, "turns_of", lambda dataset: wrong)
+    with pytest.raises(ValueError, match=r"expected token ids from 0 to 31; the .* logged 10\d\d"):
+        dataset.tokens()
+    dataset.tokens(reencode=True)
 
 
 def slow_returns(batch: TokenBatch, gamma: float) -> np.ndarray:
