@@ -8,6 +8,8 @@ from dialgym.tasks import Task
 from dialgym.tasks.posterior import NamesTruth
 
 Note = Callable[[Any], str]
+NAMES = frozenset({"anchor", "truth"})
+"""All that infos can be asked to say."""
 
 
 def notes(task: Task, learner: str, anchors: bool, truths: bool) -> dict[str, Note]:

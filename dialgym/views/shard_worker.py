@@ -13,9 +13,13 @@ from typing import Any
 import numpy as np
 
 from dialgym.views.info import Info
+from dialgym.views.notes import NAMES
 from dialgym.views.shard_infos import sparse_info
 from dialgym.views.shared_arrays import FINAL, SEEN, Layout, SharedArrays
 from dialgym.views.snapshots import Snapshot
+
+ASKED_FOR = {"action_mask", *NAMES}
+"""What infos have at every step, where it was asked for."""
 
 
 def main(pipe: int, file: int) -> None:
@@ -153,6 +157,6 @@ class _Shard:
             final = info.pop("final_obs")
             for row in info["_final_obs"].nonzero()[0].tolist():
                 self.arrays.put(FINAL, self.rows.start + row, final[row])
-        elif not {"action_mask", "anchor"} & info.keys() and not info["turn"].any():
+        elif not ASKED_FOR & info.keys() and not info["turn"].any():
             return None
         return sparse_info(info)

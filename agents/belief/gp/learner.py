@@ -52,7 +52,7 @@ class DialogueLearner(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
             gae_lambda=1.0,
             ent_coef=0.0,
             vf_coef=0.0,
-            max_grad_norm=0.0,
+            max_grad_norm=1.0,  # of no gradient
             use_sde=False,
             sde_sample_freq=-1,
             device="cpu",
