@@ -20,8 +20,7 @@ class Snapshot:
 
     def __init__(self, parts: Iterable[Any], rngs: Iterable[np.random.Generator]) -> None:
         self._held = [
-            (held, {name: _copied(value) for name, value in held.items()})
-            for held in (part.__dict__ for part in parts if hasattr(part, "__dict__"))
+            (part.__dict__, _copied(part.__dict__)) for part in parts if hasattr(part, "__dict__")
         ]
         self._rngs = [(rng, rng.bit_generator.state) for rng in rngs]
 
@@ -34,9 +33,13 @@ class Snapshot:
             rng.bit_generator.state = state
 
 
-def _copied(value: Any) -> Any:
-    if isinstance(value, (np.ndarray, list)):
-        return value.copy()
-    if type(value) is dict:
-        return {key: _copied(entry) for key, entry in value.items()}
-    return value
+def _copied(held: dict[Any, Any]) -> dict[Any, Any]:
+    """The dict, and what may change within its values: every reset waits for this."""
+    copied = held.copy()
+    for name, value in held.items():
+        kind = type(value)
+        if kind is np.ndarray or kind is list:
+            copied[name] = value.copy()
+        elif kind is dict:
+            copied[name] = _copied(value)
+    return copied
