@@ -51,6 +51,14 @@ class Dialogue:
         self.turn = self._seen = 0
         self._forget()
 
+    def held(self) -> tuple[Any, ...]:
+        """All that `begin` and `exchange` replace, for `put_back`."""
+        return self.state, self.turn, self._seen, self._reward, self._last, self._components
+
+    def put_back(self, held: tuple[Any, ...]) -> None:
+        """Be again as when it was `held`."""
+        self.state, self.turn, self._seen, self._reward, self._last, self._components = held
+
     @property
     def waiting(self) -> bool:
         """Whether it is the other party's turn."""

@@ -87,9 +87,6 @@ class TokenEnv(DialogueEnv, gym.Env):
         self._mask_in_info = action_masks
         self._has_extras = self._has_extras or action_masks or features
 
-    def _parts(self) -> list[Any]:
-        return [*super()._parts(), self._tokens]
-
     def _begin(
         self, seed: int | None, options: dict[str, Any] | None
     ) -> tuple[Any, dict[str, Any]]:

@@ -48,9 +48,6 @@ class UtteranceEnv(DialogueEnv, gym.Env):
         self.observation_space = self._text.observation_space
         self.action_space = self._text.action_space
 
-    def _parts(self) -> list[Any]:
-        return [*super()._parts(), self._text]
-
     def _begin(
         self, seed: int | None, options: dict[str, Any] | None
     ) -> tuple[str, dict[str, Any]]:
