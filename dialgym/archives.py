@@ -20,7 +20,10 @@ SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "tes
 )
 """What data calls its splits, and what they are called here."""
 VARIABLE = "DIALGYM_ARCHIVE_"
-UNREADABLE = (BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, KeyError)
+UNREADABLE = (
+    *(BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, KeyError),
+    NotImplementedError,
+)
 """What reading a broken zip leads to."""
 _ENCRYPTED = 1
 
@@ -184,7 +187,7 @@ def _archive(part: Part) -> ZipFile:
     try:
         if is_zipfile(content):
             return ZipFile(content)
-    except (*UNREADABLE, NotImplementedError):
+    except UNREADABLE:
         pass
     raise ValueError(f"{part.name}: expected a zip; it is none, or broken. Fetch it again.")
 
@@ -197,7 +200,7 @@ def _member(archive: ZipFile, member: ZipInfo, folder: str) -> Part:
             raise ValueError(f"{name}: it is encrypted. Unpack the archive with its password.")
         try:
             return archive.read(member)
-        except (*UNREADABLE, NotImplementedError, RuntimeError) as error:
+        except (*UNREADABLE, RuntimeError) as error:
             raise ValueError(
                 f"{name}: it cannot be unpacked ({error}). Fetch the archive again."
             ) from error

@@ -9,9 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import struct
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -23,6 +21,7 @@ from torch import Tensor
 
 import agents.storage.spaces  # noqa: F401  (adds the kinds of values that spaces are)
 from agents.storage.values import Packer, Unpacker
+from dialgym.archives import UNREADABLE
 from dialgym.files import parse_json, write_atomically
 
 FORMAT = 1
@@ -31,10 +30,7 @@ FIELDS = ("what", "format", "sections", "sha256")
 LARGEST_JSON = 2**28
 """Bytes of the largest compressed member that is read."""
 Place = str | Path | IO[bytes]
-UNREADABLE = (
-    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, OSError, KeyError),
-    *(NotImplementedError, RuntimeError, OverflowError),
-)
+DAMAGED = (*UNREADABLE, RuntimeError, OverflowError)
 """What reading a damaged zip leads to."""
 MALFORMED = (SafetensorError, LookupError, TypeError, AttributeError, RecursionError, RuntimeError)
 """What values that nobody packed lead to."""
@@ -117,7 +113,7 @@ class Archive:
             raise FileNotFoundError(f"no saved {what} at {self.name}: expected a zip file there")
         try:
             self._members = _read_members(place)
-        except UNREADABLE as error:
+        except DAMAGED as error:
             if _begins_as_ours(place):
                 raise ValueError(f"{self.name} is damaged: {error}.") from error
             raise ForeignFile(f"{self.name} is no saved {what}: expected a zip file") from error

@@ -93,9 +93,7 @@ class SlotFillingState:
     replies: int = 0  # of the user
     user_speaks: bool = True
     told: frozenset[str] = frozenset()  # slots of which the user has told a value
-    chosen: tuple[str, str] | None = (
-        None  # the summary act that the system's next text says, and it
-    )
+    chosen: tuple[str, str] | None = None  # summary act about to be said, and its text
     goal: tuple[Utterance, ...] = ()  # the user's own note of what it wants
     heard_by_system: list[Utterance] = field(default_factory=list)
     heard_by_user: list[Utterance] = field(default_factory=list)
