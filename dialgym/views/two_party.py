@@ -58,6 +58,13 @@ def parallel_env(id: Environment, **kwargs: Any) -> ParallelEnv:
     return turn_based_aec_to_parallel(aec_env(id, **kwargs))
 
 
+REPLACED = (
+    *("rng", "dialogue_state", "agents", "agent_selection", "rewards", "_cumulative_rewards"),
+    *("terminations", "truncations", "infos", "_turns", "_seen", "_heard"),
+)
+"""What a reset gives other values. By name: reading `__dict__` would slow each later step."""
+
+
 class TwoPartyEnv(AECEnv):
     """A dialogue whose parties are both agents; a subclass says how each sees and acts.
 
@@ -122,11 +129,19 @@ class TwoPartyEnv(AECEnv):
 
         A reset that raises an error leaves the dialogue under way, and its generator, as they were.
         """
-        before = Snapshot([self, *self._sides.values()], [] if self.rng is None else [self.rng])
+        held = {name: getattr(self, name) for name in REPLACED if hasattr(self, name)}
+        seen = {party: side.saved() for party, side in self._sides.items()}
+        drawn = Snapshot([], [] if self.rng is None else [self.rng])
         try:
             self._begin(seed, options)
         except BaseException:
-            before.restore()
+            for name in REPLACED:
+                self.__dict__.pop(name, None)
+            for name, value in held.items():
+                setattr(self, name, value)
+            for party, side in self._sides.items():
+                side.restore(seen[party])
+            drawn.restore()
             raise
 
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
@@ -372,6 +387,12 @@ class ActSide:
 
     def __init__(self, acts: PartyActs) -> None:
         self.observation_space, self.action_space = act_spaces(acts)
+
+    def saved(self) -> None:
+        """Nothing."""
+
+    def restore(self, saved: None) -> None:
+        """Nothing."""
 
     def clear(self) -> None:
         """There is nothing to forget."""
