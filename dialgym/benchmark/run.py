@@ -11,7 +11,8 @@ import numpy as np
 from dialgym.benchmark.curves import Curve, read_curve
 from dialgym.benchmark.evaluate import evaluate
 from dialgym.benchmark.report import markdown
-from dialgym.benchmark.result import Episodes, Result, read_json, write_json
+from dialgym.benchmark.result import Episodes, Result, read_json
+from dialgym.checksums import write_json_checked
 from dialgym.files import write_text
 from dialgym.registry import Entry, Environment, entry_of
 from dialgym.rollouts import Job, MisfitError, Player, Policy, Report
@@ -76,7 +77,7 @@ class Benchmark:
             ImportError: matplotlib is not installed; all other files have then been written.
         """
         out = Path(folder)
-        write_json(out / "results.json", {"results": [r.as_dict() for r in self.results]})
+        write_json_checked(out / "results.json", {"results": [r.as_dict() for r in self.results]})
         write_text(out / "table.md", markdown(self.results))
         files = [out / "results.json", out / "table.md"]
         if self.games:
