@@ -213,7 +213,7 @@ def test_making_a_reward_loads_nothing():
         (lambda f: LearnedReward(), "reward 'learned' needs `model`"),
         (lambda f: LearnedReward(model="x", clip=(2, 1)), "clip of reward 'learned' leaves"),
         (lambda f: LearnedReward(model="no/such-model"),
-         "reward 'learned' could not load the model 'no/such-model'"),
+         r"reward 'learned': there is no .* say 'hf:no/such-model'"),
         (lambda f: LearnedReward(model=f["acts"]), "expects a model with one output; .* has 3"),
         (lambda f: Intent(model=f["acts"], labels=("a", "b")), "expected 3; got"),
         (lambda f: Sentiment(model=f["acts"]), "a value from -1 to 1 for each label .* inform"),
