@@ -135,6 +135,7 @@ def benchmark(
     for name, policy in opened.items():
         by_id: dict[str, Episodes] = {}
         stand_ins: dict[str, str] = {}
+        oracle = False
         for entry in entries:
             try:
                 part = evaluate(policy, entry, episodes, seeds, kwargs, report=report)
@@ -143,11 +144,12 @@ def benchmark(
                 continue
             by_id |= part.by_id
             stand_ins |= part.stand_ins
+            oracle = oracle or part.oracle
         if not by_id:
             raise ValueError(notes[-1])
-        results.append(Result(name, tuple(seeds), by_id, kwargs, stand_ins))
+        results.append(Result(name, tuple(seeds), by_id, kwargs, stand_ins, oracle))
         if entries[0].id in by_id:
-            shown += play_games(name, policy, entries[0], jobs, kwargs)
+            shown += play_games(results[-1].name, policy, entries[0], jobs, kwargs)
     return Benchmark(results, shown, read, notes)
 
 

@@ -13,7 +13,7 @@ from dialgym.language.tokenizers import recorded
 from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng, seeded
 from dialgym.rollouts.played import Decisions, Played, Turns, metric_columns
 from dialgym.rollouts.policies import Predictor, check_fit, takes_masks
-from dialgym.simulators import BatchSpeaker, ask_all
+from dialgym.simulators import BatchSpeaker, all_shown_to, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
 from dialgym.views.looped import LoopedBatch
 from dialgym.views.spaces import maskable
@@ -63,7 +63,8 @@ class _ScriptedWave:
         record: bool,
     ) -> None:
         self.task, self.batch, self.jobs, self.options = task, batch, jobs, options
-        self.me, self.record = task.parties.index(learner), record
+        self.learner, self.me = learner, task.parties.index(learner)
+        self.record = record
         self.seeds = [episode_seed(*job) for job in jobs]
         self.rngs = [np_random(seed)[0] for seed in self.seeds]
         self.returns, self.lengths = np.zeros(len(jobs)), np.zeros(len(jobs), np.int64)
@@ -75,7 +76,8 @@ class _ScriptedWave:
         rows = np.arange(len(self.jobs))
         rows = self._hear(rows, self.batch.reset(rows, self.rngs, self.options))
         while len(rows):
-            states, chosen = self.batch.states(rows), rows.tolist()
+            chosen = rows.tolist()
+            states = all_shown_to(policy, self.task, self.batch.states(rows), self.learner)
             said = ask_all(policy, self.task, states, [own[row] for row in chosen], chosen)
             texts = np.array(said, np.str_)
             outcome = self.batch.say(rows, texts, self.rngs)

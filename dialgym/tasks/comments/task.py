@@ -16,6 +16,7 @@ from dialgym.tasks.comments import policies
 from dialgym.tasks.comments.corpus import UNKNOWN_LABEL, Corpus, load_corpus, load_splits
 from dialgym.tasks.comments.rewards import LOGGED, TRANSFORMS, LabelledToxicity, Score, transformed
 from dialgym.tasks.comments.types import CommentsState
+from dialgym.tasks.hidden import reveal
 from dialgym.tasks.replies import ReplyTask
 
 SCALES = {"toxicity": -5.0, "noised-toxicity": -5.0, "score": 1.0, "model": 1.0}
@@ -79,6 +80,7 @@ class Comments(ReplyTask):
     options = ("index",)
     tokenizer = "bpe"
     speakers = {SYSTEM: policies.POLICIES}  # noqa: RUF012
+    hidden_fields = {SYSTEM: ("index",)}  # noqa: RUF012
 
     def __init__(
         self,
@@ -175,7 +177,7 @@ class Comments(ReplyTask):
     def transcript(self, state: CommentsState, party: str) -> Sequence[Utterance]:
         if party == SYSTEM and not self.parent:
             return state.lines
-        text = self.corpus.parents[state.index][: self.longest]
+        text = self.corpus.parents[reveal(state.index)][: self.longest]
         return [Utterance(USER, text, private=not self.parent), *state.lines]
 
     def logged(self, state: CommentsState) -> str:

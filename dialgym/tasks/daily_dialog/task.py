@@ -81,6 +81,7 @@ class DailyDialog(ReplyTask):
     options = ("index", "dialogue", "turn")
     tokenizer = "bpe"
     speakers = {USER: policies.PARTNERS, SYSTEM: policies.POLICIES}  # noqa: RUF012
+    hidden_fields = dict.fromkeys((SYSTEM, USER), ("dialogue", "turn"))
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from dialgym.errors import one_of, whole_number
 from dialgym.language import Constraint, Utterance
 from dialgym.sources import fingerprint, locate
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
+from dialgym.tasks.hidden import hide
 from dialgym.tasks.multiwoz import policies
 from dialgym.tasks.multiwoz.corpus import Corpus
 from dialgym.tasks.multiwoz.data import MULTIWOZ, load_world
@@ -34,6 +35,10 @@ from dialgym.tasks.multiwoz.vectors import Vectoriser
 
 METRICS = ("inform_precision", "inform_recall", "inform_f1", "book_rate", "match",
            "success_strict", "complete")  # fmt: skip
+HIDDEN_ACTS = {SYSTEM: ("goal", "user", "record"), USER: ("record",)}
+"""What each party is not told of the dialogue on acts."""
+BELIEVED = ("constraints", "requests", "user_acts", "domain", "booked", "offered")
+"""What the user is not told of the system's belief: all but what the system has said."""
 
 
 @dataclass(slots=True)
@@ -114,6 +119,7 @@ class MultiWOZ(Task):
     name = "MultiWOZ"
     options = ("goal", "domains", "number")
     speakers = {USER: policies.USERS, SYSTEM: policies.SYSTEMS}  # noqa: RUF012
+    hidden_fields = {SYSTEM: ("goal", "heard_by_user"), USER: ("heard_by_system",)}  # noqa: RUF012
     for_people = {"language": "english"}  # noqa: RUF012
     generators = {"corpus": Corpus}  # noqa: RUF012
 
@@ -202,6 +208,14 @@ class MultiWOZ(Task):
 
     def transcript(self, state: Conversation, party: str) -> Sequence[Utterance]:
         return state.heard_by_system if party == SYSTEM else [*state.goal, *state.heard_by_user]
+
+    def observed(self, state: Conversation, party: str) -> Conversation:
+        """Without what the dialogue on acts keeps from the party, too."""
+        seen: Conversation = super().observed(state, party)
+        seen.dialogue = hide(seen.dialogue, HIDDEN_ACTS[party], self.name, party)
+        if party == USER:
+            seen.dialogue.belief = hide(seen.dialogue.belief, BELIEVED, self.name, party)
+        return seen
 
     def situation(self, state: Conversation, party: str) -> Any:
         """For the system what it believes, and what was said last."""

@@ -90,6 +90,7 @@ class TwentyQuestions(Task):
     options = ("item",)
     tokenizer = "word"
     speakers = {USER: policies.ANSWERERS, SYSTEM: policies.POLICIES}  # noqa: RUF012
+    hidden_fields = {SYSTEM: ("item", "opening")}  # noqa: RUF012
     generators = by_skill(
         policies.Greedy, policies.HumanLike, policies.Random, policies.RandomMixture
     )
