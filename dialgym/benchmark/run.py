@@ -13,6 +13,7 @@ from dialgym.benchmark.evaluate import evaluate
 from dialgym.benchmark.report import markdown
 from dialgym.benchmark.result import Episodes, Result, read_json, write_json
 from dialgym.files import write_text
+from dialgym.hub import commits
 from dialgym.registry import Entry, Environment, entry_of
 from dialgym.rollouts import Job, MisfitError, Player, Policy, Report
 from dialgym.rollouts.player import opened_for
@@ -76,7 +77,9 @@ class Benchmark:
             ImportError: matplotlib is not installed; all other files have then been written.
         """
         out = Path(folder)
-        write_json(out / "results.json", {"results": [r.as_dict() for r in self.results]})
+        found = {"hub": commits()} if commits() else {}
+        results = [result.as_dict() for result in self.results]
+        write_json(out / "results.json", {"results": results, **found})
         write_text(out / "table.md", markdown(self.results))
         files = [out / "results.json", out / "table.md"]
         if self.games:

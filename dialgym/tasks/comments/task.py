@@ -47,7 +47,7 @@ class Comments(ReplyTask):
 
     Args:
         data: None for the built-in comments (generated); else a file, folder or zip of rows in
-            JSONL, JSON, CSV or Parquet, or the name of a data set on the Hugging Face hub. A row
+            JSONL, JSON, CSV or Parquet, or ``hf:NAME`` or ``hf:NAME@REVISION``. A row
             has a ``comment`` and may have a ``parent``, a ``score`` and a ``toxicity`` (0-2). Posts
             will do: ``title`` is the parent then, ``selftext`` the comment.
         split: ``train``, ``validation``, ``test``, or what the data calls its own.
@@ -58,8 +58,8 @@ class Comments(ReplyTask):
         scores: what is made of scores: ``"log"`` (sign and logarithm of 1 + size), ``"sign"`` or
             ``"raw"``.
         model: what judges, in place of what is learned here from the training split (of toxicity
-            where the data has labels of it, else a lexicon judges): the name of a Hugging Face
-            classifier, settings of the reward ``toxicity`` or ``learned``, such as
+            where the data has labels of it, else a lexicon judges): the folder or ``hf:NAME`` of
+            a classifier, settings of the reward ``toxicity`` or ``learned``, such as
             ``{"data": PATH}`` of labelled texts to learn toxicity from, or a `Reward`.
         reply_tokens: most tokens of a comment, ``<end>`` included, where tokens are pieces of
             words.

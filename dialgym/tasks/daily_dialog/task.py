@@ -49,7 +49,7 @@ class DailyDialog(ReplyTask):
     Args:
         data: None for the built-in dialogues (generated, with acts); else a file, folder or zip:
             ConvLab's unified format, DailyDialog's original release, or rows in JSONL, JSON or
-            Parquet; or the name of a data set on the Hugging Face hub.
+            Parquet; or ``hf:NAME`` or ``hf:NAME@REVISION`` of the Hugging Face hub.
         split: ``train``, ``validation``, ``test``, or what the data calls its own.
         turns: most utterances of the learner.
         start: a dialogue begins at ``"any"`` turn, or near the ``"first"``: the learner is either

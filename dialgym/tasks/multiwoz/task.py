@@ -19,6 +19,7 @@ from dialgym.tasks.multiwoz import policies
 from dialgym.tasks.multiwoz.corpus import Corpus
 from dialgym.tasks.multiwoz.data import MULTIWOZ, load_world
 from dialgym.tasks.multiwoz.dialogue import MultiWOZState, Rules, Settings, Turn
+from dialgym.tasks.multiwoz.formats import FILES
 from dialgym.tasks.multiwoz.languages import LANGUAGES
 from dialgym.tasks.multiwoz.languages.base import goal_acts
 from dialgym.tasks.multiwoz.languages.keywords import about_domain
@@ -82,8 +83,8 @@ class MultiWOZ(Task):
     everything; `metrics` tells more.
 
     Args:
-        world: a folder, zip or hub name of MultiWOZ's files, or ``"built-in"``; None for the folder
-            that ``$DIALGYM_MULTIWOZ`` names, or else the city that is built in.
+        world: a folder, zip or ``hf:NAME`` of MultiWOZ's files, or ``"built-in"``; None for the
+            folder that ``$DIALGYM_MULTIWOZ`` names, or else the city that is built in.
         goals: ``"drawn"`` from the goal model, or one of the frozen sets, ``"train"``, ``"test"``.
         reward: ``"default"``; ``"convlab2"``: +40 whenever all is done, +5 at each turn at which
             the domain talked about is, else -1.
@@ -168,7 +169,7 @@ class MultiWOZ(Task):
         name = settings.get("world") or os.environ.get(MULTIWOZ)
         if name in (None, BUILT_IN):
             return None
-        return fingerprint(locate(name, cls.name))
+        return fingerprint(locate(name, cls.name, patterns=FILES))
 
     def _facts(self, reward: str) -> Facts:
         returns = bounds(reward, self.turns)

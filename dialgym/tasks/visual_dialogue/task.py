@@ -23,6 +23,7 @@ from dialgym.tasks.visual_dialogue.guessers import Held, make_guesser
 from dialgym.tasks.visual_dialogue.pool import make_pool
 from dialgym.tasks.visual_dialogue.scoring import Cutoff, Scoring, is_hard
 from dialgym.tasks.visual_dialogue.types import ANSWERER, QUESTIONER, STOP, VisualState
+from dialgym.tasks.visual_dialogue.visdial import PATTERNS
 
 FOUND, HALF_WAY = Cutoff(1.0, 1.0), Cutoff(1.0, 0.5)
 METRICS = ("percentile", "yes/no answers")
@@ -158,7 +159,7 @@ class VisualDialogue(Task):
         pool = settings.get("pool")
         named = isinstance(pool, str) and pool.partition(":")[2]
         data = pool.get("data") if isinstance(pool, Mapping) else named
-        return fingerprint(locate(data, cls.name)) if data else None
+        return fingerprint(locate(data, cls.name, patterns=PATTERNS)) if data else None
 
     def initial(
         self, rng: np.random.Generator, options: Mapping[str, Any] | None = None
