@@ -285,7 +285,9 @@ def main(
     show(figures)
     print("\nRates are per CPU-second, times in CPU-seconds; medians of", repeats, "runs.")
     if json:
-        write_json_checked(json, {"machine": about, "figures": [_as_dict(figure) for figure in figures]})
+        write_json_checked(
+            json, {"machine": about, "figures": [_as_dict(figure) for figure in figures]}
+        )
 
 
 def _as_dict(figure: Figure) -> dict[str, Any]:

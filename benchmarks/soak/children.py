@@ -6,6 +6,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 PATIENCE = 20.0
@@ -100,15 +101,15 @@ def _do(work: Callable[[], object], log: Path) -> None:
 
 def _lead(process: int) -> None:
     """Make it the first of a group; both sides do that, as either may be the first to come."""
-    try:
+    with suppress(OSError):
         os.setpgid(process, process)
-    except OSError:
-        pass
 
 
 def _living(group: int) -> list[int]:
-    """The processes of a group that have not ended."""
-    found = []
+    """The processes of a group that have not ended; none where the system does not list them."""
+    found: list[int] = []
+    if not os.path.isdir("/proc"):
+        return found
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:

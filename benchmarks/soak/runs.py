@@ -8,16 +8,25 @@ import numpy as np
 import dialgym
 from agents.registry import ACTS, ALGORITHMS
 
-WORDS, WISHES, CITY = "dialgym/Wordle-20-v0", "dialgym/SlotFilling-act-v0", "dialgym/MultiWOZ-act-v0"
+WORDS, WISHES, CITY = (
+    "dialgym/Wordle-20-v0",
+    "dialgym/SlotFilling-act-v0",
+    "dialgym/MultiWOZ-act-v0",
+)
 GPT = {"n_layer": 1, "n_head": 1, "n_embd": 8}
 NET = {"net_arch": [8]}
 SHORT: dict[str, dict[str, Any]] = {
-    **dict.fromkeys(("ppo", "nlpo"), {"n_steps": 12, "batch_size": 48}),
+    "ppo": {"n_steps": 12, "batch_size": 48},
+    "nlpo": {"n_steps": 12, "batch_size": 48},
     "grpo": {"n_steps": 12, "batch_size": 48, "group_size": 4},
     "gdpl": {"n_steps": 8, "batch_size": 16},
     "chai": {"clone_steps": 8},
-    **dict.fromkeys(("stock-ppo", "maskable-ppo", "recurrent-ppo"), {"n_steps": 8, "n_epochs": 1}),
-    **dict.fromkeys(("stock-a2c", "trpo"), {"n_steps": 8}),
+    "stock-ppo": {"n_steps": 8, "n_epochs": 1},
+    "maskable-ppo": {"n_steps": 8, "n_epochs": 1},
+    "recurrent-ppo": {"n_steps": 8, "n_epochs": 1},
+    "stock-a2c": {"n_steps": 8},
+    "trpo": {"n_steps": 8},
+    **{name: {"learning_starts": 100} for name in ("stock-dqn", "qrdqn")},
 }
 """Hyperparameters by algorithm, beside those of all."""
 

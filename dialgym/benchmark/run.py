@@ -14,6 +14,8 @@ from dialgym.benchmark.report import markdown
 from dialgym.benchmark.result import Episodes, Result, read_json
 from dialgym.checksums import write_json_checked
 from dialgym.files import write_text
+from dialgym.hub import commits
+from dialgym.locks import PATIENCE, locked
 from dialgym.registry import Entry, Environment, entry_of
 from dialgym.rollouts import Job, MisfitError, Player, Policy, Report
 from dialgym.rollouts.player import opened_for
@@ -75,9 +77,16 @@ class Benchmark:
 
         Raises:
             ImportError: matplotlib is not installed; all other files have then been written.
+            OSError: the folder cannot be written, or another process is writing there.
         """
         out = Path(folder)
-        write_json_checked(out / "results.json", {"results": [r.as_dict() for r in self.results]})
+        found = {"hub": commits()} if commits() else {}
+        results = [result.as_dict() for result in self.results]
+        with locked(out, PATIENCE):  # the files of one benchmark, not of two
+            write_json_checked(out / "results.json", {"results": results, **found})
+            return self._write(out)
+
+    def _write(self, out: Path) -> list[Path]:
         write_text(out / "table.md", markdown(self.results))
         files = [out / "results.json", out / "table.md"]
         if self.games:
@@ -133,6 +142,7 @@ def benchmark(
     for name, policy in opened.items():
         by_id: dict[str, Episodes] = {}
         stand_ins: dict[str, str] = {}
+        oracle = False
         for entry in entries:
             try:
                 part = evaluate(policy, entry, episodes, seeds, kwargs, report=report)
@@ -141,11 +151,12 @@ def benchmark(
                 continue
             by_id |= part.by_id
             stand_ins |= part.stand_ins
+            oracle = oracle or part.oracle
         if not by_id:
             raise ValueError(notes[-1])
-        results.append(Result(name, tuple(seeds), by_id, kwargs, stand_ins))
+        results.append(Result(name, tuple(seeds), by_id, kwargs, stand_ins, oracle))
         if entries[0].id in by_id:
-            shown += play_games(name, policy, entries[0], jobs, kwargs)
+            shown += play_games(results[-1].name, policy, entries[0], jobs, kwargs)
     return Benchmark(results, shown, read, notes)
 
 
