@@ -86,9 +86,9 @@ def _do(work: Callable[[], object], log: Path) -> None:
     status = 1
     try:
         _lead(0)
-        file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.dup2(file, 1)
-        os.dup2(file, 2)
+        sys.stdout = sys.stderr = log.open("a", encoding="utf-8", errors="replace")
+        for standard in (1, 2):
+            os.dup2(sys.stdout.fileno(), standard)
         work()
         status = 0
     except BaseException:

@@ -20,7 +20,7 @@ from benchmarks.soak.budget import Budget, Tally, within
 from benchmarks.soak.runs import GPT, WORDS, weights_of
 from dialgym.cache import cached_array, cached_arrays
 
-COLLECTED = {"seed": 3, "shard_size": 8}
+COLLECTED: dict[str, Any] = {"seed": 3, "shard_size": 8}
 
 
 class Store(NamedTuple):

@@ -88,4 +88,4 @@ def learned(folder: Path) -> dict[str, Any]:
 
 def weights_of(model: Any) -> dict[str, np.ndarray]:
     """Each weight of a model by its name."""
-    return {name: np.array(value) for name, value in model.policy.state_dict().items()}
+    return {name: value.cpu().numpy() for name, value in model.policy.state_dict().items()}

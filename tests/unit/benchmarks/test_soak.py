@@ -3,6 +3,7 @@
 import os
 import time
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,14 @@ from benchmarks.soak import inputs as playing
 from benchmarks.soak import races as racing
 from benchmarks.soak.budget import Budget, Tally
 from benchmarks.soak.children import Child
-from benchmarks.soak.kills import Collections, kill_parent, kill_worker
+from benchmarks.soak.kills import (
+    Collections,
+    Grid,
+    Tables,
+    Trainers,
+    kill_parent,
+    kill_worker,
+)
 from benchmarks.soak.texts import random_text
 
 WORDS, TALK = "dialgym/Wordle-20-v0", "dialgym/Wordle-20-utterance-v0"
@@ -75,6 +83,20 @@ def test_killed_collectors_end_with_what_they_would_have_made(tmp_path):
     assert "not what an uninterrupted run makes" in failures([writer.kill()])[0]
 
 
+@pytest.mark.slow
+def test_each_algorithm_goes_on_exactly_after_kills(tmp_path):
+    trainers = Trainers(np.random.default_rng(0), tmp_path)
+    assert not failures(map(trainers.kill, trainers.names))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [Tables, Grid])
+def test_killed_benchmarks_end_with_what_they_would_have_made(kind, tmp_path):
+    writer = kind(np.random.default_rng(0), tmp_path)
+    assert not failures(writer.kill() for _ in range(3))
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="the system does not list processes")
 def test_orphans_and_what_hangs_are_found(tmp_path, monkeypatch):
     monkeypatch.setattr("benchmarks.soak.children.PATIENCE", 0.1)
 
@@ -97,7 +119,8 @@ def test_damaged_files_are_never_taken_for_others(tmp_path):
     assert not failures(tallies)
 
 
-def test_a_damaged_file_that_is_taken_for_another_is_found(tmp_path):
+def test_a_damaged_file_that_is_taken_for_another_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(damaging, "DAMAGES", (damaging.flip,))
     (tmp_path / "numbers.txt").write_text("1 2 3")
     for read, expected in (
         (lambda folder: (folder / "numbers.txt").read_bytes(), "taken for something else"),
