@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dialgym.errors import unknown
+from dialgym.files import parse_yaml
 from dialgym.optional import require
 
 TOKENS, ACTS, STORED = "tokens", "acts", "stored dialogues"
@@ -76,11 +77,9 @@ class Algorithm:
 
 def read_rows(path: Path) -> tuple[Any, str]:
     """What a YAML file has, and its place; a name without a folder is one of `agents/configs`."""
-    import yaml
-
     own = files("agents") / "configs" / path.name
     where = own if path.name == str(path) and own.is_file() else path
-    return yaml.safe_load(where.read_text("utf-8")), str(where)
+    return parse_yaml(where.read_bytes(), str(where)), str(where)
 
 
 # fmt: off

@@ -1,4 +1,4 @@
-"""Atomic writing of files and folders; JSON that is read with clear errors."""
+"""Atomic writing of files and folders; JSON and YAML that are read with clear errors."""
 
 import errno
 import hashlib
@@ -8,11 +8,13 @@ import re
 import shutil
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
+
+import yaml
 
 REMEDIES = {
     errno.ENOSPC: "the disk is full; make room, or choose a folder on another disk",
@@ -182,3 +184,64 @@ def parse_json(text: str | bytes, name: str, what: str = "JSON") -> Any:
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
         got = "nothing" if not text.strip() else str(error)
         raise ValueError(f"{name}: expected {what} ({got}).") from error
+
+
+# YAML
+
+MOST_ALIASED = 100_000
+"""Values that the aliases of a text of YAML may repeat, in all."""
+DEEPEST_YAML = 100
+
+
+def read_yaml(path: Path, what: str = "YAML") -> Any:
+    """The value in a file of YAML: plain values, lists and mappings, and nothing else.
+
+    Raises:
+        OSError: there is no such file.
+        ValueError: as of `parse_yaml`.
+    """
+    return parse_yaml(path.read_bytes(), repr(str(path)), what)
+
+
+def parse_yaml(text: str | bytes, name: str, what: str = "YAML") -> Any:
+    """The value that a text spells in YAML; tags that would make objects are refused.
+
+    Raises:
+        ValueError: it spells none, one nested too deeply, or one whose aliases of aliases stand for
+            too many values; the message begins with `name`.
+    """
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        plain = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+        _check_size(yaml.parse(plain, Loader=loader))
+        return yaml.load(plain, Loader=loader)
+    except (yaml.YAMLError, ValueError) as error:  # UnicodeDecodeError is a ValueError
+        reason = " ".join(str(error).split())[:300]
+        raise ValueError(f"{name}: expected {what} ({reason}).") from error
+
+
+def _check_size(events: Iterable[Any]) -> None:
+    """Raise a ValueError where aliases or depth are too many, before any value is made."""
+    sizes: dict[str, int] = {}  # of what each anchor stands for
+    open_nodes: list[tuple[str | None, int]] = []  # anchors, and how much came before
+    total = repeated = 0
+    for event in events:
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor not in sizes:
+                raise ValueError(f"the alias {event.anchor!r} stands for nothing, or for itself")
+            total += sizes[event.anchor]
+            repeated += sizes[event.anchor]
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = open_nodes.pop()
+            if anchor:
+                sizes[anchor] = total - before
+        elif isinstance(event, yaml.NodeEvent):
+            total += 1
+            if isinstance(event, yaml.CollectionStartEvent):
+                open_nodes.append((event.anchor, total - 1))
+            elif event.anchor:
+                sizes[event.anchor] = 1
+        if repeated > MOST_ALIASED:
+            raise ValueError(f"its aliases repeat more than {MOST_ALIASED:,} values")
+        if len(open_nodes) > DEEPEST_YAML:
+            raise ValueError(f"more than {DEEPEST_YAML} values within one another")

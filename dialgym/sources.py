@@ -1,27 +1,30 @@
-"""Rows of data: JSONL, JSON, CSV, TSV, Parquet in files, folders and zips; data sets of the hub.
+"""Rows of data: JSONL, JSON, CSV, TSV, Parquet in files, folders and zips, here or on the hub.
 
-Local files are read by the standard library (Parquet by pyarrow): built-in data needs no extra
-package, a row holds what it holds (there is no schema over all rows), and an error names the line.
-Data sets of the hub are read by Hugging Face's `datasets`, imported when one is named.
+They are read by the standard library (Parquet by pyarrow): built-in data needs no extra package, a
+row holds what it holds (there is no schema over all rows), and an error names the line. Data sets
+of the hub are fetched, and then read as any folder.
 """
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dialgym.archives import SPLITS, Part, limits, parts_of
+from dialgym.cards import parts_on_card
 from dialgym.files import parse_json
+from dialgym.hub import fetch
+from dialgym.hub import locate as find_source
 from dialgym.optional import require
 
 Row = Mapping[str, Any]
 FORMATS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 LEAST_ROW = 64
 """Bytes of a row in memory, at least: so many rows are read as archives may expand to."""
-_HUB = re.compile(r"[\w-][\w.-]*(/[\w.-]+)?")
+FETCHED = ("*.jsonl", "*.json", "*.csv", "*.tsv", "*.parquet", "*.txt", "*.gz", "*.zip", "*.md")
+"""The files that a data set of the hub is asked for."""
 
 
 class Place(NamedTuple):
@@ -45,7 +48,7 @@ def read_rows(path: Path) -> Iterator[tuple[Place, Row]]:
         yield from rows_of(part)
 
 
-def _tables(parts: Sequence[Part], place: Path | str, expected: str) -> list[Part]:
+def _tables(parts: Sequence[Part], place: Path, expected: str) -> list[Part]:
     """Those of the parts that are in one of `FORMATS`; a ValueError where none is."""
     tables = [part for part in parts if part.suffix in FORMATS]
     if not tables:
@@ -112,23 +115,20 @@ def _numbered(part: Part, rows: Iterable[Any]) -> Iterator[tuple[Place, Any]]:
     return ((Place(part.name, number), row) for number, row in enumerate(rows, 1))
 
 
-def all_rows(
-    place: Path | str, parts: Sequence[Part], expected: str
-) -> Iterator[tuple[Place, str, Row]]:
-    """Place, split and row of all that data holds; its files are `parts`, the hub's has none.
+def all_rows(place: Path, parts: Sequence[Part], expected: str) -> Iterator[tuple[Place, str, Row]]:
+    """Place, split and row of all that data holds; its files are `parts`.
 
-    A row may name its split as ``split`` or ``data_split``, else the file's name or folder does,
-    else it is ``train``.
+    A row may name its split as ``split`` or ``data_split``, else the folder's card does (see
+    `dialgym.cards`), else the file's name or folder, else it is ``train``.
 
     Raises:
         ValueError: there is no file of rows, which `expected` describes; or one is broken.
     """
-    if isinstance(place, str):
-        yield from _hub_rows(place)
-        return
-    for part in _tables(parts, place, expected):
+    chosen, splits = parts_on_card(parts, str(place))
+    for part in _tables(chosen, place, expected):
+        said = splits.get(part.name) or part.split or "train"
         for where, row in rows_of(part):
-            own = row.get("split") or row.get("data_split") or part.split or "train"
+            own = row.get("split") or row.get("data_split") or said
             yield where, SPLITS.get(str(own), str(own)), row
 
 
@@ -137,71 +137,27 @@ def first(row: Row, names: Sequence[str]) -> Any:
     return next((row[name] for name in names if row.get(name) is not None), None)
 
 
-def _hub_rows(name: str) -> Iterator[tuple[Place, str, Row]]:
-    """Place, split and row of all of a data set of Hugging Face's, by hub name or local folder.
-
-    Raises:
-        ValueError: it cannot be loaded.
-    """
-    datasets = require("datasets", "agents", f"the data set {name!r}")
-    try:
-        found = datasets.load_dataset(name)
-    except Exception as error:  # the library and its network layer have no common error
-        raise ValueError(
-            f"data {name!r}: neither a file or folder, nor a data set that could be loaded "
-            f"({error}). Check the name, the path and the network."
-        ) from error
-    for split, rows in found.items():
-        for line, row in enumerate(rows, 1):
-            yield Place(f"{name} {split}", line), SPLITS.get(split, split), row
-
-
-def fetched(name: str, patterns: Sequence[str]) -> Path:
-    """The folder of the files that a data set of the hub keeps under such names, fetched once.
-
-    Raises:
-        ValueError: they cannot be fetched.
-    """
-    hub = require("huggingface_hub", "data", f"the data set {name!r}")
-    try:
-        return Path(hub.snapshot_download(name, repo_type="dataset", allow_patterns=list(patterns)))
-    except Exception as error:  # the library and its network layer have no common error
-        raise ValueError(
-            f"data {name!r}: neither a file or folder, nor a data set whose files could be fetched "
-            f"({error}). Check the name, the path and the network."
-        ) from error
-
-
-def locate(data: Any, what: str, built_in: bool = True) -> Path | str:
-    """Where data lies: an existing path, or the name of a data set on the hub.
+def locate(data: Any, what: str, built_in: bool = True, patterns: Sequence[str] = FETCHED) -> Path:
+    """Where data lies: an existing path, or the folder into which it is fetched from the hub.
 
     Args:
-        data: a path, a hub name, or ``hf:NAME_OR_FOLDER``.
+        data: a path, ``hf:NAME`` or ``hf:NAME@REVISION``.
         what: the task, for messages.
         built_in: whether there is data without it, which a message tells.
+        patterns: of the files that a data set of the hub is asked for.
 
     Raises:
-        ValueError: there is no such file or folder.
+        ValueError: there is no such file or folder, or nothing that could be fetched.
     """
-    name = str(data)
-    if name.startswith("hf:"):
-        return name.removeprefix("hf:")
-    path = Path(name).expanduser()
-    if path.exists():
-        return path.resolve()
-    ending = path.suffix.lower() in (*FORMATS, ".gz", ".zip", ".txt")
-    if ending or not _HUB.fullmatch(name):
-        instead = ", or leave it out for the built-in data" if built_in else ""
-        raise ValueError(
-            f"data of {what}: there is no file or folder {name!r}. Check the path{instead}."
-        )
-    return name
-
-
-def fingerprint(place: Path | str) -> str:
-    """What tells one state of the data from another: path, and times and sizes of its files."""
-    if isinstance(place, str):
+    instead = ", or leave it out for the built-in data" if built_in else ""
+    place = find_source(data, f"data of {what}", instead)
+    if isinstance(place, Path):
         return place
+    return fetch(place, f"data of {what}", patterns, "dataset")
+
+
+def fingerprint(place: Path) -> str:
+    """What tells one state of the data from another: path, and times and sizes of its files."""
     files = sorted(place.rglob("*")) if place.is_dir() else [place]
     stats = [(str(file), (s := file.stat()).st_mtime_ns, s.st_size) for file in files]
     return sha256(repr((str(place), stats)).encode()).hexdigest()[:24]

@@ -45,6 +45,7 @@ class HigherLower(Task):
             heard={p: {"system": turns, "user": turns} for p in ("system", "user")},
             returns={"system": (-turns, 0), "user": (0, 0)},
             charset="0123456789abcdefghijklmnopqrstuvwxyz",
+            hidden={"system": ("secret",)},
             components={"system": ("wrong guess",)},
         )
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import gymnasium as gym
 import pytest
 
-from dialgym import registry
+from dialgym import hub, registry
+from tests.support.pretend_hub import PretendHub
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 for folder in ("DIALGYM_PYDIAL", "DIALGYM_MULTIWOZ"):  # where a test wants them it says so
@@ -40,3 +41,15 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     os.environ["DIALGYM_CACHE"] = str(shared / "dialgym-cache")
+
+
+@pytest.fixture
+def pretend_hub(tmp_path_factory, monkeypatch):
+    """The hub of this test, with nothing fetched yet."""
+    made = PretendHub(tmp_path_factory.mktemp("hub"))
+    monkeypatch.setattr("huggingface_hub.snapshot_download", made.snapshot_download)
+    monkeypatch.setattr(hub, "_folders", {})
+    monkeypatch.setattr(hub, "_commits", {})
+    for name in hub.OFFLINE:
+        monkeypatch.delenv(name, raising=False)
+    return made

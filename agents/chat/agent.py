@@ -26,7 +26,7 @@ class ChatAgent:
     stored with the dialogues; `dialgym.evaluate(agent, id)` lets it play the learner.
 
     Args:
-        talker: who speaks; or a path or hub name, as of `load`.
+        talker: who speaks; or a path or ``hf:NAME``, as of `load`.
         sampling: how it speaks where a call does not say otherwise: the fields of
             `agents.decoding.sampling.Sampling`.
 
@@ -48,7 +48,8 @@ class ChatAgent:
 
         Args:
             model: the zip file of a learner or the folder of its run; a learner with a GPT policy;
-                or the hub name or folder of a causal language model of `transformers`.
+                or a causal language model of `transformers`: its folder, ``hf:NAME``, or
+                ``hf:NAME@REVISION``.
             device: as everywhere in PyTorch.
             trust: read a pickled model, which can run code; see `agents.load`.
             sampling: as of `ChatAgent`.
@@ -109,14 +110,4 @@ def _talker(model: str | Path, device: str, trust: bool) -> Talker:
             f"chat: no model in {str(model)!r}: expected a run with {CHECKPOINT}, or a language "
             f"model with {CONFIGS[0]} and its tokenizer. Check the path."
         )
-    if not path.exists() and _is_path(str(model)):
-        raise FileNotFoundError(
-            f"chat: nothing at {str(model)!r}: expected a saved agent, a run's folder, or the hub "
-            "name or folder of a language model. Check the path."
-        )
     return CausalTalker.load(str(model), get_device(device))
-
-
-def _is_path(name: str) -> bool:
-    """Whether a name cannot be one of the hub, which has one slash at most and no file's ending."""
-    return name.startswith((".", "/", "~")) or name.count("/") > 1 or name.endswith(".zip")

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from agents.decoding.replies import Turn, newest, one_at_a_time
 from agents.decoding.sampling import Sampling
+from dialgym.hub import model_folder, pretrained
 from dialgym.optional import require
 
 NAMES = {True: "system", False: "user"}
@@ -49,23 +50,22 @@ class CausalTalker:
 
     @classmethod
     def load(cls, source: str, device: torch.device | str = "cpu") -> CausalTalker:
-        """The model and tokenizer of a hub name or local folder.
+        """The model and tokenizer of a folder, or of ``hf:NAME`` or ``hf:NAME@REVISION``.
 
         Raises:
             ValueError: there is none, or it is no causal language model.
             ImportError: `transformers` is not installed.
         """
-        transformers = require("transformers", "agents", f"language model {source!r}")
+        require("transformers", "agents", f"language model {source!r}")
+        folder = model_folder(source, "chat")
         try:
-            config = transformers.AutoConfig.from_pretrained(source)
-            check_architecture(source, config)
-            tokenizer = transformers.AutoTokenizer.from_pretrained(source)
-            model = transformers.AutoModelForCausalLM.from_pretrained(source)
+            check_architecture(source, pretrained("AutoConfig", folder))
+            tokenizer = pretrained("AutoTokenizer", folder)
+            model = pretrained("AutoModelForCausalLM", folder)
         except (OSError, ValueError) as error:
             raise ValueError(
-                f"chat: no model at {source!r}: expected a saved agent, or the hub name or folder "
-                f"of a causal language model with its tokenizer. Check the name, the path and the "
-                f"network. ({error})"
+                f"chat: no model at {source!r}: expected a saved agent, or a causal language model "
+                f"with its tokenizer. ({error})"
             ) from error
         return cls(model.to(device), tokenizer)
 

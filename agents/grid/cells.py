@@ -9,10 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import yaml
-
 from agents.registry import ACTS, ALGORITHMS, STORED, find
 from dialgym.errors import unknown
+from dialgym.files import read_yaml
 
 DOMAINS: Mapping[str, str] = MappingProxyType(
     {"CR": "CamRestaurants", "SFR": "SFRestaurants", "LAP": "Laptops11"}
@@ -133,7 +132,7 @@ def methods_of(names: Sequence[str], variants: str | Path | None = None) -> list
 
 def read_variants(path: Path) -> dict[str, Method]:
     """The methods of a YAML file; see `methods_of`."""
-    rows = yaml.safe_load(path.read_text("utf-8"))
+    rows = read_yaml(path)
     fits = isinstance(rows, Mapping) and all(isinstance(row, Mapping) for row in rows.values())
     if not fits or not all("algorithm" in row for row in rows.values()):
         raise ValueError(

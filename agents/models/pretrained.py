@@ -1,4 +1,4 @@
-"""Pretrained language models, by hub name or local folder, in the vocabulary of an environment."""
+"""Pretrained language models, of a folder or the hub, in the vocabulary of an environment."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from agents.models.backbone import Backbone
 from agents.models.gpt import GPT, GPTConfig
 from agents.models.vocabulary import translate
+from dialgym.hub import model_folder, pretrained
 from dialgym.language.tokenizers import Tokenizer
 from dialgym.optional import require
 
@@ -23,7 +24,7 @@ def load_backbone(source: str, tokenizer: Tokenizer, window: int) -> tuple[Backb
     model's own as `agents.models.vocabulary.translate` says.
 
     Args:
-        source: hub name or local folder of a model and its tokenizer.
+        source: of a model and its tokenizer: a folder, ``hf:NAME`` or ``hf:NAME@REVISION``.
         tokenizer: what the ids of the environment mean; V = its `vocab_size`.
         window: longest sequence, in tokens.
 
@@ -49,15 +50,15 @@ def load_backbone(source: str, tokenizer: Tokenizer, window: int) -> tuple[Backb
 
 def _load(source: str) -> tuple[Any, Any]:
     """The language model and its tokenizer."""
-    transformers = require("transformers", "agents", f"pretrained model {source!r}")
+    require("transformers", "agents", f"pretrained model {source!r}")
+    folder = model_folder(source, "pretrained model")
     try:
-        lm = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
-        return lm, transformers.AutoTokenizer.from_pretrained(source)
+        lm = pretrained("AutoModelForCausalLM", folder, dtype=torch.float32)
+        return lm, pretrained("AutoTokenizer", folder)
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"pretrained model {source!r} was not found: expected a hub name or a local folder "
-            f"with a causal language model and its tokenizer. Check the name, the path and the "
-            f"network. ({error})"
+            f"pretrained model {source!r}: expected a causal language model and its tokenizer in "
+            f"{str(folder)!r}. ({error})"
         ) from error
 
 

@@ -60,10 +60,11 @@ class GPTActorCritic(BasePolicy):
         preset: "nano" (2 layers of 64; the default), "mini" (4 of 256) or "small" (12 of 768).
         n_layer, n_head, n_embd: replace the preset's sizes.
         init_std: deviation of the initial weights; see `GPTConfig.std` for what None gives.
-        pretrained: hub name or local folder of a causal language model of `transformers`, in
-            place of a preset; see `agents.models.pretrained.load_backbone`. The observation space
-            must have a `tokenizer`. A saved model reloads by the same name, which then gives the
-            shape alone: the weights are those of its file.
+        pretrained: folder, ``hf:NAME`` or ``hf:NAME@REVISION`` of a causal language model of
+            `transformers`, in place of a preset; see `agents.models.pretrained.load_backbone`. The
+            observation space must have a `tokenizer`. A saved model reloads by the same name, at
+            the commit that it had, which then gives the shape alone: the weights are those of its
+            file.
         lora: settings of low-rank adapters, which train in place of the backbone's own weights; see
             `agents.models.lora.add_lora`. A tied policy head is frozen with the embeddings.
         tie: the policy head shares the token embeddings, if those of a pretrained model do.

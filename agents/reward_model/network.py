@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from agents.reward_model.settings import Settings
+from dialgym.hub import model_folder, pretrained
 from dialgym.language.tokenizers import BPETokenizer
 from dialgym.optional import require
 
@@ -67,9 +68,10 @@ def make_network(base: str | None, tokenizer: str, settings: Settings, seed: int
     """A network with a new head, or new altogether; PyTorch's generator is left as it was.
 
     Args:
-        base: hub name or folder of any model of `transformers` that can classify; None for a small
-            encoder from scratch.
-        tokenizer: of one from scratch: "bpe" (built in), "bpe:PATH", or "hf:NAME_OR_PATH".
+        base: any model of `transformers` that can classify: a folder, ``hf:NAME`` or
+            ``hf:NAME@REVISION``; None for a small encoder from scratch.
+        tokenizer: of one from scratch: "bpe" (built in), "bpe:PATH", or "hf:NAME" as of
+            `dialgym.language.tokenizers.make_tokenizer`.
         settings: sizes and the longest input.
         seed: of the new weights.
 
@@ -107,10 +109,10 @@ def _from_scratch(name: str, settings: Settings) -> Network:
 def _tokenizer(name: str) -> Any:
     transformers = require("transformers", "agents", "a reward model")
     if name.startswith("hf:"):
-        return _separated(_load("AutoTokenizer", name.removeprefix("hf:")))
+        return _separated(_load("AutoTokenizer", name, weights=False))
     if name != "bpe" and not name.startswith("bpe:"):
         raise ValueError(
-            f"reward model: tokenizer must be 'bpe', 'bpe:PATH' or 'hf:NAME_OR_PATH', got {name!r}"
+            f"reward model: tokenizer must be 'bpe', 'bpe:PATH' or 'hf:NAME', got {name!r}"
         )
     tokenizers = require("tokenizers", "rewards", "a reward model's tokenizer")
     bpe = tokenizers.Tokenizer.from_file(BPETokenizer(name.partition(":")[2] or None).path)
@@ -172,15 +174,15 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def _load(kind: str, source: str, **more: Any) -> Any:
-    transformers = require("transformers", "agents", f"model {source!r}")
+def _load(kind: str, source: str, weights: bool = True, **more: Any) -> Any:
+    require("transformers", "agents", f"model {source!r}")
+    folder = model_folder(source, "reward model", weights)
     try:
-        return getattr(transformers, kind).from_pretrained(source, **more)
+        return pretrained(kind, folder, **more)
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"reward model: nothing to begin with at {source!r}: expected the hub name or folder "
-            "of a model of transformers that can classify, with its tokenizer. Check the name, "
-            f"the path and the network. ({error})"
+            f"reward model: nothing to begin with at {source!r}: expected a model of transformers "
+            f"that can classify, with its tokenizer. ({error})"
         ) from error
 
 

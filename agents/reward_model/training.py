@@ -16,6 +16,7 @@ from agents.reward_model.run import Run
 from agents.reward_model.settings import Settings
 from agents.training.run import torch_threads
 from dialgym.files import write_atomically, write_folder_atomically, write_text
+from dialgym.hub import commits
 
 METRICS = "metrics.json"
 
@@ -56,8 +57,9 @@ def train_reward_model(
     Args:
         data: JSONL, CSV or stored dialogues; see `agents.reward_model.data.read_examples`.
         out: the folder, written as a whole at the end; it may exist if it is a reward model.
-        base: hub name or folder of a model to begin with; None for a small encoder from scratch.
-        tokenizer: of one from scratch: "bpe" (built in), "bpe:PATH" or "hf:NAME_OR_PATH".
+        base: a model to begin with: its folder, ``hf:NAME`` or ``hf:NAME@REVISION``; None for a
+            small encoder from scratch.
+        tokenizer: of one from scratch: "bpe" (built in), "bpe:PATH" or "hf:NAME".
         seed: of new weights, the split, the order of the data and dropout.
         device: "cpu", "cuda" or "auto".
         bf16: compute in bfloat16 where that is safe.
@@ -92,7 +94,7 @@ def train_reward_model(
         checkpoint.restore(run)
     with torch_threads(threads):
         run.learn(checkpoint.save, progress_bar)
-    metrics = {**run.metrics(), "settings": state}
+    metrics = {**run.metrics(), "settings": state, "hub": commits()}
     write_folder_atomically(out, lambda folder: _write(run, metrics, folder))
     checkpoint.path.unlink(missing_ok=True)
     return RewardModel(out, metrics)

@@ -22,6 +22,7 @@ from stable_baselines3.common.utils import check_for_correct_spaces
 from agents.registry import ALGORITHMS, POLICIES, find, home_of, load_class, name_of, named, names
 from agents.storage.archive import Archive, ForeignFile, write_archive
 from agents.storage.values import Unpacker
+from dialgym.hub import commits, pinned_names
 
 Place = str | Path | IO[bytes]
 MODEL = "model"
@@ -71,7 +72,8 @@ def write_model(
     cls = type(model)
     variables = {name: recursive_getattr(model, name) for name in _variables(model)}
     sections = {
-        "algorithm": {"name": name_of(cls), "class": home_of(cls), "networks": list(networks)},
+        "algorithm": {"name": name_of(cls), "class": home_of(cls), "networks": list(networks)}
+        | _of_the_hub(),
         "settings": {"attributes": attributes, "variables": variables},
         **networks,
         "optimizer": optimizers,
@@ -127,7 +129,8 @@ def read_model(
         return _read_pickled(cls, path, error, trust, env=env, device=device, **more)
     cls = _class_of(cls, archive)  # first: it loads the modules of what its settings name
     settings = archive.read("settings")
-    attributes = {**settings["attributes"], **(custom_objects or {}), **changes}
+    saved = pinned_names(settings["attributes"], archive.read("algorithm").get("hub", {}))
+    attributes = {**saved, **(custom_objects or {}), **changes}
     _resolve_names(cls, attributes, Unpacker({}, trust, archive.name))
     if env is not None:
         env = _fitting(cls, env, attributes, force_reset)
@@ -191,6 +194,12 @@ class SafeFiles:
 
 
 # Writing
+
+
+def _of_the_hub() -> dict[str, Any]:
+    """The commits of what this process has read from the hub, if anything."""
+    found = commits()
+    return {"hub": found} if found else {}
 
 
 def _attributes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ from agents.training.dialogues import budget
 from agents.training.metrics import Choice
 from agents.training.prepare import open_session, prepare
 from agents.training.stored import Data
+from dialgym.files import write_text
+from dialgym.hub import commits
 from dialgym.registry import Environment
 
 
@@ -52,8 +55,9 @@ def train(
     Under `torchrun` each process plays dialogues of its own (`n_envs` each), or reads its share of
     each batch of stored ones, and all train one policy; the first writes the files.
 
-    `log_dir` then holds `model.zip`, `learning_curve.csv`, `config.yml`, TensorBoard events, and,
-    where asked for, `evaluations.npz`, `best_model.zip`, `samples/`, `checkpoints/` and `wandb/`.
+    `log_dir` then holds `model.zip`, `learning_curve.csv`, `config.yml`, TensorBoard events,
+    `hub.json` (commits of what was read from the hub, if anything), and, where asked for,
+    `evaluations.npz`, `best_model.zip`, `samples/`, `checkpoints/` and `wandb/`.
 
     Args:
         algo: a name in the table of algorithms (`agents.registry`), such as "ppo"
@@ -87,7 +91,7 @@ def train(
         samples: dialogues to write down at each evaluation; 3 when None, where it evaluates.
         wandb: log to Weights & Biases too; a mapping has arguments of `wandb.init`.
         init_from: a saved model whose weights to begin with, such as a cloned one.
-        data: stored dialogues: a `Dataset`, its path or its name on the hub, or several.
+        data: stored dialogues: a `Dataset`, its path or ``hf:NAME``, or several.
         metrics: classes to measure each rollout with, by name (`module:Class`), beside the parts of
             the reward and the lengths of utterances; see `agents.training.metrics.make_metrics`.
             Those of the configuration (`metrics`) when None.
@@ -122,6 +126,8 @@ def train(
             model.learn(left, callbacks, reset_num_timesteps=session.saved is None)
         if session.processes.is_first:
             save(model, plan.directory / "model.zip")
+            if found := commits():
+                write_text(plan.directory / "hub.json", json.dumps(found, indent=1) + "\n")
         session.processes.wait()
     return model
 

@@ -15,7 +15,7 @@ def stored_dialogues(data: Data, env_id: str, top: float | None = None) -> Datas
     """The dialogues of all of `data`, one after the other, or those of greatest return.
 
     Args:
-        data: a dataset, its path or its name on the hub, or several.
+        data: a dataset, its path or ``hf:NAME``, or several.
         env_id: the full id that all of them must be of.
         top: the share that is kept, as of `Dataset.top`; None keeps all.
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import yaml
 
+from dialgym.files import read_yaml
 from dialgym.registry import entry_of
 
 SB3_COLUMNS = ("time/total_timesteps", "rollout/ep_rew_mean")
@@ -94,10 +94,10 @@ def _given(row: Mapping[str, str], column: str) -> bool:
 def _references(folder: Path) -> dict[str, float]:
     """From the row that the run's config.yml belongs to; nothing where there is no such file."""
     try:
-        config = yaml.safe_load((folder / "config.yml").read_text("utf-8"))
+        config = read_yaml(folder / "config.yml")
         entry = entry_of(next(iter(config)))
         scores = entry.row.references(entry.stand_in)
-    except (OSError, ValueError, TypeError, yaml.YAMLError):
+    except (OSError, ValueError, TypeError):
         return {}
     names = {"random": "random", "expert": scores.get("expert_policy", "expert")}
     return {names[key]: scores[key] for key in names if key in scores}

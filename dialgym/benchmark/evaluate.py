@@ -10,6 +10,7 @@ from dialgym.registry import Entry, Environment, entry_of
 from dialgym.rollouts import Played, Player, Policy, Report
 from dialgym.rollouts.player import opened_for
 from dialgym.rollouts.policies import policy_name
+from dialgym.simulators import is_oracle
 
 NEUTRAL = {"tokenizer", "action_masks"}
 """Arguments of an environment that leave its reference scores valid."""
@@ -36,7 +37,8 @@ def evaluate(
         policy: a registered name (``random``, ``optimal`` ...), an object with
             ``reply(task, state, rng) -> str`` or ``act(task, state, rng)``, an object with
             Stable-Baselines3's ``predict`` for observations of a token or act view, or the path
-            to a checkpoint.
+            to a checkpoint. A scripted one is given what its party may know (`Task.observed`);
+            one with ``oracle = True`` is given all, and tables mark it.
         ids: one id or several; a task, its class or ``module:Class`` stands for one.
         episodes: for each seed.
         seeds: whole numbers from 0, distinct.
@@ -52,6 +54,7 @@ def evaluate(
 
     Raises:
         ValueError: an argument is impossible, or the policy does not fit the environment.
+        dialgym.tasks.HiddenStateError: a policy that is no oracle asks for what is hidden.
         FileNotFoundError: there is no such checkpoint.
         ImportError: a checkpoint is given and the package `agents` cannot be imported.
     """
@@ -64,16 +67,17 @@ def evaluate(
     jobs = [(seed, episode) for seed in seeds for episode in range(episodes)]
     by_id = {}
     stand_ins: dict[str, str] = {}
+    oracle = False
     for entry in places.values():
         size = min(num_envs, len(jobs))
         player = Player(entry, opened, kwargs, num_envs=size, deterministic=deterministic)
         played = list(player.play(jobs, report=report))
         player.close()
-        stand_in = player.task.stand_in
+        stand_in, oracle = player.task.stand_in, oracle or is_oracle(player.policy)
         if stand_in:
             stand_ins[entry.id] = stand_in
         by_id[entry.id] = _arrange(played, len(seeds), _references(entry, kwargs, stand_in))
-    return Result(name or policy_name(policy), tuple(seeds), by_id, kwargs, stand_ins)
+    return Result(name or policy_name(policy), tuple(seeds), by_id, kwargs, stand_ins, oracle)
 
 
 def _references(

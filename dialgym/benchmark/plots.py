@@ -40,7 +40,7 @@ def plot_scores(results: Sequence[Result], path: Path) -> None:
         bars: Any = [p.score if scored else p.mean_return for p in parts]
         bounds: Any = [p.score_interval if scored else p.interval for p in parts]
         x = np.array(where) + (i - (len(results) - 1) / 2) * width
-        axes.bar(x, bars, 0.9 * width, color=colour, label=result.policy, zorder=2)
+        axes.bar(x, bars, 0.9 * width, color=colour, label=result.name, zorder=2)
         spread = np.abs(np.array(bounds).T - bars)
         axes.errorbar(x, bars, spread, fmt="none", ecolor=INK, elinewidth=1, capsize=2, zorder=3)
         for place, part, bound in zip(x, parts, bounds):

@@ -25,11 +25,11 @@ def rows(results: Sequence["Result"]) -> Iterator[Row]:
     for env_id, label in places:
         for result in results:
             if env_id in result.by_id and result.label(env_id) == label:
-                yield (label, result.policy, *_cells(result.by_id[env_id]))
+                yield (label, result.name, *_cells(result.by_id[env_id]))
     if len(places) > 1:
         for result in results:
             if {(env_id, result.label(env_id)) for env_id in result.by_id} == set(places):
-                yield (ALL, result.policy, *_cells(result.overall))
+                yield (ALL, result.name, *_cells(result.overall))
 
 
 def labels(results: Sequence["Result"]) -> list[tuple[str, str]]:
@@ -78,12 +78,15 @@ BUILT_IN = (
     "figures on the one do not compare with figures on the other."
 )
 
+ORACLE = " Oracle: a policy that knows what is hidden from its party, which no learner does."
+
 
 def caption(*results: "Result") -> str:
     """What the figures of a table mean."""
     result = results[0]
     episodes = next(iter(result.by_id.values())).returns.shape[1]
     more = BUILT_IN if any(r.stand_ins for r in results) else ""
+    more += ORACLE if any(r.oracle for r in results) else ""
     return (
         f"{episodes} episodes for each of {len(result.seeds)} seeds. In brackets: 95 % stratified "
         "bootstrap interval. IQM: interquartile mean of the returns. Score: 100 (return - random) "

@@ -99,6 +99,7 @@ class Result:
         by_id: `Episodes` by id.
         env_kwargs: what the environments were made with, beside the registry's settings.
         stand_ins: by id, what was played in place of what the settings name: ``built-in``.
+        oracle: whether the policy knows what its party is not told; tables say so.
     """
 
     policy: str
@@ -106,6 +107,12 @@ class Result:
     by_id: Mapping[str, Episodes]
     env_kwargs: Mapping[str, Any] = field(default_factory=dict)
     stand_ins: Mapping[str, str] = field(default_factory=dict)
+    oracle: bool = False
+
+    @property
+    def name(self) -> str:
+        """What tables call the policy: an oracle is marked."""
+        return f"{self.policy} (oracle)" if self.oracle else self.policy
 
     def label(self, env_id: str) -> str:
         """What tables call an environment: its id, and in brackets what stood in for it."""
@@ -170,6 +177,7 @@ class Result:
             "seeds": list(self.seeds),
             "env_kwargs": json.loads(json.dumps(dict(self.env_kwargs), default=repr)),
             "stand_ins": dict(self.stand_ins),
+            "oracle": self.oracle,
             "environments": {env_id: _as_dict(part) for env_id, part in self.by_id.items()},
         }
 
@@ -178,7 +186,8 @@ class Result:
         """The inverse of `as_dict`."""
         by_id = {env_id: _from_dict(part) for env_id, part in values["environments"].items()}
         seeds, stand_ins = tuple(values["seeds"]), values.get("stand_ins", {})
-        return cls(values["policy"], seeds, by_id, values["env_kwargs"], stand_ins)
+        oracle = bool(values.get("oracle", False))
+        return cls(values["policy"], seeds, by_id, values["env_kwargs"], stand_ins, oracle)
 
     def to_json(self, path: str | PathLike[str]) -> None:
         """Write `as_dict`, atomically."""

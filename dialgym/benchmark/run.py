@@ -13,6 +13,7 @@ from dialgym.benchmark.evaluate import evaluate
 from dialgym.benchmark.report import markdown
 from dialgym.benchmark.result import Episodes, Result, read_json, write_json
 from dialgym.files import write_text
+from dialgym.hub import commits
 from dialgym.registry import Entry, Environment, entry_of
 from dialgym.rollouts import Job, MisfitError, Player, Policy, Report
 from dialgym.rollouts.player import opened_for
@@ -76,7 +77,9 @@ class Benchmark:
             ImportError: matplotlib is not installed; all other files have then been written.
         """
         out = Path(folder)
-        write_json(out / "results.json", {"results": [r.as_dict() for r in self.results]})
+        found = {"hub": commits()} if commits() else {}
+        results = [result.as_dict() for result in self.results]
+        write_json(out / "results.json", {"results": results, **found})
         write_text(out / "table.md", markdown(self.results))
         files = [out / "results.json", out / "table.md"]
         if self.games:
@@ -132,6 +135,7 @@ def benchmark(
     for name, policy in opened.items():
         by_id: dict[str, Episodes] = {}
         stand_ins: dict[str, str] = {}
+        oracle = False
         for entry in entries:
             try:
                 part = evaluate(policy, entry, episodes, seeds, kwargs, report=report)
@@ -140,11 +144,12 @@ def benchmark(
                 continue
             by_id |= part.by_id
             stand_ins |= part.stand_ins
+            oracle = oracle or part.oracle
         if not by_id:
             raise ValueError(notes[-1])
-        results.append(Result(name, tuple(seeds), by_id, kwargs, stand_ins))
+        results.append(Result(name, tuple(seeds), by_id, kwargs, stand_ins, oracle))
         if entries[0].id in by_id:
-            shown += play_games(name, policy, entries[0], jobs, kwargs)
+            shown += play_games(results[-1].name, policy, entries[0], jobs, kwargs)
     return Benchmark(results, shown, read, notes)
 
 

@@ -44,8 +44,8 @@ def chat(
 ) -> None:
     """Talk to an agent, or to a language model, at the terminal; /help shows what else it does.
 
-    It takes a saved model, the folder of a run, or the hub name or folder of a causal language
-    model. Lines may be piped in.
+    It takes a saved model, the folder of a run, or a causal language model: its folder, hf:NAME
+    or hf:NAME@REVISION. Lines may be piped in.
     """
     agent = require_agents().ChatAgent.load(
         model,

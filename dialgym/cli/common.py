@@ -8,10 +8,10 @@ from types import ModuleType
 from typing import Annotated, Any
 
 import typer
-import yaml
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from dialgym.files import parse_yaml
 from dialgym.optional import require
 
 console = Console(highlight=False)
@@ -73,9 +73,9 @@ def _pair(text: str, option: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     try:
         if name and equals:
-            found = yaml.safe_load(value)
+            found = parse_yaml(value, option)
             return name, float(found) if _is_power(found) else found
-    except yaml.YAMLError:
+    except ValueError:
         pass
     raise ValueError(f"{option}: expected KEY=VALUE, such as words=50; got {text!r}.")
 

@@ -21,11 +21,9 @@ def train_reward_model(
     out: Annotated[Path, typer.Option(help="Folder of the model.")],
     base: Annotated[
         str | None,
-        typer.Option(metavar="NAME_OR_PATH", help="A model to begin with; else a small new one."),
+        typer.Option(metavar="PATH | hf:NAME", help="A model to begin with; else a small new one."),
     ] = None,
-    tokenizer: Annotated[
-        str, typer.Option(help="Of a new one: bpe, bpe:PATH or hf:NAME_OR_PATH.")
-    ] = "bpe",
+    tokenizer: Annotated[str, typer.Option(help="Of a new one: bpe, bpe:PATH or hf:NAME.")] = "bpe",
     epochs: Annotated[
         int | None, typer.Option(min=1, help="Passes over the data, at most.")
     ] = None,

@@ -110,4 +110,5 @@ def _into_folder(
         else:
             for part in missing:
                 folder.write(part, collector.table(part, report))
+        folder.note_hub()
         return Dataset(read_tables(list(folder.files().values())))

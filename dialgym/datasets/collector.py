@@ -22,12 +22,15 @@ from dialgym.datasets.schema import (
     write_table,
 )
 from dialgym.files import read_json, remove_leftovers, write_text
+from dialgym.hub import commits
 from dialgym.registry import Entry
 from dialgym.rollouts import Player, Report
 from dialgym.rollouts.player import Source
 from dialgym.rollouts.policies import find_checkpoint, policy_name
 
 RECIPE = "collection.json"
+HUB = "hub"
+"""Of the recipe's file: `dialgym.hub.commits`."""
 _NAME = re.compile(r"dialogues-(\d+)-(\d+)\.parquet")
 
 
@@ -190,6 +193,7 @@ class Folder:
         before = self._described(file)
         if before.get("env") == facts["env"].partition("/")[2]:  # as it was given
             before["env"] = facts["env"]
+        self._check_commits(before.get(HUB, {}), file)
         changed = [k for k in facts if json.dumps(before.get(k)) != json.dumps(facts[k])]
         if changed:
             what = ", ".join(f"{k} {before.get(k)!r}, now {facts[k]!r}" for k in changed)
@@ -197,6 +201,16 @@ class Folder:
                 f"collect: {str(self.path)!r} holds another collection ({what}). "
                 "Give the same arguments to go on with it, or another path."
             )
+
+    def _check_commits(self, before: Any, file: Path) -> None:
+        """Raise a ValueError where a name of the hub stands for something else than it did."""
+        now = commits()
+        for name, commit in before.items() if isinstance(before, dict) else ():
+            if now.get(name, commit) != commit:
+                raise ValueError(
+                    f"collect: {name!r} was at {commit} when {str(file)!r} was written, and is at "
+                    f"{now[name]} now. Give {name.partition('@')[0]}@{commit} and another path."
+                )
 
     def _described(self, file: Path) -> dict[str, Any]:
         found = read_json(file, "what determines a collection, as JSON")
@@ -214,6 +228,12 @@ class Folder:
             if match := _NAME.fullmatch(file.name):
                 found[range(int(match[1]), int(match[2]))] = file
         return found
+
+    def note_hub(self) -> None:
+        """Write down the commits of what the dialogues took from the hub, if anything."""
+        if found := commits():
+            facts = self._described(self.path / RECIPE)
+            write_text(self.path / RECIPE, json.dumps({**facts, HUB: found}, indent=1))
 
     def write(self, part: range, table: Any) -> None:
         """Write a shard, whole or not at all."""

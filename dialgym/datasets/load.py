@@ -1,18 +1,19 @@
 """Loading datasets from files, from the Hugging Face hub, and from Minari."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from dialgym.archives import SPLITS, Part
 from dialgym.cache import cache_dir
 from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.minari import table_of_minari
 from dialgym.datasets.schema import CHOSEN, arrow, check_table, parquet, schema
+from dialgym.hub import Repository, fetch, locate
 from dialgym.optional import require
 
-_HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
+PARQUET = "*.parquet"
 
 
 class DialogueStream:
@@ -43,9 +44,10 @@ def load_dataset(
     """Dialogues from a folder or file of Parquet, or from the Hugging Face hub.
 
     Args:
-        path_or_name: what `collect` or `Dataset.save` wrote, or the name of a dataset on the hub.
+        path_or_name: what `collect` or `Dataset.save` wrote; or ``hf:NAME`` or
+            ``hf:NAME@REVISION``, whose files are fetched once.
         streaming: read while looked at; else the files are mapped into memory.
-        split: of a dataset on the hub.
+        split: of a dataset on the hub, as its files' names or folders tell it.
 
     Returns:
         A `Dataset`, or a `DialogueStream`.
@@ -56,15 +58,13 @@ def load_dataset(
         ImportError: the package datasets is not installed.
     """
     hf = require("datasets", "data", "loading datasets")
-    files = _files(Path(path_or_name))
+    place = locate(path_or_name, "load_dataset")
+    files = _files(place) if isinstance(place, Path) else _from_hub(place, split)
     for file in files:
         check_table(file)
-    if files and streaming:
-        return DialogueStream(lambda size: _read(files, size))
-    found = _map(hf, files) if files else _from_hub(hf, path_or_name, streaming, split)
     if streaming:
-        return DialogueStream(lambda size: found.with_format("arrow").iter(batch_size=size))
-    return Dataset(conformed(found.data.table, str(path_or_name)))
+        return DialogueStream(lambda size: _read(files, size))
+    return Dataset(conformed(_map(hf, files).data.table, str(path_or_name)))
 
 
 def _map(hf: Any, files: Sequence[Path]) -> Any:
@@ -73,7 +73,7 @@ def _map(hf: Any, files: Sequence[Path]) -> Any:
     hf.disable_progress_bars()
     try:
         names, kept = [str(file) for file in files], str(cache_dir() / "datasets")
-        return hf.load_dataset("parquet", data_files=names, split="train", cache_dir=kept)
+        return hf.Dataset.from_parquet(names, cache_dir=kept)  # load_dataset would ask the hub
     finally:
         if not quiet:
             hf.enable_progress_bars()
@@ -87,28 +87,30 @@ def _read(files: Sequence[Path], size: int) -> Iterator[Any]:
 
 def _files(path: Path) -> Sequence[Path]:
     if path.is_dir():
-        files = sorted(path.glob("*.parquet"))
+        files = sorted(path.glob(PARQUET))
         if not files:
             raise FileNotFoundError(
                 f"load_dataset: no Parquet files in {str(path)!r}. Check the path; `dialgym "
                 "collect` writes such a folder."
             )
         return files
-    return [path] if path.is_file() else []
+    return [path]
 
 
-def _from_hub(hf: Any, name: str | PathLike[str], streaming: bool, split: str) -> Any:
-    if not _HUB_NAME.fullmatch(str(name)) or str(name).endswith(".parquet"):
-        raise FileNotFoundError(
-            f"load_dataset: there is no folder or Parquet file at {str(name)!r}. Check the path."
+def _from_hub(repository: Repository, split: str) -> Sequence[Path]:
+    """The files of a split; those whose names and folders tell none are for training."""
+    folder = fetch(repository, "load_dataset", (PARQUET,), "dataset")
+    splits = {
+        file: Part(str(file.relative_to(folder)), file.read_bytes).split or "train"
+        for file in sorted(folder.rglob(PARQUET))
+    }
+    files = [file for file, own in splits.items() if own == SPLITS.get(split, split)]
+    if not files:
+        raise ValueError(
+            f"load_dataset: {str(repository)!r} has no Parquet files of the split {split!r}; it "
+            f"has {', '.join(sorted({*splits.values()})) or 'none at all'}."
         )
-    try:
-        return hf.load_dataset(str(name), split=split, streaming=streaming)
-    except (OSError, ValueError, hf.exceptions.DatasetNotFoundError) as error:
-        raise FileNotFoundError(
-            f"load_dataset: expected a folder, a Parquet file or a dataset on the hub; got "
-            f"{str(name)!r} ({' '.join(str(error).split())[:200]}). Check the path or name."
-        ) from error
+    return files
 
 
 def conformed(table: Any, what: str) -> Any:

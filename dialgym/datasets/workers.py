@@ -19,6 +19,7 @@ from threading import Lock
 from typing import Any, BinaryIO
 
 from dialgym.datasets.collector import Collector, Folder, Recipe
+from dialgym.hub import commits, recall
 from dialgym.rollouts import Report
 
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); " \
@@ -87,6 +88,9 @@ def _supervise(process: Any, order: bytes, todo: "SimpleQueue[range]", told: Rep
             process.stdin.write(pickle.dumps(part))
             process.stdin.flush()
             while (answer := pickle.load(process.stdout)) is not None:
+                if isinstance(answer, dict):
+                    recall(answer)
+                    continue
                 if isinstance(answer, Exception):
                     _empty(todo)
                     raise answer
@@ -140,4 +144,5 @@ def _serve(orders: BinaryIO, answers: BinaryIO) -> None:
         except Exception as error:
             answer(error)
         else:
+            answer(commits())
             answer(None)

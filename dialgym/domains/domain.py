@@ -15,6 +15,7 @@ from dialgym.domains.database import MISSING, Database, read_database
 from dialgym.domains.goals import GoalGenerator
 from dialgym.domains.ontology import NAME, TYPE, Ontology, parse_ontology, read_ontology
 from dialgym.errors import did_you_mean, unknown
+from dialgym.files import read_yaml as yaml_of
 
 RULES, ROWS, YAML = "-rules.json", "-dbase.db", (".yml", ".yaml")
 COUNTERPARTS = {
@@ -142,13 +143,11 @@ def read_yaml(path: Path) -> Domain:
     Raises:
         ValueError: the file cannot be read, or its content is no domain.
     """
-    import yaml
-
     try:
-        content = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        content = yaml_of(path)
+    except (OSError, ValueError) as error:
         said = " ".join(str(error).split())
-        raise ValueError(f"domain: expected YAML at {str(path)!r}; got {said}.") from error
+        raise ValueError(f"domain: expected YAML at {str(path)!r}; got {said}") from error
     rows = content.get("rows") if isinstance(content, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ValueError(

@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dialgym.errors import unknown
+from dialgym.hub import model_folder, pretrained
 from dialgym.language.text import UNKNOWN
 from dialgym.optional import require
 
@@ -243,7 +244,7 @@ class BPETokenizer(_Loops):
 
 
 class HFTokenizer(_Loops):
-    """A Hugging Face tokenizer by hub name, local path or object; its ids are shifted by 5.
+    """A Hugging Face tokenizer by ``hf:NAME``, folder or object; its ids are shifted by 5.
 
     Token `i >= 5` is the tokenizer's own token `i - 5`; ids 0-4 are dialgym's special tokens.
     Needs `transformers` (``pip install "dialgym[agents]"``) unless an object is given.
@@ -302,8 +303,9 @@ def make_tokenizer(spec: Any, charset: str, words: Iterable[str] = ()) -> Tokeni
 
     Args:
         spec: ``"char"`` (over `charset`), ``"word"`` (over `words`), ``"bpe"`` (built in),
-            ``"bpe:PATH"`` of a ``tokenizer.json``, ``"hf:NAME_OR_PATH"``, or any object that meets
-            `Tokenizer`.
+            ``"bpe:PATH"`` of a ``tokenizer.json``, ``"hf:NAME"`` or ``"hf:NAME@REVISION"`` of the
+            Hugging Face hub, ``"hf:./FOLDER"`` (or another path that begins with a dot, a slash or
+            ``~``), or any object that meets `Tokenizer`.
         charset: the characters that the task's utterances are made of.
         words: the words that the task's utterances are made of, for ``"word"``.
 
@@ -321,8 +323,8 @@ def make_tokenizer(spec: Any, charset: str, words: Iterable[str] = ()) -> Tokeni
     if spec == "bpe" or spec.startswith("bpe:"):
         return BPETokenizer(spec.partition(":")[2] or None)
     if spec.startswith("hf:"):
-        return HFTokenizer(spec.removeprefix("hf:"))
-    raise unknown("tokenizer", spec, ["char", "word", "bpe", "bpe:PATH", "hf:NAME_OR_PATH"])
+        return HFTokenizer(spec)
+    raise unknown("tokenizer", spec, ["char", "word", "bpe", "bpe:PATH", "hf:NAME", "hf:./FOLDER"])
 
 
 def _load_bpe(path: str) -> Any:
@@ -336,14 +338,15 @@ def _load_bpe(path: str) -> Any:
         ) from error
 
 
-def _load_hf(name: str) -> Any:
-    transformers = require("transformers", "agents", f"tokenizer 'hf:{name}'")
+def _load_hf(source: str) -> Any:
+    require("transformers", "agents", f"tokenizer {source!r}")
+    folder = model_folder(source, "tokenizer", weights=False)
     try:
-        return transformers.AutoTokenizer.from_pretrained(name)
+        return pretrained("AutoTokenizer", folder)
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"tokenizer 'hf:{name}' was not found: expected a hub name or a local folder with "
-            f"a tokenizer. Check the name, the path and the network. ({error})"
+            f"tokenizer {source!r}: expected the files of a tokenizer of transformers in "
+            f"{str(folder)!r}. ({error})"
         ) from error
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from dialgym.cache import LRU
 from dialgym.errors import one_of
+from dialgym.hub import model_folder, pretrained
 from dialgym.optional import require
 from dialgym.rewards.base import Reply, Reward
 from dialgym.rewards.overlap import references
@@ -30,7 +31,7 @@ class ClassifierReward(Reward):
     """A reward that a sequence classifier gives; its settings, which subclasses add to.
 
     Attributes:
-        model: a folder or a name on the Hugging Face hub.
+        model: a folder, or ``hf:NAME`` or ``hf:NAME@REVISION`` of the Hugging Face hub.
         device: where it runs; ``auto`` is CUDA where there is one.
         batch_size: replies of one call of the model.
         max_length: tokens it reads of a pair, its whole window by default. The longer of context
@@ -134,16 +135,17 @@ class SequenceClassifier:
 
 
 def _load(path: str, name: str) -> tuple[Any, Any]:
-    transformers = require("transformers", "agents", f"a model for reward {name!r}")
+    require("transformers", "agents", f"a model for reward {name!r}")
+    folder = model_folder(path, f"the model of reward {name!r}")
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(path, truncation_side="left")
-        model, info = transformers.AutoModelForSequenceClassification.from_pretrained(
-            path, output_loading_info=True
+        tokenizer = pretrained("AutoTokenizer", folder, truncation_side="left")
+        model, info = pretrained(
+            "AutoModelForSequenceClassification", folder, output_loading_info=True
         )
     except Exception as error:  # broken weights have errors of their own
         raise ValueError(
-            f"reward {name!r} could not load the model {path!r}: expected the folder or the hub's "
-            f"name of a sequence classifier with its tokenizer; {' '.join(str(error).split())}"
+            f"reward {name!r} could not load the model {path!r}: expected a sequence classifier "
+            f"with its tokenizer; {' '.join(str(error).split())}"
         ) from error
     if info["missing_keys"]:
         raise ValueError(
@@ -193,7 +195,7 @@ class LearnedReward(ClassifierReward):
 
     def __post_init__(self) -> None:
         if self.model is None:
-            raise ValueError("reward 'learned' needs `model`, a folder or a name on the hub.")
+            raise ValueError("reward 'learned' needs `model`, a folder or hf:NAME of the hub.")
         low, high = (0.0, 1.0) if self.sigmoid else (-np.inf, np.inf)
         if self.clip is not None:
             if len(self.clip) != 2:
@@ -228,7 +230,7 @@ class Similarity(Reward):
     """The cosine of sentence embeddings, Reimers and Gurevych (2019), of the nearest text.
 
     Attributes:
-        model: a folder, or a name on the Hugging Face hub, of sentence-transformers.
+        model: of sentence-transformers: a folder, or ``hf:NAME`` or ``hf:NAME@REVISION``.
         to: ``references``, or ``context``: the last utterance before the reply.
         device: where the model runs; ``auto`` is CUDA where there is one.
         batch_size: texts of one call of the model.
@@ -236,7 +238,7 @@ class Similarity(Reward):
 
     name: ClassVar[str] = "similarity"
     bounds = (-1.0, 1.0)
-    model: str = "sentence-transformers/all-MiniLM-L6-v2"
+    model: str = "hf:sentence-transformers/all-MiniLM-L6-v2"
     to: str = "references"
     device: str = "auto"
     batch_size: int = 32
@@ -278,10 +280,13 @@ class Similarity(Reward):
     def _encoder(self) -> Any:
         package = require("sentence_transformers", "rewards", "reward 'similarity'")
         device = None if self.device == "auto" else self.device
+        folder = str(model_folder(self.model, "the model of reward 'similarity'"))
         try:
-            return package.SentenceTransformer(self.model, device=device)
+            return package.SentenceTransformer(
+                folder, device=device, trust_remote_code=False, local_files_only=True
+            )
         except Exception as error:  # broken weights have errors of their own
             raise ValueError(
-                f"reward 'similarity' could not load the model {self.model!r}: expected a folder "
-                f"or the hub's name of sentence-transformers; {' '.join(str(error).split())}"
+                f"reward 'similarity' could not load the model {self.model!r}: expected one of "
+                f"sentence-transformers; {' '.join(str(error).split())}"
             ) from error

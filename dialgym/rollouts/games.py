@@ -9,7 +9,7 @@ from gymnasium.utils.seeding import np_random
 
 from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng
 from dialgym.rollouts.played import Decisions, Played, Role, Turns, metric_columns
-from dialgym.simulators import Speaker
+from dialgym.simulators import Speaker, shown_to
 from dialgym.tasks import ActPolicy, PartyActs
 from dialgym.tasks.generators import Logs, Scripts, Tree
 from dialgym.views.dialogue import Dialogue
@@ -60,6 +60,11 @@ class Game:
         dialogue = self.dialogue
         self._say(clean(text, dialogue.task.facts, dialogue.learner))
 
+    def ask(self, policy: Speaker, rng: np.random.Generator) -> None:
+        """Let the learner say what a scripted policy says, by what it may know."""
+        task, state = self.dialogue.task, self.dialogue.state
+        self.say(policy.reply(task, shown_to(policy, task, state), rng))
+
     def _say(self, text: str) -> None:
         self.exchange = self.dialogue.say(text, self.rng)
         self.gained += self.exchange.reward
@@ -71,7 +76,7 @@ class Game:
         """Let the learner speak by an act; what it became is said by the policy's generator."""
         task, state = self.dialogue.task, self.dialogue.state
         assert self.acts is not None
-        action = policy.act(task, state, rng)
+        action = policy.act(task, shown_to(policy, task, state), rng)
         if self.record:
             self._note(action)
         self._say(self.acts.say(state, action, rng))
@@ -95,10 +100,9 @@ class Game:
 
     def play(self, policy: Any, rng: np.random.Generator) -> "Game":
         """Let a scripted policy, with a generator of its own, play to the end."""
-        dialogue = self.dialogue
         while not self.exchange.over:
             if self.acts is None:
-                self.say(policy.reply(dialogue.task, dialogue.state, rng))
+                self.ask(policy, rng)
             else:
                 self.choose(policy, rng)
         return self
@@ -211,11 +215,11 @@ def tree_games(
 
 def _play_source(tree: Tree, game: Game, job: Job) -> list[Game]:
     """The game after each number of the learner's utterances; the last one is over."""
-    rng, task = policy_rng(*job), game.dialogue.task
+    rng = policy_rng(*job)
     points = []
     while not game.over:
         points.append(game.fork())
-        game.say(tree.source.reply(task, game.dialogue.state, rng))
+        game.ask(tree.source, rng)
     return [*points, game]
 
 

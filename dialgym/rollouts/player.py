@@ -19,7 +19,7 @@ from dialgym.rollouts.policies import (
     policy_name,
 )
 from dialgym.rollouts.waves import SIZE, play_batch, play_env
-from dialgym.simulators import BatchSpeaker, Speaker
+from dialgym.simulators import BatchSpeaker, Speaker, is_oracle
 from dialgym.tasks import ActPolicy
 from dialgym.tasks.generators import Logs, Scripts, Tree
 from dialgym.views.dialogue import Dialogue, find_speaker
@@ -229,7 +229,7 @@ class _Chooser:
     """An act policy that is asked for acts, whatever else it can do."""
 
     def __init__(self, policy: ActPolicy) -> None:
-        self.act = policy.act
+        self.act, self.oracle = policy.act, is_oracle(policy)
 
 
 def _name_of(policy: Source) -> str:

@@ -13,8 +13,9 @@ from dialgym.language.tokenizers import recorded
 from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng, seeded
 from dialgym.rollouts.played import Decisions, Played, Turns, metric_columns
 from dialgym.rollouts.policies import Predictor, check_fit, takes_masks
-from dialgym.simulators import BatchSpeaker, ask_all
+from dialgym.simulators import BatchSpeaker, all_shown_to, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
+from dialgym.tasks.returns import watch_returns
 from dialgym.views.looped import LoopedBatch
 from dialgym.views.spaces import maskable
 
@@ -63,11 +64,13 @@ class _ScriptedWave:
         record: bool,
     ) -> None:
         self.task, self.batch, self.jobs, self.options = task, batch, jobs, options
-        self.me, self.record = task.parties.index(learner), record
+        self.learner, self.me = learner, task.parties.index(learner)
+        self.record = record
         self.seeds = [episode_seed(*job) for job in jobs]
         self.rngs = [np_random(seed)[0] for seed in self.seeds]
         self.returns, self.lengths = np.zeros(len(jobs)), np.zeros(len(jobs), np.int64)
         self.terminated, self.truncated, self.success = (np.zeros(len(jobs), bool) for _ in "123")
+        self.watch = watch_returns(task, learner, len(jobs))
         self.notes: list[tuple[np.ndarray, ...]] = []  # rows, parties, texts, rewards, said
 
     def play(self, policy: BatchSpeaker) -> None:
@@ -75,7 +78,8 @@ class _ScriptedWave:
         rows = np.arange(len(self.jobs))
         rows = self._hear(rows, self.batch.reset(rows, self.rngs, self.options))
         while len(rows):
-            states, chosen = self.batch.states(rows), rows.tolist()
+            chosen = rows.tolist()
+            states = all_shown_to(policy, self.task, self.batch.states(rows), self.learner)
             said = ask_all(policy, self.task, states, [own[row] for row in chosen], chosen)
             texts = np.array(said, np.str_)
             outcome = self.batch.say(rows, texts, self.rngs)
@@ -87,6 +91,8 @@ class _ScriptedWave:
         heard = rows[outcome.heard_rows]
         self._note(heard, outcome.heard_parties, outcome.heard_texts, np.zeros(len(heard)), False)
         over = outcome.terminated | outcome.truncated
+        if self.watch is not None:
+            self.watch.note(rows, outcome.reward, outcome.components, over)
         self.terminated[rows], self.truncated[rows] = outcome.terminated, outcome.truncated
         self.success[rows] = outcome.success & over
         self.returns[rows] += outcome.reward

@@ -1,6 +1,14 @@
 """Speakers that answer the learner: protocols, slow and remote ones, a person at the terminal."""
 
-from dialgym.simulators.base import BatchSpeaker, EachReplies, Speaker, ask_all
+from dialgym.simulators.base import (
+    BatchSpeaker,
+    EachReplies,
+    Speaker,
+    all_shown_to,
+    ask_all,
+    is_oracle,
+    shown_to,
+)
 from dialgym.simulators.concurrent import Asynchronous, AsyncSpeaker, Concurrent
 from dialgym.simulators.human import HumanSpeaker
 
@@ -12,5 +20,8 @@ __all__ = [
     "EachReplies",
     "HumanSpeaker",
     "Speaker",
+    "all_shown_to",
     "ask_all",
+    "is_oracle",
+    "shown_to",
 ]

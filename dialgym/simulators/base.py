@@ -13,7 +13,9 @@ class Speaker(Protocol):
     """Says the next utterance of the party whose turn it is.
 
     A simulator plays the other party of a single-agent view; a scripted policy plays the learner.
-    Both meet this protocol, so that either side of a task can be given to either.
+    Both meet this protocol, so that either side of a task can be given to either. A simulator is
+    part of the environment, and sees the state as it is; a policy sees what its party may know
+    (`Task.observed`), but for an oracle, which says so by an attribute: ``oracle = True``.
     """
 
     def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
@@ -37,6 +39,27 @@ class BatchSpeaker(Speaker, Protocol):
         a sequence that makes each state when it is asked for, and may have more to offer.
         """
         ...
+
+
+def is_oracle(policy: Any) -> bool:
+    """Whether a policy declares that it knows what its party is not told: ``oracle = True``."""
+    return bool(getattr(policy, "oracle", False))
+
+
+def shown_to(policy: Any, task: Any, state: Any) -> Any:
+    """What a scripted policy of the party whose turn it is gets to see of a dialogue.
+
+    That is what the party may know (`Task.observed`); for an oracle it is the state itself.
+    """
+    return state if is_oracle(policy) else task.observed(state, task.speaker(state))
+
+
+def all_shown_to(policy: Any, task: Any, states: Sequence[Any], party: str) -> Sequence[Any]:
+    """The same of many dialogues in which `party` has its turn."""
+    if is_oracle(policy):
+        return states
+    together = getattr(states, "observed", None)
+    return together(party) if together else [task.observed(state, party) for state in states]
 
 
 class EachReplies:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dialgym.language import Constraint, Utterance
-from dialgym.simulators.base import Speaker
+from dialgym.simulators.base import Speaker, shown_to
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -68,7 +68,9 @@ class HumanSpeaker:
         if hasattr(task, "candidates"):
             parts.append(f"{len(task.candidates(state)):,} possible")
         assert self.hints is not None
-        parts.append(f"hint: {self.hints.reply(task, state, self._rng)}")
+        parts.append(
+            f"hint: {self.hints.reply(task, shown_to(self.hints, task, state), self._rng)}"
+        )
         self.console.print(", ".join(parts), style="dim", markup=False)
 
     @staticmethod

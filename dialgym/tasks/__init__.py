@@ -11,6 +11,7 @@ from dialgym.tasks.acts import (
 )
 from dialgym.tasks.base import Facts, Features, Outcome, Parties, State, Task
 from dialgym.tasks.batch import BatchOutcome, DialogueBatch
+from dialgym.tasks.hidden import Hidden, HiddenStateError, hide, reveal
 from dialgym.tasks.posterior import ExactPosterior, NamesTruth, entropy, information_gain
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "ExactPosterior",
     "Facts",
     "Features",
+    "Hidden",
+    "HiddenStateError",
     "NamesTruth",
     "Outcome",
     "Parties",
@@ -32,5 +35,7 @@ __all__ = [
     "State",
     "Task",
     "entropy",
+    "hide",
     "information_gain",
+    "reveal",
 ]

@@ -180,6 +180,7 @@ class ActSpeaker:
 
     def __init__(self, policy: ActPolicy) -> None:
         self.policy = policy
+        self.oracle = bool(getattr(policy, "oracle", False))
 
     def reply(self, task: "Task", state: Any, rng: np.random.Generator) -> str:
         """See `dialgym.simulators.Speaker`."""

@@ -16,6 +16,7 @@ from dialgym.rewards import Components
 from dialgym.simulators import Speaker
 from dialgym.tasks.acts import PartyActs
 from dialgym.tasks.batch import DialogueBatch
+from dialgym.tasks.hidden import hide
 
 Parties = tuple[str, ...]
 SYSTEM, USER = "system", "user"
@@ -40,7 +41,7 @@ class Facts:
         heard: for each party, the most utterances by each speaker that it can come to see.
         returns: lowest and highest return of each party.
         charset: the characters that utterances are made of.
-        hidden: what each party is not told.
+        hidden: what each party is not told, in words; see `Task.hidden_fields`.
         may_end: the parties whose utterance can end the dialogue.
         words: for each party, the most words of an utterance that it sees, by speaker; what a word
             tokenizer makes room for. None to make as much room as for characters.
@@ -156,6 +157,9 @@ class Task(ABC):
     """Names that `reset(options=...)` understands."""
     tokenizer: ClassVar[str] = "char"
     """What token views read utterances with, unless they are told otherwise."""
+    hidden_fields: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """The attributes of a state that a party is not told, by party; see `observed`. Where none are
+    named, those that `Facts.hidden` calls by their names."""
     for_people: ClassVar[Mapping[str, Any]] = {}
     """Settings of the task that suit a person who plays it, unless told otherwise."""
     facts: Facts
@@ -206,6 +210,17 @@ class Task(ABC):
     def constraint(self, state: Any, party: str) -> Constraint:
         """What `party` may say in this state: the source of every action mask."""
         return self.static_constraint(party) or AnyText()
+
+    def observed(self, state: Any, party: str) -> Any:
+        """A copy of a state for who plays `party`: what the party is not told refuses to be read.
+
+        Scripted policies get it, so that none profits from what is hidden, or changes anything.
+        By default the attributes of `hidden_fields` are hidden; a task whose state has hidden
+        parts within its parts hides them here.
+        """
+        named = self.facts.hidden.get(party, ())
+        names = self.hidden_fields.get(party) or [name for name in named if hasattr(state, name)]
+        return hide(state, names, self.name, party)
 
     def features(self, state: Any, party: str) -> np.ndarray | None:
         """What `party` is given beside its transcript, a new array in the form of `Facts.features`.

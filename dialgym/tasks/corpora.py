@@ -24,13 +24,10 @@ Item = TypeVar("Item", bound=InSplit)
 
 
 def cached(
-    name: str, place: Path | str, read: Callable[[], Mapping[str, np.ndarray]]
+    name: str, place: Path, read: Callable[[], Mapping[str, np.ndarray]]
 ) -> Mapping[str, np.ndarray]:
-    """The arrays that `read` makes of the data, cached for as long as the data is the same.
-
-    Data of the hub is not: its library has a cache of its own.
-    """
-    return read() if isinstance(place, str) else cached_arrays(f"{name}-{fingerprint(place)}", read)
+    """The arrays that `read` makes of the data, cached for as long as the data is the same."""
+    return cached_arrays(f"{name}-{fingerprint(place)}", read)
 
 
 def to_bytes(lines: Iterable[str]) -> np.ndarray:

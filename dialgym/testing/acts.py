@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialgym.simulators import Speaker
+from dialgym.simulators import Speaker, shown_to
 from dialgym.tasks import ActPolicy, ActSpeaker, Task
 from dialgym.testing.scripts import require
 from dialgym.views.act_env import ActEnv, act_spaces
@@ -56,7 +56,8 @@ def _check_choice(task: Task, party: str, state: Any, rng: np.random.Generator, 
     require(acts.multiple or mask.any(), task, f"{where}: mask() leaves nothing to choose")
     before = pickle.dumps(state)
     for name in acts.policies:
-        action = acts.policy_named(name).act(task, state, rng)
+        policy = acts.policy_named(name)
+        action = policy.act(task, shown_to(policy, task, state), rng)
         if not actions.contains(action):
             raise _broken(task, f"{where}: policy {name!r} chose {action!r}; expected {actions}")
         text = acts.text(state, action, rng)

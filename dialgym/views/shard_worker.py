@@ -7,11 +7,11 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 
+from dialgym.views.channels import Channel
 from dialgym.views.info import Info
 from dialgym.views.notes import NAMES
 from dialgym.views.shard_infos import sparse_info
@@ -22,34 +22,39 @@ ASKED_FOR = {"action_mask", *NAMES}
 """What infos have at every step, where it was asked for."""
 
 
-def main(pipe: int, file: int) -> None:
+def main(*files: int) -> None:
     """Do as the parent says, until it hangs up.
 
     Args:
-        pipe: descriptor of the connection to it.
-        file: descriptor of the shared arrays.
+        files: descriptors: four of the channel to it, and of the shared arrays.
     """
-    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
-        _serve(Connection(pipe), file)
+    *ends, arrays = files
+    reads, writes, theirs, ours = ends
+    with suppress(EOFError, BrokenPipeError):
+        _serve(Channel((reads, writes, theirs, ours)), arrays)
 
 
-def _serve(pipe: Connection, file: int) -> None:
+def _serve(channel: Channel, file: int) -> None:
     shard: _Shard | None = None
+    done, answer = 0, b""
     while True:
-        message = io.BytesIO(pipe.recv_bytes())
-        number, name, undo = pickle.load(message)
-        try:
-            if name == "make":
-                shard = _Shard(file, *_arguments(message))
-                result = None
-            else:
-                assert shard is not None
-                result = shard.answer(name, undo, _arguments(message))
-            answer = pickle.dumps((number, "ok", result))
-        except Exception as error:
-            where = "In an environment worker" if shard is None else shard.where
-            answer = pickle.dumps((number, "error", portable(error, where)))
-        pipe.send_bytes(answer)
+        number, request = channel.receive(done + 1)
+        if number > done:
+            message = io.BytesIO(request)
+            name, undo = pickle.load(message)
+            try:
+                if name == "make":
+                    shard = _Shard(file, *_arguments(message))
+                    result = None
+                else:
+                    assert shard is not None
+                    result = shard.answer(name, undo, _arguments(message))
+                answer = pickle.dumps(("ok", result))
+            except Exception as error:
+                where = "In an environment worker" if shard is None else shard.where
+                answer = pickle.dumps(("error", portable(error, where)))
+            done = number
+        channel.send(done, answer)
 
 
 def _arguments(message: io.BytesIO) -> tuple[Any, ...]:
@@ -106,7 +111,11 @@ class _Shard:
 
     def _undo(self, before: Snapshot) -> None:
         before.restore()
-        if self.env._rngs:
+        self._show()
+
+    def _show(self) -> None:
+        """Put what can be seen of dialogues that no step has led to into shared memory."""
+        if self.env._rngs:  # they have begun
             self.arrays.put(SEEN, self.rows, self.env._observe())
             if self.with_masks:
                 self.masks()
@@ -143,8 +152,7 @@ class _Shard:
     def set_state(self, state: bytes) -> None:
         self.before = self.env.snapshot()
         self.env.set_state(state)
-        if self.with_masks:
-            self.masks()
+        self._show()
 
     def modules(self) -> list[str]:
         return sorted(sys.modules)

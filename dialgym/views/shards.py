@@ -115,7 +115,7 @@ class ShardedVectorEnv(Played, gym.vector.VectorEnv):
 
     def step(self, actions: Any) -> Step:
         """One action in each dialogue, as the batched view has it."""
-        self.step_async(actions)
+        self._send_step(actions)
         return self.step_wait()
 
     def step_async(self, actions: Any) -> None:
@@ -126,6 +126,10 @@ class ShardedVectorEnv(Played, gym.vector.VectorEnv):
             ResetNeeded: there are rows that cannot step.
             ValueError: the actions are not those of the action space.
         """
+        self._send_step(actions)
+        self.pool.interrupted = False  # the caller is going to take the result
+
+    def _send_step(self, actions: Any) -> None:
         self._require_idle("step_async")
         if not self._begun:
             raise not_begun(self.task.name)
@@ -134,7 +138,7 @@ class ShardedVectorEnv(Played, gym.vector.VectorEnv):
         if self._over.any():
             raise after_the_end(self.task.name, np.flatnonzero(self._over))
         self.arrays["action"][:] = check_actions(actions, self.action_space, self.task.name)
-        self.pool.begin("step")
+        self.pool.send("step")
 
     def step_wait(self, timeout: float | None = None) -> Step:
         """The result of the step under way.

@@ -3,7 +3,8 @@
 A request is sent to all workers and is pending until the answers of all have been taken. Whatever
 interrupts that (Ctrl-C, a timeout, an exception of a signal handler), the request stays pending:
 its answers can be taken later, or dropped by `WorkerPool.drain`, and no answer is taken for that of
-another request. An interrupt amid the bytes of a message cannot be mended; the pool then says so.
+another request. Whoever is not sure that a request has been sent, or an answer been read, sends the
+request again: a worker that has done it already gives the same answer (`dialgym.views.channels`).
 """
 
 import json
@@ -20,6 +21,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+
+from dialgym.views.channels import connect
 
 START = "import json, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); " \
         "sys.path[:] = json.loads(sys.argv[1]); " \
@@ -80,17 +83,12 @@ class WorkerPool:
         self.settle()
         return answers
 
-    def begin(self, name: str) -> None:
-        """A request whose answers the caller is going to take."""
-        self.send(name)
-        self.interrupted = False
-
     def send(self, name: str, parts: Sequence[tuple[Any, ...]] | None = None) -> None:
-        """A request whose answers are taken at once."""
+        """A request, and not yet its answers."""
         self.check()
         number, parts = self._request.number + 1, parts or [()] * len(self.workers)
         try:
-            messages = [w.message(number, name, part) for w, part in zip(self.workers, parts)]
+            messages = [w.message(name, part) for w, part in zip(self.workers, parts)]
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise ValueError(
                 f"workers: what {name!r} takes cannot be sent to other processes ({error}). Give "
@@ -197,59 +195,58 @@ class _Worker:
     def __init__(self, file: int, name: str) -> None:
         self.name = name
         self.undo = False  # it did what another worker refused
-        self._sent = 0  # the number of the last request
+        self._sent = 0  # the number of the last request; 0 where it has to be sent again
         self._answer: tuple[int, str, Any] = (0, "", None)
         self._broken = ""  # why it cannot be asked any more
-        self.pipe, theirs = multiprocessing.Pipe()
+        self._channel, theirs = connect()
         try:
-            files = (theirs.fileno(), file)
+            files = (*theirs.files, file)
             command = [sys.executable, "-c", START, json.dumps(sys.path), *map(str, files)]
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=files)
         finally:
             theirs.close()
         self._ready = select.poll()
-        self._ready.register(self.pipe.fileno(), select.POLLIN)
+        self._ready.register(self._channel.fileno(), select.POLLIN)
 
-    def message(self, number: int, name: str, arguments: tuple[Any, ...]) -> bytes:
+    def message(self, name: str, arguments: tuple[Any, ...]) -> bytes:
         """A request as bytes: what can be read everywhere, and its arguments."""
-        return pickle.dumps((number, name, self.undo)) + pickle.dumps(arguments)
+        return pickle.dumps((name, self.undo)) + pickle.dumps(arguments)
 
     def send(self, number: int, message: bytes) -> None:
         """Send a request, unless it has been sent."""
         if self._sent == number:
             return
-        self._broken = TORN
         try:
-            self.pipe.send_bytes(message)
-        except (BrokenPipeError, ConnectionResetError) as error:
+            self._channel.send(number, message)
+        except BrokenPipeError as error:
             raise self._gone() from error
         self._sent, self.undo = number, False
-        self._broken = ""
 
     def answer(self, number: int, until: float | None) -> tuple[str, Any]:
         """``"ok"`` or ``"error"``, and the value, of the request of that number."""
         while self._answer[0] != number:
-            self._receive(until)
+            self._receive(number, until)
         return self._answer[1:]
 
-    def _receive(self, until: float | None) -> None:
+    def _receive(self, number: int, until: float | None) -> None:
         left = None if until is None else max(0.0, 1000 * (until - time.monotonic()))
         if not self._ready.poll(left):
             raise multiprocessing.TimeoutError(
                 f"environment worker {self.name} is still at its request; call step_wait() again, "
                 "or reset() to drop the step."
             )
-        self._broken = TORN
+        self._sent = 0  # what is read from here on is lost by an interrupt: ask for it again
         try:
-            received = self.pipe.recv_bytes()
-        except (EOFError, BrokenPipeError, ConnectionResetError) as error:
+            found, message = self._channel.receive(number)
+        except EOFError as error:
             raise self._gone() from error
-        self._answer = pickle.loads(received)
-        self._broken = ""
+        if found == number:
+            self._answer = (number, *pickle.loads(message))
+        self._sent = number
 
     def check(self) -> None:
         if self._broken:
-            raise RuntimeError(self._broken.format(self.name))
+            raise RuntimeError(self._broken)
 
     def _gone(self) -> RuntimeError:
         with suppress(subprocess.TimeoutExpired):
@@ -259,14 +256,9 @@ class _Worker:
         return RuntimeError(self._broken)
 
     def hang_up(self) -> None:
-        with suppress(OSError):
-            self.pipe.close()
+        self._channel.close()
 
 
-TORN = (
-    "a message of environment worker {} was cut off by an interrupt. The dialogues under way are "
-    "lost; make the pool again."
-)
 ENDED = (
     "environment worker {} ended unexpectedly (exit status {}). The dialogues under way are lost; "
     "make the pool again."
@@ -281,10 +273,10 @@ def _shut_down(workers: Sequence[_Worker], owner: int) -> None:
     """End the workers, in the process that started them: a fork of it only has their names."""
     if os.getpid() != owner:
         return
-    for worker in workers:
-        worker.hang_up()
-    until = time.monotonic() + CLOSED_AFTER
     try:
+        for worker in workers:
+            worker.hang_up()
+        until = time.monotonic() + CLOSED_AFTER
         for worker in workers:
             with suppress(subprocess.TimeoutExpired):
                 worker.process.wait(max(0.0, until - time.monotonic()))

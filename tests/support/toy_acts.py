@@ -138,8 +138,10 @@ class Wishes(Task):
         return "user" if state.user_speaks else "system"
 
     def transcript(self, state: WishState, party: str) -> Sequence[Utterance]:
+        if party == "system":
+            return state.lines
         private = Utterance("user", spelled("want", self._vector(state.wanted)), private=True)
-        return state.lines if party == "system" else [private, *state.lines]
+        return [private, *state.lines]
 
     def _vector(self, things: frozenset[int]) -> np.ndarray:
         return np.array([thing in things for thing in range(THINGS)])

@@ -187,3 +187,19 @@ def test_no_file_imports_itself_by_way_of_others(package: str):
 
 def test_a_cycle_is_found():
     assert find_cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
+
+
+def test_what_may_come_from_a_hub_goes_through_one_module():
+    """There `trust_remote_code=False` is said, revisions are heeded, and being offline is."""
+    asks = {"from_pretrained", "snapshot_download", "hf_hub_download", "load_dataset", "HfApi"}
+    found = {}
+    for path in sorted([*(ROOT / "dialgym").rglob("*.py"), *(ROOT / "agents").rglob("*.py")]):
+        tree = ast.parse(path.read_text("utf-8"))
+        calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        named = {call.attr for call in calls if isinstance(call, ast.Attribute)} & asks
+        if named:
+            found[module_name(path)] = named
+    assert found == {
+        "dialgym.hub": {"from_pretrained", "snapshot_download"},
+        "dialgym.datasets.minari": {"load_dataset"},  # of Minari, which looks at what is here
+    }

@@ -71,12 +71,12 @@ def load_splits(data: Any) -> Mapping[str, Corpus]:
 
 
 @lru_cache(maxsize=4)
-def _load(place: Path | str, version: str) -> Mapping[str, Corpus]:
+def _load(place: Path, version: str) -> Mapping[str, Corpus]:
     arrays = corpora.cached(f"comments-{VERSION}", place, lambda: _to_arrays(place))
     return dict(_from_arrays(arrays))
 
 
-def _to_arrays(place: Path | str) -> dict[str, np.ndarray]:
+def _to_arrays(place: Path) -> dict[str, np.ndarray]:
     arrays = {}
     for split, found in corpora.by_split(_read(place), str(place), "comments").items():
         arrays[f"{split}/parents"] = corpora.to_bytes(row.parent for row in found)
@@ -94,9 +94,9 @@ def _from_arrays(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Corpus
         yield split, Corpus(parents, comments, scores, toxicity)
 
 
-def _read(place: Path | str) -> Iterator[LoggedComment]:
+def _read(place: Path) -> Iterator[LoggedComment]:
     """The comments of all rows but for those that are empty or gone."""
-    parts = [] if isinstance(place, str) else parts_of(place)
+    parts = parts_of(place)
     for where, split, row in sources.all_rows(place, parts, EXPECTED):
         parent, comment = sources.first(row, PARENTS), sources.first(row, COMMENTS)
         if not any(name in row for name in COMMENTS):

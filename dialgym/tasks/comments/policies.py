@@ -18,6 +18,8 @@ Generator = np.random.Generator
 class Logged(EachReplies):
     """Says the comment of the data."""
 
+    oracle = True
+
     def reply(self, task: "Comments", state: CommentsState, rng: Generator) -> str:
         return task.logged(state)
 
@@ -32,6 +34,8 @@ class Random(EachReplies):
 
 class Best(EachReplies):
     """Says what the rewards like best of all comments in the split on the same parent."""
+
+    oracle = True
 
     def __init__(self) -> None:
         self._known = PerTask()

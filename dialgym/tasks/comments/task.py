@@ -17,6 +17,7 @@ from dialgym.tasks.comments import policies
 from dialgym.tasks.comments.corpus import UNKNOWN_LABEL, Corpus, load_corpus, load_splits
 from dialgym.tasks.comments.rewards import LOGGED, TRANSFORMS, LabelledToxicity, Score, transformed
 from dialgym.tasks.comments.types import CommentsState
+from dialgym.tasks.hidden import reveal
 from dialgym.tasks.replies import ReplyTask
 
 SCALES = {"toxicity": -5.0, "noised-toxicity": -5.0, "score": 1.0, "model": 1.0}
@@ -48,7 +49,7 @@ class Comments(ReplyTask):
 
     Args:
         data: None for the built-in comments (generated); else a file, folder or zip of rows in
-            JSONL, JSON, CSV or Parquet, or the name of a data set on the Hugging Face hub. A row
+            JSONL, JSON, CSV or Parquet, or ``hf:NAME`` or ``hf:NAME@REVISION``. A row
             has a ``comment`` and may have a ``parent``, a ``score`` and a ``toxicity`` (0-2). Posts
             will do: ``title`` is the parent then, ``selftext`` the comment.
         split: ``train``, ``validation``, ``test``, or what the data calls its own.
@@ -59,8 +60,13 @@ class Comments(ReplyTask):
         scores: what is made of scores: ``"log"`` (sign and logarithm of 1 + size), ``"sign"`` or
             ``"raw"``.
         model: what judges, in place of what is learned here from the training split (of toxicity
+<<<<<<< HEAD
             where the data has labels of it, with the built-in rules): the name of a Hugging Face
             classifier, settings of the reward ``toxicity`` or ``learned``, such as
+=======
+            where the data has labels of it, else a lexicon judges): the folder or ``hf:NAME`` of
+            a classifier, settings of the reward ``toxicity`` or ``learned``, such as
+>>>>>>> int
             ``{"data": PATH}`` of labelled texts to learn toxicity from, or a `Reward`.
         reply_tokens: most tokens of a comment, ``<end>`` included, where tokens are pieces of
             words.
@@ -81,6 +87,7 @@ class Comments(ReplyTask):
     options = ("index",)
     tokenizer = "bpe"
     speakers = {SYSTEM: policies.POLICIES}  # noqa: RUF012
+    hidden_fields = {SYSTEM: ("index",)}  # noqa: RUF012
 
     def __init__(
         self,
@@ -178,7 +185,7 @@ class Comments(ReplyTask):
     def transcript(self, state: CommentsState, party: str) -> Sequence[Utterance]:
         if party == SYSTEM and not self.parent:
             return state.lines
-        text = self.corpus.parents[state.index][: self.longest]
+        text = self.corpus.parents[reveal(state.index)][: self.longest]
         return [Utterance(USER, text, private=not self.parent), *state.lines]
 
     def logged(self, state: CommentsState) -> str:

@@ -103,7 +103,7 @@ def load_splits(data: Any) -> Mapping[str, Corpus]:
 
 
 @lru_cache(maxsize=4)
-def _load(place: Path | str, version: str) -> Mapping[str, Corpus]:
+def _load(place: Path, version: str) -> Mapping[str, Corpus]:
     def read() -> dict[str, np.ndarray]:
         return to_arrays(read_dialogues(place), str(place))
 

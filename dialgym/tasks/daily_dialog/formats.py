@@ -34,13 +34,13 @@ class LoggedDialogue(NamedTuple):
     emotions: Sequence[str]
 
 
-def read_dialogues(place: Path | str) -> Iterator[LoggedDialogue]:
-    """All dialogues of a file, folder or zip, or of a data set on the hub.
+def read_dialogues(place: Path) -> Iterator[LoggedDialogue]:
+    """All dialogues of a file, folder or zip, such as one that was fetched from the hub.
 
     Raises:
         ValueError: nothing there holds dialogues, or something is broken; the message says where.
     """
-    parts = [] if isinstance(place, str) else parts_of(place)
+    parts = parts_of(place)
     texts = _original(parts)
     by_name = {part.name: part for part in parts}
     for part in texts:

@@ -10,6 +10,7 @@ from dialgym.optional import require
 from dialgym.simulators import EachReplies, Speaker
 from dialgym.tasks.daily_dialog.corpus import Corpus
 from dialgym.tasks.daily_dialog.types import DailyDialogState
+from dialgym.tasks.hidden import reveal
 
 if TYPE_CHECKING:
     from dialgym.tasks.daily_dialog.task import DailyDialog
@@ -21,6 +22,8 @@ REMEMBERED = 2
 
 class Person(EachReplies):
     """Says what the person said at this turn, whatever was said before."""
+
+    oracle = True
 
     def reply(self, task: "DailyDialog", state: DailyDialogState, rng: Generator) -> str:
         return task.human(state)[: task.longest]
@@ -55,7 +58,8 @@ class Retrieval(EachReplies):
         heard = " ".join([line.text for line in state.lines[-REMEMBERED:]])
         alike = (index.vectors @ index.vectorizer.transform([heard]).T).toarray()[:, 0]
         if corpus is task.corpus:
-            begin, end = np.searchsorted(index.places[:, 0], [state.dialogue, state.dialogue + 1])
+            own = reveal(state.dialogue)  # only to be left out
+            begin, end = np.searchsorted(index.places[:, 0], [own, own + 1])
             alike[begin:end] = -1.0
         best = np.argsort(-alike, kind="stable")[: self.nearest]
         dialogue, turn = index.places[best[rng.integers(len(best))]].tolist()

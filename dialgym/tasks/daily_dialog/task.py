@@ -49,7 +49,7 @@ class DailyDialog(ReplyTask):
     Args:
         data: None for the built-in dialogues (generated, with acts); else a file, folder or zip:
             ConvLab's unified format, DailyDialog's original release, or rows in JSONL, JSON or
-            Parquet; or the name of a data set on the Hugging Face hub.
+            Parquet; or ``hf:NAME`` or ``hf:NAME@REVISION`` of the Hugging Face hub.
         split: ``train``, ``validation``, ``test``, or what the data calls its own.
         turns: most utterances of the learner.
         start: a dialogue begins at ``"any"`` turn, or near the ``"first"``: the learner is either
@@ -81,6 +81,7 @@ class DailyDialog(ReplyTask):
     options = ("index", "dialogue", "turn")
     tokenizer = "bpe"
     speakers = {USER: policies.PARTNERS, SYSTEM: policies.POLICIES}  # noqa: RUF012
+    hidden_fields = dict.fromkeys((SYSTEM, USER), ("dialogue", "turn"))
 
     def __init__(
         self,

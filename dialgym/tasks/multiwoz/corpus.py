@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from dialgym.archives import SPLITS, Part, parts_of
 from dialgym.errors import one_of
-from dialgym.sources import fetched, fingerprint, locate
+from dialgym.sources import fingerprint, locate
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.generators import Log
 from dialgym.tasks.multiwoz.data import World
@@ -34,6 +34,8 @@ from dialgym.tasks.multiwoz.ontology import (
 )
 from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct, DomainGoal, Goal
 
+PATTERNS = ("*.json", "*.zip")
+"""The files that a data set of the hub is asked for."""
 EXPECTED = (
     "JSON of ConvLab-2, {name: {'goal': ..., 'log': [...]}}, or of ConvLab-3's unified format, "
     "[{'turns': [...], ...}]"
@@ -92,7 +94,7 @@ class Corpus:
     asks for in the dialogue. Dialogues without either are left out.
 
     Args:
-        path: a file, folder, zip or hub name.
+        path: a file, folder, zip, ``hf:NAME`` or ``hf:NAME@REVISION``.
         split: ``"train"``, ``"validation"`` or ``"test"``; None for all.
 
     Attributes:
@@ -106,7 +108,7 @@ class Corpus:
     def __init__(self, path: str | PathLike[str], split: str | None = None) -> None:
         one_of("split", split, (None, *sorted({*SPLITS.values()})), "the corpus")
         self.path, self.split = str(path), split
-        place = locate(path, "MultiWOZ's corpora", built_in=False)
+        place = locate(path, "MultiWOZ's corpora", built_in=False, patterns=PATTERNS)
         found = _read(place, fingerprint(place))
         kept = [dialogue for dialogue in found if split in (None, dialogue.split)]
         if not kept:
@@ -206,10 +208,9 @@ def _domain_goal(domain: str, values: Mapping[str, str], asked: Sequence[str]) -
 
 
 @lru_cache(maxsize=4)
-def _read(place: Path | str, state: str) -> list[Annotated]:
+def _read(place: Path, state: str) -> list[Annotated]:
     """All dialogues; `state` tells one state of the files from another."""
-    folder = fetched(place, ("*.json", "*.zip")) if isinstance(place, str) else place
-    parts = [part for part in parts_of(folder) if part.suffix == ".json"]
+    parts = [part for part in parts_of(place) if part.suffix == ".json"]
     found = [dialogue for part in parts for dialogue in _dialogues(part)]
     if not found:
         names = ", ".join(part.name for part in parts[:5]) or "no JSON"

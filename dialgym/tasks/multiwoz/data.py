@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from dialgym.domains.domain import BUILT_IN
-from dialgym.sources import fetched, fingerprint, locate
+from dialgym.hub import PREFIX, pinned
+from dialgym.sources import fingerprint, locate
 from dialgym.tasks.multiwoz import goals
 from dialgym.tasks.multiwoz.database import Database
 from dialgym.tasks.multiwoz.formats import (
@@ -46,7 +47,7 @@ class World:
         database: the rows of all domains.
         values: the values that each slot is known to have.
         goal_model: how goals are distributed.
-        source: what `load_world` finds it by: a path, ``hf:`` and a name, or ``built-in``.
+        source: what `load_world` finds it by: a path, ``hf:NAME@COMMIT``, or ``built-in``.
     """
 
     database: Database
@@ -93,16 +94,14 @@ def load_world(source: str | PathLike[str] | None = None) -> World:
     name = _named() if source is None else str(source)
     if name == BUILT_IN:
         return builtin_world()
-    place = locate(name, "MultiWOZ")
-    if isinstance(place, str):
-        return _read(f"hf:{place}", fetched(place, FILES), "")
-    return _read(str(place), place, fingerprint(place))
+    place = locate(name, "MultiWOZ", patterns=FILES)
+    return _read(pinned(name, place), place, fingerprint(place))
 
 
 def _named() -> str:
     """What the environment names, or the city that is built in."""
     named = os.environ.get(MULTIWOZ)
-    if named and not Path(named).expanduser().exists():
+    if named and not named.startswith(PREFIX) and not Path(named).expanduser().exists():
         raise ValueError(
             f"${MULTIWOZ}: expected the folder of MultiWOZ's files; got {named!r}, which is none. "
             "Mend the variable, or unset it to play in the city that is built in."

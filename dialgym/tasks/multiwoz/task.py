@@ -14,10 +14,12 @@ from dialgym.errors import one_of, whole_number
 from dialgym.language import Constraint, Utterance
 from dialgym.sources import fingerprint, locate
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
+from dialgym.tasks.hidden import hide
 from dialgym.tasks.multiwoz import policies
 from dialgym.tasks.multiwoz.corpus import Corpus
 from dialgym.tasks.multiwoz.data import MULTIWOZ, load_world
 from dialgym.tasks.multiwoz.dialogue import MultiWOZState, Rules, Settings, Turn
+from dialgym.tasks.multiwoz.formats import FILES
 from dialgym.tasks.multiwoz.languages import LANGUAGES
 from dialgym.tasks.multiwoz.languages.base import goal_acts
 from dialgym.tasks.multiwoz.languages.keywords import about_domain
@@ -33,6 +35,10 @@ from dialgym.tasks.multiwoz.vectors import Vectoriser
 
 METRICS = ("inform_precision", "inform_recall", "inform_f1", "book_rate", "match",
            "success_strict", "complete")  # fmt: skip
+HIDDEN_ACTS = {SYSTEM: ("goal", "user", "record"), USER: ("record",)}
+"""What each party is not told of the dialogue on acts."""
+BELIEVED = ("constraints", "requests", "user_acts", "domain", "booked", "offered")
+"""What the user is not told of the system's belief: all but what the system has said."""
 
 
 @dataclass(slots=True)
@@ -77,8 +83,8 @@ class MultiWOZ(Task):
     everything; `metrics` tells more.
 
     Args:
-        world: a folder, zip or hub name of MultiWOZ's files, or ``"built-in"``; None for the folder
-            that ``$DIALGYM_MULTIWOZ`` names, or else the city that is built in.
+        world: a folder, zip or ``hf:NAME`` of MultiWOZ's files, or ``"built-in"``; None for the
+            folder that ``$DIALGYM_MULTIWOZ`` names, or else the city that is built in.
         goals: ``"drawn"`` from the goal model, or one of the frozen sets, ``"train"``, ``"test"``.
         reward: ``"default"``; ``"convlab2"``: +40 whenever all is done, +5 at each turn at which
             the domain talked about is, else -1.
@@ -113,6 +119,7 @@ class MultiWOZ(Task):
     name = "MultiWOZ"
     options = ("goal", "domains", "number")
     speakers = {USER: policies.USERS, SYSTEM: policies.SYSTEMS}  # noqa: RUF012
+    hidden_fields = {SYSTEM: ("goal", "heard_by_user"), USER: ("heard_by_system",)}  # noqa: RUF012
     for_people = {"language": "english"}  # noqa: RUF012
     generators = {"corpus": Corpus}  # noqa: RUF012
 
@@ -162,7 +169,7 @@ class MultiWOZ(Task):
         name = settings.get("world") or os.environ.get(MULTIWOZ)
         if name in (None, BUILT_IN):
             return None
-        return fingerprint(locate(name, cls.name))
+        return fingerprint(locate(name, cls.name, patterns=FILES))
 
     def _facts(self, reward: str) -> Facts:
         returns = bounds(reward, self.turns)
@@ -201,6 +208,14 @@ class MultiWOZ(Task):
 
     def transcript(self, state: Conversation, party: str) -> Sequence[Utterance]:
         return state.heard_by_system if party == SYSTEM else [*state.goal, *state.heard_by_user]
+
+    def observed(self, state: Conversation, party: str) -> Conversation:
+        """Without what the dialogue on acts keeps from the party, too."""
+        seen: Conversation = super().observed(state, party)
+        seen.dialogue = hide(seen.dialogue, HIDDEN_ACTS[party], self.name, party)
+        if party == USER:
+            seen.dialogue.belief = hide(seen.dialogue.belief, BELIEVED, self.name, party)
+        return seen
 
     def situation(self, state: Conversation, party: str) -> Any:
         """For the system what it believes, and what was said last."""

@@ -130,6 +130,7 @@ class MultiDomain(Task):
             heard={p: {SYSTEM: turns + 1, USER: 2 * turns + 1} for p in self.parties},
             returns={name: (min(low, 0.0), max(high, 0.0)) for name, (low, high) in bounds.items()},
             charset="".join(sorted({c for task in tasks for c in task.facts.charset})),
+            hidden=dict.fromkeys(self.parties, ("wanted",)),
             may_end=self.parties,
             components={
                 **{name: task.rewards.components for name, task in self.domains.items()},
@@ -170,6 +171,12 @@ class MultiDomain(Task):
 
     def transcript(self, state: MultiDomainState, party: str) -> Sequence[Utterance]:
         return state.lines
+
+    def observed(self, state: MultiDomainState, party: str) -> MultiDomainState:
+        """Without what the user wants, and what each domain keeps from the system."""
+        seen: MultiDomainState = super().observed(state, party)
+        seen.dialogues = {n: t.observed(seen.dialogues[n], SYSTEM) for n, t in self.domains.items()}
+        return seen
 
     def speak(self, state: MultiDomainState, text: str, rng: Generator) -> Outcome:
         parts: dict[str, Components] = {party: {} for party in self.parties}

@@ -6,9 +6,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 from dialgym.errors import finite_number, one_of, unknown, whole_number
+from dialgym.files import read_yaml
 from dialgym.simulators.agenda import USERS, Behaviour
 from dialgym.tasks.slot_filling.rewards import Rewards
 
@@ -113,17 +112,14 @@ def files_of(*settings: Any) -> tuple[tuple[str, int], ...]:
 
 def _read(name: str, path: Path) -> Any:
     try:
-        return yaml.safe_load(path.read_text("utf-8"))
+        return read_yaml(path)
     except OSError as error:
         raise ValueError(
             f"{name} of {WHERE}: expected a YAML file at {str(path)!r}; got {error.strerror}. "
             "Check the path."
         ) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        message = " ".join(str(error).split())
-        raise ValueError(
-            f"{name} of {WHERE}: expected YAML in {str(path)!r}; got {message}. Mend the file."
-        ) from error
+    except ValueError as error:
+        raise ValueError(f"{name} of {WHERE}: {error} Mend the file.") from error
 
 
 def _check_keys(name: str, given: Mapping[str, Any], known: Any) -> None:

@@ -97,6 +97,10 @@ class SlotFilling(Task):
     name = "SlotFilling"
     options = ("constraints", "requests", "patience")
     speakers = {USER: policies.USERS, SYSTEM: policies.POLICIES}  # noqa: RUF012
+    hidden_fields = {  # noqa: RUF012
+        SYSTEM: ("user_state", "planned", "simulated", "told", "goal", "heard_by_user"),
+        USER: ("belief", "summary", "chosen", "heard_by_system"),
+    }
     for_people = {"language": "english"}  # noqa: RUF012
 
     def __init__(

@@ -84,7 +84,7 @@ class SlotFillingState:
     """A dialogue."""
 
     user_state: UserState
-    planned: tuple[str, UserState]  # the simulated user's next text, and its state after that
+    planned: tuple[str, UserState]  # the simulated user's next text, its state then
     belief: Belief
     summary: Summary  # of the belief; never changed
     system_act: Act  # what the system said last
@@ -102,7 +102,7 @@ class SlotFillingState:
         """An independent copy."""
         return SlotFillingState(
             self.user_state.copy(),
-            (self.planned[0], self.planned[1].copy()),
+            self.planned,
             self.belief.copy(),
             self.summary,
             self.system_act,

@@ -156,16 +156,31 @@ class TwentyQuestionsBatch:
 class Dialogues(Sequence[TwentyQuestionsState]):
     """Rows of a batch as states, each made when it is asked for; it stands for nothing else."""
 
-    def __init__(self, batch: TwentyQuestionsBatch, rows: np.ndarray) -> None:
-        self.batch, self.rows = batch, rows
+    def __init__(
+        self, batch: TwentyQuestionsBatch, rows: np.ndarray, party: str | None = None
+    ) -> None:
+        self._batch, self._rows, self._party = batch, rows, party
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self._rows)
 
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
-            return Dialogues(self.batch, self.rows[place])
-        return self.batch.state(int(self.rows[place]))
+            return Dialogues(self._batch, self._rows[place], self._party)
+        state = self._batch.state(int(self._rows[place]))
+        return self._batch.task.observed(state, self._party) if self._party else state
+
+    def observed(self, party: str) -> "Dialogues":
+        """The same dialogues for who plays `party`; see `Task.observed`."""
+        return Dialogues(self._batch, self._rows, party)
+
+    def beliefs(self) -> np.ndarray:
+        """(k, K): see `TwentyQuestionsBatch.beliefs`."""
+        return self._batch.beliefs(self._rows)
+
+    def turns(self) -> np.ndarray:
+        """(k,) utterances of the questioner so far."""
+        return self._batch.turn(self._rows)
 
 
 def beliefs_of(
@@ -173,6 +188,6 @@ def beliefs_of(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(k, K) the posteriors of the dialogues, and (k,) their turns so far."""
     if isinstance(states, Dialogues):
-        return states.batch.beliefs(states.rows), states.batch.turn(states.rows)
+        return states.beliefs(), states.turns()
     turns = np.array([state.turns for state in states], np.int64)
     return np.array([task.posterior(state) for state in states]), turns

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -94,7 +93,7 @@ def _most_telling(truth: np.ndarray, columns: Sequence[int], count: int) -> list
 
 
 def load_table(source: str | PathLike[str], task: str) -> Table:
-    """A built-in table by its name, or that of a file of rows or of a data set of the hub.
+    """A built-in table by its name, or that of a file of rows or of the hub's ``hf:NAME``.
 
     A row is a thing, a column a question. The things' names are in the column ``name``, or else in
     the first one. A cell is 1 or 0, yes or no, true or false, or empty where it cannot be told.
@@ -117,7 +116,7 @@ def built_in(name: str) -> Table:
 
 def _rows(source: Any, task: str) -> Iterator[tuple[Place, Row]]:
     place = locate(source, task)
-    parts = parts_of(place) if isinstance(place, Path) else []
+    parts = parts_of(place)
     for where, _, row in all_rows(place, parts, "a table of things"):
         yield where, row
 

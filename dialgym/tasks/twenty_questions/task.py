@@ -65,8 +65,8 @@ class TwentyQuestions(Task):
 
     Args:
         table: ``things`` (401 everyday things, 105 questions), ``animals`` (69, 52), ``cities``
-            (147, 53), a file of rows (CSV, TSV, JSONL, Parquet) or the name of a data set of the
-            hub; see `dialgym.tasks.twenty_questions.table.load_table`.
+            (147, 53), a file of rows (CSV, TSV, JSONL, Parquet) or ``hf:NAME`` of the hub;
+            see `dialgym.tasks.twenty_questions.table.load_table`.
         items: keep only the first so many things of the table; None for all.
         questions: keep only so many questions, those that together tell most; None for all, of
             fewer `items` for those that tell anything, and nothing that another one tells.
@@ -90,6 +90,7 @@ class TwentyQuestions(Task):
     options = ("item",)
     tokenizer = "word"
     speakers = {USER: policies.ANSWERERS, SYSTEM: policies.POLICIES}  # noqa: RUF012
+    hidden_fields = {SYSTEM: ("item", "opening")}  # noqa: RUF012
     generators = by_skill(
         policies.Greedy, policies.HumanLike, policies.Random, policies.RandomMixture
     )

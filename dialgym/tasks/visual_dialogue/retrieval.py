@@ -9,6 +9,7 @@ import numpy as np
 from dialgym.cache import PerTask
 from dialgym.errors import finite_number, whole_number
 from dialgym.simulators import EachReplies
+from dialgym.tasks.hidden import reveal
 from dialgym.tasks.visual_dialogue.guessers import Held, by_distance
 from dialgym.tasks.visual_dialogue.hashing import inverse_frequencies, words_of
 from dialgym.tasks.visual_dialogue.pool import Pool
@@ -115,6 +116,7 @@ class RetrievalQuestioner(EachReplies):
 
     def __init__(self, nearest: int = 20, own: bool = False) -> None:
         self.nearest, self.own = whole_number("nearest", nearest, "RetrievalQuestioner"), own
+        self.oracle = own
         self._found: PerTask = PerTask()
 
     def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
@@ -122,8 +124,9 @@ class RetrievalQuestioner(EachReplies):
         if task not in self._found:
             self._found[task] = _Captions(pool)
         asked = {tuple(words_of(question)) for question, _ in state.history}
-        near = self._found[task].alike(pool.captions[state.image], state.image, self.nearest)
-        images = [state.image, *near] if self.own else near
+        image = reveal(state.image)  # it has the caption that was heard, and else is left out
+        near = self._found[task].alike(pool.captions[image], image, self.nearest)
+        images = [image, *near] if self.own else near
         return next(_new_questions([pool.dialogues[i].rounds for i in images], asked), ELSE)
 
 

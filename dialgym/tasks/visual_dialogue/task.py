@@ -15,6 +15,7 @@ from dialgym.sources import fingerprint, locate
 from dialgym.tasks.base import Facts, Features, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.generators import by_skill
+from dialgym.tasks.hidden import reveal
 from dialgym.tasks.visual_dialogue import policies
 from dialgym.tasks.visual_dialogue.answerer import Answerer, make_answerer
 from dialgym.tasks.visual_dialogue.exact import ExactGuesser
@@ -22,6 +23,7 @@ from dialgym.tasks.visual_dialogue.guessers import Held, make_guesser
 from dialgym.tasks.visual_dialogue.pool import make_pool
 from dialgym.tasks.visual_dialogue.scoring import Cutoff, Scoring, is_hard
 from dialgym.tasks.visual_dialogue.types import ANSWERER, QUESTIONER, STOP, VisualState
+from dialgym.tasks.visual_dialogue.visdial import PATTERNS
 
 FOUND, HALF_WAY = Cutoff(1.0, 1.0), Cutoff(1.0, 0.5)
 METRICS = ("percentile", "yes/no answers")
@@ -89,6 +91,7 @@ class VisualDialogue(Task):
     name = "VisualDialogue"
     options = ("image",)
     speakers = {ANSWERER: {"answerer": Answerer}, QUESTIONER: policies.POLICIES}  # noqa: RUF012
+    hidden_fields = {QUESTIONER: ("image", "private", "percentiles")}  # noqa: RUF012
     generators = by_skill(
         policies.Greedy, policies.HumanLike, policies.Random, policies.RandomMixture
     )
@@ -156,7 +159,7 @@ class VisualDialogue(Task):
         pool = settings.get("pool")
         named = isinstance(pool, str) and pool.partition(":")[2]
         data = pool.get("data") if isinstance(pool, Mapping) else named
-        return fingerprint(locate(data, cls.name)) if data else None
+        return fingerprint(locate(data, cls.name, patterns=PATTERNS)) if data else None
 
     def initial(
         self, rng: np.random.Generator, options: Mapping[str, Any] | None = None
@@ -277,13 +280,14 @@ class VisualDialogue(Task):
 
     def _not_ended_by(self, state: VisualState) -> np.ndarray:
         """(n,) bool: the scenes of which the dialogue would have gone just as long."""
-        caption, history = state.lines[0].text, state.history
+        # the ranks are hidden from the questioner; that they did not end the dialogue is not
+        caption, history, ranks = state.lines[0].text, state.history, reveal(state.percentiles)
         first = self.exact.percentiles_of_all(caption, ())
         fits = np.ones(len(self.pool), bool)
         for turn in range(1, len(history) + 1):
             last = self.exact.percentiles_of_all(caption, history[:turn])
             reached = self.scoring.cutoff.far_enough(first, last)
-            ended = self.scoring.cutoff.reached(state.percentiles[: turn + 1])
+            ended = self.scoring.cutoff.reached(ranks[: turn + 1])
             fits &= reached == ended
         return fits
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from dialgym.archives import SPLITS, Part, parts_of
 from dialgym.errors import unknown, whole_number
 from dialgym.language.text import plain
-from dialgym.sources import fetched, fingerprint, locate
+from dialgym.sources import fingerprint, locate
 from dialgym.tasks.visual_dialogue.hashing import Hashing
 from dialgym.tasks.visual_dialogue.image_features import read_features
 from dialgym.tasks.visual_dialogue.pool import Pool
@@ -56,9 +56,9 @@ class VisDialPool(Pool):
     """The images of one split of VisDial v1.0, each with the dialogue that people had about it.
 
     Args:
-        data: a VisDial v1.0 JSON, ``.gz`` or not; a zip or folder of some; or the name of a data
-            set on the hub. Other files are passed over, and an image that two files have is taken
-            from the first.
+        data: a VisDial v1.0 JSON, ``.gz`` or not; a zip or folder of some; or ``hf:NAME`` or
+            ``hf:NAME@REVISION``. Other files are passed over, and an image that two files have is
+            taken from the first.
         split: "train", "validation" or "test"; None where the data has but one.
         features: a file of image features, see `read_features`. Without one, features are made of
             the dialogues' words by hashing (`Hashing`): they say what was *talked* about in an
@@ -113,8 +113,7 @@ class VisDialPool(Pool):
 
 def dialogues_of(data: Any, split: str | None = None) -> Sequence[Dialogue]:
     """The dialogues of a split; see `VisDialPool`."""
-    place = locate(data, "VisDial", built_in=False)
-    folder = fetched(place, PATTERNS) if isinstance(place, str) else place
+    folder = locate(data, "VisDial", built_in=False, patterns=PATTERNS)
     splits = _load(folder, fingerprint(folder))
     if split is None and len(splits) > 1:
         raise ValueError(f"data {str(data)!r} has the splits {', '.join(splits)}: give split=.")

@@ -156,28 +156,33 @@ class WordleBatch:
 class Games(Sequence[WordleState]):
     """Rows of a batch as states, each made when it is asked for; it stands for nothing else."""
 
-    def __init__(self, batch: WordleBatch, rows: np.ndarray) -> None:
-        self.batch, self.rows = batch, rows
+    def __init__(self, batch: WordleBatch, rows: np.ndarray, party: str | None = None) -> None:
+        self._batch, self._rows, self._party = batch, rows, party
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self._rows)
 
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
-            return Games(self.batch, self.rows[place])
-        batch, row = self.batch, int(self.rows[place])
+            return Games(self._batch, self._rows[place], self._party)
+        batch, row = self._batch, int(self._rows[place])
         turns, rejected = int(batch.turns[row]), int(batch.rejected[row])
         said = turns + rejected
         patterns = batch.patterns[row, :said].tolist()
-        return WordleState(
+        state = WordleState(
             int(batch.secret[row]), settled=True, lines=batch.transcript(row),
             guesses=batch.guesses[row, :said].tolist(), patterns=patterns, turns=turns,
             rejected=rejected, over=batch.over(turns, rejected, patterns),
         )  # fmt: skip
+        return batch.task.observed(state, self._party) if self._party else state
+
+    def observed(self, party: str) -> "Games":
+        """The same games for who plays `party`; see `Task.observed`."""
+        return Games(self._batch, self._rows, party)
 
     def possible(self, places: np.ndarray) -> np.ndarray:
         """(k, A) bool: see `WordleBatch.possible`."""
-        return self.batch.possible(self.rows[places])
+        return self._batch.possible(self._rows[places])
 
 
 def _letters(texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -61,6 +61,7 @@ class Wordle(Task):
     name = "Wordle"
     options = ("word",)
     speakers = {USER: policies.HOSTS, SYSTEM: policies.POLICIES}  # noqa: RUF012
+    hidden_fields = {SYSTEM: ("secret", "opening")}  # noqa: RUF012
     generators = GENERATORS
 
     def __init__(

@@ -284,7 +284,7 @@ def test_nlpo_keeps_to_its_nucleus():
 def test_what_cannot_talk_says_so(tmp_path):
     with pytest.raises(ValueError, match="expected an agent with a GPT policy and observations"):
         ChatAgent.load(PPO("MlpPolicy", "CartPole-v1"))
-    with pytest.raises(FileNotFoundError, match=r"chat: nothing at '.*none.zip': expected a saved"):
+    with pytest.raises(FileNotFoundError, match=r"chat: there is no file or folder '.*none.zip'"):
         ChatAgent.load(tmp_path / "none.zip")
     with pytest.raises(FileNotFoundError, match=r"chat: no model in .*: expected a run with m"):
         ChatAgent.load(tmp_path)
@@ -401,7 +401,7 @@ def test_bad_language_models_are_one_clear_error(tmp_path):
     with pytest.raises(ValueError, match="holds a GPT2ForSequenceClassification, which says"):
         ChatAgent.load(tmp_path)
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"chat: no model at .*expected a saved agent, or the hub"):
+    with pytest.raises(ValueError, match=r"chat: no model at .*expected a saved agent, or a"):
         ChatAgent.load(tmp_path)
     lm = transformers.AutoModelForCausalLM.from_config(
         transformers.GPT2Config(vocab_size=6, n_layer=1, n_embd=8, n_head=1)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dialgym
+from dialgym import hub
 from dialgym.datasets import Dataset, concatenate, from_minari
 from dialgym.datasets.describe import describe
 
@@ -141,23 +142,45 @@ def test_a_dataset_of_hugging_face(games: Dataset):
     assert found.num_rows == 60
 
 
-def test_a_name_on_the_hub(games: Dataset, monkeypatch: pytest.MonkeyPatch):
-    hf = pytest.importorskip("datasets")
-
-    def hub(name: str, split: str, streaming: bool) -> Any:
-        if name != "someone/games":
-            raise hf.exceptions.DatasetNotFoundError(f"no {name}")
-        assert split == "test"
-        whole = games.to_hf()
-        return whole.to_iterable_dataset() if streaming else whole
-
-    monkeypatch.setattr(hf, "load_dataset", hub)
-    assert list(dialgym.load_dataset("someone/games", split="test")) == list(games)
-    stream = dialgym.load_dataset("someone/games", streaming=True, split="test")
+def test_a_name_on_the_hub(games: Dataset, tmp_path: Path, pretend_hub: Any):
+    games.save(tmp_path / "data" / "test-0.parquet")
+    games.filter(games["episode"] < 3).save(tmp_path / "data" / "train-0.parquet")
+    pretend_hub.add("someone/games", tmp_path, "v1")
+    assert list(dialgym.load_dataset("hf:someone/games@v1", split="test")) == list(games)
+    stream = dialgym.load_dataset("hf:someone/games@v1", streaming=True, split="test")
     assert [len(part) for part in stream.datasets(40)] == [40, 20]
     assert list(stream) == list(games)
-    with pytest.raises(FileNotFoundError, match="or a dataset on the hub; got 'someone/game'"):
-        dialgym.load_dataset("someone/game")
+    assert len(dialgym.load_dataset("hf:someone/games@v1")) == 3
+    assert pretend_hub.asked == [("someone/games", "dataset", "v1", ("*.parquet",))]
+    with pytest.raises(ValueError, match=r"no Parquet files of the split 'dev'; it has test, tr"):
+        dialgym.load_dataset("hf:someone/games@v1", split="dev")
+    with pytest.raises(FileNotFoundError, match="'hf:someone/games' could not be fetched"):
+        dialgym.load_dataset("hf:someone/games")
+    with pytest.raises(FileNotFoundError, match=r"no file or folder .*say 'hf:someone/games'"):
+        dialgym.load_dataset("someone/games")
+
+
+def test_loading_files_asks_nobody(games: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("socket.socket.connect", lambda *to: pytest.fail(f"it asks {to}"))
+    monkeypatch.setattr("socket.getaddrinfo", lambda *to, **more: pytest.fail(f"it asks {to}"))
+    games.save(tmp_path)
+    assert len(dialgym.load_dataset(tmp_path)) == len(games)
+
+
+def test_a_collection_says_which_commits_it_is_of(tmp_path: Path, pretend_hub: Any):
+    words, out = tmp_path / "words", tmp_path / "out"
+    words.mkdir()
+    (words / "table.csv").write_text("name,red,big\napple,1,0\nbarn,1,1\nsea,0,1\n")
+    pretend_hub.add("who/things", words)
+    made = {"env_kwargs": {"table": "hf:who/things"}, "path": out, "shard_size": 2}
+    dialgym.collect("TwentyQuestions-v0", "random", 2, **made)
+    recipe = json.loads((out / "collection.json").read_text())
+    assert recipe["hub"] == {"hf:who/things": pretend_hub.repositories["who/things", None][1]}
+    dialgym.collect("TwentyQuestions-v0", "random", 4, **made)
+    pretend_hub.add("who/things", words, commit="f" * 40)
+    hub._folders.clear()
+    with pytest.raises(ValueError, match=r"'hf:who/things' was at 0123.* and is at ffff"):
+        dialgym.collect("TwentyQuestions-v0", "random", 6, **made)
 
 
 def test_the_utterance_view_has_the_same_dialogues(games: Dataset):
@@ -178,7 +201,7 @@ def test_what_is_no_dataset(games: Dataset, tmp_path: Path):
     with pytest.raises(FileNotFoundError, match="no Parquet files in"):
         dialgym.load_dataset(tmp_path)
     for path in (tmp_path / "none", "some/where/else", "./x", "none.parquet"):
-        with pytest.raises(FileNotFoundError, match="no folder or Parquet file at"):
+        with pytest.raises(FileNotFoundError, match="there is no file or folder"):
             dialgym.load_dataset(path)
     file = Dataset(games.table.drop_columns(["turns"])).save(tmp_path / "x.parquet")
     with pytest.raises(ValueError, match=r"there is no 'turns'\. Was it written by dialgym"):

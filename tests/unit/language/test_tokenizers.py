@@ -112,5 +112,16 @@ def test_hugging_face_pieces_add_up(hugging_face):
 
 def test_a_missing_hugging_face_tokenizer_is_one_clear_error(tmp_path):
     pytest.importorskip("transformers")
-    with pytest.raises(ValueError, match="was not found: expected a hub name or a local folder"):
+    with pytest.raises(ValueError, match=r"tokenizer: there is no file or folder '.*/nothing'"):
         make_tokenizer(f"hf:{tmp_path / 'nothing'}", LETTERS)
+    with pytest.raises(ValueError, match=r"expected the files of a tokenizer of transformers in"):
+        make_tokenizer(f"hf:{tmp_path}", LETTERS)
+
+
+def test_a_hugging_face_tokenizer_of_a_revision(hugging_face, tmp_path, pretend_hub):
+    hugging_face.own.save_pretrained(tmp_path)
+    pretend_hub.add("who/words", tmp_path, "v1")
+    for name in ("who/words@v1", tmp_path):
+        assert make_tokenizer(f"hf:{name}", LETTERS).tokens == hugging_face.tokens
+    with pytest.raises(ValueError, match="'hf:who/words' could not be fetched"):
+        make_tokenizer("hf:who/words", LETTERS)

@@ -11,12 +11,15 @@ from gymnasium import spaces
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 
-from agents import GPTPolicy
+from agents import GPTPolicy, SequencePPO
 from agents.models.gpt import GPT
 from agents.models.hugging_face import HuggingFaceBackbone
 from agents.models.pretrained import load_backbone
+from agents.storage.archive import Archive
+from dialgym import hub
 from dialgym.language import CharTokenizer, HFTokenizer, WordTokenizer
 from dialgym.language.tokenizers import END, FIRST_TEXT, PAD, TAGS, UNK
+from tests.support.pretend_hub import COMMIT
 from tests.support.toy_tokens import TOKENIZER, Echo, V, box
 from tests.unit.models.test_backbones import CLOSE, config_of
 
@@ -118,7 +121,7 @@ def test_rows_of_other_tokens_are_means_of_pieces(tmp_path):
 
 
 def test_models_that_cannot_be_used_are_explained(tmp_path):
-    with pytest.raises(ValueError, match=r"'.*/nothing' was not found: expected a hub name or a"):
+    with pytest.raises(ValueError, match=r"pretrained model: there is no file .*/nothing'"):
         load_backbone(str(tmp_path / "nothing"), TOKENIZER, WINDOW)
     save_model(tmp_path)
     with pytest.raises(ValueError, match=r"learned positions for 32 \(n_positions\)"):
@@ -204,6 +207,24 @@ def test_a_rollout_in_bfloat16(model_type, tmp_path):
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
         _, values, log_prob = p(tokens)
     assert values.dtype == log_prob.dtype == torch.float32
+
+
+def test_a_model_of_the_hub_reloads_at_its_commit(tmp_path, pretend_hub):
+    """Whatever the name stands for by then."""
+    source = tmp_path / "source"
+    save_model(source)
+    pretend_hub.add("who/model", source)
+    named = {"pretrained": "hf:who/model"}
+    made = SequencePPO(GPTPolicy, make_vec_env(Echo, 2), n_steps=8, policy_kwargs=named)
+    made.save(tmp_path / "model.zip")
+    archive = Archive(tmp_path / "model.zip", "model")
+    assert archive.read("algorithm")["hub"] == {"hf:who/model": COMMIT}
+    del pretend_hub.repositories["who/model", None]
+    hub._folders.clear()
+    loaded = SequencePPO.load(tmp_path / "model.zip")
+    assert loaded.policy_kwargs["pretrained"] == f"hf:who/model@{COMMIT}"
+    loaded.save(tmp_path / "again.zip")
+    assert SequencePPO.load(tmp_path / "again.zip").policy_kwargs == loaded.policy_kwargs
 
 
 def test_arguments_that_exclude_each_other_are_explained(tmp_path):

@@ -222,9 +222,9 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path):
         ({"learning_rate": "high"}, "learning_rate must be a finite number; got 'high'"),
         ({"epochs": None}, "epochs must be a finite number; got None"),
         ({"layers": 1.5}, "layers must be a whole number, got 1.5"),
-        ({"tokenizer": "words"}, "tokenizer must be 'bpe', 'bpe:PATH' or 'hf:NAME_OR_PATH'"),
+        ({"tokenizer": "words"}, "tokenizer must be 'bpe', 'bpe:PATH' or 'hf:NAME'"),
         ({"tokenizer": "bpe:none.json"}, "tokenizer 'bpe:none.json': expected a tokenizer.json"),
-        ({"base": "./none"}, "nothing to begin with at './none': expected the hub name or folder"),
+        ({"base": "./none"}, "reward model: there is no file or folder './none'. Check the path"),
         ({"checkpoint_every": -1}, "checkpoint_every: expected 0 .never. or more, got -1"),
     ],
 )

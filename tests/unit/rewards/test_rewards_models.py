@@ -5,15 +5,18 @@ import random
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from dialgym import hub
 from dialgym.rewards import Reply, make_reward
 from dialgym.rewards.judges import Intent, Sentiment
 from dialgym.rewards.models import LearnedReward, pair_of
 from dialgym.rewards.toxicity import Toxicity
 from tests.support.close import assert_close
+from tests.support.pretend_hub import COMMIT
 from tests.support.tiny_judges import WINDOWS, WORDS, save, tokenizer
 
 torch = pytest.importorskip("torch")
@@ -211,7 +214,7 @@ def test_making_a_reward_loads_nothing():
         (lambda f: LearnedReward(), "reward 'learned' needs `model`"),
         (lambda f: LearnedReward(model="x", clip=(2, 1)), "clip of reward 'learned' leaves"),
         (lambda f: LearnedReward(model="no/such-model"),
-         "reward 'learned' could not load the model 'no/such-model'"),
+         r"reward 'learned': there is no .* say 'hf:no/such-model'"),
         (lambda f: LearnedReward(model=f["acts"]), "expects a model with one output; .* has 3"),
         (lambda f: Intent(model=f["acts"], labels=("a", "b")), "expected 3; got"),
         (lambda f: Sentiment(model=f["acts"]), "a value from -1 to 1 for each label .* inform"),
@@ -253,3 +256,13 @@ def test_a_model_without_a_head_is_refused(folders, tmp_path):
     transformers.AutoTokenizer.from_pretrained(folders["bert"]).save_pretrained(tmp_path)
     with pytest.raises(ValueError, match=r"is no trained classifier, it lacks .*classifier"):
         LearnedReward(model=str(tmp_path)).score(replies(1))
+
+
+def test_a_model_of_a_revision(folders, pretend_hub):
+    pretend_hub.add("who/judge", Path(folders["levels"]), "v1")
+    named, here = (
+        make_reward("toxicity", {"model": name}) for name in ("hf:who/judge@v1", folders["levels"])
+    )
+    replies = [Reply("the tea"), Reply("no")]
+    np.testing.assert_array_equal(named.score(replies), here.score(replies))
+    assert hub.commits() == {"hf:who/judge@v1": COMMIT}

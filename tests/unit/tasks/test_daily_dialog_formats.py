@@ -138,9 +138,18 @@ def test_formats(tmp_path, kind, expected):
     assert content(load_splits(FORMATS[kind](tmp_path))) == expected
 
 
-def test_a_dataset_of_the_hub_from_a_folder(tmp_path, expected, monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert content(load_splits(f"hf:{numbered(tmp_path)}")) == expected
+def test_a_dataset_of_the_hub(tmp_path, expected, pretend_hub):
+    pretend_hub.add("who/talk", numbered(tmp_path), "v1")
+    assert content(load_splits("hf:who/talk@v1")) == expected
+
+
+def test_splits_that_a_card_names(tmp_path, expected):
+    folder = numbered(tmp_path)
+    (folder / "train-0000.parquet").rename(folder / "a.parquet")
+    (folder / "test-0000.parquet").rename(folder / "b.parquet")
+    files = "[{split: train, path: a.parquet}, {split: test, path: 'b*'}]"
+    (folder / "README.md").write_text(f"---\nconfigs:\n- data_files: {files}\n---\n")
+    assert content(load_splits(folder)) == expected
 
 
 def test_text_is_made_plain(tmp_path):
@@ -261,10 +270,8 @@ def test_faults(tmp_path, fault):
         load_splits(str(make(tmp_path)))
 
 
-def test_a_name_that_is_neither_file_nor_dataset(monkeypatch):
-    for module in ("datasets.config", "huggingface_hub.constants"):  # read when they are imported
-        monkeypatch.setattr(f"{module}.HF_HUB_OFFLINE", True)
-    with pytest.raises(ValueError, match="'no-one/nowhere': neither a file or folder, nor"):
+def test_a_name_that_is_neither_file_nor_dataset():
+    with pytest.raises(ValueError, match=r"data of DailyDialog: there is no .*'hf:no-one/nowhere'"):
         load_splits("no-one/nowhere")
 
 

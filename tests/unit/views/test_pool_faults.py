@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import gymnasium as gym
 import numpy as np
@@ -122,26 +122,86 @@ def test_an_interrupted_reset_is_made_again(pools):
     goes_on_alike(pool, twin)
 
 
-def test_a_message_cut_off_is_one_clear_error():
-    pool = gym.make_vec(WORDS, 2, workers=2)
-    try:
-        worker = pool.pool.workers[1]
-        worker.pipe = _Cut(worker.pipe)
-        with pytest.raises(KeyboardInterrupt):
-            pool.reset(seed=0)
-        for call in (pool.reset, pool.get_state):
-            with pytest.raises(RuntimeError, match=r"worker 2 of 2 was cut off .* make the pool"):
-                call()
-    finally:
-        pool.close()
+class Interrupts:
+    """Raises an `Alarm` before the n-th instruction of the pool's own code.
+
+    A signal is noticed between some of the instructions; this comes between any two.
+    """
+
+    HOMES = ("worker_pool.py", "channels.py", "shards.py")
+
+    def __init__(self, n):
+        self.left = n
+
+    def __enter__(self):
+        sys.settrace(self.called)
+        return self
+
+    def __exit__(self, *_):
+        sys.settrace(None)
+
+    def called(self, frame, event, _):
+        if not frame.f_code.co_filename.endswith(self.HOMES):
+            return None
+        frame.f_trace_opcodes = True
+        return self.counted
+
+    def counted(self, frame, event, _):
+        self.left -= event == "opcode"
+        if event == "opcode" and self.left == 0:
+            raise Alarm
+        return self.counted
 
 
-class _Cut:
-    def __init__(self, pipe):
-        self.send_bytes, self.close = pipe.send_bytes, pipe.close
+CALLS = {
+    "step": lambda env: env.step(np.full(5, 7)),
+    "reset": lambda env: env.reset(seed=[1, 2, 3, 4, 5]),
+    "refused": lambda env: env.reset(seed=[1, 2, 3, 4, -5]),
+    "masks": lambda env: env.action_masks(),
+    "get_state": lambda env: env.get_state(),
+}
 
-    def recv_bytes(self):
-        raise KeyboardInterrupt
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=list(CALLS))
+def test_a_pool_can_be_reset_after_an_interrupt_anywhere(pools, call):
+    """Before each of the first hundreds of instructions, and on to the last."""
+    pool, twin = pools
+    n, over = 1, False
+    while not over:
+        with suppress(gym.error.Error):
+            pool.reset(seed=n)
+        twin.reset(seed=n)
+        try:
+            with Interrupts(n):
+                call(pool)
+            over = True
+        except Alarm:
+            pass
+        except gym.error.Error:
+            over = True
+        assert same(pool.reset(seed=n), twin.reset(seed=n)), f"instruction {n}"
+        n += 1 if n < 40 else 7
+    goes_on_alike(pool, twin)
+    assert n > 100
+
+
+def test_a_step_is_taken_once_wherever_it_is_interrupted(pools):
+    pool, twin = pools
+    n, waited, over = 1, 0, False
+    while not over:
+        assert same(pool.reset(seed=n), twin.reset(seed=n))
+        expected = twin.step(np.full(5, 7))
+        try:
+            with Interrupts(n):
+                pool.step(np.full(5, 7))
+            over = True
+        except Alarm:
+            if pool.pool.pending is not None:
+                assert same(pool.step_wait(), expected), f"instruction {n}"
+                waited += 1
+                goes_on_alike(pool, twin)
+        n += 5
+    assert waited > 50
 
 
 def test_a_refused_reset_leaves_the_rows_of_all_workers(pools):

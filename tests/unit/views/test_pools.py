@@ -286,3 +286,16 @@ def test_an_act_pool_is_the_same_in_workers(workers):
             assert np.array_equal(*masks)
     finally:
         pool.close()
+
+
+def test_a_reset_of_some_rows_shows_the_others_as_they_were_set():
+    pool = gym.make_vec("dialgym/Wordle-20-v0", 4, workers=2, autoreset_mode="Disabled")
+    try:
+        seen, _ = pool.reset(seed=0)
+        state = pool.get_state()
+        pool.step(np.full(4, 7))
+        pool.set_state(state)
+        after, _ = pool.reset(options={"reset_mask": np.array([True, False, False, False])})
+        assert np.array_equal(after[1:], seen[1:])
+    finally:
+        pool.close()

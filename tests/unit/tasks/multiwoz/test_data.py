@@ -5,8 +5,6 @@ import importlib.util
 import json
 import pickle
 import shutil
-import sys
-import types
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -20,6 +18,7 @@ from dialgym.tasks.multiwoz.formats import FILES
 from dialgym.tasks.multiwoz.goal_model import parse_goal_model
 from dialgym.tasks.multiwoz.goal_pickle import PARTS, read_goal_pickle
 from dialgym.tasks.multiwoz.ontology import DOMAINS
+from tests.support.pretend_hub import COMMIT
 from tests.support.small_city import place, tables, write_city
 
 ROOT = Path(__file__).parents[4]
@@ -241,23 +240,14 @@ def test_the_folder_that_the_environment_names(tmp_path, monkeypatch):
     assert load_world("built-in").stand_in
 
 
-def test_a_data_set_of_the_hub(tmp_path, monkeypatch):
-    asked = []
-
-    def snapshot_download(name, repo_type, allow_patterns):
-        asked.append((name, repo_type, allow_patterns))
-        if name == "who/none":
-            raise OSError("404")
-        return str(write_city(tmp_path))
-
-    hub = types.SimpleNamespace(snapshot_download=snapshot_download)
-    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
-    world = load_world("who/multiwoz-db")
-    assert world.source == "hf:who/multiwoz-db"
-    assert asked == [("who/multiwoz-db", "dataset", list(FILES))]
+def test_a_data_set_of_the_hub(tmp_path, pretend_hub):
+    pretend_hub.add("who/multiwoz-db", write_city(tmp_path))
+    world = load_world("hf:who/multiwoz-db")
+    assert world.source == f"hf:who/multiwoz-db@{COMMIT}"
+    assert pretend_hub.asked == [("who/multiwoz-db", "dataset", None, FILES)]
     assert pickle.loads(pickle.dumps(world)) is world
-    with pytest.raises(ValueError, match=r"data 'who/none': neither a file or folder, nor .*404"):
-        load_world("who/none")
+    with pytest.raises(ValueError, match=r"'hf:who/none' could not be fetched .*404"):
+        load_world("hf:who/none")
 
 
 def test_a_pickle_says_only_where_a_world_is_from(tmp_path):

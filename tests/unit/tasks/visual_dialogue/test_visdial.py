@@ -120,12 +120,11 @@ def test_a_pool_is_made_by_name_and_again_in_another_process(tmp_path):
     assert np.array_equal(copy.features, sized.features)
 
 
-def test_data_of_the_hub_is_fetched(tmp_path, monkeypatch):
+def test_data_of_the_hub_is_fetched(tmp_path, pretend_hub):
     write_visdial(tmp_path)
-    asked = []
-    monkeypatch.setattr(visdial, "fetched", lambda *found: asked.append(found) or tmp_path)
-    assert len(VisDialPool("someone/visdial")) == 8
-    assert asked == [("someone/visdial", visdial.PATTERNS)]
+    pretend_hub.add("someone/visdial", tmp_path)
+    assert len(VisDialPool("hf:someone/visdial")) == 8
+    assert pretend_hub.asked == [("someone/visdial", "dataset", None, visdial.PATTERNS)]
 
 
 def broken(change) -> dict:
