@@ -177,6 +177,12 @@ def test_what_is_no_guesser_is_told(trained, tmp_path):
     other = task_of(ENV, {"pool": {**pool, "hashed": 32}}).pool
     with pytest.raises(ValueError, match="it tells 64 features, the images have 32"):
         LearnedGuesser(other, str(found.folder))
+    spoiled = read_guesser(found.folder)[1]
+    spoiled["out.bias"][0] = float("nan")
+    (tmp_path / "guesser.json").write_bytes((found.folder / "guesser.json").read_bytes())
+    save_file(spoiled, tmp_path / "guesser.safetensors")
+    with pytest.raises(ValueError, match=r"out\.bias has weights that are NaN or infinite"):
+        LearnedGuesser(images, str(tmp_path))
     for name in ("guesser.json", "guesser.safetensors"):
         (tmp_path / name).write_bytes((found.folder / name).read_bytes()[:100])
     with pytest.raises(ValueError, match="damaged"):
