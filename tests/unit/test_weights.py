@@ -19,7 +19,8 @@ SMALL = {"n_layer": 1, "n_head": 1, "n_embd": 8}
 @pytest.fixture(scope="module")
 def model():
     env = dialgym.sb3_vec_env(ENV, 2)
-    return agents.SequencePPO("GPTPolicy", env, n_steps=8, batch_size=16, seed=0, policy_kwargs=SMALL)
+    settings = {"n_steps": 8, "batch_size": 16, "seed": 0, "policy_kwargs": SMALL}
+    return agents.SequencePPO("GPTPolicy", env, **settings)
 
 
 def spoil(model, value=float("nan")):
