@@ -60,17 +60,23 @@ def check(
     ] = 50,
     set_: Set = None,
 ) -> None:
-    """Check a task: rules against facts, views against each other, batch against single.
+    """Check a task: rules against facts, views against each other, batch against single, rewards
+    of who plays well against their bounds.
 
     The exit code is 1 where a check fails.
     """
     from dialgym import testing
 
-    task = make_task(entry_of(target), settings(set_))
+    entry = entry_of(target)
+    task = make_task(entry, settings(set_))
+    expert = entry.row.scores.get("expert_policy")
     checks = {
         "rules agree with facts": lambda: testing.check_task(task, episodes),
         "views agree": lambda: testing.check_views(task, episodes),
         "a batch equals single envs": lambda: testing.check_batch(task, steps=6 * episodes),
+        "returns are within bounds": lambda: testing.check_returns(
+            task, [expert] if expert else None, episodes
+        ),
     }
     for name, run in checks.items():
         try:

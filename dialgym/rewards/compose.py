@@ -10,6 +10,7 @@ from typing import Any, get_args
 import numpy as np
 
 from dialgym.cache import LRU
+from dialgym.debug import BrokenPromise, enforcing
 from dialgym.errors import finite_number, unknown
 from dialgym.rewards.base import Reply, Reward
 from dialgym.rows import load, reward_rows
@@ -18,6 +19,8 @@ from dialgym.trust import say
 Examples = Callable[[], Sequence[tuple[Reply, str]]]
 """Labelled replies of the training split, asked for when a reward that learns from them scores."""
 
+SLACK = 1e-6
+"""By how much a score may pass its bounds."""
 CACHE = 4096
 """How many scores of each reward are kept."""
 
@@ -56,8 +59,19 @@ class Part:
                 f"reward {self.name!r} gave {scores[bad]} for the reply {replies[bad].text!r}; "
                 "expected a finite number. Mend the reward or its model."
             )
+        if enforcing():
+            self._hold_to_bounds(replies, scores)
         found: list[float] = scores.tolist()
         return found
+
+    def _hold_to_bounds(self, replies: Sequence[Reply], scores: np.ndarray) -> None:
+        """Raise a BrokenPromise where a score leaves what the reward declares."""
+        low, high = self.reward.bounds
+        for bad in np.flatnonzero((scores < low - SLACK) | (scores > high + SLACK)).tolist():
+            raise BrokenPromise(
+                f"reward {self.name!r} gave {scores[bad]:g} for the reply {replies[bad].text!r}; "
+                f"its bounds are {low:g} to {high:g}. Mend the reward, or its bounds."
+            )
 
 
 class Composite:

@@ -15,6 +15,7 @@ from dialgym.rollouts.played import Decisions, Played, Turns, metric_columns
 from dialgym.rollouts.policies import Predictor, check_fit, takes_masks
 from dialgym.simulators import BatchSpeaker, all_shown_to, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
+from dialgym.tasks.returns import watch_returns
 from dialgym.views.looped import LoopedBatch
 from dialgym.views.spaces import maskable
 
@@ -69,6 +70,7 @@ class _ScriptedWave:
         self.rngs = [np_random(seed)[0] for seed in self.seeds]
         self.returns, self.lengths = np.zeros(len(jobs)), np.zeros(len(jobs), np.int64)
         self.terminated, self.truncated, self.success = (np.zeros(len(jobs), bool) for _ in "123")
+        self.watch = watch_returns(task, learner, len(jobs))
         self.notes: list[tuple[np.ndarray, ...]] = []  # rows, parties, texts, rewards, said
 
     def play(self, policy: BatchSpeaker) -> None:
@@ -89,6 +91,8 @@ class _ScriptedWave:
         heard = rows[outcome.heard_rows]
         self._note(heard, outcome.heard_parties, outcome.heard_texts, np.zeros(len(heard)), False)
         over = outcome.terminated | outcome.truncated
+        if self.watch is not None:
+            self.watch.note(rows, outcome.reward, outcome.components, over)
         self.terminated[rows], self.truncated[rows] = outcome.terminated, outcome.truncated
         self.success[rows] = outcome.success & over
         self.returns[rows] += outcome.reward

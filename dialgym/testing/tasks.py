@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dialgym.debug import enforced
 from dialgym.language import Utterance
 from dialgym.language.text import UNKNOWN
 from dialgym.tasks import Outcome, Task
@@ -22,16 +23,17 @@ def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:
     Checked: transcripts are append-only and begin a turn with the speaker's own words; private
     utterances stay private; states copy and pickle; the same generator gives the same dialogue;
     turn limit, lengths, charset, number of utterances, returns and names of reward components keep
-    to `task.facts`; components add up to the reward; features have the form that is declared;
-    anchors are the same in a copy; a party's own copy of the state tells it what its views do, and
-    not what `facts.hidden` names (`Task.observed`); acts have the form that is declared, and
-    choosing one changes nothing; unknown options are refused.
+    to `task.facts`, and rewards of language to their bounds; components add up to the reward;
+    features have the form that is declared; anchors are the same in a copy; a party's own copy of
+    the state tells it what its views do, and not what `facts.hidden` names (`Task.observed`); acts
+    have the form that is declared, and choosing one changes nothing; unknown options are refused.
 
     Raises:
         AssertionError: a promise is broken; the message says which, where, and what came.
     """
-    for episode in range(episodes):
-        _Episode(task, seed + episode).play()
+    with enforced():
+        for episode in range(episodes):
+            _Episode(task, seed + episode).play()
     _check_options(task)
 
 

@@ -14,6 +14,7 @@ from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, ActSpeaker, Outcome, Task
 from dialgym.tasks.batch import Exchange, add
 from dialgym.tasks.lookup import find_object
+from dialgym.tasks.returns import watch_returns
 
 
 class Dialogue:
@@ -29,6 +30,7 @@ class Dialogue:
         self.state: Any = None
         self.turn = 0
         self._seen = 0
+        self._watch = watch_returns(task, learner)
         self._forget()
 
     def start(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> Exchange:
@@ -50,6 +52,8 @@ class Dialogue:
         self.state = self.task.initial(rng, options)
         self.turn = self._seen = 0
         self._forget()
+        if self._watch is not None:
+            self._watch.begin(_ONE)
 
     def held(self) -> tuple[Any, ...]:
         """All that `begin` and `exchange` replace, for `put_back`."""
@@ -84,6 +88,8 @@ class Dialogue:
         lines = self.task.transcript(self.state, self.learner)
         heard, self._seen = lines[self._seen :], len(lines)
         _, terminated, truncated, _, success = self._last
+        if self._watch is not None:
+            self._watch.note_one(self._reward, self._components, terminated or truncated)
         return Exchange(self._reward, terminated, truncated, heard, self._components, success)
 
     def _forget(self) -> None:
@@ -101,6 +107,8 @@ class Dialogue:
         self.state, self.turn = state, turn
         self._seen = len(self.task.transcript(state, self.learner))
         self._forget()
+        if self._watch is not None:
+            self._watch.lose(_ONE)
 
     def transcript(self) -> str:
         """What the learner has seen, as text."""
@@ -137,6 +145,7 @@ class SavedDialogue:
         return deepcopy(self.rng) if seed is None else np_random(seed)[0]
 
 
+_ONE = np.zeros(1, np.int64)
 _NOTHING = Outcome({})
 """Nothing has been said yet."""
 

@@ -21,6 +21,7 @@ from dialgym.language import Utterance, render_transcript
 from dialgym.registry import Environment, entry_of
 from dialgym.tasks import Outcome, PartyActs, Task
 from dialgym.tasks.batch import Exchange
+from dialgym.tasks.returns import watch_returns
 from dialgym.views.act_env import act_spaces, acts_of, check_act
 from dialgym.views.dialogue import check_room
 from dialgym.views.info import Info, InfoForm
@@ -148,6 +149,7 @@ class TwoPartyEnv(AECEnv):
         if seed is not None or self.rng is None:
             self.rng = np_random(seed)[0]
         self.dialogue_state = self.task.initial(self.rng, self._known(options))
+        self._watches = [watch_returns(self.task, party) for party in self.possible_agents]
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
@@ -247,6 +249,8 @@ class TwoPartyEnv(AECEnv):
         fits = self._tell_all()
         self.rewards = {name: float(outcome.rewards[name]) for name in self.agents}
         over = outcome.terminated or outcome.truncated
+        for watch in filter(None, self._watches):
+            watch.note_one(outcome.rewards[watch.party], outcome.parts(watch.party), over)
         if over or not (fits and self._give_floor()):
             self.terminations = dict.fromkeys(self.agents, outcome.terminated)
             self.truncations = dict.fromkeys(self.agents, not outcome.terminated)

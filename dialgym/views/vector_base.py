@@ -18,6 +18,7 @@ from gymnasium.vector import AutoresetMode
 from dialgym.errors import one_of
 from dialgym.language import render_transcript
 from dialgym.tasks import BatchOutcome, Task
+from dialgym.tasks.returns import watch_returns
 from dialgym.views import states
 from dialgym.views.arguments import (
     Options,
@@ -79,6 +80,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         self._steps = np.zeros(num_envs, np.int64)
         self._notes = notes(task, learner, anchors, truths)
         self._noted = {name: np.full(num_envs, "", object) for name in self._notes}
+        self._watch = watch_returns(task, learner, num_envs)
         self._belief = BeliefGain(task, num_envs, belief_gain) if belief_gain else None
 
     def _batch_spaces(self, observation: gym.Space, action: gym.Space) -> None:
@@ -137,7 +139,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
 
     def _parts(self) -> list[Any]:
         """The objects that hold what changes while dialogues go on."""
-        return [self, self.dialogues, self._belief]
+        return [self, self.dialogues, self._belief, self._watch]
 
     def _seed(self, seeds: list[int | None] | None, rows: np.ndarray) -> None:
         if seeds is None and self._rngs:
@@ -155,6 +157,8 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         self._steps[rows] = 0
         self._clear(rows)
         outcome = self.dialogues.reset(rows, self._rngs, options)
+        if self._watch is not None:
+            self._watch.begin(rows)
         over = bool((outcome.terminated | outcome.truncated).any())
         check_floor(self.task, self.learner, over)
         fits = self._hear(rows, outcome)
@@ -240,6 +244,8 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
                 "same-step autoreset there is nothing to go on with."
             )
         self.dialogues.restore(row, saved.state.copy(), saved.turn)
+        if self._watch is not None:
+            self._watch.lose(np.array([row]))
         self._rngs[row] = saved.generator(seed)
         self._over[row] = self._ended[row] = saved.over
         self._steps[row] = saved.steps
@@ -269,6 +275,8 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         fits = self._hear(rows, outcome)
         gain = self._look(rows)
         over = outcome.terminated | outcome.truncated
+        if self._watch is not None:
+            self._watch.note(rows, outcome.reward, outcome.components, over)
         fits[~over] &= self._open(rows[~over])
         reward[rows] = outcome.reward + gain
         terminated[rows] = outcome.terminated
