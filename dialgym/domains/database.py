@@ -207,10 +207,15 @@ def _read_rows(
     if name not in tables:
         raise _bad(path, f"a table {name!r}", ", ".join(map(repr, tables)) or "no table")
     quoted = name.replace('"', '""')
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
+    if any(hidden for *_, hidden in connection.execute(f'PRAGMA table_xinfo("{quoted}")')):
+        raise _bad(path, f"a table {name!r} of what is in the file", "columns that are computed")
     cursor = connection.execute(f'SELECT * FROM "{quoted}"')
     return [column[0] for column in cursor.description], cursor.fetchall()
 
 
+LONGEST = 1_000_000
+"""Bytes of a cell or a row."""
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
 
