@@ -15,6 +15,7 @@ from dialgym.errors import finite_number, unknown
 from dialgym.rewards.base import Reply, Reward
 from dialgym.rewards.degenerate import is_degenerate
 from dialgym.rows import load, reward_rows
+from dialgym.trust import say
 
 Examples = Callable[[], Sequence[tuple[Reply, str]]]
 """Labelled replies of the training split, asked for when a reward that learns from them scores."""
@@ -220,6 +221,7 @@ def _find(name: str) -> tuple[type[Reward], Mapping[str, Any]]:
         return load(rows[name].reward), rows[name].settings
     if ":" not in str(name):
         raise unknown("reward", name, rows)
+    say(name)
     try:
         cls = load(name)
     except (ImportError, AttributeError, ValueError) as error:
