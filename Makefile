@@ -21,7 +21,7 @@ NUMERIC := $(addprefix tests/unit/,models policies buffers decoding online offli
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test nightly bench soak docs format lint type freeze clean distclean
+.PHONY: help setup run test nightly audit bench soak docs format lint type freeze clean distclean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,13 @@ nightly: $(INSTALLED)  ## run all tests, the numeric ones once for each instruct
 	$(PYTEST) $(ARGS)
 	for level in $$($(BIN)/python -m tests.support.cpu); do echo "ATEN_CPU_CAPABILITY=$$level"; \
 	  ATEN_CPU_CAPABILITY=$$level $(PYTEST) $(NUMERIC) -m "not slow" || exit 1; done
+	@echo "not looked at here: known vulnerabilities and licences of the packages (make audit)"
+
+# pip-audit has an environment of its own: its packages are not those that are pinned.
+audit: $(INSTALLED)  ## list licences of the pinned packages, and their known vulnerabilities
+	@test -x .audit-venv/bin/pip-audit || { $(PYTHON) -m venv .audit-venv && \
+	  .audit-venv/bin/pip install --disable-pip-version-check --quiet pip-audit; } || true
+	$(BIN)/python scripts/audit.py .audit-venv/bin/pip-audit
 
 bench: $(INSTALLED)  ## measure the speed of the environments, of the optimal policy and of training
 	$(BIN)/python -m benchmarks.environments $(ARGS)
@@ -76,7 +83,7 @@ clean:  ## remove what builds, tests and checks leave behind
 	find dialgym agents benchmarks tests examples scripts docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean  ## clean, and remove the virtual environment and the runs
-	rm -rf $(VENV) .ci-venv .freeze-venv runs logs
+	rm -rf $(VENV) .ci-venv .freeze-venv .audit-venv runs logs
 
 # PyTorch goes in first and alone: the ranges of the other packages then find it there. Asked for
 # by a range, pip would take the newest build, on Linux several gigabytes of CUDA.

@@ -16,6 +16,7 @@ from gymnasium.envs.registration import EnvSpec, parse_env_id
 
 from dialgym.errors import did_you_mean, one_of, unexpected, unknown
 from dialgym.rows import NAMESPACE, VIEWS, Row, environment_rows, load, read_registry, row_of
+from dialgym.trust import distrusted, is_said, say
 
 if TYPE_CHECKING:
     from dialgym.tasks.base import Task
@@ -73,6 +74,22 @@ def _built_in() -> Mapping[str, Entry]:
 
 def _entries_of(row: Row) -> list[Entry]:
     return [Entry(row.id(view), row, view) for view in row.views]
+
+
+def check_id(env_id: str, where: str) -> None:
+    """Look at an id that was read from a file: nothing is imported for it.
+
+    Raises:
+        ValueError: it is not registered, nor a task that a caller has named in this process.
+    """
+    short = env_id.removeprefix(f"{NAMESPACE}:")
+    if {short, f"{NAMESPACE}/{short}"} & {*entries(), *gym.registry}:
+        return
+    if ":" not in env_id:
+        raise _unknown_id(env_id, short if "/" in short else f"{NAMESPACE}/{short}")
+    suffixes = [suffix for suffix, *_ in VIEWS.values()]
+    if not any(is_said(short.removesuffix(suffix)) for suffix in suffixes):
+        raise distrusted(env_id, where)
 
 
 def entries() -> Mapping[str, Entry]:
@@ -147,6 +164,7 @@ def _entry_in_module(path: str) -> Entry:
     from dialgym.tasks.lookup import find_task, import_for
 
     module, _, name = path.partition(":")
+    say(path)
     if "/" in name or re.search(r"-v\d+$", name):
         import_for(module, path)
         return _entry_named(name)
@@ -166,6 +184,7 @@ def _row_of_task(task: Any) -> Row:
     path = f"{kind.__module__}:{kind.__qualname__}"
     about = (getdoc(kind) or kind.__name__).splitlines()[0]
     name = path.replace("<locals>.", "")  # Gymnasium allows no brackets in an id
+    say(name)
     if isclass(task):
         return Row(name, path if is_found(kind) else task, about, None, namespace=None)
     return Row(name, task, about, None, task.made_with or {}, namespace=None)

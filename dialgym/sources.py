@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from dialgym.archives import SPLITS, Part, limits, parts_of
 from dialgym.cards import parts_on_card
+from dialgym.expansion import check_parquet
 from dialgym.files import parse_json
 from dialgym.hub import fetch
 from dialgym.hub import locate as find_source
@@ -21,6 +22,8 @@ from dialgym.optional import require
 
 Row = Mapping[str, Any]
 FORMATS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
+BATCH = 1024
+"""Rows of Parquet that are read at a time."""
 LEAST_ROW = 64
 """Bytes of a row in memory, at least: so many rows are read as archives may expand to."""
 FETCHED = ("*.jsonl", "*.json", "*.csv", "*.tsv", "*.parquet", "*.txt", "*.gz", "*.zip", "*.md")
@@ -100,15 +103,15 @@ def _csv(part: Part) -> Iterator[tuple[Place, Any]]:
 def _parquet(part: Part) -> Iterator[tuple[Place, Any]]:
     pyarrow = require("pyarrow", "data", part.name)
     parquet = require("pyarrow.parquet", "data", part.name)
+    content, most = part.read(), limits().expanded // LEAST_ROW
     try:
-        file = parquet.ParquetFile(io.BytesIO(part.read()))
-        most = limits().expanded // LEAST_ROW
-        if file.metadata.num_rows > most:
-            raise ValueError(f"{part.name}: {file.metadata.num_rows:,} rows; at most {most:,}.")
-        rows = file.read().to_pylist()
+        count = check_parquet(io.BytesIO(content), part.name, len(content))
+        if count > most:
+            raise ValueError(f"{part.name}: {count:,} rows; at most {most:,}.")
+        batches = parquet.ParquetFile(io.BytesIO(content)).iter_batches(BATCH)
+        yield from _numbered(part, (row for batch in batches for row in batch.to_pylist()))
     except (pyarrow.ArrowException, OSError) as error:
         raise ValueError(f"{part.name}: expected a Parquet file ({error}).") from error
-    return _numbered(part, rows)
 
 
 def _numbered(part: Part, rows: Iterable[Any]) -> Iterator[tuple[Place, Any]]:

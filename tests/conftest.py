@@ -7,7 +7,7 @@ from pathlib import Path
 import gymnasium as gym
 import pytest
 
-from dialgym import hub, registry
+from dialgym import hub, registry, trust
 from tests.support.pretend_hub import PretendHub
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -19,9 +19,10 @@ DATA = Path(os.environ.get("DIALGYM_TEST_DATA", Path(__file__).parents[2] / "sha
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    """Ids that a test registers are gone after it: others look at all of them."""
-    before = set(registry._added)
+    """Ids that a test registers, and names that it says, are gone after it: others look at them."""
+    before, said = set(registry._added), {*trust._said}
     yield
+    trust._said.intersection_update(said)
     for env_id in registry._added.keys() - before:
         del registry._added[env_id]
         gym.registry.pop(env_id, None)

@@ -10,8 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 from agents.registry import ACTS, ALGORITHMS, STORED, find
+from agents.training.config import check_classes
 from dialgym.errors import unknown
 from dialgym.files import read_yaml
+from dialgym.trust import check_names
 
 DOMAINS: Mapping[str, str] = MappingProxyType(
     {"CR": "CamRestaurants", "SFR": "SFRestaurants", "LAP": "Laptops11"}
@@ -139,6 +141,9 @@ def read_variants(path: Path) -> dict[str, Method]:
             f"{path}: expected names with an algorithm and hyperparameters each, such as "
             f"{{dueling: {{algorithm: dqn, dueling: true}}}}, got {rows!r}"
         )
+    for row in rows.values():
+        check_names(row["algorithm"], str(path))
+        check_classes(row, str(path))
     return {name: _variant(str(name), dict(row)) for name, row in rows.items()}
 
 

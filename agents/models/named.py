@@ -6,6 +6,12 @@ from importlib import import_module
 from typing import Any
 
 
+def parts_of(name: str) -> tuple[str, str]:
+    """The module and the attribute of `package.module.Class` or `package.module:Class`."""
+    module, _, attribute = name.rpartition(":" if ":" in name else ".")
+    return module, attribute
+
+
 def load_name(key: str, name: str, example: str = "agents.GPTPolicy") -> Any:
     """The object named `package.module.Class` or `package.module:Class`.
 
@@ -17,7 +23,7 @@ def load_name(key: str, name: str, example: str = "agents.GPTPolicy") -> Any:
     Raises:
         ValueError: there is none.
     """
-    module, _, attribute = name.rpartition(":" if ":" in name else ".")
+    module, attribute = parts_of(name)
     try:
         return getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from inspect import signature
 from pathlib import Path
@@ -14,10 +14,11 @@ from typing import Any
 from stable_baselines3.common.utils import LinearSchedule
 
 from agents.models.build import SIZES
-from agents.models.named import load_name
+from agents.models.named import load_name, parts_of
 from agents.registry import Algorithm, find, read_rows
-from agents.storage.values import storable
+from agents.storage.values import LIBRARIES, PART_OF_A_MODEL, storable
 from dialgym.errors import refuse_renamed, unknown
+from dialgym.trust import distrusted, is_said, say
 
 PLAYS_KEYS = {"n_timesteps", "policy", "n_envs", "normalize", "env_wrapper", "metrics"}
 STORED_KEYS = {"n_timesteps", "policy", "top"}
@@ -36,6 +37,7 @@ def read_config(
     overrides: Mapping[str, Any] | None = None,
     path: str | Path | None = None,
     kind: str | None = None,
+    trust: bool = False,
 ) -> dict[str, Any]:
     """Hyperparameters of `algo` on `env_id`.
 
@@ -46,8 +48,10 @@ def read_config(
         algo: a row of the table of algorithms, or its name.
         env_id: the full id, `dialgym/Wordle-20-v0`.
         overrides: replace what the file says.
-        path: a YAML file; that of the algorithm when None.
+        path: a YAML file; that of the algorithm when None. Classes in it are those of dialgym, of
+            PyTorch and of Stable-Baselines3, and such as were named in Python or by `overrides`.
         kind: of the view.
+        trust: import other classes that the file names, which can run code of whoever made it.
 
     Raises:
         ValueError: unknown algorithm or key (with the nearest one), or a file without rows.
@@ -62,10 +66,13 @@ def read_config(
             f"{where}: expected a row {env_id!r} or 'default', got {_rows(rows)}; "
             "add one in rl-zoo3's format"
         )
+    say_classes(overrides or {})
     config: dict[str, Any] = {"policy": row.policy}
     config |= {"n_envs": DEFAULT_ENVS} if row.plays else {}
     for name in dict.fromkeys(("default", kind, env_id)):
         refuse_renamed(f"{name} of {where}", rows.get(name) or {}, renamed)
+        if path:
+            check_classes(rows.get(name) or {}, f"{name} of {where}", trust)
         config = _with(config, rows.get(name) or {}, known, f"{name} of {where}")
     refuse_renamed(row.name, overrides or {}, renamed)
     config = _with(config, overrides or {}, known, f"overrides of {row.name}")
@@ -166,11 +173,60 @@ def constructor_arguments(config: Mapping[str, Any]) -> dict[str, Any]:
     return arguments
 
 
+def check_classes(settings: Mapping[str, Any], where: str, trust: bool = False) -> None:
+    """Look at hyperparameters that were read from a file, before any class of theirs is imported.
+
+    Raises:
+        ValueError: they name a class that is not in the libraries, and that no caller has named.
+    """
+    if trust:
+        say_classes(settings)
+    for name in _class_names(settings):
+        if not is_said(_home(name)) and not _is_of_the_libraries(name):
+            raise distrusted(name, where)
+
+
+def say_classes(settings: Mapping[str, Any]) -> None:
+    """Take down the classes that a caller has named: files may name them too."""
+    for name in _class_names(settings):
+        say(_home(name))
+
+
+def _home(name: str) -> str:
+    return ":".join(parts_of(name))
+
+
+def _class_names(settings: Mapping[str, Any]) -> Iterator[str]:
+    """What would be imported for hyperparameters."""
+    for key, value in settings.items():
+        if key == "metrics":
+            yield from (name for name in value or () if isinstance(name, str))
+        elif isinstance(value, Mapping):
+            yield from _class_names(value)
+        elif isinstance(value, str) and (_is_class(key) or (key == "policy" and "." in value)):
+            yield value
+
+
+def _is_class(key: str) -> bool:
+    return key in (*CLASS_KEYS, "class") or key.endswith("_class")
+
+
+def _is_of_the_libraries(name: str) -> bool:
+    """Whether it is a part of models in one of `LIBRARIES`; nothing else is imported."""
+    if parts_of(name)[0].partition(".")[0] not in LIBRARIES:
+        return False
+    try:
+        found = load_name("class", name)
+    except ValueError:  # there is none, which is said where it is made
+        return True
+    return isinstance(found, type) and issubclass(found, PART_OF_A_MODEL)
+
+
 def _with_classes(key: str, value: Any) -> Any:
     """The value of a hyperparameter, with classes in the place of their names."""
     if isinstance(value, Mapping):
         return {name: _with_classes(name, part) for name, part in value.items()}
-    is_class = key in CLASS_KEYS or key.endswith("_class")
+    is_class = _is_class(key) and key != "class"  # of a value head, which is made later
     return _named_class(key, value) if is_class and value is not None else value
 
 

@@ -26,6 +26,7 @@ from agents.training.stored import Data, env_settings, label, stored_dialogues
 from dialgym.datasets import Dataset
 from dialgym.locks import PATIENCE, locked
 from dialgym.registry import Entry, Environment, entry_of
+from dialgym.trust import say
 
 STOCK_INTERVAL = 1000
 """Timesteps of an interval of the curve, where rollouts may be of a few steps."""
@@ -109,7 +110,8 @@ def prepare(
     """The plan of a run; see `agents.train` for the arguments, and for what is raised."""
     algorithm, entry = find(algo), entry_of(env_id)
     kind = VIEWS.get(entry.view)
-    settings = read_config(algorithm, entry.id, changes, config, kind)
+    say(env_kwargs or {})  # stored dialogues may have been held with the same
+    settings = read_config(algorithm, entry.id, changes, config, kind, trust)
     if budget and not algorithm.plays:
         raise ValueError(f"dialogues: {algorithm.name} does not play; give its gradient steps")
     if budget is None and "n_timesteps" not in settings:
@@ -119,7 +121,7 @@ def prepare(
         )
     _check_kind(algorithm, entry, kind)
     _check_data(algorithm, data, workers)
-    dataset = None if data is None else stored_dialogues(data, entry.id, settings.get("top"))
+    dataset = None if data is None else stored_dialogues(data, entry.id, settings.get("top"), trust)
     chosen = settings.get("metrics") if metrics is None else metrics
     if chosen and not algorithm.plays:
         raise ValueError("metrics: what learns from stored dialogues says nothing to be measured")

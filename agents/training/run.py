@@ -95,7 +95,8 @@ def train(
         metrics: classes to measure each rollout with, by name (`module:Class`), beside the parts of
             the reward and the lengths of utterances; see `agents.training.metrics.make_metrics`.
             Those of the configuration (`metrics`) when None.
-        trust: read `init_from` where it is a pickle, which can run code; see `agents.load`.
+        trust: read `init_from` where it is a pickle, and import the classes that `config` and
+            `data` name, which can run code; see `agents.load` and `dialgym.load_dataset`.
         dialogues: learn from so many dialogues, whatever timesteps they take; schedules then fall
             over the dialogues.
         keep_dialogues: after how many dialogues to keep the model, as

@@ -11,19 +11,25 @@ from dialgym.datasets import Dataset, concatenate, load_dataset
 Data = Dataset | str | Path | Sequence[Dataset | str | Path]
 
 
-def stored_dialogues(data: Data, env_id: str, top: float | None = None) -> Dataset:
+def stored_dialogues(
+    data: Data, env_id: str, top: float | None = None, trust: bool = False
+) -> Dataset:
     """The dialogues of all of `data`, one after the other, or those of greatest return.
 
     Args:
         data: a dataset, its path or ``hf:NAME``, or several.
         env_id: the full id that all of them must be of.
         top: the share that is kept, as of `Dataset.top`; None keeps all.
+        trust: as of `dialgym.load_dataset`.
 
     Raises:
         ValueError: the dialogues are of another environment, or of several settings of it.
         FileNotFoundError, ImportError: as of `dialgym.load_dataset`.
     """
-    parts = [part if isinstance(part, Dataset) else load_dataset(part) for part in _parts(data)]
+    parts = [
+        part if isinstance(part, Dataset) else load_dataset(part, trust=trust)
+        for part in _parts(data)
+    ]
     found = concatenate(parts)
     collected_in, _ = found.environment()
     if collected_in != env_id:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dialgym.files import read_yaml
-from dialgym.registry import entry_of
+from dialgym.registry import check_id, entry_of
 
 SB3_COLUMNS = ("time/total_timesteps", "rollout/ep_rew_mean")
 FILES = ("learning_curve.csv", "progress.csv", "monitor.csv")
@@ -95,7 +95,9 @@ def _references(folder: Path) -> dict[str, float]:
     """From the row that the run's config.yml belongs to; nothing where there is no such file."""
     try:
         config = read_yaml(folder / "config.yml")
-        entry = entry_of(next(iter(config)))
+        env_id = str(next(iter(config)))
+        check_id(env_id, f"{str(folder)!r}, config.yml")
+        entry = entry_of(env_id)
         scores = entry.row.references(entry.stand_in)
     except (OSError, ValueError, TypeError):
         return {}

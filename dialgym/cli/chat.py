@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dialgym.cli.common import complain, console, require_agents
+from dialgym.cli.common import Trust, complain, console, require_agents
 from dialgym.errors import did_you_mean
 from dialgym.simulators.human import speaker_style
 
@@ -20,7 +20,7 @@ COMMANDS = {
 def chat(
     model: Annotated[
         str,
-        typer.Option("--model", "-m", metavar="PATH_OR_NAME", help="An agent or language model."),
+        typer.Option("--model", "-m", metavar="PATH | hf:NAME", help="An agent or language model."),
     ],
     temperature: Annotated[
         float, typer.Option(help="Of sampling; below 1 sharpens the distribution.")
@@ -38,9 +38,7 @@ def chat(
         int | None, typer.Option(min=0, help="Seed of sampling; random by default.")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
-    trust: Annotated[
-        bool, typer.Option("--trust", help="Read a pickled model, which can run code.")
-    ] = False,
+    trust: Trust = False,
 ) -> None:
     """Talk to an agent, or to a language model, at the terminal; /help shows what else it does.
 

@@ -22,7 +22,12 @@ Set = Annotated[
 ]
 Episodes = Annotated[int, typer.Option("--episodes", "-n", min=1, help="Episodes for each seed.")]
 Seeds = Annotated[str, typer.Option(metavar="N,N,...", help="Seeds of the episodes.")]
-Trust = Annotated[bool, typer.Option("--trust", help="Read pickled models, which can run code.")]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust", help="Read pickled models, import what files name: both can run others' code."
+    ),
+]
 EnvId = Annotated[
     str, typer.Argument(metavar="ID", help="An id (`dialgym list`), or MODULE:CLASS.")
 ]

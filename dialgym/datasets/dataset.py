@@ -1,6 +1,5 @@
 """The `Dataset` of stored dialogues: rows, returns, filters, splits, saving."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -14,7 +13,12 @@ from dialgym.datasets.minari import to_minari
 from dialgym.datasets.packing import layout_of
 from dialgym.datasets.schema import arrow, write_table
 from dialgym.datasets.tokens import TokenData, pack
+from dialgym.files import parse_json
 from dialgym.optional import require
+from dialgym.registry import check_id
+from dialgym.trust import check_names, say
+
+WHERE = "the dataset"
 
 
 class Dataset:
@@ -145,6 +149,7 @@ class Dataset:
             ValueError: the dialogues are of several environments, or they do not fit the settings
                 (see `dialgym.datasets.tokens.pack`).
         """
+        say(kwargs)
         env, settings = self.environment()
         return pack(self, layout_of(env, **{**settings, **kwargs}), reencode, cache)
 
@@ -194,7 +199,7 @@ class Dataset:
         """The id and settings of the environment of all dialogues.
 
         Raises:
-            ValueError: there are several, or no dialogue.
+            ValueError: there are several, or no dialogue; or they name code (see `load_dataset`).
         """
         pairs = sorted({*zip(self["env"].tolist(), self["settings"].tolist())})
         if len(pairs) != 1:
@@ -202,7 +207,10 @@ class Dataset:
             raise ValueError(
                 f"dataset: expected dialogues of one environment; got {found}. Filter it first."
             )
-        return pairs[0][0], json.loads(pairs[0][1])
+        env_id, settings = pairs[0][0], parse_json(pairs[0][1], f"{WHERE}, settings")
+        check_id(env_id, WHERE)
+        check_names(settings, WHERE)
+        return env_id, settings
 
 
 def concatenate(datasets: Sequence[Dataset]) -> Dataset:

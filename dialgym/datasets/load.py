@@ -14,8 +14,10 @@ from dialgym.datasets.collector import SHARD
 from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.minari import table_of_minari
 from dialgym.datasets.schema import CHOSEN, arrow, check_table, parquet, schema
+from dialgym.files import parse_json
 from dialgym.hub import Repository, fetch, locate
 from dialgym.optional import require
+from dialgym.trust import say
 
 PARQUET = "*.parquet"
 
@@ -27,10 +29,11 @@ class DialogueStream:
 
     Args:
         tables: gives Arrow tables of so many rows each, from the beginning at each call.
+        trust: as of `load_dataset`.
     """
 
-    def __init__(self, tables: Callable[[int], Iterator[Any]]) -> None:
-        self._tables = tables
+    def __init__(self, tables: Callable[[int], Iterator[Any]], trust: bool = False) -> None:
+        self._tables, self._trust = tables, trust
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for dataset in self.datasets(1024):
@@ -39,11 +42,14 @@ class DialogueStream:
     def datasets(self, size: int) -> Iterator[Dataset]:
         """The dialogues as datasets of `size` each; the last one of a file may be smaller."""
         for table in self._tables(size):
-            yield Dataset(conformed(table, "the stream"))
+            yield _dataset(table, "the stream", self._trust)
 
 
 def load_dataset(
-    path_or_name: str | PathLike[str], streaming: bool = False, split: str = "train"
+    path_or_name: str | PathLike[str],
+    streaming: bool = False,
+    split: str = "train",
+    trust: bool = False,
 ) -> Any:
     """Dialogues from a folder or file of Parquet, or from the Hugging Face hub.
 
@@ -52,6 +58,9 @@ def load_dataset(
             ``hf:NAME@REVISION``, whose files are fetched once.
         streaming: read while looked at; else the files are mapped into memory.
         split: of a dataset on the hub, as its files' names or folders tell it.
+        trust: their environment and its settings may name code (``module:Class``), which is
+            imported where that environment is made again, as by `Dataset.tokens`. Else they may
+            name what is registered, or what was named in Python or on the command line before.
 
     Returns:
         A `Dataset`, or a `DialogueStream`.
@@ -67,8 +76,17 @@ def load_dataset(
     for file in files:
         check_table(file)
     if streaming:
-        return DialogueStream(lambda size: _read(files, size))
-    return Dataset(conformed(_map(hf, files).data.table, str(path_or_name)))
+        return DialogueStream(lambda size: _read(files, size), trust)
+    return _dataset(_map(hf, files).data.table, str(path_or_name), trust)
+
+
+def _dataset(table: Any, what: str, trust: bool) -> Dataset:
+    found = Dataset(conformed(table, what))
+    if trust:
+        for column in ("env", "settings"):
+            for text in found.table[column].unique().to_pylist():
+                say(text if column == "env" else parse_json(text, what))
+    return found
 
 
 def _map(hf: Any, files: Sequence[Path]) -> Any:

@@ -10,10 +10,11 @@ import numpy as np
 from dialgym.datasets.schema import Origin, Recorder, acts_name
 from dialgym.language import Utterance, render_transcript
 from dialgym.optional import require
-from dialgym.registry import MAKE_VIEW, Entry, entry_of, path_of
+from dialgym.registry import MAKE_VIEW, Entry, check_id, entry_of, path_of
 from dialgym.rollouts import Played, make_dialogue
 from dialgym.rollouts.played import Decisions, Turns
 from dialgym.tasks import PartyActs
+from dialgym.trust import check_names
 from dialgym.views.act_env import act_spaces, acts_of
 from dialgym.views.making import spec_of
 from dialgym.views.spaces import utterance_spaces
@@ -69,7 +70,11 @@ def table_of_minari(name: str) -> Any:
             f"of {found}."
         )
     settings = {key: value for key, value in spec.kwargs.items() if key != "env_id"}
-    entry = entry_of(spec.kwargs["env_id"])
+    where, named = f"the Minari dataset {name!r}", spec.kwargs.get("env_id")
+    env_id = named.get("id") if isinstance(named, Mapping) else named  # its row may say anything
+    check_id(str(env_id), where)
+    check_names(settings, where)
+    entry = entry_of(str(env_id))
     dialogue = make_dialogue(entry, settings)
     policy = str(stored.storage.metadata.get("algorithm_name", name))
     acts = acts_of(dialogue.task, dialogue.learner) if entry.view == "act" else None

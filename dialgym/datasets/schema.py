@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dialgym.checksums import check, write_checked
+from dialgym.expansion import check_parquet
 from dialgym.language import Tokenizer
 from dialgym.optional import require
 from dialgym.rollouts import Played
@@ -50,7 +51,7 @@ def check_table(file: Path) -> int:
     """
     check(file)
     try:
-        rows: int = parquet().read_metadata(file).num_rows
+        rows = check_parquet(file, str(file), file.stat().st_size)
     except (arrow().ArrowException, OSError) as error:
         raise ValueError(
             f"{str(file)!r}: expected a Parquet file; it is none, or broken ({error}). "

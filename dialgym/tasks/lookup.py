@@ -7,6 +7,7 @@ from typing import Any
 
 from dialgym.errors import did_you_mean
 from dialgym.tasks.base import Task
+from dialgym.trust import say
 
 
 def find_task(path: str) -> Any:
@@ -26,6 +27,7 @@ def find_object(path: str, what: str) -> Any:
     Raises:
         ValueError: there is no such module or name.
     """
+    say(path)
     module, _, name = path.partition(":")
     found = import_for(module, path)
     for part in name.split("."):

@@ -13,8 +13,11 @@ import pytest
 pytest.importorskip("stable_baselines3")
 import agents
 import dialgym
+from agents.grid.cells import read_variants
 from agents.storage.archive import Archive, write_archive
 from agents.training.checkpoint import FILE
+from dialgym.hub import pretrained
+from dialgym.rewards import Reply, make_reward
 
 ID = "dialgym/Wordle-20-v0"
 SMALL = {"n_layer": 1, "n_head": 1, "n_embd": 8}
@@ -180,3 +183,70 @@ def test_a_state_calls_no_class_of_its_own_accord(tmp_path):
     seen = env.step(actions)[0]
     env.set_state(before)
     assert np.array_equal(env.step(actions)[0], seen)
+
+
+NAMES = {
+    "metrics": "metrics: {'evil:Thing': {}}",
+    "metrics in a list": "metrics: ['evil:Thing']",
+    "policy": "policy: evil.Thing",
+    "optimizer": "policy_kwargs: {optimizer_class: evil.Thing}",
+    "head": "policy_kwargs: {value_head: evil.Thing}",
+    "head with settings": "policy_kwargs: {value_head: {class: 'evil:Thing'}}",
+    "no class": "policy_kwargs: {optimizer_class: torch.hub.load}",
+}
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_a_file_of_hyperparameters_imports_nothing_unless_trusted(
+    name, mark, tmp_path, monkeypatch
+):
+    evil_module(tmp_path, mark, monkeypatch)
+    (tmp_path / "mine.yml").write_text(f"default: {{policy: agents.GPTPolicy, {name}}}")
+    arguments = {**ARGUMENTS, "config": tmp_path / "mine.yml", "log_dir": tmp_path / "run"}
+    with pytest.raises(ValueError, match=r"mine.yml: it names '.*', which could run code .*trust"):
+        agents.train("ppo", ID, **arguments)
+    assert not mark.exists()
+    assert "evil" not in sys.modules
+
+
+def test_what_a_caller_names_a_file_may_name(mark, tmp_path, monkeypatch):
+    evil_module(tmp_path, mark, monkeypatch)
+    (tmp_path / "mine.yml").write_text("default: {policy: agents.GPTPolicy}")
+    overrides = {**SHORT, "metrics": ["evil:Thing"]}
+    with pytest.raises(ValueError, match="expected 'evil:Thing' to be callable"):
+        agents.train(
+            "ppo", ID, config=tmp_path / "mine.yml", log_dir=tmp_path / "run",
+            **{**ARGUMENTS, "overrides": overrides},
+        )  # fmt: skip
+    assert mark.exists()
+    del sys.modules["evil"]
+
+
+def test_variants_of_a_grid_import_nothing(mark, tmp_path, monkeypatch):
+    evil_module(tmp_path, mark, monkeypatch)
+    rows = ["algorithm: 'evil:Thing'", "algorithm: dqn, policy: evil.Thing"]
+    for row in rows:
+        (tmp_path / "variants.yml").write_text(f"mine: {{{row}}}")
+        with pytest.raises(ValueError, match=r"variants.yml: it names 'evil.Thing'"):
+            read_variants(tmp_path / "variants.yml")
+    assert not mark.exists()
+
+
+def test_pickled_weights_of_a_model_run_nothing(mark, tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "gpt2", "n_layer": 1, "n_embd": 8}')
+    (tmp_path / "pytorch_model.bin").write_bytes(pickle.dumps(Bomb(mark)))
+    for auto in ("AutoModelForCausalLM", "AutoModelForSequenceClassification"):
+        with pytest.raises(Exception, match=r"."):
+            pretrained(auto, tmp_path)
+    with pytest.raises(ValueError, match="could not load the model"):
+        make_reward("learned", {"model": str(tmp_path)}).score([Reply("a")])
+    assert not mark.exists()
+
+
+def test_a_pickled_checkpoint_of_a_reward_model_runs_nothing(mark, tmp_path):
+    (tmp_path / ".m.checkpoint.pt").write_bytes(pickle.dumps(Bomb(mark)))
+    rows = [{"context": str(k), "reply": "a", "score": k} for k in range(20)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(ValueError, match="is no checkpoint"):
+        agents.train_reward_model(tmp_path / "rows.jsonl", tmp_path / "m", resume=True)
+    assert not mark.exists()

@@ -145,7 +145,9 @@ def test_measures_come_from_a_file_of_hyperparameters(tmp_path):
         "  policy_kwargs: {n_layer: 1, n_embd: 16},\n"
         "  metrics: {'tests.unit.training.test_metrics:Recorder': {name: mine/count}}}\n"
     )
-    train("ppo", ID, config=file, log_dir=tmp_path / "run", progress_bar=False)
+    with pytest.raises(ValueError, match=r"default of .*mine.yml: it names 'tests\..*:Recorder'"):
+        train("ppo", ID, config=file, log_dir=tmp_path / "run", progress_bar=False)
+    train("ppo", ID, config=file, log_dir=tmp_path / "run", progress_bar=False, trust=True)
     assert len(logged(tmp_path / "run")["mine/count"]) == 1
 
 
