@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dialgym.optional import require
+from dialgym.weights import check_finite
 
 PREFIX = "hf:"
 TOKENIZER_FILES = ("*.json", "*.txt", "*.model", "*.jinja")
@@ -212,8 +213,14 @@ def pretrained(auto: str, folder: Path, **more: Any) -> Any:
         auto: the name of the class.
         folder: as of `model_folder`.
         more: further arguments of its ``from_pretrained``.
+
+    Raises:
+        ValueError: a weight is NaN or infinite.
     """
     transformers = require("transformers", "agents", f"the model {str(folder)!r}")
-    return getattr(transformers, auto).from_pretrained(
+    found = getattr(transformers, auto).from_pretrained(
         str(folder), trust_remote_code=False, local_files_only=True, **more
     )
+    model = found[0] if isinstance(found, tuple) else found  # with what was noted of its loading
+    check_finite(model, f"the model {str(folder)!r}", "Train it again, or give another one.")
+    return found

@@ -23,6 +23,7 @@ from agents.registry import ALGORITHMS, POLICIES, find, home_of, load_class, nam
 from agents.storage.archive import Archive, ForeignFile, write_archive
 from agents.storage.values import Unpacker
 from dialgym.hub import commits, pinned_names
+from dialgym.weights import check_finite
 
 Place = str | Path | IO[bytes]
 MODEL = "model"
@@ -138,6 +139,7 @@ def read_model(
     model.__dict__.update(attributes)
     model._setup_model()
     model.set_parameters(_parameters(archive), exact_match=True, device=device)
+    _check_finite(model, archive.name)
     for name, value in settings["variables"].items():
         if value is not None:
             recursive_setattr(model, f"{name}.data", value.to(model.device))
@@ -187,10 +189,13 @@ class SafeFiles:
         device: torch.device | str = "auto",
     ) -> None:
         """As everywhere in Stable-Baselines3; a file is one that `save` wrote."""
+        archive: Archive | None = None
         if not isinstance(load_path_or_dict, dict):
             archive = Archive(_found(load_path_or_dict), MODEL)
             load_path_or_dict = _parameters(archive)
         super().set_parameters(load_path_or_dict, exact_match, device)  # type: ignore[misc]
+        if archive is not None:
+            _check_finite(self, archive.name)
 
 
 # Writing
@@ -312,6 +317,13 @@ def _fitting(cls: Any, env: GymEnv, attributes: dict[str, Any], force_reset: boo
     return wrapped
 
 
+def _check_finite(model: Any, file: str) -> None:
+    """Raise a ValueError where a weight of a model is NaN or infinite."""
+    remedy = "Load a checkpoint from before (checkpoint-before.zip of its run), or train it again."
+    for name in model._get_torch_save_params()[0]:
+        check_finite(recursive_getattr(model, name), f"{file}: {name}", remedy)
+
+
 def _parameters(archive: Archive) -> dict[str, Any]:
     networks = {name: archive.read(name) for name in archive.read("algorithm")["networks"]}
     return {**networks, **archive.read("optimizer")}
@@ -341,7 +353,9 @@ def _read_pickled(cls: Any, path: Place, error: ForeignFile, trust: bool, **more
     else:
         path.seek(0)
     cls = cls or _stock_class(described)
-    return BaseAlgorithm.load.__func__(cls, path, **more)  # type: ignore[attr-defined]
+    model = BaseAlgorithm.load.__func__(cls, path, **more)  # type: ignore[attr-defined]
+    _check_finite(model, type(model).__name__)
+    return model
 
 
 def _stock_class(described: Mapping[str, Any]) -> Any:

@@ -14,16 +14,19 @@ import numpy as np
 
 from dialgym.domains.bitsets import ColumnSets, first, indices
 from dialgym.domains.ontology import DONTCARE, NAME, Ontology
+from dialgym.domains.rowsets import LARGE, Found, RowSet
 from dialgym.errors import unknown
 
 MISSING = "not available"
 """A cell whose value is not known; it meets no constraint."""
+REMEMBERED = 4096
+"""Sets of rows that a large database remembers, by the constraints that they meet."""
 
 
 class Database:
     """The rows of a domain, in the table's order. Immutable and shared.
 
-    A set of rows is an int; see `bitsets`.
+    A set of rows is an int, see `bitsets`, or in a large database a `RowSet`.
 
     Attributes:
         rows: slot -> value, for every column.
@@ -36,9 +39,12 @@ class Database:
     def __init__(self, rows: Iterable[Mapping[str, str]], ontology: Ontology) -> None:
         self.rows = tuple(MappingProxyType(dict(row)) for row in rows)
         self.ontology = ontology
-        self.everything = (1 << len(self.rows)) - 1
+        self._large = len(self.rows) >= LARGE
+        size = len(self.rows)
+        self.everything: Any = RowSet.of_all(size) if self._large else (1 << size) - 1
         self._columns = tuple(dict.fromkeys(chain.from_iterable(self.rows)))
         self._sets: dict[str, ColumnSets] = {}
+        self._joined: dict[tuple[tuple[str, str], ...], RowSet] = {}  # by constraints
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Database, ([dict(row) for row in self.rows], self.ontology)
@@ -51,7 +57,11 @@ class Database:
         """The slots that rows have cells for."""
         return self._columns
 
-    def bits(self, slot: str, value: str) -> int:
+    def texts(self, slot: str) -> set[str]:
+        """The texts of a column, each once."""
+        return {row[slot] for row in self.rows if slot in row}
+
+    def bits(self, slot: str, value: str) -> Any:
         """The set of rows that have `value`, or of all for ``dontcare``.
 
         Raises:
@@ -66,27 +76,41 @@ class Database:
         if slot not in self._sets:
             if slot not in self._columns:
                 raise unknown("slot", slot, self._columns, "the database")
-            self._sets[slot] = ColumnSets([row.get(slot) for row in self.rows])
+            self._sets[slot] = ColumnSets([row.get(slot) for row in self.rows], slot, self._large)
         return self._sets[slot]
 
-    def match_bits(self, constraints: Mapping[str, str]) -> int:
+    def match_bits(self, constraints: Mapping[str, str]) -> Any:
         """The set of rows that meet all `constraints`."""
+        if self._large:
+            return self._join(tuple(constraints.items()))
         found = self.everything
         for slot, value in constraints.items():
             found &= self.bits(slot, value)
+        return found
+
+    def _join(self, constraints: tuple[tuple[str, str], ...]) -> RowSet:
+        """The same in a large database, where what some of the constraints leave is remembered."""
+        if not constraints:
+            return self.everything
+        found = self._joined.get(constraints)
+        if found is None:
+            found = self._join(constraints[:-1]) & self.bits(*constraints[-1])
+            if len(self._joined) >= REMEMBERED:
+                self._joined.clear()
+            self._joined[constraints] = found
         return found
 
     def matches(self, constraints: Mapping[str, str]) -> np.ndarray:
         """(k,) int64, ascending: the rows that meet all `constraints`; ``dontcare`` is none."""
         return np.array(indices(self.match_bits(constraints)), np.int64)
 
-    def discriminable(self, found: int, dontcare: Iterable[str] = ()) -> bool:
+    def discriminable(self, found: Found, dontcare: Iterable[str] = ()) -> bool:
         """Whether a question could tell apart two rows of the set `found`.
 
         That is, whether they differ on an informable slot that is not in `dontcare`; `name` and
         ``price`` do not count.
         """
-        if found & (found - 1) == 0:
+        if found.bit_count() < 2:
             return False
         row = self.rows[first(found)]
         asked = (s for s in self.telling if s not in dontcare)
@@ -128,7 +152,11 @@ def read_database(path: str | PathLike[str], ontology: Ontology) -> Database:
     if not cells:
         raise _bad(path, f"rows in the table {ontology.domain!r}", "an empty table")
     spelling = {slot: _spellings(values) for slot, values in ontology.informable.items()}
-    return Database((_row(columns, row, spelling) for row in cells), ontology)
+    spelt = [
+        _cells([row[place] for row in cells], spelling.get(slot, {}))
+        for place, slot in enumerate(columns)
+    ]
+    return Database((dict(zip(columns, row)) for row in zip(*spelt)), ontology)
 
 
 def _spellings(values: Iterable[str]) -> dict[str, str]:
@@ -140,15 +168,24 @@ def _wanted(ontology: Ontology) -> list[str]:
     return list(dict.fromkeys([*ontology.informable, *ontology.requestable]))
 
 
-def _row(
-    columns: Sequence[str], cells: Sequence[Any], spelling: Mapping[str, Mapping[str, str]]
-) -> dict[str, str]:
-    texts = [MISSING if cell is None or cell == "" else str(cell) for cell in cells]
-    return {c: _spelt(t, spelling.get(c, {})) for c, t in zip(columns, texts)}
+def _cells(cells: Sequence[Any], spelling: Mapping[str, str]) -> list[str]:
+    """The texts of a column; each is looked up once, and equal ones are one object."""
+    if set(map(type, cells)) != {str}:
+        cells = [MISSING if cell is None or cell == "" else str(cell) for cell in cells]
+    return list(map(_Spelt(spelling).__getitem__, cells))
 
 
-def _spelt(text: str, known: Mapping[str, str]) -> str:
-    return known.get(text) or known.get(text.lower(), text)
+class _Spelt(dict[str, str]):
+    """How each text is spelt in the ontology, itself where that does not list it."""
+
+    def __init__(self, known: Mapping[str, str]) -> None:
+        super().__init__({"": MISSING})
+        self._known = known
+
+    def __missing__(self, text: str) -> str:
+        known = self._known
+        found = self[text] = known.get(text) or known.get(text.lower(), text)
+        return found
 
 
 def _read_table(path: Path, name: str) -> tuple[list[str], list[tuple[Any, ...]]]:

@@ -18,6 +18,7 @@ from dialgym.tasks import BatchOutcome, DialogueBatch, Task
 from dialgym.tasks.returns import watch_returns
 from dialgym.views.looped import LoopedBatch
 from dialgym.views.spaces import maskable
+from dialgym.weights import check_finite
 
 SIZE = 512
 """Dialogues of scripted policies at once; what is chosen changes none of them."""
@@ -170,6 +171,8 @@ def play_env(
         MisfitError: the policy was made for other spaces.
     """
     check_fit(policy, env)
+    remedy = "It has learned nothing that can be scored; load a checkpoint from before."
+    check_finite(policy, f"policy {type(policy).__name__}", remedy)
     for start in range(0, len(jobs), env.num_envs):
         jobs_now = jobs[start : start + env.num_envs]
         with seeded(policy, episode_seed(*jobs_now[0]) % 2**31):

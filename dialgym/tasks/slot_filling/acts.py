@@ -8,12 +8,14 @@ rows of the database.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from dialgym.domains.bitsets import first, indices
 from dialgym.domains.database import MISSING, Database
 from dialgym.domains.ontology import DONTCARE, NAME, NONE, Ontology
+from dialgym.domains.rowsets import Found
 from dialgym.language.acts import NULL, Act, Item
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.types import Accepted, Belief, Summary
@@ -145,7 +147,7 @@ class Offers:
 
     database: Database
 
-    def pick(self, found: int, rng: Generator) -> int:
+    def pick(self, found: Found, rng: Generator) -> int:
         """The first of the rows, or any where none is ruled out."""
         if found == self.database.everything:
             return int(rng.random() * len(self.database))
@@ -163,7 +165,7 @@ class Offers:
         said = [Item(slot, value) for slot, value, _ in accepted if value != DONTCARE]
         return Act("inform", (Item(NAME, NONE), *said))
 
-    def nothing_else(self, found: int, accepted: Sequence[Accepted], rng: Generator) -> Act:
+    def nothing_else(self, found: Found, accepted: Sequence[Accepted], rng: Generator) -> Act:
         """``inform(name="none",name!="the nirala",food="indian")``: no row but those found."""
         rows = self.database.rows
         names = dict.fromkeys(rows[row][NAME] for row in indices(found))
@@ -172,12 +174,12 @@ class Offers:
         return Act("inform", (Item(NAME, NONE), *(Item(NAME, n, True) for n in names), *said))
 
     def another(
-        self, found: int, accepted: Sequence[Accepted], known: Collection[str], rng: Generator
+        self, found: Found, accepted: Sequence[Accepted], known: Collection[str], rng: Generator
     ) -> Act:
         """An offer of a row that is not among the `known` names, or that there is no such row."""
         if not found:
             return self.nothing(accepted)
-        fresh = found
+        fresh: Any = found
         for name in known:
             fresh &= ~self.database.bits(NAME, name) if name != DONTCARE else found
         if not fresh:
@@ -186,7 +188,7 @@ class Offers:
             return self.offer(self._any(fresh, rng), accepted, rng)
         return self.offer(first(fresh), accepted, rng)
 
-    def _any(self, found: int, rng: Generator) -> int:
+    def _any(self, found: Found, rng: Generator) -> int:
         """Any of the rows, of which few are missing."""
         row = int(rng.random() * found.bit_count())
         for missing in indices(self.database.everything & ~found):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from dialgym.domains.bitsets import indices
 from dialgym.domains.database import Database
 from dialgym.domains.ontology import DONTCARE, NAME
+from dialgym.domains.rowsets import Found
 from dialgym.rewards import Components
 from dialgym.simulators.agenda import UserState
 from dialgym.tasks.base import SYSTEM, USER, Outcome
@@ -73,10 +74,10 @@ def succeeded(user: UserState, database: Database, checked: bool = True) -> bool
     if wanted.pop(NAME, name) not in (name, DONTCARE):
         return False
     found = database.match_bits({NAME: name, **wanted})
-    return found > 0 and (not checked or _told_truly(user, database, found))
+    return bool(found) and (not checked or _told_truly(user, database, found))
 
 
-def _told_truly(user: UserState, database: Database, found: int) -> bool:
+def _told_truly(user: UserState, database: Database, found: Found) -> bool:
     """Whether one of the rows `found` has all that the user was told in answer to its requests."""
     told = {slot: str(value) for slot, value in user.requests.items() if slot in database.columns}
     for row in indices(found):

@@ -1,6 +1,6 @@
 """The summary of a belief: best values, accepted slots, method, requests; the belief vector."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from dialgym.domains.database import Database
 from dialgym.domains.ontology import DONTCARE, NAME, NONE, Ontology
+from dialgym.domains.rowsets import Found
 from dialgym.tasks.slot_filling.tracker import INFORM_COUNTS, Layout
 from dialgym.tasks.slot_filling.types import Accepted, Belief, Best, Summary
 from dialgym.tasks.slot_filling.understanding import BY_METHOD, DISCOURSE, METHODS
@@ -31,7 +32,7 @@ class Summariser:
 
     def __init__(self, layout: Layout, database: Database, faulty: bool) -> None:
         self.layout, self.database, self.faulty = layout, database, faulty
-        self._known: dict[tuple[int, tuple[str, ...]], bool] = {}
+        self._known: dict[tuple[Hashable, tuple[str, ...]], bool] = {}
         self._counted: dict[tuple[tuple[str, str], ...], list[bool]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -118,22 +119,23 @@ class Summariser:
             return name
         return "byconstraints"
 
-    def found(self, accepted: Sequence[Accepted]) -> int:
+    def found(self, accepted: Sequence[Accepted]) -> Any:
         """The set of rows that have the accepted values; see `Database`."""
         return self.database.match_bits({slot: value for slot, value, _ in accepted})
 
-    def discriminable(self, found: int, accepted: Sequence[Accepted]) -> bool:
+    def discriminable(self, found: Found, accepted: Sequence[Accepted]) -> bool:
         """Whether asking on could tell the rows `found` apart."""
         free = tuple([slot for slot, value, _ in accepted if value == DONTCARE])
         return self._differ(found, free)
 
-    def _differ(self, found: int, free: tuple[str, ...]) -> bool:
+    def _differ(self, found: Found, free: tuple[str, ...]) -> bool:
         """`Database.discriminable`, remembered."""
-        known = self._known.get((found, free))
+        key = found if isinstance(found, int) else found.key, free
+        known = self._known.get(key)
         if known is None:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
-            known = self._known[found, free] = self.database.discriminable(found, free)
+            known = self._known[key] = self.database.discriminable(found, free)
         return known
 
     def best_supported(self, summary: Summary, count: int) -> list[Accepted]:

@@ -148,6 +148,9 @@ def read_guesser(folder: Path) -> tuple[dict[str, Any], dict[str, "Tensor"]]:
     try:
         settings = json.loads((folder / SETTINGS).read_text("utf-8"))
         weights = safetensors.load_file(folder / WEIGHTS)
+        for name, weight in weights.items():
+            if not bool(weight.isfinite().all()):
+                raise ValueError(f"{name} has weights that are NaN or infinite")
         predict(weights, [encode(Held("a", (), 0), int(settings["buckets"]))])
     except Exception as error:  # whatever damaged files lead to
         raise ValueError(f"guesser {str(folder)!r}: damaged ({error}). Train it again.") from error

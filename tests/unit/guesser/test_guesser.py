@@ -6,12 +6,13 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from agents import train_guesser
 from agents.guesser.data import played, said_by_people, task_of
 from agents.guesser.training import Run, Settings, held_out_images
 from dialgym.tasks.visual_dialogue.guessers import Held, make_guesser
-from dialgym.tasks.visual_dialogue.learned import LearnedGuesser, encode, predict
+from dialgym.tasks.visual_dialogue.learned import LearnedGuesser, encode, predict, read_guesser
 from tests.support.commands import fail, succeed
 from tests.support.toy_visdial import write_visdial
 
@@ -177,6 +178,12 @@ def test_what_is_no_guesser_is_told(trained, tmp_path):
     other = task_of(ENV, {"pool": {**pool, "hashed": 32}}).pool
     with pytest.raises(ValueError, match="it tells 64 features, the images have 32"):
         LearnedGuesser(other, str(found.folder))
+    spoiled = read_guesser(found.folder)[1]
+    spoiled["out.bias"][0] = float("nan")
+    (tmp_path / "guesser.json").write_bytes((found.folder / "guesser.json").read_bytes())
+    save_file(spoiled, tmp_path / "guesser.safetensors")
+    with pytest.raises(ValueError, match=r"out\.bias has weights that are NaN or infinite"):
+        LearnedGuesser(images, str(tmp_path))
     for name in ("guesser.json", "guesser.safetensors"):
         (tmp_path / name).write_bytes((found.folder / name).read_bytes()[:100])
     with pytest.raises(ValueError, match="damaged"):

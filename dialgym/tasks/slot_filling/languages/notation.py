@@ -1,7 +1,6 @@
 """The protocol of a language, how long its texts can be, and the notation of acts as a language."""
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -91,37 +90,28 @@ def read_notation(text: str) -> Act | None:
 
 def charset_of(domain: Domain) -> str:
     """The characters of everything that is said in a domain."""
-    return "".join(sorted({*SYNTAX, *WORDS, *chain.from_iterable(map(set, _texts(domain))), "\\"}))
+    return "".join(sorted({*SYNTAX, *WORDS, *set("".join(_texts(domain))), "\\"}))
 
 
 def longest_act(domain: Domain) -> int:
     """Characters of the longest act that the system can mean to say."""
-    rows = domain.database.rows
-    cells = (f'{slot}="{_quoted(value)}",' for row in rows for slot, value in row.items())
-    name = max(len(_quoted(row["name"])) for row in rows) + len('name!="",')
-    told = sum(sorted(_longest(cells).values())[-MOST_VALUES:])
-    return len("inform()") + told + MOST_NAMES * name
+    longest = {slot: _longest(domain.database.texts(slot)) for slot in domain.database.columns}
+    told = sorted([len(f'{slot}="",') + length for slot, length in longest.items()])
+    name = longest["name"] + len('name!="",')
+    return len("inform()") + sum(told[-MOST_VALUES:]) + MOST_NAMES * name
 
 
 def longest_user_act(domain: Domain) -> int:
     """Characters of the longest act that the user can mean to say."""
     ontology = domain.ontology
-    items = [f'{s}="{_quoted(v)}",' for s, vs in ontology.informable.items() for v in vs]
-    items.append(f'type="{ontology.type}",')
-    longest = max(map(len, items))
+    values = {**ontology.informable, "type": (ontology.type,)}
+    longest = max(len(f'{slot}="",') + _longest(texts) for slot, texts in values.items())
     return len("thankyou()") + MOST_VALUES * longest + sum(len(s) + 1 for s in ontology.requestable)
 
 
-def _longest(cells: Iterable[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for cell in cells:
-        slot = cell.partition("=")[0]
-        found[slot] = max(found.get(slot, 0), len(cell))
-    return found
-
-
-def _quoted(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"')
+def _longest(texts: Iterable[str]) -> int:
+    """Characters of the longest text between quotes, where two marks are escaped."""
+    return max(len(text) + text.count("\\") + text.count('"') for text in texts)
 
 
 def _texts(domain: Domain) -> Iterable[str]:
@@ -131,5 +121,5 @@ def _texts(domain: Domain) -> Iterable[str]:
     for slot, values in domain.ontology.informable.items():
         yield slot
         yield from values
-    for row in domain.database.rows:
-        yield from row.values()
+    for slot in domain.database.columns:
+        yield from domain.database.texts(slot)
