@@ -29,8 +29,8 @@ from benchmarks.soak.races import races
 from dialgym.files import write_text
 
 ATTACKS: dict[str, tuple[float, Attack]] = {
-    "inputs": (0.4, inputs),
-    "interleavings": (0.1, interleavings),
+    "inputs": (0.45, inputs),
+    "interleavings": (0.05, interleavings),
     "kills": (0.3, kills),
     "damage": (0.1, damage),
     "races": (0.1, races),
