@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dialgym.checksums import check_folder
 from dialgym.optional import require
 from dialgym.weights import check_finite
 
@@ -215,8 +216,9 @@ def pretrained(auto: str, folder: Path, **more: Any) -> Any:
         more: further arguments of its ``from_pretrained``.
 
     Raises:
-        ValueError: a weight is NaN or infinite.
+        ValueError: a file is not what its checksum says, or a weight is NaN or infinite.
     """
+    check_folder(folder)
     transformers = require("transformers", "agents", f"the model {str(folder)!r}")
     found = getattr(transformers, auto).from_pretrained(
         str(folder), trust_remote_code=False, local_files_only=True, **more
