@@ -1,15 +1,20 @@
 """How good the classifiers are that rewards train on first use, on real data with held-out parts.
 
-    python scripts/judge_classifiers.py --dailydialog data.zip --hate-offensive labeled_data.csv
+    python scripts/judge_classifiers.py --dailydialog data.zip --hate-offensive labeled_data.csv \\
+        --sentences tests/unit/rewards/sentences.tsv tests/unit/rewards/unseen_sentences.tsv
 
 Dialogue acts: taught on DailyDialog's training split, judged on its test split. Toxicity: a tenth
-of the tweets of Davidson et al. (2017) is held out, drawn with `--seed`; the lexicon is judged on
-the same tenth. DailyDialog is under CC BY-NC-SA: what is trained on it stays in dialgym's cache.
+of the tweets of Davidson et al. (2017) is held out, drawn with `--seed`; the rules are judged on
+the same tenth and on plain sentences, and their table of probabilities is measured on the rest of
+the tweets and the sentences. DailyDialog is under CC BY-NC-SA: what is trained on it stays in
+dialgym's cache.
 """
 
 import argparse
+import csv
 import json
 import zipfile
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,8 +22,10 @@ import numpy as np
 from sklearn.metrics import accuracy_score, f1_score
 
 from dialgym.rewards import Reply
+from dialgym.rewards.abuse import KINDS
 from dialgym.rewards.classifier import Example, read_labelled, trained_classifier
-from dialgym.rewards.judges import LEVELS, Intent, Toxicity
+from dialgym.rewards.judges import Intent
+from dialgym.rewards.toxicity import FIT, LEVELS, Toxicity, levels_of, worst_kind
 
 
 def read_acts(path: Path, split: str) -> list[Example]:
@@ -55,18 +62,51 @@ def _read(reply: Reply) -> tuple[str, ...]:
     return (*reply.context[-1:], reply.text)
 
 
-def judge_toxicity(path: Path, seed: int) -> None:
-    """Levels of toxicity of a tenth of the tweets."""
+def judge_toxicity(path: Path, seed: int, sentences: Sequence[Path]) -> None:
+    """Levels of toxicity of a tenth of the tweets; what the table of the rules is made of."""
     examples = read_labelled(str(path), None, None, LEVELS)
     order = np.random.default_rng(seed).permutation(len(examples)).tolist()
     held_out = len(examples) // 10
-    asked = [examples[i] for i in order[:held_out]]
+    asked, taught = ([examples[i] for i in part] for part in (order[:held_out], order[held_out:]))
     replies, labels = [reply for reply, _ in asked], [label for _, label in asked]
-    classifier = trained_classifier([examples[i] for i in order[held_out:]])
-    found = classifier.probabilities(replies).argmax(1)
     report("toxicity, most common", labels, [max(set(labels), key=labels.count)] * len(labels))
-    report("toxicity, lexicon", labels, [str(level) for level in Toxicity().labels(replies)])
-    report("toxicity", labels, [classifier.classes[i] for i in found])
+    report_levels("toxicity, rules", labels, Toxicity().probabilities(replies))
+    classifier = trained_classifier(taught, FIT)
+    report_levels("toxicity, trained", labels, classifier.probabilities(replies))
+    for file in sentences:
+        plain = read_sentences(file)
+        found = Toxicity().probabilities([reply for reply, _ in plain])
+        report_levels(file.stem, [label for _, label in plain], found)
+    report_table(taught, [pair for file in sentences for pair in read_sentences(file)])
+
+
+def read_sentences(path: Path) -> list[Example]:
+    """Plain sentences with their levels, from a file of tab-separated rows."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        return [(Reply(row["text"]), row["level"]) for row in rows]
+
+
+def report_levels(what: str, labels: Sequence[str], found: np.ndarray) -> None:
+    """The row of levels, and the expected calibration error over ten bins, Guo et al. (2017)."""
+    report(what, labels, [str(level) for level in levels_of(found)])
+    sure, right = found.max(1), found.argmax(1) == np.array(labels, np.int64)
+    bins = np.minimum((10 * sure).astype(int), 9)
+    gaps = [abs(sure[bins == b].mean() - right[bins == b].mean()) * (bins == b).mean()
+            for b in range(10) if (bins == b).any()]  # fmt: skip
+    print(f"{'':22} expected calibration error {sum(gaps):.3f}")
+
+
+def report_table(tweets: Sequence[Example], sentences: Sequence[Example]) -> None:
+    """Shares of the levels by the worst kind of abuse, the mean of those of both sets."""
+    shares = []
+    for examples in (tweets, sentences):
+        counts: dict[str, np.ndarray] = defaultdict(lambda: np.ones(len(LEVELS)))
+        for reply, label in examples:
+            counts[worst_kind(reply.text)][int(label)] += 1
+        shares.append({kind: count / count.sum() for kind, count in counts.items()})
+    for kind in ("none", *KINDS):
+        print(f"{kind:22}", np.round(np.mean([share[kind] for share in shares], 0), 3).tolist())
 
 
 def report(what: str, labels: Sequence[str], guesses: Sequence[str]) -> None:
@@ -83,12 +123,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dailydialog", type=Path, help="ConvLab's data.zip of DailyDialog")
     parser.add_argument("--hate-offensive", type=Path, help="labeled_data.csv of Davidson et al.")
+    parser.add_argument("--sentences", type=Path, nargs="*", default=[], help="level, text: TSV")
     parser.add_argument("--seed", type=int, default=0, help="of what is held out of the tweets")
     arguments = parser.parse_args()
     if arguments.dailydialog:
         judge_acts(arguments.dailydialog)
     if arguments.hate_offensive:
-        judge_toxicity(arguments.hate_offensive, arguments.seed)
+        judge_toxicity(arguments.hate_offensive, arguments.seed, arguments.sentences)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """A linear text classifier, small enough to be trained on first use and kept in the cache.
 
 Multinomial logistic regression over hashed n-grams: of the words of the reply, of its characters,
-and of the words of the last utterance before it. Each block is of length 1, then scaled.
+and of the words of the last utterance before it; where asked for, over the kinds of abuse that
+rules find in the reply. Each block is of length 1, then scaled.
 """
 
 import hashlib
@@ -20,6 +21,7 @@ from dialgym.cache import UNREADABLE, cache_dir
 from dialgym.checksums import check, write_checked
 from dialgym.errors import one_of, unknown
 from dialgym.optional import require
+from dialgym.rewards.abuse import read_abuse
 from dialgym.rewards.base import Reply
 from dialgym.rewards.words import ngrams
 from dialgym.sources import FORMATS, read_rows
@@ -54,17 +56,22 @@ def context_words(reply: Reply) -> list[str]:
     return _joined(reply.context[-1], 2) if reply.context else []
 
 
+def abuse_kinds(reply: Reply) -> list[str]:
+    """The kinds of abuse in the reply, twice where there are several of a kind; or that none is."""
+    counts = read_abuse().counts(reply.text)
+    return [kind for kind, count in counts.items() for _ in range(min(count, 2))] or ["none"]
+
+
 def _joined(text: str, longest: int) -> list[str]:
     tokens = ["<s>", *_TOKEN.findall(text.lower()), "</s>"]
     return [" ".join(gram) for n in range(1, longest + 1) for gram in ngrams(tokens, n)]
 
 
-BLOCKS: tuple[tuple[Callable[[Reply], list[str]], float], ...] = (
-    (reply_words, 1.0),
-    (reply_characters, 0.5),
-    (context_words, 0.7),
-)
-"""What the classifier reads of a reply, and how much it weighs."""
+Blocks = tuple[tuple[Callable[[Reply], list[str]], float], ...]
+BLOCKS: Blocks = ((reply_words, 1.0), (reply_characters, 0.5), (context_words, 0.7))
+"""What a classifier reads of a reply, and how much it weighs."""
+ABUSE_BLOCKS: Blocks = (*BLOCKS, (abuse_kinds, 1.0))
+"""The same of one that reads abuse."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +82,18 @@ class Fit:
         inverse_penalty: C of logistic regression; the higher, the weaker the penalty on weights.
         iterations: the most that are done.
         tolerance: of the gradient.
+        reads_abuse: the kinds of abuse in a reply are features too.
     """
 
     inverse_penalty: float = 10.0
     iterations: int = 100
     tolerance: float = 1e-3
+    reads_abuse: bool = False
+
+    @property
+    def blocks(self) -> Blocks:
+        """What the classifier reads."""
+        return ABUSE_BLOCKS if self.reads_abuse else BLOCKS
 
 
 @dataclass(frozen=True)
@@ -97,9 +111,17 @@ class TextClassifier:
     biases: np.ndarray
 
     def __post_init__(self) -> None:
-        wanted = (len(BLOCKS) * COLUMNS, len(self.classes))
-        if self.weights.shape != wanted or self.biases.shape != wanted[1:]:
-            raise ValueError(f"weights must have the shape {wanted}; got {self.weights.shape}.")
+        rows = len(self.blocks) * COLUMNS
+        if self.weights.shape != (rows, len(self.classes)) or len(self.biases) != len(self.classes):
+            raise ValueError(
+                f"weights must have the shape {(rows, len(self.classes))}; got "
+                f"{self.weights.shape} and {len(self.biases)} biases."
+            )
+
+    @property
+    def blocks(self) -> Blocks:
+        """What the classifier reads: its weights are as many."""
+        return ABUSE_BLOCKS if len(self.weights) == len(ABUSE_BLOCKS) * COLUMNS else BLOCKS
 
     def probabilities(self, replies: Sequence[Reply]) -> np.ndarray:
         """(k, C) float64; each row sums to 1."""
@@ -113,16 +135,16 @@ class TextClassifier:
 
     @cached_property
     def _hasher(self) -> Callable[[Sequence[Reply]], Any]:
-        return hasher()
+        return hasher(self.blocks)
 
 
-def hasher() -> Callable[[Sequence[Reply]], Any]:
+def hasher(blocks: Blocks = BLOCKS) -> Callable[[Sequence[Reply]], Any]:
     """The function from k replies to their features, a sparse matrix (k, F) float64."""
     text = require("sklearn.feature_extraction", _EXTRA, _PURPOSE)
     sparse = require("scipy.sparse", _EXTRA, _PURPOSE)
     counts = text.FeatureHasher(COLUMNS, input_type="string", alternate_sign=False).transform
     return lambda replies: sparse.hstack(
-        [_scaled(counts(map(read, replies)), scale) for read, scale in BLOCKS], "csr"
+        [_scaled(counts(map(read, replies)), scale) for read, scale in blocks], "csr"
     )
 
 
@@ -146,7 +168,7 @@ def train(replies: Sequence[Reply], labels: Sequence[str], fit: Fit) -> TextClas
             "a classifier needs labelled replies of two classes or more; got "
             f"{len(labels)} replies of the classes {list(classes)}. Check the training data."
         )
-    features = hasher()(replies)
+    features = hasher(fit.blocks)(replies)
     seen = np.unique(features.indices)  # weights of all other columns stay at 0
     weights, biases = _fitted(features[:, seen], [classes.index(label) for label in labels], fit)
     table = np.zeros((features.shape[1], len(classes)), np.float32)
@@ -188,7 +210,7 @@ def trained_classifier(examples: Sequence[Example], fit: Fit | None = None) -> T
 
 def digest(examples: Sequence[Example], fit: Fit) -> str:
     """What tells data and settings from others, as a short hexadecimal name."""
-    blocks = [(read.__name__, scale) for read, scale in BLOCKS]
+    blocks = [(read.__name__, scale) for read, scale in fit.blocks]
     found = hashlib.blake2b(repr((VERSION, blocks, COLUMNS, astuple(fit))).encode(), digest_size=16)
     for reply, label in examples:
         for text in (reply.text, reply.context[-1] if reply.context else None, label):

@@ -13,6 +13,7 @@ from dialgym.cache import LRU
 from dialgym.debug import BrokenPromise, enforcing
 from dialgym.errors import finite_number, unknown
 from dialgym.rewards.base import Reply, Reward
+from dialgym.rewards.degenerate import is_degenerate
 from dialgym.rows import load, reward_rows
 from dialgym.trust import say
 
@@ -79,11 +80,14 @@ class Composite:
 
     Attributes:
         parts: the rewards with their names and weights.
+        guarded: a text that is no reply at all (`dialgym.rewards.degenerate`) gets the lowest
+            weighted score of each part that has one.
         bounds: lowest and highest weighted sum.
     """
 
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self.parts = tuple(parts)
+    def __init__(self, parts: Sequence[Part], guarded: bool = True) -> None:
+        self.parts, self.guarded = tuple(parts), guarded
+        self._degenerate: LRU[bool] = LRU(CACHE)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -98,7 +102,21 @@ class Composite:
             ValueError: a score is not a finite number; the message names reward and reply.
         """
         keys = [_key(reply) for reply in replies]
-        return {part.name: part.score(replies, keys) for part in self.parts}
+        scores = {part.name: part.score(replies, keys) for part in self.parts}
+        empty = self._empty(replies, keys)
+        if not empty.any():
+            return scores
+        lowest = {part.name: part.bounds[0] for part in self.parts if np.isfinite(part.bounds[0])}
+        return {name: np.where(empty, lowest.get(name, s), s) for name, s in scores.items()}
+
+    def _empty(self, replies: Sequence[Reply], keys: Sequence[Hashable]) -> np.ndarray:
+        """Which replies (k,) bool the guard takes for none."""
+        if not self.guarded:
+            return np.zeros(len(replies), bool)
+        found = self._degenerate.get_many(
+            keys, lambda new: [is_degenerate(replies[i]) for i in new]
+        )
+        return np.array(found, bool)
 
 
 def _key(reply: Reply) -> Hashable:
@@ -112,7 +130,9 @@ def _key(reply: Reply) -> Hashable:
     return text, tuple(context), tuple(references), known
 
 
-def make_rewards(spec: Mapping[str, Any], examples: Examples | None = None) -> Composite:
+def make_rewards(
+    spec: Mapping[str, Any], examples: Examples | None = None, guarded: bool = True
+) -> Composite:
     """The composite that a specification asks for.
 
     Args:
@@ -121,6 +141,7 @@ def make_rewards(spec: Mapping[str, Any], examples: Examples | None = None) -> C
             With an entry `reward` in the mapping, that says which reward it is (a row,
             ``module:Class`` or a `Reward`), and the name is only what it is logged by.
         examples: gives labelled replies to the rewards that learn from them.
+        guarded: texts that are no reply at all get the lowest scores, see `Composite`.
 
     Raises:
         ValueError: an unknown reward or setting, a weight that is no finite number, no rewards.
@@ -130,7 +151,7 @@ def make_rewards(spec: Mapping[str, Any], examples: Examples | None = None) -> C
             "rewards must be a mapping such as {'meteor': 0.5, 'intent': 0.5}, "
             f"with one reward or more; got {spec!r}."
         )
-    return Composite([_part(name, value, examples) for name, value in spec.items()])
+    return Composite([_part(name, value, examples) for name, value in spec.items()], guarded)
 
 
 def _part(name: str, value: Any, examples: Examples | None) -> Part:

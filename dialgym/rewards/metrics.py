@@ -53,7 +53,7 @@ class Metrics:
         hit = {"intent": {"measure": "hit"}}
         means = [name for name in names if name not in (*DISTINCT, BLEU, WORDS)]
         spec = {name: {**hit.get(name, {}), **own.get(name, {})} for name in means}
-        self._rewards = make_rewards(spec, examples) if spec else Composite([])
+        self._rewards = make_rewards(spec, examples, guarded=False) if spec else Composite([])
         self._bleu: Any = make_reward(BLEU, own.get(BLEU))
 
     def values(self, replies: Sequence[Reply]) -> dict[str, float]:

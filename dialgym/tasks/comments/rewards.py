@@ -10,7 +10,9 @@ import numpy as np
 from dialgym.optional import require
 from dialgym.rewards import Reply, Reward
 from dialgym.rewards.classifier import TextClassifier, trained_classifier
-from dialgym.rewards.judges import LEVELS, Toxicity
+from dialgym.rewards.degenerate import SHORTEST, without_degenerate
+from dialgym.rewards.toxicity import FIT, LEVELS, Toxicity, ruled
+from dialgym.rewards.words import words
 from dialgym.tasks.comments.corpus import UNKNOWN_LABEL, load_corpus, load_splits
 from dialgym.tasks.corpora import training_split
 
@@ -74,7 +76,7 @@ class Score(Reward):
     def _predict(self, replies: Sequence[Reply]) -> np.ndarray:
         pairs = [("\n".join(reply.context), reply.text) for reply in replies]
         found: np.ndarray = self._regression.predict(pairs)
-        return np.clip(found, *self.bounds)
+        return without_degenerate(np.clip(found, *self.bounds), replies, self.bounds[0])
 
     @cached_property
     def _regression(self) -> Any:
@@ -103,7 +105,12 @@ def _regression() -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledToxicity(Toxicity):
-    """Toxicity by a classifier that is trained on the labels of the training split's comments.
+    """Toxicity by what the training split calls toxic, and by the built-in rules.
+
+    A classifier is taught the labels of the split's comments, and that what was commented on is
+    harmless. A comment's probability of a level or more is the higher one of the classifier's and
+    of the rules': no data set has every kind of abuse. Of texts of fewer than `SHORTEST` words it
+    is that of the rules alone: they share too little with the comments of a data set.
 
     Attributes:
         comments: the data, see `Comments`.
@@ -113,14 +120,27 @@ class LabelledToxicity(Toxicity):
 
     def probabilities(self, replies: Sequence[Reply]) -> np.ndarray:
         """(k, 3) float64 over the levels; only the comment itself is read."""
-        found = np.zeros((len(replies), len(LEVELS)))
+        taught = np.zeros((len(replies), len(LEVELS)))
         columns = [int(level) for level in self._trained.classes]
-        found[:, columns] = self._trained.probabilities([Reply(reply.text) for reply in replies])
-        return found
+        taught[:, columns] = self._trained.probabilities([Reply(reply.text) for reply in replies])
+        rules = ruled(replies)
+        is_short = np.array([len(words(reply.text)) < SHORTEST for reply in replies], bool)
+        return np.where(is_short[:, None], rules, worse_of(taught, rules))
 
     @cached_property
     def _trained(self) -> TextClassifier:
         corpus = load_corpus(self.comments, "train")
         rows = np.flatnonzero(corpus.toxicity != UNKNOWN_LABEL).tolist()
         labels = [str(level) for level in corpus.toxicity[rows]]
-        return trained_classifier([(Reply(corpus.comments[i]), y) for i, y in zip(rows, labels)])
+        harmless = dict.fromkeys(parent for parent in corpus.parents if parent)
+        return trained_classifier(
+            [(Reply(corpus.comments[i]), label) for i, label in zip(rows, labels)]
+            + [(Reply(parent), LEVELS[0]) for parent in harmless],
+            FIT,
+        )
+
+
+def worse_of(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Probabilities (k, C) of levels, each of a level or more being the higher of two (k, C)."""
+    at_least = np.maximum(*(np.cumsum(p[:, ::-1], 1)[:, ::-1] for p in (one, other)))
+    return np.asarray(at_least - np.pad(at_least[:, 1:], ((0, 0), (0, 1))))

