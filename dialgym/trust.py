@@ -2,8 +2,8 @@
 
 Settings may name a class as ``module:Class``, which is then imported and called. Where settings
 were read from a file (a data set, YAML), a name must be known: one that a caller has said in this
-process, or one of `OURS`. The check fails closed: it looks at every text of that shape, whatever it
-is for.
+process, or one of `OURS`. The check fails closed: it looks at every text that begins as such a
+name, whatever it is for.
 """
 
 import re
@@ -14,14 +14,16 @@ OURS = {"agents:ActAgent", "agents:ChatAgent"}
 """Speakers that stored dialogues may name; what they load, they load without trust."""
 SCHEMES = {"bpe", "exact", "hf", "learned", "remote", "scenes", "visdial", "words"}
 """What may stand before a colon and is no module: ``hf:NAME``, ``visdial:PATH``."""
-_CODE = re.compile(r"([A-Za-z_]\w*(?:\.\w+)*):[A-Za-z_][\w.]*")
+_CODE = re.compile(r"([\w.-]+):")
+_NO_CODE = re.compile(r"\d\d?:\d\d|[A-Za-z]:[/\\].*")
+"""A time of day, a path of Windows."""
 _said: set[str] = set()
 
 
 def is_code(text: str) -> bool:
-    """Whether a text has the shape of ``module:Class``."""
-    found = _CODE.fullmatch(text)
-    return found is not None and found[1] not in SCHEMES
+    """Whether a text could be taken for ``module:Class``, be there such a class or not."""
+    found = _CODE.match(text)
+    return bool(found and found[1] not in SCHEMES and not _NO_CODE.fullmatch(text))
 
 
 def say(value: Any) -> None:

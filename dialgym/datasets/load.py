@@ -69,10 +69,11 @@ def load_dataset(
     hf = require("datasets", "data", "loading datasets")
     place = locate(path_or_name, "load_dataset")
     files = _files(place) if isinstance(place, Path) else _from_hub(place, split)
-    for file in files:
-        check_table(file)
+    files = [file for file in files if check_table(file)]
     if streaming:
         return DialogueStream(lambda size: _read(files, size), trust)
+    if not files:
+        return Dataset(schema().empty_table())
     return _dataset(_map(hf, files).data.table, str(path_or_name), trust)
 
 

@@ -25,10 +25,12 @@ def find_object(path: str, what: str) -> Any:
     """The object at ``module:name``; errors call it `what`.
 
     Raises:
-        ValueError: there is no such module or name.
+        ValueError: it is no such text, or there is no such module or name.
     """
     say(path)
     module, _, name = path.partition(":")
+    if not (module and name):
+        raise ValueError(f"{what} {path!r}: expected module:Class, or a registered name.")
     found = import_for(module, path)
     for part in name.split("."):
         if not hasattr(found, part):

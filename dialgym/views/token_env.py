@@ -32,7 +32,7 @@ class TokenEnv(DialogueEnv, gym.Env):
 
     Args:
         task: the rules.
-        tokenizer: ``"char"``, ``"word"``, ``"hf:NAME_OR_PATH"`` or a `Tokenizer`; None for the
+        tokenizer: ``"char"``, ``"word"``, ``"hf:NAME"`` or a `Tokenizer`; None for the
             task's own.
         learner: the party that the actions are those of.
         simulator: who plays the other party; see `find_speaker`. None for the task's default.

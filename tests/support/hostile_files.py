@@ -175,6 +175,12 @@ CASES: dict[str, Callable[[], object]] = {
     "parquet: simulator to be trusted": lambda: tokens(
         settings=json.dumps({"simulator": {"name": "agents:ActAgent", "model": "m", "trust": True}})
     ),
+    "parquet: simulator with a longer name": lambda: tokens(
+        settings=json.dumps({"simulator": f"{EVIL}:x"})
+    ),
+    "parquet: a stage without a colon": lambda: tokens(
+        env="dialgym/MultiWOZ-v0", settings=json.dumps({"tracker": "evil"})
+    ),
     "parquet: environment": lambda: tokens(env=EVIL),
     "parquet: environment of a module": lambda: tokens(env="evil:Thing-v0"),
     "parquet: a server": lambda: tokens(

@@ -5,13 +5,16 @@ import pytest
 from dialgym.trust import check_names, is_code, say
 
 
-@pytest.mark.parametrize("text", ["os:system", "a.b.c:D.e", "_x:_y", "agents:ChatAgent"])
+@pytest.mark.parametrize(
+    "text",
+    ["os:system", "a.b.c:D.e", "_x:_y", "agents:ChatAgent", "a:", "a:b c", "a:b:c", "a-b:c", "ä:b"],
+)
 def test_what_names_code(text):
     assert is_code(text)
 
 
 @pytest.mark.parametrize(
-    "text", ["hf:gpt2", "bpe:words", "visdial:data", "5:30", "at 5:30", "a:b c", "a:", ":b", "x: y"]
+    "text", ["hf:gpt2", "visdial:hf:a/b", "5:30", "at 5:30", ":b", "C:/data", r"C:\data"]
 )
 def test_what_does_not(text):
     assert not is_code(text)

@@ -89,7 +89,7 @@ def test_a_language_model_by_folder(tmp_path):
 
 
 def test_errors_are_one_line(model, tmp_path):
-    assert "chat: nothing at " in fail("chat", "-m", str(tmp_path / "none.zip"))
+    assert "chat: there is no file or folder " in fail("chat", "-m", str(tmp_path / "none.zip"))
     assert "chat: no model in " in fail("chat", "-m", str(tmp_path))
     assert "temperature must be above 0" in fail("chat", "-m", model, "--temperature", "0")
     (tmp_path / "bad.zip").write_text("x")

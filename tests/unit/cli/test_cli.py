@@ -108,7 +108,7 @@ def module(tmp_path, monkeypatch):
 
 def test_a_registered_task_is_checked():
     text = succeed("check", SMALL, "-n", "5")
-    assert text.count("✓ Wordle: ") == 3
+    assert text.count("✓ Wordle: ") == 4
 
 
 def test_your_own_task_is_checked(module):

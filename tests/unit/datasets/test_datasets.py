@@ -5,6 +5,7 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -17,6 +18,7 @@ import dialgym
 from dialgym import hub
 from dialgym.datasets import Dataset, concatenate, from_minari
 from dialgym.datasets.describe import describe
+from dialgym.registry import MAKE_VIEW
 
 
 @cache
@@ -248,3 +250,27 @@ def test_to_minari_and_back(data_format: str, tmp_path: Path, monkeypatch: Any):
     assert json.loads(back["options"][0]) == {"word": "about"}
     tokens = dataset.tokens().batch(np.arange(6)), back.tokens().batch(np.arange(6))
     assert all((a == b).all() for a, b in zip(*tokens))
+
+
+def test_an_empty_dataset_is_loaded_as_one(games: Dataset, tmp_path: Path):
+    games.filter(games["episode"] < 0).save(tmp_path)
+    assert not len(dialgym.load_dataset(tmp_path))
+    assert not list(dialgym.load_dataset(tmp_path, streaming=True))
+    games.save(tmp_path / "more.parquet")
+    assert len(dialgym.load_dataset(tmp_path)) == len(games)
+
+
+def test_a_minari_dataset_imports_nothing_that_it_names(monkeypatch: pytest.MonkeyPatch):
+    minari = pytest.importorskip("minari")
+    row = {"name": "Wordle", "task": "subprocess:Popen", "description": ""}
+    named: list[Any] = [
+        {"env_id": {"id": "subprocess:Popen", "row": row, "view": "token"}},
+        {"env_id": "subprocess:Popen"},
+        {"env_id": "dialgym/Wordle-v0", "simulator": "subprocess:Popen"},
+    ]
+    for kwargs in named:
+        spec = gym.envs.registration.EnvSpec("x-v0", MAKE_VIEW, kwargs=kwargs)
+        stored = SimpleNamespace(env_spec=spec)
+        monkeypatch.setattr(minari, "load_dataset", lambda name, stored=stored: stored)
+        with pytest.raises(ValueError, match="dataset 'x': it names 'subprocess:Popen', which"):
+            from_minari("x")

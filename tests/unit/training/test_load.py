@@ -1,14 +1,19 @@
 """Saved models of every algorithm come back as what they were."""
 
+import json
 import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
 import dialgym
 import dialgym.benchmark
+from dialgym import trust
+from dialgym.datasets import Dataset
 from tests.support.commands import fail, succeed
+from tests.support.pretend_hub import COMMIT
 
 sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
@@ -141,3 +146,28 @@ def test_a_policy_of_another_shape_is_one_clear_error():
         agents.start_from(gpt(n_embd=16).policy, gpt(agents.BC))
     with pytest.raises(ValueError, match=r"expected backbone.blocks.1.ln_1.weight .* got none"):
         agents.start_from(gpt(n_layer=2).policy, gpt())
+
+
+SMALL = {"policy_kwargs": {"n_layer": 1, "n_head": 1, "n_embd": 8}, "batch_size": 2}
+
+
+def test_a_run_says_what_it_took_from_the_hub(tmp_path, pretend_hub):
+    dialgym.collect(ID, "random", 6).save(tmp_path / "games")
+    pretend_hub.add("who/games", tmp_path / "games")
+    made = {"overrides": SMALL, "log_dir": tmp_path / "run", "progress_bar": False}
+    agents.train("bc", ID, 2, data="hf:who/games", **made)
+    assert json.loads((tmp_path / "run" / "hub.json").read_text()) == {"hf:who/games": COMMIT}
+
+
+def test_stored_dialogues_name_code_only_if_the_caller_does_or_trusts_them(tmp_path):
+    games = dialgym.collect(ID, "random", 6).table
+    place = games.column_names.index("settings")
+    held = pa.array([json.dumps({"simulator": "evil:Thing"})] * 6)
+    Dataset(games.set_column(place, "settings", held)).save(tmp_path)
+    with pytest.raises(ValueError, match="the dataset: it names 'evil:Thing'"):
+        agents.train("bc", ID, 2, data=str(tmp_path), log_dir=tmp_path / "run")
+    given = {"data": str(tmp_path), "log_dir": tmp_path / "run"}
+    for more in ({"env_kwargs": {"simulator": "evil:Thing"}}, {"trust": True}):
+        with pytest.raises(ValueError, match="there is no module 'evil' here"):  # it was looked for
+            agents.train("bc", ID, 2, **given, **more)
+        trust._said.clear()
