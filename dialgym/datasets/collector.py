@@ -135,7 +135,7 @@ def recipe_of(env: Entry, policy: Source, seed: int, name: str | None, **more: A
 
 def whole_number(what: str, value: Any, least: int) -> None:
     """Raise a ValueError unless `value` is a whole number from `least`."""
-    if not isinstance(value, int) or value < least:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ValueError(f"collect: {what} must be a whole number from {least}; got {value!r}.")
 
 
