@@ -31,7 +31,7 @@ from dialgym.rollouts.policies import find_checkpoint, policy_name
 RECIPE = "collection.json"
 HUB = "hub"
 """Of the recipe's file: `dialgym.hub.commits`."""
-_NAME = re.compile(r"dialogues-(\d+)-(\d+)\.parquet")
+SHARD = re.compile(r"dialogues-(\d+)-(\d+)\.parquet")
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class Folder:
         """The files by their episodes, in order."""
         found = {}
         for file in sorted(self.path.glob("dialogues-*.parquet")):
-            if match := _NAME.fullmatch(file.name):
+            if match := SHARD.fullmatch(file.name):
                 found[range(int(match[1]), int(match[2]))] = file
         return found
 

@@ -60,13 +60,8 @@ class Comments(ReplyTask):
         scores: what is made of scores: ``"log"`` (sign and logarithm of 1 + size), ``"sign"`` or
             ``"raw"``.
         model: what judges, in place of what is learned here from the training split (of toxicity
-<<<<<<< HEAD
-            where the data has labels of it, with the built-in rules): the name of a Hugging Face
-            classifier, settings of the reward ``toxicity`` or ``learned``, such as
-=======
-            where the data has labels of it, else a lexicon judges): the folder or ``hf:NAME`` of
+            where the data has labels of it, with the built-in rules): the folder or ``hf:NAME`` of
             a classifier, settings of the reward ``toxicity`` or ``learned``, such as
->>>>>>> int
             ``{"data": PATH}`` of labelled texts to learn toxicity from, or a `Reward`.
         reply_tokens: most tokens of a comment, ``<end>`` included, where tokens are pieces of
             words.
