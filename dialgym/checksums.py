@@ -2,17 +2,21 @@
 
 The checksum of ``NAME`` lies in ``NAME.sha256``, in the form of coreutils: ``sha256sum -c`` checks
 it, too. Where a file is replaced, both sums stand there until the new one is in place, so that a
-kill at any moment leaves a file with its sum.
+kill at any moment leaves a file with its sum. An object in JSON has its checksum in itself.
 """
 
 import hashlib
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from dialgym.files import write_atomically, write_text
+from dialgym.files import read_json, write_atomically, write_text
 
 SUFFIX = ".sha256"
+ENTRY = "sha256"
+"""Of an object in JSON: the checksum of the others, written without spaces."""
 
 
 class DamagedFile(ValueError):
@@ -91,6 +95,41 @@ def remove_checked(path: Path) -> None:
     """Remove a file and its checksum, where they are there."""
     path.unlink(missing_ok=True)
     _beside(path).unlink(missing_ok=True)
+
+
+def write_json_checked(path: Path, values: Mapping[str, Any], indent: int | None = None) -> None:
+    """Write an object as JSON, atomically, with the checksum of its entries as the last of them.
+
+    Raises:
+        OSError: it cannot be written; the message says what to do.
+    """
+    separators = (",", ":") if indent is None else None
+    whole = {**values, ENTRY: _checksum_of(values)}
+    write_text(path, json.dumps(whole, indent=indent, separators=separators) + "\n")
+
+
+def read_json_checked(path: Path, what: str) -> Any:
+    """What `write_json_checked` wrote, without the checksum; JSON that has none is not checked.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it holds no JSON; the message calls what was expected `what`.
+        DamagedFile: it is not what was written.
+    """
+    found = read_json(path, what)
+    if not isinstance(found, dict) or ENTRY not in found:
+        return found
+    expected = found.pop(ENTRY)
+    if _checksum_of(found) != expected:
+        raise DamagedFile(
+            f"{str(path)!r} is damaged: its content is not what was written (its entry {ENTRY!r}). "
+            "Make it anew; or, if you changed it yourself, delete that entry."
+        )
+    return found
+
+
+def _checksum_of(values: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, separators=(",", ":")).encode()).hexdigest()
 
 
 def _beside(path: Path) -> Path:

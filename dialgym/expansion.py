@@ -15,24 +15,25 @@ from dialgym.optional import require
 
 LEAST = 4
 """Bytes of a value in memory, at least."""
-RATIO = 200
+RATIO = 20
 """How many times the size of the file its content may be, where that is more than the limit."""
 
 
-def check_parquet(source: Any, name: str, size: int) -> int:
+def check_parquet(source: Any, name: str, size: int, ratio: int = RATIO) -> int:
     """How many rows a Parquet file has, which was looked at and not read.
 
     Args:
         source: a path, or a file that is open.
         name: of the file, for messages.
         size: of the file, in bytes.
+        ratio: in the place of `RATIO`, for what is mapped into memory rather than read.
 
     Raises:
         ValueError: it would be more in memory than its size and the limit of archives allow.
         pyarrow.ArrowException, OSError: it is no Parquet file.
     """
     parquet = require("pyarrow.parquet", "data", name)
-    most = max(limits().expanded, RATIO * size)
+    most = max(limits().expanded, ratio * size)
     file = parquet.ParquetFile(source)
     groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
     columns = [[group.column(i) for i in range(group.num_columns)] for group in groups]
@@ -86,6 +87,6 @@ def _length(leaf: Any) -> int:
 def _check(found: int, name: str, most: int) -> None:
     if found > most:
         raise ValueError(
-            f"{PurePath(name).name}: it would be more than {most:,} bytes in memory, {RATIO} times "
-            f"what it is and the limit. If you trust whoever made it, set {VARIABLE}EXPANDED."
+            f"{PurePath(name).name}: it would be more than {most:,} bytes in memory, out of all "
+            f"proportion to its size. If you trust whoever made it, set {VARIABLE}EXPANDED."
         )

@@ -111,6 +111,20 @@ def commits() -> dict[str, str]:
     return dict(sorted(_commits.items()))
 
 
+def check_commits(before: Any, where: str) -> None:
+    """Look at what `commits` was when something was begun that is to go on.
+
+    Raises:
+        ValueError: a name stands for another commit now; the message begins with `where`.
+    """
+    for name, commit in before.items() if isinstance(before, dict) else ():
+        if _commits.get(name, commit) != commit:
+            raise ValueError(
+                f"{where}: {name!r} was at {commit} when it was begun, and is at {_commits[name]} "
+                f"now. Begin another one, with {name.partition('@')[0]}@{commit}."
+            )
+
+
 def recall(found: Mapping[str, str]) -> None:
     """Take down what another process of the same work has read."""
     _commits.update(found)

@@ -25,7 +25,7 @@ from agents.training.checkpoint import FILE as CHECKPOINT
 from agents.training.config import read_config
 from agents.training.dialogues import FILE, KEPT
 from agents.training.evaluation import learns_by_drawing
-from dialgym.files import read_json, write_text
+from dialgym.checksums import read_json_checked, write_json_checked
 from dialgym.locks import PATIENCE, locked
 from dialgym.registry import entry_of
 from dialgym.rollouts.episodes import episode_seed
@@ -80,7 +80,7 @@ def _perform(job: Job, file: Path) -> dict[str, Any]:
         "versions": versions(),
         "seconds": round(time.monotonic() - started, 1),
     }
-    write_text(file, json.dumps(result, indent=1) + "\n")
+    write_json_checked(file, result, indent=1)
     for name in (CHECKPOINT, BEFORE, "checkpoints", "tensorboard", "tests"):
         _remove(job.folder / name)
     return result
@@ -90,9 +90,9 @@ def read_result(file: Path) -> dict[str, Any]:
     """What `perform` wrote.
 
     Raises:
-        ValueError: the file holds something else.
+        ValueError: the file holds something else, or is damaged.
     """
-    found = read_json(file, "the figures of a cell, as JSON")
+    found = read_json_checked(file, "the figures of a cell, as JSON")
     if not isinstance(found, dict) or "stages" not in found:
         raise ValueError(
             f"{str(file)!r}: expected the figures of a cell; got {str(found)[:60]!r}. Delete the "
@@ -168,8 +168,8 @@ def _test(job: Job, dialogues: int) -> list[dict[str, Any]]:
     """
     file = job.folder / "tests" / f"{dialogues}.json"
     if file.is_file():
-        kept: list[dict[str, Any]] = read_json(file, "the figures of a test, as JSON")
-        return kept
+        kept = read_json_checked(file, "the figures of a test, as JSON")
+        return list(kept["stages"])
     cell = job.cell
     if not cell.method.learns:
         found = [_played(job, cell.method.algorithm, dialogues, drawn=False)]
@@ -179,7 +179,7 @@ def _test(job: Job, dialogues: int) -> list[dict[str, Any]]:
         if ways[0] and dialogues == job.protocol.dialogues:
             ways = [False, True]
         found = [_played(job, model, dialogues, drawn) for drawn in ways]
-    write_text(file, json.dumps(found) + "\n")
+    write_json_checked(file, {"stages": found})
     return found
 
 

@@ -45,7 +45,7 @@ from benchmarks.environments.workloads import (
     single_tokens,
     single_turns,
 )
-from dialgym.benchmark.result import write_json
+from dialgym.checksums import write_json_checked
 from dialgym.errors import one_of
 from dialgym.tasks.multiwoz.data import load_world
 from dialgym.tasks.wordle import Wordle
@@ -285,7 +285,9 @@ def main(
     show(figures)
     print("\nRates are per CPU-second, times in CPU-seconds; medians of", repeats, "runs.")
     if json:
-        write_json(json, {"machine": about, "figures": [_as_dict(figure) for figure in figures]})
+        write_json_checked(
+            json, {"machine": about, "figures": [_as_dict(figure) for figure in figures]}
+        )
 
 
 def _as_dict(figure: Figure) -> dict[str, Any]:

@@ -1,22 +1,37 @@
 """CPU time to spend, and what came of it."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 
 @dataclass
 class Tally:
-    """How often something was tried, and what went wrong."""
+    """How often something was tried, and what went wrong.
 
+    Attributes:
+        kind: of attack, a row of the table.
+        tries: how often.
+        failures: what went wrong, a line each.
+    """
+
+    kind: str
     tries: int = 0
     failures: list[str] = field(default_factory=list)
 
-    def note(self, what: str, error: BaseException) -> None:
-        """Note that something went wrong."""
-        self.failures.append(f"{what}: {type(error).__name__}: {error}")
+    @contextmanager
+    def noting(self, what: str) -> Iterator[None]:
+        """Note whatever the block raises as a failure."""
+        try:
+            yield
+        except Exception as error:
+            said = " ".join(str(error).split())[:4000]
+            self.failures.append(f"{what}: {type(error).__name__}: {said}")
 
 
 class Budget:
@@ -27,16 +42,34 @@ class Budget:
     """
 
     def __init__(self, seconds: float) -> None:
-        self._until = _spent() + seconds
+        self._until = spent() + seconds
 
     def __bool__(self) -> bool:
         """Whether some are left."""
-        return _spent() < self._until
+        return spent() < self._until
 
 
-Attack = Callable[[Budget, np.random.Generator], Iterator[Tally]]
-"""Yields tallies, each of what was tried since the one before, until the budget is spent."""
+Attack = Callable[[Budget, np.random.Generator, Path], Iterator[Tally]]
+"""Yields tallies, each of what was tried since the one before, until the budget is spent. It may
+write into the folder that it is given."""
 
 
-def _spent() -> float:
+def spent() -> float:
+    """CPU-seconds of this process and of those that it has waited for."""
     return sum(os.times()[:4])
+
+
+@contextmanager
+def within(seconds: int) -> Iterator[None]:
+    """An AssertionError where the block takes longer, as what hangs does."""
+
+    def ring(*_: object) -> None:
+        raise AssertionError(f"hangs: not done after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,17 +29,17 @@ LATEST = 0.004
 """Seconds after which an interrupt has come."""
 
 
-def interleavings(budget: Budget, rng: np.random.Generator) -> Iterator[Tally]:
-    """An attack; the tally of each pool after every interleaving."""
+def interleavings(budget: Budget, rng: np.random.Generator, folder: Path) -> Iterator[Tally]:
+    """An attack; a tally of each interleaving."""
     pairs = [Pair(*pool) for pool in POOLS]
     try:
         while budget:
             for pair in pairs:
-                tally = Tally(tries=1)
-                try:
+                tally = Tally("interleavings of calls and interrupts", tries=1)
+                with tally.noting(pair.env_id):
                     pair.interleave(rng)
-                except Exception as error:
-                    tally.note(f"{pair.env_id} after {', '.join(pair.calls)}", error)
+                if tally.failures:
+                    tally.failures[-1] += f" after {', '.join(pair.calls)}"
                     pair.make()
                 yield tally
     finally:

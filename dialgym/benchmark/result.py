@@ -12,9 +12,8 @@ import numpy as np
 
 from dialgym.benchmark.report import markdown, rich_table
 from dialgym.benchmark.statistics import Resampled, bootstrap, interval, iqm
+from dialgym.checksums import read_json_checked, write_json_checked
 from dialgym.errors import unknown
-from dialgym.files import read_json as read_file
-from dialgym.files import write_text
 from dialgym.registry import NAMESPACE
 
 if TYPE_CHECKING:
@@ -190,22 +189,22 @@ class Result:
         return cls(values["policy"], seeds, by_id, values["env_kwargs"], stand_ins, oracle)
 
     def to_json(self, path: str | PathLike[str]) -> None:
-        """Write `as_dict`, atomically."""
-        write_json(path, self.as_dict())
+        """Write `as_dict`, atomically and with a checksum."""
+        write_json_checked(Path(path), self.as_dict())
 
     @classmethod
     def from_json(cls, path: str | PathLike[str]) -> Self:
         """Read what `to_json` wrote.
 
         Raises:
-            ValueError: the file holds something else.
+            ValueError: the file holds something else, or is damaged.
         """
         return cls.from_dict(read_json(path, "policy", "seeds", "env_kwargs", "environments"))
 
 
 def read_json(path: str | PathLike[str], *names: str) -> dict[str, Any]:
     """The object in a file, which must have the `names`."""
-    values = read_file(Path(path), "a result as JSON")
+    values: Any = read_json_checked(Path(path), "a result as JSON")
     missing = [name for name in names if not isinstance(values, dict) or name not in values]
     if missing:
         raise ValueError(
@@ -213,12 +212,6 @@ def read_json(path: str | PathLike[str], *names: str) -> dict[str, Any]:
             f"it lacks {', '.join(missing)}. Write it with Result.to_json."
         )
     return values
-
-
-def write_json(path: str | PathLike[str], values: Any) -> None:
-    """Write `values` to a file, atomically."""
-    text = json.dumps(values, separators=(",", ":"))
-    write_text(Path(path), text + "\n")
 
 
 def _as_dict(part: Episodes) -> dict[str, Any]:

@@ -11,9 +11,11 @@ import numpy as np
 from dialgym.benchmark.curves import Curve, read_curve
 from dialgym.benchmark.evaluate import evaluate
 from dialgym.benchmark.report import markdown
-from dialgym.benchmark.result import Episodes, Result, read_json, write_json
+from dialgym.benchmark.result import Episodes, Result, read_json
+from dialgym.checksums import write_json_checked
 from dialgym.files import write_text
 from dialgym.hub import commits
+from dialgym.locks import PATIENCE, locked
 from dialgym.registry import Entry, Environment, entry_of
 from dialgym.rollouts import Job, MisfitError, Player, Policy, Report
 from dialgym.rollouts.player import opened_for
@@ -75,11 +77,16 @@ class Benchmark:
 
         Raises:
             ImportError: matplotlib is not installed; all other files have then been written.
+            OSError: the folder cannot be written, or another process is writing there.
         """
         out = Path(folder)
         found = {"hub": commits()} if commits() else {}
         results = [result.as_dict() for result in self.results]
-        write_json(out / "results.json", {"results": results, **found})
+        with locked(out, PATIENCE):  # the files of one benchmark, not of two
+            write_json_checked(out / "results.json", {"results": results, **found})
+            return self._write(out)
+
+    def _write(self, out: Path) -> list[Path]:
         write_text(out / "table.md", markdown(self.results))
         files = [out / "results.json", out / "table.md"]
         if self.games:

@@ -22,7 +22,7 @@ from dialgym.datasets.schema import (
     write_table,
 )
 from dialgym.files import read_json, remove_leftovers, write_text
-from dialgym.hub import commits
+from dialgym.hub import check_commits, commits
 from dialgym.registry import Entry
 from dialgym.rollouts import Player, Report
 from dialgym.rollouts.player import Source
@@ -31,7 +31,7 @@ from dialgym.rollouts.policies import find_checkpoint, policy_name
 RECIPE = "collection.json"
 HUB = "hub"
 """Of the recipe's file: `dialgym.hub.commits`."""
-_NAME = re.compile(r"dialogues-(\d+)-(\d+)\.parquet")
+SHARD = re.compile(r"dialogues-(\d+)-(\d+)\.parquet")
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class Folder:
         before = self._described(file)
         if before.get("env") == facts["env"].partition("/")[2]:  # as it was given
             before["env"] = facts["env"]
-        self._check_commits(before.get(HUB, {}), file)
+        check_commits(before.get(HUB), f"collect: {str(file)!r}")
         changed = [k for k in facts if json.dumps(before.get(k)) != json.dumps(facts[k])]
         if changed:
             what = ", ".join(f"{k} {before.get(k)!r}, now {facts[k]!r}" for k in changed)
@@ -201,16 +201,6 @@ class Folder:
                 f"collect: {str(self.path)!r} holds another collection ({what}). "
                 "Give the same arguments to go on with it, or another path."
             )
-
-    def _check_commits(self, before: Any, file: Path) -> None:
-        """Raise a ValueError where a name of the hub stands for something else than it did."""
-        now = commits()
-        for name, commit in before.items() if isinstance(before, dict) else ():
-            if now.get(name, commit) != commit:
-                raise ValueError(
-                    f"collect: {name!r} was at {commit} when {str(file)!r} was written, and is at "
-                    f"{now[name]} now. Give {name.partition('@')[0]}@{commit} and another path."
-                )
 
     def _described(self, file: Path) -> dict[str, Any]:
         found = read_json(file, "what determines a collection, as JSON")
@@ -225,7 +215,7 @@ class Folder:
         """The files by their episodes, in order."""
         found = {}
         for file in sorted(self.path.glob("dialogues-*.parquet")):
-            if match := _NAME.fullmatch(file.name):
+            if match := SHARD.fullmatch(file.name):
                 found[range(int(match[1]), int(match[2]))] = file
         return found
 

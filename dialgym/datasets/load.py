@@ -1,12 +1,16 @@
 """Loading datasets from files, from the Hugging Face hub, and from Minari."""
 
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence, Set
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from dialgym.archives import SPLITS, Part
 from dialgym.cache import cache_dir
+from dialgym.checksums import SUFFIX
+from dialgym.datasets.collector import SHARD
 from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.minari import table_of_minari
 from dialgym.datasets.schema import CHOSEN, arrow, check_table, parquet, schema
@@ -112,8 +116,26 @@ def _files(path: Path) -> Sequence[Path]:
                 f"load_dataset: no Parquet files in {str(path)!r}. Check the path; `dialgym "
                 "collect` writes such a folder."
             )
+        _warn_of_lost(path, {file.name for file in files})
         return files
     return [path]
+
+
+def _warn_of_lost(folder: Path, names: Set[str]) -> None:
+    """Say which files of a collection are not there, though later ones or their checksums are."""
+    parts = sorted((int(m[1]), int(m[2])) for m in map(SHARD.fullmatch, names) if m)
+    gaps = [
+        f"episodes {stop} to {start - 1}"
+        for (_, stop), (start, _) in pairwise([(0, 0), *parts])
+        if stop < start
+    ]
+    summed = {file.name.removesuffix(SUFFIX) for file in folder.glob(f"{PARQUET}{SUFFIX}")}
+    if lost := gaps or sorted(summed - names):
+        warnings.warn(
+            f"load_dataset: {str(folder)!r} is not whole: it lacks {', '.join(lost)}. The same "
+            "collect makes what is missing.",
+            stacklevel=4,
+        )
 
 
 def _from_hub(repository: Repository, split: str) -> Sequence[Path]:

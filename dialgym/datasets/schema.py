@@ -18,6 +18,8 @@ from dialgym.rollouts.played import Decisions, Role, Turns
 from dialgym.views.dialogue import Dialogue
 
 PURPOSE = "storing dialogues"
+RATIO = 1000
+"""How many times its size a file of dialogues may be in memory: beliefs and masks compress well."""
 
 
 def arrow() -> Any:
@@ -51,7 +53,7 @@ def check_table(file: Path) -> int:
     """
     check(file)
     try:
-        rows = check_parquet(file, str(file), file.stat().st_size)
+        rows = check_parquet(file, str(file), file.stat().st_size, RATIO)
     except (arrow().ArrowException, OSError) as error:
         raise ValueError(
             f"{str(file)!r}: expected a Parquet file; it is none, or broken ({error}). "

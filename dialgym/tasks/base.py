@@ -280,7 +280,15 @@ class Task(ABC):
         return ()
 
     def check_options(self, options: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        """The options given to `reset`, all of them known."""
+        """The options given to `reset`, all of them known.
+
+        Raises:
+            ValueError: they are no mapping, or one of them is unknown.
+        """
+        if options is not None and not isinstance(options, Mapping):
+            raise ValueError(
+                f"options of {self.name}: expected a mapping of names to values; got {options!r}."
+            )
         for name in options or {}:
             if name not in self.options:
                 raise unknown("option", name, self.options, f"reset of {self.name}")

@@ -1,5 +1,6 @@
 """The batched utterance view: many dialogues in one process, one utterance each a step."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -73,11 +74,16 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         return self._after(active, *self._exchange(active, array))
 
     def _check(self, actions: Any) -> None:
-        if len(actions) != self.num_envs or not all(isinstance(a, str) for a in actions):
-            raise ValueError(
-                f"actions of {self.task.name}: expected {self.num_envs} strings; "
-                f"got {len(actions)} of {sorted({type(a).__name__ for a in actions})}."
-            )
+        given = isinstance(actions, (Sequence, np.ndarray)) and not isinstance(actions, str)
+        if not given or len(actions) != self.num_envs:
+            got = f"{len(actions)}" if given else f"{type(actions).__name__}"
+        elif kinds := sorted({type(a).__name__ for a in actions if not isinstance(a, str)}):
+            got = f"{', '.join(kinds)}"
+        else:
+            return
+        raise ValueError(
+            f"actions of {self.task.name}: expected {self.num_envs} strings; got {got}."
+        )
 
     def _clear(self, rows: np.ndarray) -> None:
         for row in rows.tolist():

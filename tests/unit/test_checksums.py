@@ -14,7 +14,9 @@ from dialgym.checksums import (
     check,
     check_folder,
     checksum,
+    read_json_checked,
     write_checked,
+    write_json_checked,
     write_sums,
 )
 
@@ -124,3 +126,33 @@ def test_the_files_of_a_folder_are_checked_by_those_sums_that_are_there(tmp_path
     (tmp_path / "weights").unlink()
     with pytest.raises(DamagedFile, match=r"weights' is missing, and weights\.sha256 says"):
         check_folder(tmp_path)
+
+
+def test_no_flipped_bit_of_a_checked_object_is_taken_for_a_value(tmp_path):
+    path, values = tmp_path / "results.json", {"returns": [0.1, float("nan"), -3], "é": None}
+    for indent in (None, 1):
+        write_json_checked(path, values, indent)
+        whole = path.read_bytes()
+        assert repr(read_json_checked(path, "JSON")) == repr(values)
+        refused = 0
+        for place in range(len(whole)):
+            path.write_bytes(whole)
+            flip(path, place)
+            try:
+                found = read_json_checked(path, "JSON")
+            except ValueError:
+                refused += 1
+            else:
+                assert {k: repr(found[k]) for k in values} == {
+                    k: repr(v) for k, v in values.items()
+                }
+        assert refused > len(whole) / 2
+
+
+def test_objects_without_a_checksum_are_read_and_edited_ones_refused(tmp_path):
+    path = tmp_path / "results.json"
+    path.write_text('{"a": 1}')
+    assert read_json_checked(path, "JSON") == {"a": 1}
+    path.write_text('{"a": 1, "sha256": "0"}')
+    with pytest.raises(DamagedFile, match=r"results.json' is damaged.*delete that entry"):
+        read_json_checked(path, "JSON")

@@ -205,7 +205,8 @@ def _another_value(user: UserState, slot: str, slots: Slots, rng: Generator) -> 
     if rng.random() < user.probabilities["relax"] or slot not in user.used:
         value = DONTCARE
     else:
-        fresh = [v for v in slots.ontology.informable[slot] if v not in user.used[slot]]
+        values = slots.ontology.informable.get(slot, ())  # it can have been asked for no slot
+        fresh = [v for v in values if v not in user.used[slot]]
         value = choose(fresh, rng) if fresh else DONTCARE
     user.used[slot] = user.used.get(slot, frozenset()) | {value}
     return value

@@ -122,7 +122,7 @@ class Wordle(Task):
         word = self.check_options(options).get("word")
         if word is None:
             return int(rng.integers(len(self.answers)))
-        if word not in self.answer_index:
+        if not isinstance(word, str) or word not in self.answer_index:
             raise ValueError(
                 f"option 'word' of {self.name}: expected one of its {len(self.answers)} answers; "
                 f"got {word!r}. Choose another word, or give a list with it as answers=."

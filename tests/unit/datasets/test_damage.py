@@ -18,7 +18,7 @@ KWARGS: dict[str, Any] = {"seed": 3, "shard_size": 4}
 
 
 def collect(path: Path, **more: Any) -> Dataset:
-    return dialgym.collect("Wordle-20-v0", "random", 8, path=path, **{**KWARGS, **more})
+    return dialgym.collect("Wordle-20-v0", "random", path=path, **{**KWARGS, "episodes": 8, **more})
 
 
 @pytest.fixture
@@ -42,6 +42,19 @@ def test_a_damaged_shard_is_named_at_once_and_collected_anew(collected: Any):
             again = collect(folder)
         assert again.table.equals(whole.table)
         assert file.read_bytes() == content
+
+
+def test_a_collection_that_lacks_a_shard_says_so(collected: Any):
+    whole, folder, file = collected
+    collect(folder, episodes=12)
+    file.unlink()
+    with pytest.warns(UserWarning, match=r"is not whole: it lacks episodes 4 to 7\. The same"):
+        assert len(dialgym.load_dataset(folder)) == 8
+    assert collect(folder, episodes=12).table.slice(0, 8).equals(whole.table)
+    last = folder / "dialogues-000000008-000000012.parquet"
+    last.unlink()
+    with pytest.warns(UserWarning, match=rf"is not whole: it lacks {last.name}"):
+        assert dialgym.load_dataset(folder).table.equals(whole.table)
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"not Parquet" * 9])

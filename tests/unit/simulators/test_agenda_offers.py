@@ -165,3 +165,13 @@ def test_of_the_rows_that_are_left_it_picks_one():
     assert talk.me.requests["name"] == "venue 1"
     assert ("area", "dontcare") in talk.goal  # the system did not speak of it
     assert talk.me.agenda == [parse_act("bye()")]
+
+
+def test_what_was_asked_of_it_without_a_name_can_be_relaxed_as_well():
+    """A system may ask for a value of no slot; the user then does not care about no slot."""
+    talk = Talk(alternative_goal=1, no_preference=0, tell_change=1).agenda("bye()")
+    talk.reply('request(="x")')
+    assert talk.goal[-1] == ("", "dontcare")
+    talk.me.constraints = talk.me.constraints[-1:]
+    talk.agenda("bye()").reply('inform(name="venue 0")')
+    assert talk.goal == [("", "dontcare")]

@@ -222,3 +222,20 @@ def test_two_party_reset_is_required():
 
     with pytest.raises(ResetNeeded, match="before the first reset"):
         aec_env("dialgym/Wordle-v0").step(5)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, "text", float("nan"), ["a", 3]])
+def test_texts_of_a_batch_that_are_none(wrong):
+    env = gym.make_vec("dialgym/Wordle-20-utterance-v0", 2)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"expected 2 strings; got \w+\."):
+        env.step(wrong)
+
+
+@pytest.mark.parametrize("wrong", [5, [1], "text"])
+def test_options_that_are_no_mapping(wrong):
+    env = gym.make("dialgym/Wordle-20-v0").unwrapped
+    with pytest.raises(ValueError, match=r"options of Wordle: expected a mapping of names"):
+        env.reset(options=wrong)
+    with pytest.raises(ValueError, match=r"option 'word' of Wordle: expected one of its 20"):
+        env.reset(options={"word": {"x": wrong}})

@@ -1,0 +1,91 @@
+"""Short training runs of each algorithm, to be killed and to go on."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dialgym
+from agents.registry import ACTS, ALGORITHMS
+
+WORDS, WISHES, CITY = (
+    "dialgym/Wordle-20-v0",
+    "dialgym/SlotFilling-act-v0",
+    "dialgym/MultiWOZ-act-v0",
+)
+GPT = {"n_layer": 1, "n_head": 1, "n_embd": 8}
+NET = {"net_arch": [8]}
+SHORT: dict[str, dict[str, Any]] = {
+    "ppo": {"n_steps": 12, "batch_size": 48},
+    "nlpo": {"n_steps": 12, "batch_size": 48},
+    "grpo": {"n_steps": 12, "batch_size": 48, "group_size": 4},
+    "gdpl": {"n_steps": 8, "batch_size": 16},
+    "chai": {"clone_steps": 8},
+    "stock-ppo": {"n_steps": 8, "n_epochs": 1},
+    "maskable-ppo": {"n_steps": 8, "n_epochs": 1},
+    "recurrent-ppo": {"n_steps": 8, "n_epochs": 1},
+    "stock-a2c": {"n_steps": 8},
+    "trpo": {"n_steps": 8},
+    **{name: {"learning_starts": 100} for name in ("stock-dqn", "qrdqn")},
+}
+"""Hyperparameters by algorithm, beside those of all."""
+
+
+class Run:
+    """One training run, which is the same whenever it is made from its beginning.
+
+    Args:
+        name: of the algorithm.
+        games: a folder with dialogues of `WORDS`.
+        talks: a folder with dialogues of an expert in `CITY`.
+    """
+
+    def __init__(self, name: str, games: Path, talks: Path) -> None:
+        row, self.name = ALGORITHMS[name], name
+        expert = row.plays and row.reads
+        self.id = WORDS if not row.plays or ACTS not in row.kind else WISHES
+        if expert or name == "madpl":
+            self.id = CITY
+        self.data = talks if expert else None if row.plays else games
+        self.steps = 500 if row.plays else 24
+        policy = GPT if self.id == WORDS else NET
+        small: dict[str, Any] = {"policy_kwargs": policy}
+        small |= {"n_envs": 4} if row.plays else {"batch_size": 8, "log_interval": 4}
+        if name in ("gp-sarsa", "committee"):
+            small.pop("policy_kwargs")
+        self.overrides = {**small, **SHORT.get(name, {})}
+
+    def play(self, folder: Path, resume: bool = False) -> None:
+        """Train in a folder, from its beginning or from its last checkpoint."""
+        import agents
+        from agents.training import prepare
+
+        prepare.STOCK_INTERVAL = 100  # timesteps between checkpoints: the run has few
+        agents.train(
+            self.name, self.id, self.steps, log_dir=folder, overrides=self.overrides, seed=3,
+            progress_bar=False, data=self.data, checkpoint_every=1, resume=resume,
+        )  # fmt: skip
+
+
+def dialogues(folder: Path) -> tuple[Path, Path]:
+    """Folders of dialogues for those that learn from some."""
+    games, talks = folder / "games", folder / "talks"
+    dialgym.collect(WORDS, "random-mixture", 30, path=games)
+    dialgym.collect(CITY, "rule", 6, path=talks)
+    return games, talks
+
+
+def learned(folder: Path) -> dict[str, Any]:
+    """What a run has made: each weight and the learning curve without the times of the clock."""
+    import agents
+
+    file = folder / "learning_curve.csv"
+    lines = file.read_text("utf-8").splitlines() if file.exists() else ["seconds"]
+    clock = lines[0].split(",").index("seconds")
+    curve = [[word for i, word in enumerate(line.split(",")) if i != clock] for line in lines]
+    return {**weights_of(agents.load(folder / "model.zip")), "curve": np.array(curve)}
+
+
+def weights_of(model: Any) -> dict[str, np.ndarray]:
+    """Each weight of a model by its name."""
+    return {name: value.cpu().numpy() for name, value in model.policy.state_dict().items()}
