@@ -15,18 +15,24 @@ class Bounds(NamedTuple):
         least, most: the bounds, themselves included.
         above: whether `least` itself is left out.
         whole: whether it is a whole number.
+        endless: whether infinity will do, where it means that there is no limit.
     """
 
     least: float = 0.0
     most: float = math.inf
     above: bool = False
     whole: bool = False
+    endless: bool = False
 
     def admit(self, number: Real) -> bool:
-        """Whether a number is within; no bounds admit NaN or infinity."""
-        value = float(number)
+        """Whether a number is within; no bounds admit NaN, and few infinity."""
+        try:
+            value = float(number)
+        except OverflowError:  # a whole number that no float can hold
+            return False
         within = self.least < value if self.above else self.least <= value
-        return math.isfinite(value) and within and value <= self.most and self._counts(number)
+        finite = math.isfinite(value) or (self.endless and value == math.inf)
+        return finite and within and value <= self.most and self._counts(number)
 
     def _counts(self, number: Real) -> bool:
         return not self.whole or isinstance(number, Integral)
@@ -38,6 +44,7 @@ class Bounds(NamedTuple):
 
 
 FRACTION, POSITIVE, COUNT = Bounds(most=1.0), Bounds(above=True), Bounds(1, whole=True)
+FINITE, FROM_0 = Bounds(-math.inf), Bounds()
 BOUNDS: Mapping[str, Bounds] = {
     "learning_rate": Bounds(),
     "n_steps": COUNT,
@@ -59,12 +66,66 @@ BOUNDS: Mapping[str, Bounds] = {
     "exploration_initial_eps": FRACTION,
     "exploration_final_eps": FRACTION,
     "total_timesteps": Bounds(),
+    "stats_window_size": COUNT,
+    "log_interval": COUNT,
+    # of belief policies
+    "average_tau": FRACTION,
+    "damping": FROM_0,
+    "dialogues_per_update": COUNT,
+    "gain_reward": FINITE,
+    "gain_threshold": FROM_0,
+    "head_probability": FRACTION,
+    "kl_coef": FROM_0,
+    "max_kl": POSITIVE,
+    "max_weight": Bounds(above=True, endless=True),
+    "min_weight": FROM_0,
+    "n_samples": COUNT,
+    "priority_alpha": FROM_0,
+    "priority_beta": FRACTION,
+    "reward_scale": POSITIVE,
+    "step_size": POSITIVE,
+    "target_update_interval": COUNT,
+    "train_freq": COUNT,
+    "trust_delta": Bounds(above=True, endless=True),
+    "act_similarity": FROM_0,
+    "forgetting": FRACTION,
+    "scales_after": Bounds(whole=True),
+    "test_scale": FROM_0,
+    # of offline learners
+    "awac_beta": FROM_0,
+    "awac_clip": POSITIVE,
+    "clone_steps": Bounds(whole=True),
+    "cql_temperature": POSITIVE,
+    "cql_weight": FROM_0,
+    "expectile": FRACTION,
+    "policy_weight": FROM_0,
+    "pos_weight": POSITIVE,
+    "q_weight": FROM_0,
+    "random_samples": Bounds(whole=True),
+    "samples": COUNT,
+    "v_weight": FROM_0,
+    "value_coef": FROM_0,
+    # of online learners
+    "clip_range_high": POSITIVE,
+    "empty_cost": FROM_0,
+    "mask_every": COUNT,
+    "min_tokens": COUNT,
+    "own_coef": FINITE,
+    "situation_weight": FINITE,
+    "target_every": COUNT,
+    "top_p": Bounds(most=1.0, above=True),
+    "truth_gain": FINITE,
+    "turn_gamma": FRACTION,
+    "values_hidden": COUNT,
+    "values_rate": POSITIVE,
 }
 """By the name of the argument, in our algorithms and in those of Stable-Baselines3."""
 
 
 def check_bounds(where: str, given: Mapping[str, Any]) -> None:
-    """Check the numbers in arguments or attributes; what is no number is left.
+    """Check the numbers in arguments or attributes.
+
+    A text or a truth value in the place of a number is none; None, schedules and pairs are left.
 
     Args:
         where: whose they are, for the error.
@@ -73,10 +134,25 @@ def check_bounds(where: str, given: Mapping[str, Any]) -> None:
     Raises:
         ValueError: a number is not within its bounds, or not finite.
     """
-    for name, bounds in BOUNDS.items():
-        value = _constant(given.get(name))
-        if isinstance(value, Real) and not isinstance(value, bool) and not bounds.admit(value):
-            raise ValueError(f"{where}: expected {name} to be {bounds}; got {value!r}.")
+    for name in BOUNDS.keys() & given.keys():
+        require(where, BOUNDS[name], **{name: given[name]})
+
+
+def require(where: str, bounds: Bounds, **numbers: Any) -> None:
+    """Check arguments that have bounds of their own; raises as `check_bounds` does."""
+    for name, given in numbers.items():
+        value = _constant(given)
+        known = isinstance(value, bool | str | Real)
+        if known and (isinstance(value, bool | str) or not bounds.admit(value)):
+            raise ValueError(f"{where}: expected {name} to be {bounds}; got {_short(value)}.")
+
+
+def _short(value: Any) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of thousands of digits
+        return "a whole number too long to print"
+    return text if len(text) < 60 else f"{text[:50]}..."
 
 
 def _constant(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -24,6 +24,11 @@ class Learner(SafeFiles):
     num_timesteps: int
     max_grad_norm: float
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """An object whose arguments have been looked at, before anything is made of them."""
+        check_bounds(cls.__name__, kwargs)
+        return super().__new__(cls)
+
     def _setup_model(self) -> None:
         check_bounds(type(self).__name__, vars(self))
         super()._setup_model()  # type: ignore[misc]
@@ -37,11 +42,6 @@ class Learner(SafeFiles):
             total_timesteps, *args, **kwargs
         )
         return found
-
-    def _check_positive(self, **counts: int) -> None:
-        for name, number in counts.items():
-            if number < 1:
-                raise ValueError(f"{type(self).__name__}: {name} must be at least 1, got {number}")
 
     def descend(
         self, module: torch.nn.Module, optimizer: torch.optim.Optimizer, loss: torch.Tensor
@@ -97,7 +97,7 @@ class UpdatedLearner(Chats, Learner):
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Refuses arguments of earlier versions, whichever class takes them."""
         refuse_renamed(cls.__name__, kwargs, cls.renamed)
-        return super().__new__(cls)
+        return super().__new__(cls, *args, **kwargs)
 
     def _make_updater(self) -> None:
         """The updater of the policy, as it was when it was saved."""

@@ -62,6 +62,29 @@ def check(path: Path, required: bool = False) -> None:
         )
 
 
+def write_sums(folder: Path) -> None:
+    """Write the checksum of each file of a folder beside it, once the folder is complete."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.suffix != SUFFIX:
+            _write_sums(path, [checksum(path)])
+
+
+def check_folder(folder: Path) -> None:
+    """Compare the files of a folder with those checksums that lie beside them.
+
+    Raises:
+        DamagedFile: a file is not what was written, or is missing.
+    """
+    for sums in sorted(folder.rglob(f"*{SUFFIX}")):
+        path = sums.with_name(sums.name.removesuffix(SUFFIX))
+        if not path.is_file():
+            raise DamagedFile(
+                f"{str(path)!r} is missing, and {sums.name} says that it was there. Make the "
+                "folder anew, or copy all of it."
+            )
+        check(path)
+
+
 def checksum(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:

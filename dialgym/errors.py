@@ -57,6 +57,14 @@ def finite_number(what: str, value: object) -> float:
     raise ValueError(f"{what} must be a finite number; got {value!r}.")
 
 
+def share(what: str, value: object) -> float:
+    """The value as a float; a ValueError where it is no number from 0 to 1."""
+    number = finite_number(what, value)
+    if not 0 <= number <= 1:
+        raise ValueError(f"{what} must be from 0 to 1; got {value!r}.")
+    return number
+
+
 def with_settings(make: Callable[..., Any], what: str, settings: Mapping[str, Any]) -> Any:
     """``make(**settings)``; a ValueError where it knows no such setting, or needs another one."""
     known = signature(make).parameters.values()

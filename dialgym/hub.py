@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dialgym.checksums import check_folder
 from dialgym.optional import require
 from dialgym.weights import check_finite
 
@@ -108,6 +109,20 @@ _commits: dict[str, str] = {}
 def commits() -> dict[str, str]:
     """The commit of each repository that this process has read, by its name as it was given."""
     return dict(sorted(_commits.items()))
+
+
+def check_commits(before: Any, where: str) -> None:
+    """Look at what `commits` was when something was begun that is to go on.
+
+    Raises:
+        ValueError: a name stands for another commit now; the message begins with `where`.
+    """
+    for name, commit in before.items() if isinstance(before, dict) else ():
+        if _commits.get(name, commit) != commit:
+            raise ValueError(
+                f"{where}: {name!r} was at {commit} when it was begun, and is at {_commits[name]} "
+                f"now. Begin another one, with {name.partition('@')[0]}@{commit}."
+            )
 
 
 def recall(found: Mapping[str, str]) -> None:
@@ -215,8 +230,9 @@ def pretrained(auto: str, folder: Path, **more: Any) -> Any:
         more: further arguments of its ``from_pretrained``.
 
     Raises:
-        ValueError: a weight is NaN or infinite.
+        ValueError: a file is not what its checksum says, or a weight is NaN or infinite.
     """
+    check_folder(folder)
     transformers = require("transformers", "agents", f"the model {str(folder)!r}")
     found = getattr(transformers, auto).from_pretrained(
         str(folder), trust_remote_code=False, local_files_only=True, **more

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from agents.belief.masks import allowed
 from agents.belief.memory import Choice, DialogueMemory, Dialogues
+from agents.bounds import COUNT, require
 from agents.learner import ActLearner
 from agents.policies.belief import BeliefPolicy
 
@@ -82,10 +83,7 @@ class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
         device: torch.device | str = "auto",
         _init_setup_model: bool = True,
     ) -> None:
-        drawn = {} if batch_size is None else {"batch_size": batch_size}
-        self._check_positive(
-            **drawn, dialogues_per_update=dialogues_per_update, gradient_steps=gradient_steps
-        )
+        require(type(self).__name__, COUNT, gradient_steps=gradient_steps)
         if batch_size is None and gradient_steps > 1:
             raise ValueError(
                 f"{type(self).__name__}: batch_size None takes each dialogue once, in one of "

@@ -56,7 +56,6 @@ class BBQN(DQN):
         **kwargs: Any,
     ) -> None:
         one_of("divergence", divergence, DIVERGENCES, "BBQN")
-        self._check_positive(n_samples=n_samples)
         if not 0 < alpha <= 1:
             raise ValueError(f"BBQN: alpha must lie in (0, 1], got {alpha}")
         self.divergence, self.alpha, self.n_samples = divergence, alpha, n_samples

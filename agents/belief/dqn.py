@@ -80,7 +80,6 @@ class DQN(Learner, stable_baselines3.DQN):  # type: ignore[misc]
 
     def _setup_model(self) -> None:
         """With a buffer of our own, which reads `n_steps` too."""
-        self._check_positive(n_steps=self.n_steps)
         if isinstance(self.observation_space, spaces.Dict):
             raise ValueError(
                 f"{type(self).__name__}: expected observations of one array, got "

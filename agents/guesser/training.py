@@ -17,6 +17,7 @@ from torch.nn.functional import cross_entropy
 
 from agents.guesser.data import played, said_by_people, task_of
 from agents.training.run import torch_threads
+from dialgym.checksums import write_sums
 from dialgym.errors import finite_number, one_of, unknown, whole_number
 from dialgym.files import write_folder_atomically, write_text
 from dialgym.registry import Environment
@@ -143,6 +144,7 @@ def train_guesser(
     def write(place: Path) -> None:
         save_file(weights, place / WEIGHTS)
         write_text(place / SETTINGS, json.dumps(state, indent=2) + "\n")
+        write_sums(place)
 
     write_folder_atomically(folder, write)
     return Guesser(folder, metrics)

@@ -22,6 +22,7 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
 from torch import Tensor
 
+from agents.bounds import COUNT, require
 from agents.buffers.sequences import Part, Sequences
 from agents.buffers.stored import DecisionBatch, Sampler, decisions_of, token_data
 from agents.buffers.stored_acts import StoredActs, act_decisions_of, stored_acts
@@ -89,9 +90,6 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         device: torch.device | str = "auto",
         _init_setup_model: bool = True,
     ) -> None:
-        self._check_positive(batch_size=batch_size, log_interval=log_interval)
-        if not 0 <= gamma <= 1:
-            raise ValueError(f"{type(self).__name__}: gamma must be from 0 to 1, got {gamma}")
         self.algorithm = type(self).__name__  # for whoever loads the file
         self.batch_size = batch_size
         self.gamma = gamma
@@ -194,7 +192,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
                 "constructor, or to load(..., dataset=...)"
             )
         if log_interval is not None:
-            self._check_positive(log_interval=log_interval)
+            require(self.algorithm, COUNT, log_interval=log_interval)
             self.log_interval = log_interval
         name = tb_log_name or self.algorithm
         total_timesteps, callback = self._setup_learn(

@@ -90,11 +90,6 @@ class CHAI(UtteranceAlgorithm):
         cql_weight: float = 0.1,
         **kwargs: Any,
     ) -> None:
-        least = {"clone_steps": 0, "samples": 1, "random_samples": 0}
-        numbers = {"clone_steps": clone_steps, "samples": samples, "random_samples": random_samples}
-        for name, number in numbers.items():
-            if number < least[name]:
-                raise ValueError(f"CHAI: {name} must be at least {least[name]}, got {number}")
         self.clone_steps = clone_steps
         self.samples, self.random_samples = samples, random_samples
         self.cql_weight = cql_weight

@@ -147,10 +147,6 @@ class ILQL(ValueAlgorithm):
         awac_clip: float = 100.0,
         **kwargs: Any,
     ) -> None:
-        if not cql_temperature > 0:
-            raise ValueError(
-                f"{type(self).__name__}: cql_temperature must be above 0, got {cql_temperature}"
-            )
         self.expectile = self._share("expectile", expectile)
         self.q_weight, self.v_weight = q_weight, v_weight
         self.cql_weight, self.cql_temperature = cql_weight, cql_temperature

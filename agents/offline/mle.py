@@ -39,11 +39,6 @@ class MLE(BC):
     def __init__(
         self, *args: Any, pos_weight: float = 5.0, value_coef: float = 0.0, **kwargs: Any
     ) -> None:
-        if pos_weight <= 0 or value_coef < 0:
-            raise ValueError(
-                "MLE: expected pos_weight above 0 and value_coef from 0, got "
-                f"{pos_weight!r} and {value_coef!r}"
-            )
         self.pos_weight, self.value_coef = pos_weight, value_coef
         super().__init__(*args, **kwargs)
 

@@ -36,8 +36,6 @@ class PsiLearning(ILQL):
         cql_weight: float = 0.0,
         **kwargs: Any,
     ) -> None:
-        if reward_scale <= 0:
-            raise ValueError(f"PsiLearning: reward_scale must be above 0, got {reward_scale}")
         self.reward_scale = reward_scale
         super().__init__(policy, env, dataset, expectile=expectile, cql_weight=cql_weight, **kwargs)
 

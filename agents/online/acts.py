@@ -83,8 +83,6 @@ class ActAlgorithm(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         device: torch.device | str = "auto",
         _init_setup_model: bool = True,
     ) -> None:
-        whole = {} if batch_size is None else {"batch_size": batch_size}
-        self._check_positive(**whole, n_epochs=n_epochs)
         self.batch_size, self.n_epochs = batch_size, n_epochs
         self.normalize_advantage = normalize_advantage
         self._n_updates = 0

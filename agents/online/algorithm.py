@@ -106,7 +106,6 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         device: torch.device | str = "auto",
         _init_setup_model: bool = True,
     ) -> None:
-        self._check_positive(batch_size=batch_size, n_epochs=n_epochs)
         self.algorithm = type(self).__name__
         self.batch_size = batch_size
         self.n_epochs = n_epochs

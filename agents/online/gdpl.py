@@ -20,8 +20,8 @@ from torch.nn.functional import logsigmoid
 
 from agents.buffers.stored_acts import stored_acts
 from agents.faults import check_number
+from agents.learner import Learner
 from agents.policies.belief import BeliefPolicy
-from agents.storage.models import SafeFiles
 from dialgym.errors import one_of, with_settings
 
 VARIANTS = ("turns", "session", "discriminator")
@@ -133,7 +133,7 @@ def discriminator_loss(
     )
 
 
-class GDPL(SafeFiles, MaskablePPO):  # type: ignore[misc]
+class GDPL(Learner, MaskablePPO):  # type: ignore[misc]
     """Guided dialog policy learning; see the module.
 
     Two things are as in the paper and not as in its code, in which the parameters to be clipped are

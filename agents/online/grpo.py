@@ -258,9 +258,11 @@ class GRPO(SequenceAlgorithm):
         """
         sequences = self._sequences(said)
         rewards = self.rollout_buffer.steps("rewards") * said
+        by_turns = self.truth_gain or self.credit != "episode"
+        ends = self._ends(said) if by_turns else np.zeros_like(said)
         if self.truth_gain:
-            rewards = rewards + self.truth_gain * self._truth_gains(sequences, said)
-        advantages = self._advantages(rewards, said)
+            rewards = rewards + self.truth_gain * self._truth_gains(sequences, said, ends)
+        advantages = self._advantages(rewards, said, ends)
         return Rollout(
             sequences,
             sequences.columns["actions"],
@@ -269,14 +271,15 @@ class GRPO(SequenceAlgorithm):
             reference_log_probs=self._reference_log_probs(sequences),
         )
 
-    def _advantages(self, rewards: np.ndarray, said: np.ndarray) -> np.ndarray:
-        """(T, n) float32, by the rewards (T, n) of what was said (T, n) in the rollout."""
+    def _advantages(self, rewards: np.ndarray, said: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """(T, n) float32, by the rewards (T, n) of what was said (T, n) in the rollout, of whose
+        turns `ends` (T, n) are the ends."""
         groups, how = self._groups, (self.baseline, self.scale)
         whole = group_advantages(rewards.sum(0, np.float64), groups, *how)
         whole = np.broadcast_to(whole, said.shape)
         if self.credit == "episode":
             return whole
-        turns = turn_numbers(self._ends(said))
+        turns = turn_numbers(ends)
         ahead = turn_returns(rewards, turns, self.turn_gamma)
         if self.credit == "turn":
             labels = same_turn(len(ahead), groups)
@@ -292,9 +295,9 @@ class GRPO(SequenceAlgorithm):
         ends: np.ndarray = turn_ends(buffer.steps("lengths"), last, buffer.steps("dones")) & said
         return ends
 
-    def _truth_gains(self, sequences: Sequences, said: np.ndarray) -> np.ndarray:
+    def _truth_gains(self, sequences: Sequences, said: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """(T, n): by how much each turn raised the probability of the truth, where it begins."""
-        begun = turn_starts(self._ends(said), said)
+        begun = turn_starts(ends, said)
         decisions = np.flatnonzero(begun.reshape(-1)[sequences.steps])
         steps = sequences.steps[decisions]
         texts = self.rollout_buffer.steps("truths").reshape(-1)[steps]

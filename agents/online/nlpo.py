@@ -20,7 +20,6 @@ from agents.models.prefixes import last_hidden
 from agents.models.rollout_cache import RolloutCaches
 from agents.online.ppo import SequencePPO
 from agents.online.reference import FrozenPolicy
-from dialgym.errors import finite_number
 from dialgym.language.tokenizers import END
 
 
@@ -55,13 +54,6 @@ class NLPO(SequencePPO):
         mask_every: int = 20,
         **kwargs: Any,
     ) -> None:
-        if not 0 < finite_number("NLPO: top_p", top_p) <= 1:
-            raise ValueError(f"NLPO: top_p must be above 0 and at most 1, got {top_p}")
-        for name, number in {"min_tokens": min_tokens, "mask_every": mask_every}.items():
-            if not isinstance(number, int):
-                raise ValueError(f"NLPO: {name} must be a whole number, got {number!r}")
-            if number < 1:
-                raise ValueError(f"NLPO: {name} must be at least 1, got {number}")
         self.top_p = top_p
         self.min_tokens = min_tokens
         self.mask_every = mask_every

@@ -15,7 +15,8 @@ from agents.reward_model.network import make_network, quiet
 from agents.reward_model.run import Run
 from agents.reward_model.settings import Settings
 from agents.training.run import torch_threads
-from dialgym.files import write_atomically, write_folder_atomically, write_text
+from dialgym.checksums import check, remove_checked, write_checked, write_sums
+from dialgym.files import write_folder_atomically, write_text
 from dialgym.hub import commits
 
 METRICS = "metrics.json"
@@ -96,7 +97,7 @@ def train_reward_model(
         run.learn(checkpoint.save, progress_bar)
     metrics = {**run.metrics(), "settings": state, "hub": commits()}
     write_folder_atomically(out, lambda folder: _write(run, metrics, folder))
-    checkpoint.path.unlink(missing_ok=True)
+    remove_checked(checkpoint.path)
     return RewardModel(out, metrics)
 
 
@@ -115,6 +116,7 @@ def _write(run: Run, metrics: Mapping[str, Any], folder: Path) -> None:
         run.network.model.save_pretrained(folder)
         run.network.tokenizer.save_pretrained(folder)
     write_text(folder / METRICS, json.dumps(metrics, indent=2) + "\n")
+    write_sums(folder)
 
 
 class Checkpoint:
@@ -134,7 +136,7 @@ class Checkpoint:
         every = run.steps if self.every is None else self.every
         if every and run.step % every == 0:
             state = {"settings": self.settings, "run": run.state()}
-            write_atomically(self.path, lambda part: torch.save(state, part))
+            write_checked(self.path, lambda part: torch.save(state, part))
 
     def restore(self, run: Run) -> None:
         """Set the run to where the file left it, if there is one.
@@ -144,6 +146,7 @@ class Checkpoint:
         """
         if not self.path.is_file():
             return
+        check(self.path)
         try:
             state = torch.load(self.path, map_location="cpu", weights_only=True)
             old = state["settings"]

@@ -16,9 +16,11 @@ from agents.training.dialogues import budget
 from agents.training.metrics import Choice
 from agents.training.prepare import open_session, prepare
 from agents.training.stored import Data
-from dialgym.files import write_text
-from dialgym.hub import commits
+from dialgym.files import read_json, write_text
+from dialgym.hub import check_commits, commits
 from dialgym.registry import Environment
+
+HUB = "hub.json"
 
 
 def train(
@@ -120,6 +122,8 @@ def train(
     )  # fmt: skip
     with ExitStack() as stack:
         session = open_session(plan, resume, stack)
+        if session.processes.is_first:
+            _note_hub(plan.directory, session.saved is not None)
         callbacks = make_callbacks(session, schedule, wandb, progress_bar)
         model = session.model
         left = plan.timesteps - model.num_timesteps
@@ -127,10 +131,22 @@ def train(
             model.learn(left, callbacks, reset_num_timesteps=session.saved is None)
         if session.processes.is_first:
             save(model, plan.directory / "model.zip")
-            if found := commits():
-                write_text(plan.directory / "hub.json", json.dumps(found, indent=1) + "\n")
+            _note_hub(plan.directory)
         session.processes.wait()
     return model
+
+
+def _note_hub(folder: Path, resumed: bool = False) -> None:
+    """Write down the commits of what the run takes from the hub, if anything.
+
+    Raises:
+        ValueError: the run that it resumes took others.
+    """
+    file = folder / HUB
+    if resumed and file.is_file():
+        check_commits(read_json(file, "commits as JSON"), repr(str(folder)))
+    if found := commits():
+        write_text(file, json.dumps(found, indent=1) + "\n")
 
 
 @contextmanager

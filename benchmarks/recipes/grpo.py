@@ -18,7 +18,7 @@ import numpy as np
 
 import dialgym
 from agents.grid.intervals import t_interval
-from benchmarks.recipes.runs import EVALUATION_SEED, Run, train_by
+from benchmarks.recipes.runs import EVALUATION_SEED, NETWORK, Run, imitate, train_by
 from benchmarks.recipes.tables import Line, with_interval
 from dialgym.benchmark.plots import FAINT
 from dialgym.files import write_atomically, write_text
@@ -110,10 +110,7 @@ def clone(run: Run) -> Path:
     folder = run.folder.parent / "clone"
     file = folder / "model.zip"
     if not file.is_file():
-        data = dialgym.collect(ENV, IMITATED, GAMES, run.seed)
-        overrides = {"policy_kwargs": {"preset": "nano", "n_head": 4}, "batch_size": 32}
-        own = Run("clone", ENV, run.seed, folder, None)
-        train_by("bc", own, data=data, total_timesteps=STEPS, overrides=overrides)
+        imitate(Run("clone", ENV, run.seed, folder, None), IMITATED, GAMES, STEPS, NETWORK)
     return file
 
 

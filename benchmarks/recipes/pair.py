@@ -18,7 +18,7 @@ import numpy as np
 
 import agents
 import dialgym
-from benchmarks.recipes.runs import EVALUATION_SEED, Run, train_by
+from benchmarks.recipes.runs import EVALUATION_SEED, NETWORK, Run, imitate
 from benchmarks.recipes.tables import Line, with_interval
 from dialgym.files import write_text
 from dialgym.tasks.twenty_questions.policies import Truthful
@@ -34,7 +34,6 @@ GAMES, STEPS = 1_000, 200
 TOKENS = 40_000
 EPISODES = 500
 FIGURES = "pair.json"
-NETWORK = {"preset": "nano", "n_head": 4}
 ROWS = 64
 GROUPS = {
     "group_size": 8,
@@ -104,15 +103,10 @@ def clone(run: Run) -> None:
     for other in (False, True):
         for party, file in clones(run, other).items():
             if not file.is_file():
-                imitate(replace(run, seed=run.seed + other, folder=file.parent), party)
-
-
-def imitate(run: Run, party: str) -> None:
-    """Clone the scripted speaker of a party."""
-    place = {"learner": ANSWERS, "simulator": IMITATED[ASKS]} if party == ANSWERS else {}
-    data = dialgym.collect(ENV, IMITATED[party], GAMES, run.seed, env_kwargs={**GAME, **place})
-    overrides = {"policy_kwargs": NETWORK, "batch_size": 32}
-    train_by("bc", run, data=data, total_timesteps=STEPS, overrides=overrides)
+                own = replace(run, seed=run.seed + other, folder=file.parent)
+                place = {"learner": ANSWERS, "simulator": IMITATED[ASKS]}
+                where = {**GAME, **(place if party == ANSWERS else {})}
+                imitate(own, IMITATED[party], GAMES, STEPS, NETWORK, where)
 
 
 def play(run: Run) -> None:

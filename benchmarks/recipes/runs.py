@@ -91,6 +91,24 @@ def train_by(algo: str, run: Run, **more: Any) -> None:
     )
 
 
+NETWORK = {"preset": "nano", "n_head": 4}
+"""Of clones of scripted policies."""
+
+
+def imitate(
+    run: Run,
+    policy: str,
+    games: int,
+    steps: int,
+    network: Mapping[str, Any],
+    env_kwargs: Mapping[str, Any] | None = None,
+) -> None:
+    """Clone a scripted policy from so many of its dialogues, in so many gradient steps."""
+    data = dialgym.collect(run.env_id, policy, games, run.seed, env_kwargs=env_kwargs)
+    overrides = {"policy_kwargs": dict(network), "batch_size": 32}
+    train_by("bc", run, data=data, total_timesteps=steps, overrides=overrides)
+
+
 def chosen(runs: Sequence[Run], patterns: Sequence[str]) -> list[Run]:
     """The runs whose methods match one of the patterns (`fnmatch`), in their order.
 

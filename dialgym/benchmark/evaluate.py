@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from dialgym.benchmark.result import Episodes, Result
+from dialgym.errors import whole_number
 from dialgym.registry import Entry, Environment, entry_of
 from dialgym.rollouts import Played, Player, Policy, Report
 from dialgym.rollouts.player import opened_for
@@ -111,8 +112,7 @@ def _arrange(
 def _check(places: Collection[str], episodes: int, seeds: Sequence[int]) -> None:
     if not places:
         raise ValueError("evaluate: ids is empty; expected at least one id. See `dialgym list`.")
-    if not isinstance(episodes, int) or episodes < 1:
-        raise ValueError(f"evaluate: episodes must be a whole number from 1; got {episodes!r}.")
+    whole_number("episodes", episodes, "evaluate")
     whole = all(isinstance(seed, int) and seed >= 0 for seed in seeds)
     if not seeds or not whole or len(set(seeds)) != len(seeds):
         raise ValueError(

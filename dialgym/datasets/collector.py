@@ -22,7 +22,7 @@ from dialgym.datasets.schema import (
     write_table,
 )
 from dialgym.files import read_json, remove_leftovers, write_text
-from dialgym.hub import commits
+from dialgym.hub import check_commits, commits
 from dialgym.registry import Entry
 from dialgym.rollouts import Player, Report
 from dialgym.rollouts.player import Source
@@ -135,7 +135,7 @@ def recipe_of(env: Entry, policy: Source, seed: int, name: str | None, **more: A
 
 def whole_number(what: str, value: Any, least: int) -> None:
     """Raise a ValueError unless `value` is a whole number from `least`."""
-    if not isinstance(value, int) or value < least:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ValueError(f"collect: {what} must be a whole number from {least}; got {value!r}.")
 
 
@@ -193,7 +193,7 @@ class Folder:
         before = self._described(file)
         if before.get("env") == facts["env"].partition("/")[2]:  # as it was given
             before["env"] = facts["env"]
-        self._check_commits(before.get(HUB, {}), file)
+        check_commits(before.get(HUB), f"collect: {str(file)!r}")
         changed = [k for k in facts if json.dumps(before.get(k)) != json.dumps(facts[k])]
         if changed:
             what = ", ".join(f"{k} {before.get(k)!r}, now {facts[k]!r}" for k in changed)
@@ -201,16 +201,6 @@ class Folder:
                 f"collect: {str(self.path)!r} holds another collection ({what}). "
                 "Give the same arguments to go on with it, or another path."
             )
-
-    def _check_commits(self, before: Any, file: Path) -> None:
-        """Raise a ValueError where a name of the hub stands for something else than it did."""
-        now = commits()
-        for name, commit in before.items() if isinstance(before, dict) else ():
-            if now.get(name, commit) != commit:
-                raise ValueError(
-                    f"collect: {name!r} was at {commit} when {str(file)!r} was written, and is at "
-                    f"{now[name]} now. Give {name.partition('@')[0]}@{commit} and another path."
-                )
 
     def _described(self, file: Path) -> dict[str, Any]:
         found = read_json(file, "what determines a collection, as JSON")

@@ -58,7 +58,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         belief_gain: float = 0.0,
         truths: bool = False,
     ) -> None:
-        if not isinstance(num_envs, int) or num_envs < 1:
+        if not isinstance(num_envs, int) or isinstance(num_envs, bool) or num_envs < 1:
             raise ValueError(
                 f"num_envs of {task.name} must be a whole number from 1; got {num_envs!r}."
             )

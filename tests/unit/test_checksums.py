@@ -12,10 +12,12 @@ from dialgym.checksums import (
     SUFFIX,
     DamagedFile,
     check,
+    check_folder,
     checksum,
     read_json_checked,
     write_checked,
     write_json_checked,
+    write_sums,
 )
 
 
@@ -108,6 +110,22 @@ def test_a_damaged_cache_entry_is_computed_anew(tmp_path, monkeypatch, suffix):
     assert len(computed) == 51
     read()
     assert len(computed) == 51
+
+
+def test_the_files_of_a_folder_are_checked_by_those_sums_that_are_there(tmp_path):
+    for name in ("weights", "part/settings"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(bytes(range(50)))
+    write_sums(tmp_path)
+    (tmp_path / "more").write_text("added later, without a sum")
+    check_folder(tmp_path)
+    flip(tmp_path / "part/settings", 7)
+    with pytest.raises(DamagedFile, match=r"settings' is damaged"):
+        check_folder(tmp_path)
+    flip(tmp_path / "part/settings", 7)
+    (tmp_path / "weights").unlink()
+    with pytest.raises(DamagedFile, match=r"weights' is missing, and weights\.sha256 says"):
+        check_folder(tmp_path)
 
 
 def test_no_flipped_bit_of_a_checked_object_is_taken_for_a_value(tmp_path):

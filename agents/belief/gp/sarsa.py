@@ -19,6 +19,7 @@ from agents.belief.gp.learner import DialogueLearner
 from agents.belief.gp.q_process import QProcess
 from agents.belief.gp.returns import Ahead, OpenDialogues, Returns
 from agents.belief.structure import structure_of
+from agents.bounds import COUNT, POSITIVE, require
 from agents.storage.models import load, save
 
 
@@ -89,7 +90,8 @@ class GPSarsa(DialogueLearner):
         _init_setup_model: bool = True,
         **kwargs: Any,
     ) -> None:
-        self._check_positive(top=top, **({} if budget is None else {"budget": budget}))
+        require(type(self).__name__, COUNT, top=top, budget=budget)
+        require(type(self).__name__, POSITIVE, scale=scale)
         if sigma <= 0 or nu < 0:
             raise ValueError(f"GPSarsa: expected sigma > 0 and nu >= 0, got {sigma} and {nu}")
         self.kernel = kernel_named(kernel, kernel_kwargs)

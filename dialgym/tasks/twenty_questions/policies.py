@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dialgym.cache import PerTask
-from dialgym.errors import finite_number
+from dialgym.errors import finite_number, share
 from dialgym.tasks.twenty_questions.search import Search
 from dialgym.tasks.twenty_questions.types import (
     NOTHING,
@@ -161,7 +161,10 @@ class HumanLike(_Chooser):
         self.temperature = finite_number("temperature of human-like", temperature)
         if self.temperature <= 0:
             raise ValueError(f"temperature of human-like must be above 0; got {temperature!r}.")
-        self.sure, self.early = sure, early
+        self.sure, self.early = (
+            share("sure of human-like", sure),
+            share("early of human-like", early),
+        )
 
     def act(self, task: "TwentyQuestions", state: TwentyQuestionsState, rng: Generator) -> int:
         belief = task.posterior(state)
@@ -185,7 +188,7 @@ class RandomMixture(_Chooser):
     """With probability `smart` what `Greedy` says, else what `Random` does."""
 
     def __init__(self, smart: float = 0.5) -> None:
-        self.smart = finite_number("smart of random-mixture", smart)
+        self.smart = share("smart of random-mixture", smart)
         self.parts = Random(), Greedy()
 
     def act(self, task: "TwentyQuestions", state: TwentyQuestionsState, rng: Generator) -> int:

@@ -16,6 +16,7 @@ from zlib import crc32
 
 import numpy as np
 
+from dialgym.checksums import check_folder
 from dialgym.errors import one_of
 from dialgym.optional import require
 from dialgym.tasks.visual_dialogue.guessers import Held, by_distance
@@ -145,6 +146,7 @@ def read_guesser(folder: Path) -> tuple[dict[str, Any], dict[str, "Tensor"]]:
             f"guesser {str(folder)!r}: expected a folder with {SETTINGS} and {WEIGHTS}. Train one "
             "with `dialgym train guesser`."
         )
+    check_folder(folder)
     try:
         settings = json.loads((folder / SETTINGS).read_text("utf-8"))
         weights = safetensors.load_file(folder / WEIGHTS)

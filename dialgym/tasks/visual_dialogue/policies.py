@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dialgym.cache import PerTask
-from dialgym.errors import finite_number, one_of
+from dialgym.errors import finite_number, one_of, share
 from dialgym.simulators import EachReplies, Speaker
 from dialgym.tasks.visual_dialogue.answers import AnswerBook
 from dialgym.tasks.visual_dialogue.pool import SceneBook
@@ -208,7 +208,7 @@ class RandomMixture(EachReplies):
     """
 
     def __init__(self, smart: float = 0.5) -> None:
-        self.smart = finite_number("smart of random-mixture", smart)
+        self.smart = share("smart of random-mixture", smart)
         self.parts = Random(), Greedy()
 
     def reply(self, task: "VisualDialogue", state: VisualState, rng: Generator) -> str:

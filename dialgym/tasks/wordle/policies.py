@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dialgym.cache import PerTask
+from dialgym.errors import share
 from dialgym.simulators import Speaker
 from dialgym.tasks.wordle.patterns import PATTERNS
 from dialgym.tasks.wordle.types import WordleState
@@ -144,7 +145,7 @@ class RandomMixture:
     """With probability `smart` a word that may be the secret, else any legal guess."""
 
     def __init__(self, smart: float = 0.5) -> None:
-        self.smart = smart
+        self.smart = share("smart of random-mixture", smart)
 
     def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
         if rng.random() >= self.smart:

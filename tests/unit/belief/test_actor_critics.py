@@ -146,9 +146,12 @@ def test_predict_takes_rows_and_single_beliefs():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"batch_size": 0}, "A2C: batch_size must be at least 1, got 0"),
+        ({"batch_size": 0}, "A2C: expected batch_size to be a whole number from 1; got 0"),
         ({"gradient_steps": 2}, "A2C: batch_size None takes each dialogue once.* got 2"),
-        ({"dialogues_per_update": 0}, "A2C: dialogues_per_update must be at least 1, got 0"),
+        (
+            {"dialogues_per_update": 0},
+            "A2C: expected dialogues_per_update to be a whole number from 1; got 0",
+        ),
     ],
 )
 def test_settings_that_cannot_be_are_one_clear_error(settings, message):

@@ -97,5 +97,5 @@ def test_mistakes_are_one_clear_error():
         made(divergence="reverse")
     with pytest.raises(ValueError, match=r"BBQN: alpha must lie in \(0, 1\], got 0"):
         made(alpha=0)
-    with pytest.raises(ValueError, match="BBQN: n_samples must be at least 1"):
+    with pytest.raises(ValueError, match="BBQN: expected n_samples to be a whole number from 1"):
         made(n_samples=0)

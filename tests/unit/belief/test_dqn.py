@@ -225,5 +225,7 @@ def test_mistakes_are_one_clear_error():
     env.observation_space, env.action_space = seen, gym.spaces.Discrete(2)
     with pytest.raises(ValueError, match=r"DQN: expected observations of one array, got Dict"):
         DQN(agents.QPolicy, DummyVecEnv([lambda: env]))
-    with pytest.raises(ValueError, match="DQN: n_steps must be at least 1, got 0"):
+    with pytest.raises(
+        ValueError, match="DQN: expected n_steps to be a whole number from 1; got 0"
+    ):
         made(n_steps=0)

@@ -181,7 +181,7 @@ def test_a_collection_says_which_commits_it_is_of(tmp_path: Path, pretend_hub: A
     dialgym.collect("TwentyQuestions-v0", "random", 4, **made)
     pretend_hub.add("who/things", words, commit="f" * 40)
     hub._folders.clear()
-    with pytest.raises(ValueError, match=r"'hf:who/things' was at 0123.* and is at ffff"):
+    with pytest.raises(ValueError, match=r"'hf:who/things' was at 0123.* is at ffff"):
         dialgym.collect("TwentyQuestions-v0", "random", 6, **made)
 
 

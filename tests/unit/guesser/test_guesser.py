@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from safetensors.torch import save_file
 from agents import train_guesser
 from agents.guesser.data import played, said_by_people, task_of
 from agents.guesser.training import Run, Settings, held_out_images
+from dialgym.checksums import DamagedFile
 from dialgym.tasks.visual_dialogue.guessers import Held, make_guesser
 from dialgym.tasks.visual_dialogue.learned import LearnedGuesser, encode, predict, read_guesser
 from tests.support.commands import fail, succeed
@@ -100,7 +102,8 @@ def trained(tmp_path_factory):
 def test_what_is_written_is_read(trained):
     found, pool, _ = trained
     assert sorted(path.name for path in found.folder.iterdir()) == [
-        "guesser.json", "guesser.safetensors",
+        "guesser.json", "guesser.json.sha256",
+        "guesser.safetensors", "guesser.safetensors.sha256",
     ]  # fmt: skip
     written = json.loads((found.folder / "guesser.json").read_text())
     assert written["metrics"] == found.metrics
@@ -188,3 +191,14 @@ def test_what_is_no_guesser_is_told(trained, tmp_path):
         (tmp_path / name).write_bytes((found.folder / name).read_bytes()[:100])
     with pytest.raises(ValueError, match="damaged"):
         LearnedGuesser(images, str(tmp_path))
+
+
+def test_a_flipped_bit_of_a_guesser_is_found(trained, tmp_path):
+    found, pool, _ = trained
+    images = task_of(ENV, {"pool": pool}).pool
+    folder = copytree(found.folder, tmp_path / "guesser")
+    content = bytearray((folder / "guesser.safetensors").read_bytes())
+    content[-3] ^= 1  # in a weight, where nothing else would show
+    (folder / "guesser.safetensors").write_bytes(content)
+    with pytest.raises(DamagedFile, match=r"guesser\.safetensors' is damaged"):
+        LearnedGuesser(images, str(folder))

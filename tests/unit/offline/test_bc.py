@@ -123,7 +123,9 @@ def test_logs_lie_in_a_folder_of_the_algorithms_name(games, tmp_path):
     model = made(games, tensorboard_log=str(tmp_path))
     model.learn(1).learn(1, tb_log_name="other")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["BC_1", "other_1"]
-    with pytest.raises(ValueError, match="BC: log_interval must be at least 1, got 0"):
+    with pytest.raises(
+        ValueError, match="BC: expected log_interval to be a whole number from 1; got 0"
+    ):
         model.learn(1, log_interval=0)
 
 
@@ -158,7 +160,7 @@ def test_bad_data_is_one_clear_error(games):
         made([1, 2])
     with pytest.raises(ValueError, match=r"expected a dataset to learn from, got none"):
         made().learn(1)
-    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="expected batch_size to be a whole number from 1; got 0"):
         made(games, batch_size=0)
     words = dialgym.sb3_vec_env(ID, 1, tokenizer="word")
     with pytest.raises(ValueError, match=r"dataset: expected windows of \d+ tokens out of"):

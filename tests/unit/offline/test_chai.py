@@ -166,9 +166,9 @@ def test_it_begins_with_a_clone_and_comes_back_as_it_was(games, tmp_path):
 
 def test_mistakes_are_one_clear_error(games):
     for settings, message in {
-        ("clone_steps", -1): "clone_steps must be at least 0, got -1",
-        ("samples", 0): "samples must be at least 1, got 0",
-        ("random_samples", -1): "random_samples must be at least 0, got -1",
+        ("clone_steps", -1): "expected clone_steps to be a whole number from 0; got -1",
+        ("samples", 0): "expected samples to be a whole number from 1; got 0",
+        ("random_samples", -1): "expected random_samples to be a whole number from 0; got -1",
     }.items():
         with pytest.raises(ValueError, match=f"CHAI: {message}"):
             made(games, **dict([settings]))

@@ -262,12 +262,12 @@ def test_mistakes_are_one_clear_error(games):
     for settings, message in {
         ("expectile", 1.0): "expectile must be between 0 and 1, got 1.0",
         ("tau", 0.0): "tau must be between 0 and 1",
-        ("cql_temperature", 0.0): "cql_temperature must be above 0",
-        ("gamma", 1.5): "gamma must be from 0 to 1, got 1.5",
+        ("cql_temperature", 0.0): "expected cql_temperature to be a number above 0",
+        ("gamma", 1.5): "expected gamma to be a number from 0 to 1; got 1.5",
     }.items():
         with pytest.raises(ValueError, match=f"ILQL: {message}"):
             ILQL("GPTPolicy", env, games, **dict([settings]))
-    with pytest.raises(ValueError, match="reward_scale must be above 0"):
+    with pytest.raises(ValueError, match="expected reward_scale to be a number above 0"):
         PsiLearning("GPTPolicy", env, games, reward_scale=0.0)
     with pytest.raises(ValueError, match="returns of SingleStepRL must be one of"):
         SingleStepRL("GPTPolicy", env, games, returns="td")

@@ -196,11 +196,13 @@ def test_masks_of_the_env_and_of_the_nucleus_hold_together():
 
 def test_bad_numbers_are_refused():
     env = make_vec_env(Echo, 2)
-    with pytest.raises(ValueError, match="top_p must be above 0 and at most 1, got 0"):
+    with pytest.raises(ValueError, match="expected top_p to be a number above 0 to 1; got 0"):
         NLPO("GPTPolicy", env, top_p=0)
-    with pytest.raises(ValueError, match="top_p must be a finite number; got 'most'"):
+    with pytest.raises(ValueError, match="expected top_p to be a number above 0 to 1; got 'most'"):
         NLPO("GPTPolicy", env, top_p="most")
-    with pytest.raises(ValueError, match=r"min_tokens must be a whole number, got 2\.5"):
+    with pytest.raises(
+        ValueError, match=r"expected min_tokens to be a whole number from 1; got 2\.5"
+    ):
         NLPO("GPTPolicy", env, min_tokens=2.5)
-    with pytest.raises(ValueError, match="mask_every must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="expected mask_every to be a whole number from 1; got 0"):
         NLPO("GPTPolicy", env, mask_every=0)

@@ -318,7 +318,7 @@ def test_other_policies_and_bad_numbers_are_refused():
         SequencePPO("GPTPolicy", env, advantage_level="turns")
     with pytest.raises(ValueError, match="autocast of compute must be one of None, 'bf16'"):
         SequencePPO("GPTPolicy", env, compute={"autocast": "fp8"})
-    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="expected batch_size to be a whole number from 1; got 0"):
         SequencePPO("GPTPolicy", env, batch_size=0)
     with pytest.raises(ValueError, match="divide the number of dialogues, got 3 and 2"):
         GRPO("GPTPolicy", env, group_size=3)

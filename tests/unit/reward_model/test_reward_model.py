@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -72,6 +73,16 @@ def test_the_folder_is_one_of_transformers(learned):
     pair = tokenizer.convert_ids_to_tokens(tokenizer("hi", "yes").input_ids)
     assert pair[0] == "<cls>"
     assert pair.count("<sep>") == 2
+
+
+def test_a_flipped_bit_of_a_reward_model_is_found(learned, tmp_path):
+    folder = copytree(learned.folder, tmp_path / "model")
+    content = bytearray((folder / "model.safetensors").read_bytes())
+    content[-3] ^= 1  # in a weight, where nothing else would show
+    (folder / "model.safetensors").write_bytes(content)
+    composite = make_rewards({"learned": {"weight": 1, "model": str(folder)}})
+    with pytest.raises(ValueError, match=r"model\.safetensors' is damaged"):
+        composite.score([Reply("a")])
 
 
 def test_scores_are_learned_in_their_own_units(tmp_path):

@@ -8,6 +8,8 @@ import pytest
 
 import agents
 from agents.bounds import BOUNDS, check_bounds
+from agents.registry import ALGORITHMS
+from agents.training.config import arguments_of
 
 WRONG = {
     "max_grad_norm": (-1.0, 0.0, math.nan),
@@ -46,3 +48,35 @@ def test_timesteps(steps):
     model = agents.PG(agents.BeliefPolicy, gym.make("dialgym/CamRestaurants-Env1-act-v0"), seed=0)
     with pytest.raises(ValueError, match=r"PG: expected total_timesteps to be a number from 0"):
         model.learn(steps)
+
+
+LEARNERS = [row.load() for row in ALGORITHMS.values() if row.home.startswith("agents.")]
+STRANGE = [math.nan, math.inf, "many", True, 10**400]
+NUMBERS = [
+    (cls, name)
+    for cls in dict.fromkeys(LEARNERS)
+    for name, default in arguments_of(cls).items()
+    if name in BOUNDS and isinstance(default, int | float)
+]
+
+
+@pytest.mark.parametrize(("cls", "name"), NUMBERS, ids=lambda x: getattr(x, "__name__", x))
+def test_every_number_of_every_learner_is_looked_at_first(cls, name):
+    """Before anything else is: there is no env."""
+    endless = [math.inf] if BOUNDS[name].endless else []
+    for value in (value for value in STRANGE if value not in endless):
+        with pytest.raises(ValueError, match=f"{cls.__name__}: expected {name} to be a "):
+            cls("a policy", None, **{name: value})
+
+
+def test_no_number_of_a_learner_is_without_bounds():
+    """One that is named here has a check of its own, or belongs to Stable-Baselines3."""
+    own = {"verbose", "seed", "alpha", "tau", "sigma", "nu", "sde_sample_freq", "top", "budget"}
+    own |= {"group_size", "resample", "scale"}
+    names = {
+        name
+        for cls in LEARNERS
+        for name, default in arguments_of(cls).items()
+        if isinstance(default, int | float) and not isinstance(default, bool)
+    }
+    assert names - own - set(BOUNDS) == set()

@@ -10,7 +10,7 @@ import torch
 
 import dialgym
 import dialgym.benchmark
-from dialgym import trust
+from dialgym import hub, trust
 from dialgym.datasets import Dataset
 from tests.support.commands import fail, succeed
 from tests.support.pretend_hub import COMMIT
@@ -154,9 +154,15 @@ SMALL = {"policy_kwargs": {"n_layer": 1, "n_head": 1, "n_embd": 8}, "batch_size"
 def test_a_run_says_what_it_took_from_the_hub(tmp_path, pretend_hub):
     dialgym.collect(ID, "random", 6).save(tmp_path / "games")
     pretend_hub.add("who/games", tmp_path / "games")
-    made = {"overrides": SMALL, "log_dir": tmp_path / "run", "progress_bar": False}
+    made = {"overrides": {**SMALL, "log_interval": 1}, "log_dir": tmp_path / "run"}
+    made |= {"progress_bar": False, "checkpoint_every": 1}
     agents.train("bc", ID, 2, data="hf:who/games", **made)
     assert json.loads((tmp_path / "run" / "hub.json").read_text()) == {"hf:who/games": COMMIT}
+    agents.train("bc", ID, 2, data="hf:who/games", resume=True, **made)
+    pretend_hub.add("who/games", tmp_path / "games", commit="f" * 40)
+    hub._folders.clear()
+    with pytest.raises(ValueError, match=r"run': 'hf:who/games' was at 0123.* and is at ffff"):
+        agents.train("bc", ID, 2, data="hf:who/games", resume=True, **made)
 
 
 def test_stored_dialogues_name_code_only_if_the_caller_does_or_trusts_them(tmp_path):
