@@ -61,11 +61,10 @@ def _last(
 ) -> list[_Bubble]:
     """The bubbles of the last utterances, as many as the height has room for."""
     chosen: list[_Bubble] = []
+    room = WIDEST * width - 2 * PADDING
     for on_left, text in reversed(turns):
-        room = int(height) // (size + 4)
-        lines = list(wrapped(draw, text[:LONGEST], font, WIDEST * width - 2 * PADDING))[
-            : max(room - 1, 1)
-        ]
+        most = max(int(height) // (size + 4) - 1, 1)
+        lines = list(islice(wrapped(draw, text[:LONGEST], font, room), most))
         wide = max(draw.textlength(line, font) for line in lines) + 2 * PADDING
         bubble = _Bubble(on_left, lines, wide, len(lines) * (size + 4) + 8)
         height -= bubble.height + GAP
