@@ -15,6 +15,7 @@ from dialgym.cli.collect import collect
 from dialgym.cli.common import complain
 from dialgym.cli.data import data
 from dialgym.cli.importing import import_
+from dialgym.cli.new import new
 from dialgym.cli.play import play
 from dialgym.cli.serve_visual import serve_visual
 from dialgym.cli.tasks import check, check_domain, list_ids
@@ -82,6 +83,7 @@ app.command("check")(check)
 app.command("check-domain")(check_domain)
 app.command("collect")(collect)
 app.command("import")(import_)
+app.add_typer(new, name="new")
 app.add_typer(data, name="data")
 app.command("train", cls=TrainCommand)(train)
 app.command("train guesser")(train_guesser)
