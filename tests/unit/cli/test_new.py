@@ -99,7 +99,7 @@ exec(GUESS.replace("MODULE", "my_hopeless"))
 class Hopeless(GuessNumber):
     name = "Hopeless"
     def initial(self, rng, options=None):
-        return State(-1)  # which nobody can say
+        return replace(super().initial(rng, options), secret=-1)  # which nobody can say
 """
 
 
