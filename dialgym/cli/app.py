@@ -13,6 +13,8 @@ from dialgym.cli.benchmark_pydial import benchmark_pydial
 from dialgym.cli.chat import chat
 from dialgym.cli.collect import collect
 from dialgym.cli.common import complain
+from dialgym.cli.data import data
+from dialgym.cli.importing import import_
 from dialgym.cli.play import play
 from dialgym.cli.serve_visual import serve_visual
 from dialgym.cli.tasks import check, check_domain, list_ids
@@ -80,6 +82,8 @@ app.command("chat")(chat)
 app.command("check")(check)
 app.command("check-domain")(check_domain)
 app.command("collect")(collect)
+app.command("import")(import_)
+app.add_typer(data, name="data")
 app.command("train", cls=TrainCommand)(train)
 app.command("train guesser")(train_guesser)
 app.command("train reward-model")(train_reward_model)
