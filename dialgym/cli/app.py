@@ -22,6 +22,7 @@ from dialgym.cli.tasks import check, check_domain, list_ids
 from dialgym.cli.train import TrainCommand, train
 from dialgym.cli.train_guesser import train_guesser
 from dialgym.cli.train_reward_model import train_reward_model
+from dialgym.cli.view import view
 
 KNOWN = (ValueError, ImportError, OSError, FloatingPointError)
 """What our functions raise for a bad argument, a missing package, a missing file, a NaN."""
@@ -89,6 +90,7 @@ app.command("train", cls=TrainCommand)(train)
 app.command("train guesser")(train_guesser)
 app.command("train reward-model")(train_reward_model)
 app.command("serve-visual")(serve_visual)
+app.command("view")(view)
 app.command("evaluate")(evaluate)
 app.command("benchmark")(benchmark)
 app.command("benchmark pydial")(benchmark_pydial)
