@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,7 +22,22 @@ from stable_baselines3.common.utils import check_for_correct_spaces
 from agents.registry import ALGORITHMS, POLICIES, find, home_of, load_class, name_of, named, names
 from agents.storage.archive import Archive, ForeignFile, write_archive
 from agents.storage.values import Unpacker
-from dialgym.hub import commits, pinned_names
+from dialgym.hub import (
+    MODEL_FILES,
+    PREFIX,
+    SourceError,
+    commits,
+    fetch,
+    locate,
+    model_folder,
+    pinned_names,
+)
+from dialgym.rollouts.policies import (
+    CHECKPOINT,
+    CONFIGS,
+    find_checkpoint,
+    find_language_model,
+)
 from dialgym.weights import check_finite
 
 Place = str | Path | IO[bytes]
@@ -92,7 +107,9 @@ def load(
     """The model in a file, of whatever algorithm it is.
 
     Args:
-        path: the file that `model.save`, `agents.save` or `dialgym train` wrote.
+        path: the file that `model.save`, `agents.save` or `dialgym train` wrote, or the folder of
+            its run; the folder of a causal language model of `transformers`, which gives an
+            `agents.ChatAgent`; or ``hf:NAME`` or ``hf:NAME@REVISION`` of either.
         device: as everywhere in PyTorch.
         trust: read pickles and import classes that the file names, which can run code of whoever
             made it; needed for files that Stable-Baselines3 itself or dialgym before 0.2 wrote.
@@ -100,13 +117,34 @@ def load(
         changes: arguments of the algorithm's own `load`.
 
     Returns:
-        The model; it has `predict`.
+        The model; it has `predict`, and a language model `reply`.
 
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: it is no saved model, it needs `trust`, or its class is not registered.
     """
+    if isinstance(path, str | Path):
+        place = fetched_agent(path) if str(path).startswith(PREFIX) else path
+        path = find_checkpoint(place) or place
+        if source := find_language_model(path):
+            talker: Any = load_class("agents.chat.agent:ChatAgent")
+            return talker.load(source, device, trust, **changes)
     return read_model(None, path, env, device, trust=trust, **changes)
+
+
+def fetched_agent(name: str | Path) -> Path:
+    """The folder of a model of the hub: a saved one, or a language model with its tokenizer.
+
+    Raises:
+        SourceError, ImportError: as of `dialgym.hub.fetch`.
+    """
+    place = locate(name, "a model")
+    if isinstance(place, Path):
+        return place
+    folder = fetch(place, "a model", (CHECKPOINT, *MODEL_FILES))
+    if (folder / CHECKPOINT).is_file() or any(folder.rglob("*.safetensors")):
+        return folder
+    return model_folder(name, "a model")
 
 
 def read_model(
@@ -132,6 +170,7 @@ def read_model(
     settings = archive.read("settings")
     saved = pinned_names(settings["attributes"], archive.read("algorithm").get("hub", {}))
     attributes = {**saved, **(custom_objects or {}), **changes}
+    attributes = _with_pretrained(attributes, lambda source: _moved(source, path))
     _resolve_names(cls, attributes, Unpacker({}, trust, archive.name))
     if env is not None:
         env = _fitting(cls, env, attributes, force_reset)
@@ -218,7 +257,43 @@ def _attributes(
     left_out = {*exclude, *model._excluded_save_params()} - set(include)
     left_out |= {name.partition(".")[0] for name in (*networks, *variables)}
     left_out |= {name for name in vars(model) if callable(getattr(type(model), name, None))}
-    return {name: value for name, value in vars(model).items() if name not in left_out}
+    kept = {name: value for name, value in vars(model).items() if name not in left_out}
+    return _with_pretrained(kept, lambda source: str(Path(source).expanduser().resolve()))
+
+
+def _with_pretrained(attributes: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """Attributes in which the path of the model that a policy was made of is another one."""
+    policy = attributes.get("policy_kwargs") or {}
+    source = policy.get("pretrained") if isinstance(policy, dict) else None
+    if not isinstance(source, str | Path) or _is_of_the_hub(str(source)):
+        return attributes
+    return {**attributes, "policy_kwargs": {**policy, "pretrained": change(str(source))}}
+
+
+def _is_of_the_hub(source: str) -> bool:
+    return source.startswith(PREFIX) and not Path(source.removeprefix(PREFIX)).exists()
+
+
+def _moved(source: str, file: Place) -> str:
+    """Where a folder is that was at `source`: there, or where it would have moved with `file`.
+
+    Raises:
+        SourceError: it is nowhere; the message says where it was looked for.
+    """
+    if (Path(source) / CONFIGS[0]).is_file() or not isinstance(file, str | Path):
+        return source
+    parts = Path(source).parts[1:]
+    tails = [Path(*parts[start:]) for start in range(len(parts))]
+    bases = [Path(file).resolve().parent, *Path(file).resolve().parents[1:4], Path.cwd()]
+    for base in bases:
+        for tail in tails:
+            if (base / tail / CONFIGS[0]).is_file():
+                return str(base / tail)
+    raise SourceError(
+        f"{str(file)!r} was made of the language model in {source!r}, which is not there any more, "
+        f"nor beside the file. Put its folder {Path(source).name!r} beside the file, or give the "
+        "place: agents.load(path, policy_kwargs={**kwargs, 'pretrained': FOLDER})."
+    )
 
 
 def _variables(model: BaseAlgorithm) -> list[str]:
