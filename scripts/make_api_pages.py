@@ -11,7 +11,7 @@ from typing import Any
 MODULES = (
     "dialgym", "agents", "dialgym.benchmark", "dialgym.datasets", "dialgym.domains",
     "dialgym.language", "dialgym.rewards", "dialgym.rollouts", "dialgym.simulators",
-    "dialgym.tasks", "dialgym.testing",
+    "dialgym.tasks", "dialgym.testing", "dialgym.viewer",
 )  # fmt: skip
 """The modules whose `__all__` is public."""
 
