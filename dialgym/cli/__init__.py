@@ -8,7 +8,7 @@
 | `train` | ``train`` |
 | `train_guesser`, `train_reward_model` | ``train guesser``, ``train reward-model`` |
 | `serve_visual` | ``serve-visual`` |
-| `benchmark` | ``evaluate``, ``benchmark`` |
+| `benchmark`, `report` | ``evaluate``, ``benchmark``, ``report`` |
 | `app`, `common` | the program, and what its commands share |
 """
 

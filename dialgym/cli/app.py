@@ -14,6 +14,7 @@ from dialgym.cli.chat import chat
 from dialgym.cli.collect import collect
 from dialgym.cli.common import complain
 from dialgym.cli.play import play
+from dialgym.cli.report import report
 from dialgym.cli.serve_visual import serve_visual
 from dialgym.cli.tasks import check, check_domain, list_ids
 from dialgym.cli.train import TrainCommand, train
@@ -82,6 +83,7 @@ app.command("collect")(collect)
 app.command("train", cls=TrainCommand)(train)
 app.command("train guesser")(train_guesser)
 app.command("train reward-model")(train_reward_model)
+app.command("report")(report)
 app.command("serve-visual")(serve_visual)
 app.command("evaluate")(evaluate)
 app.command("benchmark")(benchmark)
