@@ -9,6 +9,7 @@
 | `train_guesser`, `train_reward_model` | ``train guesser``, ``train reward-model`` |
 | `serve_visual` | ``serve-visual`` |
 | `benchmark`, `report` | ``evaluate``, ``benchmark``, ``report`` |
+| `view` | ``view`` |
 | `app`, `common` | the program, and what its commands share |
 """
 

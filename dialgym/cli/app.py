@@ -13,6 +13,9 @@ from dialgym.cli.benchmark_pydial import benchmark_pydial
 from dialgym.cli.chat import chat
 from dialgym.cli.collect import collect
 from dialgym.cli.common import complain
+from dialgym.cli.data import data
+from dialgym.cli.importing import import_
+from dialgym.cli.new import new
 from dialgym.cli.play import play
 from dialgym.cli.report import report
 from dialgym.cli.serve_visual import serve_visual
@@ -20,6 +23,7 @@ from dialgym.cli.tasks import check, check_domain, list_ids
 from dialgym.cli.train import TrainCommand, train
 from dialgym.cli.train_guesser import train_guesser
 from dialgym.cli.train_reward_model import train_reward_model
+from dialgym.cli.view import view
 
 KNOWN = (ValueError, ImportError, OSError, FloatingPointError)
 """What our functions raise for a bad argument, a missing package, a missing file, a NaN."""
@@ -80,11 +84,15 @@ app.command("chat")(chat)
 app.command("check")(check)
 app.command("check-domain")(check_domain)
 app.command("collect")(collect)
+app.command("import")(import_)
+app.add_typer(new, name="new")
+app.add_typer(data, name="data")
 app.command("train", cls=TrainCommand)(train)
 app.command("train guesser")(train_guesser)
 app.command("train reward-model")(train_reward_model)
 app.command("report")(report)
 app.command("serve-visual")(serve_visual)
+app.command("view")(view)
 app.command("evaluate")(evaluate)
 app.command("benchmark")(benchmark)
 app.command("benchmark pydial")(benchmark_pydial)

@@ -31,8 +31,9 @@ def serve_visual(
     written for ILQL's server. Who serves which images is set as for the environment: for VisDial,
     -s pool=visdial:PATH -s guesser=learned:PATH.
     """
+    from dialgym.serving import listening
     from dialgym.tasks.visual_dialogue import VisualDialogue
-    from dialgym.tasks.visual_dialogue.server import listening, serve
+    from dialgym.tasks.visual_dialogue.server import serve_bots
     from dialgym.tasks.visual_dialogue.serving import Bots
 
     task = make_task(entry_of(id), settings(set_))
@@ -40,8 +41,8 @@ def serve_visual(
         raise ValueError(f"serve-visual: expected an id of visual dialogue; got {id!r}.")
     asking = None if questioner is None else task.speaker_named("system", questioner)
     bots = Bots(task, task.answerer, asking)
-    with listening(host, port) as listener:
+    with listening("serve-visual", host, port) as listener:
         name, number = listener.getsockname()[:2]
         count = f"{len(task.pool):,} images"
         console.print(f"serving {count} at http://{name}:{number}; end with Ctrl-C")
-        serve(bots, listener, max_batch)
+        serve_bots(bots, listener, max_batch)

@@ -122,7 +122,8 @@ def check(
     """Check a task: rules against facts, views against each other, batch against single, rewards
     of who plays well against their bounds.
 
-    The exit code is 1 where a check fails.
+    The exit code is 1 where a check fails. A remark says where an agent that begins at random
+    would find nothing to learn from.
     """
     from dialgym import testing
 
@@ -144,6 +145,9 @@ def check(
             complain(f"{task.name}: {name}: {error}")
             raise typer.Exit(1) from error
         console.print(f"[green]✓[/] {task.name}: {name}")
+    if remark := testing.start_remark(task, episodes):
+        console.print("!", style="yellow", end=" ")
+        console.print(f"{task.name}: {remark}", markup=False, soft_wrap=True)
 
 
 def check_domain(

@@ -3,16 +3,23 @@
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import numpy as np
 
+from dialgym.cache import cache_dir
 from dialgym.datasets.acts import ActData, act_data
 from dialgym.datasets.describe import Description, describe
+from dialgym.datasets.export import export
+from dialgym.datasets.foreign import Choices, Report, import_dialogues
+from dialgym.datasets.foreign.folders import beside, copy_beside, relative
+from dialgym.datasets.foreign.importer import TABLE
 from dialgym.datasets.minari import to_minari
 from dialgym.datasets.packing import layout_of
-from dialgym.datasets.schema import arrow, write_table
+from dialgym.datasets.schema import arrow, read_tables, with_folder, write_table
 from dialgym.datasets.tokens import TokenData, pack
+from dialgym.errors import with_settings
 from dialgym.files import parse_json
 from dialgym.optional import require
 from dialgym.registry import check_id
@@ -29,7 +36,12 @@ class Dataset:
 
     Args:
         table: an Arrow table with the columns of `dialgym.datasets.schema.schema`.
+
+    Attributes:
+        report: of an import, see `from_dialogues`; else None.
     """
+
+    report: Report | None = None
 
     def __init__(self, table: Any) -> None:
         self.table = table
@@ -167,12 +179,55 @@ class Dataset:
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the dialogues as one Parquet file, whole or not at all; the file.
 
-        `path` is a file that ends in ``.parquet``, else a folder for one.
+        `path` is a file that ends in ``.parquet``, else a folder for one; imported dialogues take
+        what says how to read them into a folder with them.
         """
-        file = Path(path)
-        file = file if file.suffix == ".parquet" else file / "dialogues.parquet"
-        write_table(file, self.table)
+        file, table = Path(path), self.table
+        if file.suffix != ".parquet":
+            if (source := beside(table)) is not None:
+                copy_beside(source, file)
+                table = relative(table)
+            file = file / "dialogues.parquet"
+        write_table(file, table)
         return file
+
+    def export(self, path: str | PathLike[str]) -> int:
+        """Write the dialogues for other tools: ``.jsonl`` of messages, or ``.csv`` of utterances.
+
+        Returns:
+            How many there are.
+
+        Raises:
+            ValueError: the ending is another one.
+        """
+        return export(self, Path(path))
+
+    @classmethod
+    def from_dialogues(
+        cls, source: Any, out: str | PathLike[str] | None = None, **choices: Any
+    ) -> "Dataset":
+        """Dialogues of one's own, from files or rows of any form.
+
+        ``dataset.report`` says what was understood, and what was left out and why.
+
+        Args:
+            source: a file, folder or zip of JSONL, JSON, CSV, TSV or Parquet, ``hf:NAME``, or
+                several; or rows: mappings with messages or turns (Hugging Face's data sets too), or
+                lists of utterances.
+            out: a new folder for them; None for one in the cache.
+            choices: see `dialgym.datasets.foreign.Choices`: ``reward="rating"``,
+                ``system="seller"``, ``task="dialgym/DailyDialog-v0"`` ...
+
+        Raises:
+            ValueError: nothing there is a dialogue, or a choice does not fit.
+            ImportError: pyarrow or tokenizers is not installed.
+        """
+        made: Choices = with_settings(Choices, "from_dialogues", choices)
+        folder = cache_dir() / "imported" / token_hex(8) if out is None else Path(out)
+        report = import_dialogues(source, folder, made)
+        dataset = cls(with_folder(read_tables([folder / TABLE]), folder))
+        dataset.report = report
+        return dataset
 
     def describe(self, plot: str | PathLike[str] | None = None) -> Description:
         """Counts, distribution of returns, and lengths; `plot` is a PNG file to draw them into.

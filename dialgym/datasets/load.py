@@ -13,13 +13,16 @@ from dialgym.checksums import SUFFIX
 from dialgym.datasets.collector import SHARD
 from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.minari import table_of_minari
-from dialgym.datasets.schema import CHOSEN, arrow, check_table, parquet, schema
+from dialgym.datasets.schema import CHOSEN, arrow, check_table, parquet, schema, with_folder
 from dialgym.files import parse_json
 from dialgym.hub import Repository, fetch, locate
 from dialgym.optional import require
 from dialgym.trust import say
 
 PARQUET = "*.parquet"
+HERE = Path()
+BESIDE = ("*.json",)
+"""What may lie beside the dialogues: how they are to be read."""
 
 
 class DialogueStream:
@@ -30,10 +33,16 @@ class DialogueStream:
     Args:
         tables: gives Arrow tables of so many rows each, from the beginning at each call.
         trust: as of `load_dataset`.
+        folder: in which they lie, which settings may name.
     """
 
-    def __init__(self, tables: Callable[[int], Iterator[Any]], trust: bool = False) -> None:
-        self._tables, self._trust = tables, trust
+    def __init__(
+        self,
+        tables: Callable[[int], Iterator[Any]],
+        trust: bool = False,
+        folder: Path = HERE,
+    ) -> None:
+        self._tables, self._trust, self._folder = tables, trust, folder
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for dataset in self.datasets(1024):
@@ -42,7 +51,7 @@ class DialogueStream:
     def datasets(self, size: int) -> Iterator[Dataset]:
         """The dialogues as datasets of `size` each; the last one of a file may be smaller."""
         for table in self._tables(size):
-            yield _dataset(table, "the stream", self._trust)
+            yield _dataset(table, "the stream", self._trust, self._folder)
 
 
 def load_dataset(
@@ -74,15 +83,16 @@ def load_dataset(
     place = locate(path_or_name, "load_dataset")
     files = _files(place) if isinstance(place, Path) else _from_hub(place, split)
     files = [file for file in files if check_table(file)]
+    folder = files[0].parent if files else Path()
     if streaming:
-        return DialogueStream(lambda size: _read(files, size), trust)
+        return DialogueStream(lambda size: _read(files, size), trust, folder)
     if not files:
         return Dataset(schema().empty_table())
-    return _dataset(_map(hf, files).data.table, str(path_or_name), trust)
+    return _dataset(_map(hf, files).data.table, str(path_or_name), trust, folder)
 
 
-def _dataset(table: Any, what: str, trust: bool) -> Dataset:
-    found = Dataset(conformed(table, what))
+def _dataset(table: Any, what: str, trust: bool, folder: Path) -> Dataset:
+    found = Dataset(with_folder(conformed(table, what), folder))
     if trust:
         for column in ("env", "settings"):
             for text in found.table[column].unique().to_pylist():
@@ -140,7 +150,7 @@ def _warn_of_lost(folder: Path, names: Set[str]) -> None:
 
 def _from_hub(repository: Repository, split: str) -> Sequence[Path]:
     """The files of a split; those whose names and folders tell none are for training."""
-    folder = fetch(repository, "load_dataset", (PARQUET,), "dataset")
+    folder = fetch(repository, "load_dataset", (PARQUET, *BESIDE), "dataset")
     splits = {
         file: Part(str(file.relative_to(folder)), file.read_bytes).split or "train"
         for file in sorted(folder.rglob(PARQUET))

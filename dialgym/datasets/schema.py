@@ -18,6 +18,8 @@ from dialgym.rollouts.played import Decisions, Role, Turns
 from dialgym.views.dialogue import Dialogue
 
 PURPOSE = "storing dialogues"
+FOLDER = "{folder}"
+"""Stands in stored settings for the folder in which the dialogues lie, wherever that is."""
 RATIO = 1000
 """How many times its size a file of dialogues may be in memory: beliefs and masks compress well."""
 
@@ -246,6 +248,17 @@ def check_json(values: Mapping[str, Any], what: str) -> None:
                 f"{what}: {name} is stored with the dialogues, so it must be a number, a string "
                 f"or a list of them; got {value!r}. Give a name or a path instead of an object."
             ) from None
+
+
+def with_folder(table: Any, folder: Path) -> Any:
+    """A table whose settings name the folder that it was read from, where they mean that."""
+    column = table["settings"]
+    if not any(FOLDER in text for text in column.unique().to_pylist()):
+        return table
+    compute = require("pyarrow.compute", "data", PURPOSE)
+    place = json.dumps(str(folder.resolve()))[1:-1]
+    named = compute.replace_substring(column, FOLDER, place)
+    return table.set_column(table.column_names.index("settings"), "settings", named)
 
 
 def fingerprint(tokenizer: Tokenizer) -> str:

@@ -350,11 +350,11 @@ def _load_hf(source: str) -> Any:
         ) from error
 
 
-def train_bpe(texts: Iterable[str], size: int) -> Any:
+def train_bpe(texts: Iterable[str], size: int, all_bytes: bool = False) -> Any:
     """A byte-level BPE of `size` tokens, as an object of the `tokenizers` library.
 
-    Printable ASCII is always in it, all else is unknown. ``save(path)`` writes the file that
-    ``tokenizer="bpe:PATH"`` takes.
+    Printable ASCII is always in it, all else is unknown; with `all_bytes` it writes any script, in
+    the tokens of its bytes. ``save(path)`` writes the file that ``tokenizer="bpe:PATH"`` takes.
 
     Raises:
         ImportError: `tokenizers` is not installed.
@@ -363,11 +363,14 @@ def train_bpe(texts: Iterable[str], size: int) -> Any:
     bpe = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>"))
     bpe.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     bpe.decoder = tokenizers.decoders.ByteLevel()
+    alphabet = [SPACE, *PRINTABLE]
+    if all_bytes:
+        alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
     trainer = tokenizers.trainers.BpeTrainer(
         vocab_size=size,
         special_tokens=["<unk>"],
-        initial_alphabet=[SPACE, *PRINTABLE],
-        limit_alphabet=len(PRINTABLE) + 1,
+        initial_alphabet=alphabet,
+        limit_alphabet=len(alphabet),
         show_progress=False,
     )
     bpe.train_from_iterator(texts, trainer)

@@ -1,10 +1,12 @@
-"""Overlap with reference replies as a reward: METEOR, ROUGE, sentence-level BLEU.
+"""Overlap with reference replies as a reward: METEOR, ROUGE, sentence-level BLEU, F1 of words.
 
-Each is the function of its reference library (nltk, rouge-score, sacrebleu), called so that stems
-and tokens are found once. Of several references the best counts; BLEU has its own rule for several.
+Each but the last is the function of its reference library (nltk, rouge-score, sacrebleu), called so
+that stems and tokens are found once. Of several references the best counts; BLEU has its own rule
+for several.
 """
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -16,7 +18,7 @@ import numpy as np
 from dialgym.errors import one_of, whole_number
 from dialgym.optional import require
 from dialgym.rewards.base import Reply, Reward
-from dialgym.rewards.words import KEPT, Treebank, sentences
+from dialgym.rewards.words import KEPT, Treebank, sentences, words
 
 EXTRA = "rewards"
 MEASURES = ("fmeasure", "precision", "recall")
@@ -52,6 +54,27 @@ def references(reply: Reply, name: str) -> Sequence[str]:
             "Give it `references`, or use a reward that needs none."
         )
     return reply.references
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordF1(Overlap):
+    """F1 of the words, however often each occurs and in any order; needs no other package.
+
+    With m words in common, each as often as both have it, precision m / |text| and recall
+    m / |reference|; F1 = 2 m / (|text| + |reference|).
+    """
+
+    name: ClassVar[str] = "f1"
+
+    def compare(self, text: str, references: Sequence[str]) -> float:
+        """The best score over the references; 0 where there are no words."""
+        said = Counter(words(text))
+        return max(_f1(said, Counter(words(reference))) for reference in references)
+
+
+def _f1(said: Counter[str], wanted: Counter[str]) -> float:
+    both = said.total() + wanted.total()
+    return 2 * (said & wanted).total() / both if both else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

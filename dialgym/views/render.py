@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from dialgym.bubbles import draw_bubbles
 from dialgym.language import render_transcript
 from dialgym.simulators.human import styled_line
 from dialgym.tasks import Task
@@ -32,12 +33,15 @@ def _print(task: Task, state: Any, party: str) -> None:
 
 
 def _draw(task: Task, state: Any, party: str) -> np.ndarray:
-    from PIL import Image, ImageDraw, ImageFont
+    """(400, 640, 3) uint8: what the party has seen, its own utterances on the right."""
+    from PIL import Image, ImageDraw
 
-    font = ImageFont.load_default(16)
-    lines = render_transcript(task.transcript(state, party)).splitlines()[-16:]
     image = Image.new("RGB", (640, 400), "white")
-    draw = ImageDraw.Draw(image)
-    for i, line in enumerate(lines):
-        draw.text((12, 10 + 24 * i), line[:72], fill="black", font=font)
+    lines = task.transcript(state, party)
+    turns = [(line.speaker != party, _printable(line.text)) for line in lines]
+    draw_bubbles(ImageDraw.Draw(image), turns, (12, 12, 628, 388), size=16)
     return np.asarray(image)
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)

@@ -5,7 +5,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dialgym.tasks.visual_dialogue.server import listening, make_app
+from dialgym.serving import listening
+from dialgym.tasks.visual_dialogue.server import make_app
 from dialgym.tasks.visual_dialogue.serving import Bots
 
 
@@ -14,7 +15,7 @@ def visual_server(bots: Bots, port: int = 0, **settings) -> Iterator[str]:
     """Its URL; it is ended after."""
     import uvicorn
 
-    listener = listening(port=port)
+    listener = listening("serve-visual", port=port)
     config = uvicorn.Config(make_app(bots, **settings), log_level="error", lifespan="on")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

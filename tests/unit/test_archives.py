@@ -94,10 +94,10 @@ def test_deep_json(name, tmp_path):
 
 def test_parquet_of_more_rows_than_fit(tmp_path, monkeypatch):
     arrow = pytest.importorskip("pyarrow")
-    table = arrow.table({"a": arrow.nulls(1_000_000)})
+    table = arrow.table({"a": arrow.nulls(20_000)})
     pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "a.parquet")
     monkeypatch.setenv("DIALGYM_ARCHIVE_EXPANDED", str(2**20))
-    with pytest.raises(ValueError, match=r"a\.parquet: 1,000,000 rows; at most 16,384"):
+    with pytest.raises(ValueError, match=r"a\.parquet: 20,000 rows; at most 16,384"):
         list(read_rows(tmp_path / "a.parquet"))
 
 

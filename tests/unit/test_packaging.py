@@ -94,6 +94,7 @@ def test_the_wheel_holds_the_registry(wheel: Path):
         "dialgym/tasks/wordle/words/*.txt",
         "dialgym/tasks/*/*.jsonl.gz",
         "dialgym/language/*.json",
+        "dialgym/viewer/static/*",
         "agents/configs/*.yml",
         "dialgym/**/*.py",
         "agents/**/*.py",

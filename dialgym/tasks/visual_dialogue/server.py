@@ -18,28 +18,20 @@ import numpy as np
 
 from dialgym.cache import LRU
 from dialgym.errors import whole_number
-from dialgym.optional import require
+from dialgym.serving import Refused, body_of, fastapi_app, json_answer, serve
 from dialgym.tasks.visual_dialogue.guessers import Held
 from dialgym.tasks.visual_dialogue.serving import ENDPOINTS, Ask, BadRequest, Bots, Endpoint
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+PURPOSE = "a server of visual dialogue"
 MOST_BYTES = 4 * 2**20  # of a request
 MOST_TURNS = 100  # of a dialogue
 MOST_CHARACTERS = 2000  # of one utterance
-PATIENCE = 30.0  # seconds in which a request has to come in whole
 IMAGES = 1024  # whose encoded features are known again without reading them
 LARGEST = 1e100  # number among features, so that its square is one too
 SPEAKERS = ("question", "answer")
-
-
-class Refused(Exception):
-    """A request is refused with a status, and why."""
-
-    def __init__(self, status: int, detail: str) -> None:
-        super().__init__(detail)
-        self.status, self.detail = status, detail
 
 
 class Forms:
@@ -206,7 +198,6 @@ def make_app(bots: Bots, max_batch: int = 64, waiting: int = 1024) -> "FastAPI":
     Raises:
         ImportError: FastAPI is missing.
     """
-    fastapi = require("fastapi", "serve", "a server of visual dialogue")
     forms, batcher = Forms(bots), Batcher(bots, max_batch, waiting)
 
     @asynccontextmanager
@@ -215,12 +206,12 @@ def make_app(bots: Bots, max_batch: int = 64, waiting: int = 1024) -> "FastAPI":
         yield
         task.cancel()
 
-    app = fastapi.FastAPI(title="dialgym visual dialogue", lifespan=running, openapi_url=None)
+    app = fastapi_app(PURPOSE, title="dialgym visual dialogue", lifespan=running)
     served = [name for name, endpoint in ENDPOINTS.items() if _is_served(endpoint, bots)]
 
     async def describe(request: Any) -> Any:
         pool = {"images": len(bots.features), "features": bots.features.shape[1]}
-        return _answer(200, {"endpoints": served, **pool})
+        return json_answer(200, {"endpoints": served, **pool})
 
     app.add_route("/", describe, methods=["GET"])
     for name in served:
@@ -240,67 +231,23 @@ def _handler(endpoint: Endpoint, forms: Forms, batcher: Batcher) -> Any:
 
     async def handle(request: Any) -> Any:
         try:
-            body = await asyncio.wait_for(_body(request), PATIENCE)
-            return _answer(200, await batcher.ask(forms.read(body, endpoint)))
+            body = await body_of(request, MOST_BYTES)
+            return json_answer(200, await batcher.ask(forms.read(body, endpoint)))
         except BadRequest as error:
-            return _answer(400, {"detail": str(error)})
+            return json_answer(400, {"detail": str(error)})
         except Refused as error:
-            return _answer(error.status, {"detail": error.detail})
-        except TimeoutError:
-            return _answer(408, {"detail": f"expected the request within {PATIENCE:g} s."})
+            return json_answer(error.status, {"detail": error.detail})
         except Exception as error:
             text = f"the model failed: {type(error).__name__}: {str(error)[:200]}"
-            return _answer(500, {"detail": text})
+            return json_answer(500, {"detail": text})
 
     return handle
 
 
-async def _body(request: Any) -> bytes:
-    """The body of a request, if it is not too large."""
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > MOST_BYTES:
-            raise Refused(413, f"expected {MOST_BYTES:,} bytes at most.")
-        parts.append(part)
-    return b"".join(parts)
-
-
-def _answer(status: int, content: Any) -> Any:
-    responses = require("starlette.responses", "serve", "a server of visual dialogue")
-    text = json.dumps(content, allow_nan=False)
-    return responses.Response(text, status, media_type="application/json")
-
-
-def serve(bots: Bots, listener: socket.socket, max_batch: int = 64) -> None:
+def serve_bots(bots: Bots, listener: socket.socket, max_batch: int = 64) -> None:
     """Serve at a socket until interrupted.
 
     Raises:
         ImportError: FastAPI or uvicorn is missing.
     """
-    uvicorn = require("uvicorn", "serve", "a server of visual dialogue")
-    app = make_app(bots, max_batch)
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, lifespan="on", timeout_keep_alive=60
-    )
-    uvicorn.Server(config).run(sockets=[listener])
-
-
-def listening(host: str = "127.0.0.1", port: int = 5000) -> socket.socket:
-    """A socket that listens; port 0 is any that is free.
-
-    Raises:
-        OSError: the port is taken, or the host is not of this machine.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server((host, port), family=family, backlog=1024)
-    except OSError as error:
-        raise OSError(
-            f"serve-visual cannot listen at {host}, port {port}: {error.strerror or error}. Choose "
-            "another one (--port 0 takes any that is free)."
-        ) from error
-    # asyncio sets it only for sockets that name their protocol: without it, head and body of an
-    # answer are 40 ms apart
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listener
+    serve(make_app(bots, max_batch), listener, PURPOSE)

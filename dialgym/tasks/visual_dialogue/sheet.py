@@ -1,19 +1,18 @@
 """A dialogue beside its picture, with the curve of the percentile rank below."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from dialgym.bubbles import INK, draw_bubbles, wrapped
 from dialgym.language import Utterance
 from dialgym.tasks.visual_dialogue.types import QUESTIONER
 
 WIDTH = 920
 PICTURE = 480
 CURVE = 160
-LINE = 22
-INK, FAINT, ASKS, ANSWERS = (40, 44, 52), (205, 210, 218), (232, 240, 252), (236, 246, 234)
+FAINT = (205, 210, 218)
 MARK = (58, 124, 206)
 
 
@@ -34,26 +33,13 @@ def draw_dialogue(
 
 def _talk(draw: ImageDraw.ImageDraw, lines: Sequence[Utterance], height: int) -> None:
     left, right = PICTURE + 16, WIDTH - 16
+    turns = [(line.speaker == QUESTIONER, line.text) for line in lines[1:]]
     font = ImageFont.load_default(14)
-    draw.text((left, 12), _fitted(draw, lines[0].text, font, right - left), INK, font)
-    shown = lines[1:][-((height - 50) // LINE) :]
-    for i, line in enumerate(shown):
-        asks = line.speaker == QUESTIONER
-        text = _fitted(draw, line.text, font, right - left - 40)
-        wide = draw.textlength(text, font) + 16
-        x, y = (left if asks else right - wide), 42 + LINE * i
-        draw.rounded_rectangle((x, y, x + wide, y + LINE - 3), 8, ASKS if asks else ANSWERS)
-        draw.text((x + 8, y + 1), text, INK, font)
-
-
-def _fitted(draw: ImageDraw.ImageDraw, text: str, font: Any, room: float) -> str:
-    """The text, cut where there is no room for more."""
-    text = text[: int(room / 3)]  # a letter is wider
-    if draw.textlength(text, font) <= room:
-        return text
-    while text and draw.textlength(f"{text}...", font) > room:
-        text = text[:-1]
-    return f"{text}..."
+    y = 12
+    for text in wrapped(draw, lines[0].text, font, right - left):
+        draw.text((left, y), text, INK, font)
+        y += 18
+    draw_bubbles(draw, turns, (left, y + 8, right, height - 12))
 
 
 def _curve(draw: ImageDraw.ImageDraw, percentiles: Sequence[float], top: int) -> None:

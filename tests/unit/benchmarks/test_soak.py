@@ -1,6 +1,8 @@
 """The soak finds what it looks for, and finds nothing in a short run."""
 
 import os
+import subprocess
+import sys
 import time
 from itertools import islice
 from pathlib import Path
@@ -12,20 +14,44 @@ pytest.importorskip("stable_baselines3")
 import dialgym
 from benchmarks.soak import damage as damaging
 from benchmarks.soak import inputs as playing
-from benchmarks.soak import races as racing
 from benchmarks.soak.budget import Budget, Tally
 from benchmarks.soak.children import Child
 from benchmarks.soak.kills import (
     Collections,
     Grid,
     Tables,
-    Trainers,
     kill_parent,
     kill_worker,
 )
 from benchmarks.soak.texts import random_text
 
+ROOT = Path(__file__).parents[3]
 WORDS, TALK = "dialgym/Wordle-20-v0", "dialgym/Wordle-20-utterance-v0"
+
+
+RACES = "races.races(Budget(0), rng, folder)"
+EACH_ALGORITHM = "(trainers := kills.Trainers(rng, folder)) and map(trainers.kill, trainers.names)"
+COUNTED = """
+import sys
+from pathlib import Path
+import numpy as np
+from benchmarks.soak import kills, races
+from benchmarks.soak.budget import Budget
+rng, folder = np.random.default_rng(0), Path(sys.argv[1])
+tallies = list({})
+failures = [failure for tally in tallies for failure in tally.failures]
+print(*failures, file=sys.stderr)
+print(len(tallies), len(failures))
+"""
+
+
+def in_fresh_process(attack, folder):
+    """The numbers of tries and failures: who trains in a fork must not have trained before it, as
+    autograd's threads are not forked."""
+    command = [sys.executable, "-c", COUNTED.format(attack), str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3600)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
 
 
 def failures(tallies):
@@ -85,8 +111,7 @@ def test_killed_collectors_end_with_what_they_would_have_made(tmp_path):
 
 @pytest.mark.slow
 def test_each_algorithm_goes_on_exactly_after_kills(tmp_path):
-    trainers = Trainers(np.random.default_rng(0), tmp_path)
-    assert not failures(map(trainers.kill, trainers.names))
+    assert in_fresh_process(EACH_ALGORITHM, tmp_path).endswith(" 0")
 
 
 @pytest.mark.slow
@@ -132,10 +157,7 @@ def test_a_damaged_file_that_is_taken_for_another_is_found(tmp_path, monkeypatch
 
 
 def test_races_end_with_what_one_makes(tmp_path):
-    rng = np.random.default_rng(0)
-    tallies = list(racing.races(Budget(0), rng, tmp_path))
-    assert len(tallies) == 5
-    assert not failures(tallies)
+    assert in_fresh_process(RACES, tmp_path) == "5 0"
 
 
 def test_a_tally_notes_what_a_block_raises():

@@ -153,7 +153,7 @@ def test_a_name_on_the_hub(games: Dataset, tmp_path: Path, pretend_hub: Any):
     assert [len(part) for part in stream.datasets(40)] == [40, 20]
     assert list(stream) == list(games)
     assert len(dialgym.load_dataset("hf:someone/games@v1")) == 3
-    assert pretend_hub.asked == [("someone/games", "dataset", "v1", ("*.parquet",))]
+    assert pretend_hub.asked == [("someone/games", "dataset", "v1", ("*.parquet", "*.json"))]
     with pytest.raises(ValueError, match=r"no Parquet files of the split 'dev'; it has test, tr"):
         dialgym.load_dataset("hf:someone/games@v1", split="dev")
     with pytest.raises(FileNotFoundError, match="'hf:someone/games' could not be fetched"):

@@ -108,5 +108,5 @@ def test_an_expert_is_imitated(tmp_path):
 
 
 def test_mistakes_are_one_clear_error():
-    with pytest.raises(ValueError, match="MLE: expected pos_weight above 0"):
+    with pytest.raises(ValueError, match="MLE: expected pos_weight to be a number above 0"):
         made(pos_weight=0)

@@ -72,7 +72,7 @@ def slow_gains(model, said):
 def test_gains_are_those_of_one_forward_a_token(game):
     model = collected(game)
     said = spoken(model)
-    gains = model._truth_gains(model.rollout.sequences, said)
+    gains = model._truth_gains(model.rollout.sequences, said, model._ends(said))
     expected = slow_gains(model, said)
     assert np.count_nonzero(expected) > 16
     np.testing.assert_allclose(gains, expected, atol=1e-5)
@@ -81,7 +81,7 @@ def test_gains_are_those_of_one_forward_a_token(game):
 def test_a_turn_is_credited_with_its_gain_and_those_that_follow():
     paid, plain = (collected(WORDLE, truth_gain=w, baseline="mean") for w in (2.0, 0.0))
     said = spoken(paid)
-    gains = paid._truth_gains(paid.rollout.sequences, said)
+    gains = paid._truth_gains(paid.rollout.sequences, said, paid._ends(said))
     shape = said.shape
     more, usual = (m.rollout.sequences.grid(m.rollout.advantages, shape) for m in (paid, plain))
     ahead = 2.0 * gains.sum(0)  # of the first turn on

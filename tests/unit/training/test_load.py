@@ -148,13 +148,13 @@ def test_a_policy_of_another_shape_is_one_clear_error():
         agents.start_from(gpt(n_layer=2).policy, gpt())
 
 
-SMALL = {"policy_kwargs": {"n_layer": 1, "n_head": 1, "n_embd": 8}, "batch_size": 2}
+BRIEF = {"policy_kwargs": {"n_layer": 1, "n_head": 1, "n_embd": 8}, "batch_size": 2}
 
 
 def test_a_run_says_what_it_took_from_the_hub(tmp_path, pretend_hub):
     dialgym.collect(ID, "random", 6).save(tmp_path / "games")
     pretend_hub.add("who/games", tmp_path / "games")
-    made = {"overrides": {**SMALL, "log_interval": 1}, "log_dir": tmp_path / "run"}
+    made = {"overrides": {**BRIEF, "log_interval": 1}, "log_dir": tmp_path / "run"}
     made |= {"progress_bar": False, "checkpoint_every": 1}
     agents.train("bc", ID, 2, data="hf:who/games", **made)
     assert json.loads((tmp_path / "run" / "hub.json").read_text()) == {"hf:who/games": COMMIT}

@@ -46,8 +46,8 @@ class Recording(Bots):
 
 @pytest.fixture
 def served(task):
-    pytest.importorskip("fastapi", reason="the extra 'serve' is not installed")
-    pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
+    pytest.importorskip("fastapi", reason="the extra 'web' is not installed")
+    pytest.importorskip("uvicorn", reason="the extra 'web' is not installed")
     bots = Recording(task)
     with visual_server(bots) as url:
         yield bots, url
@@ -110,8 +110,8 @@ def test_a_copy_asks_for_itself(task, served):
 
 def test_a_server_started_again_goes_on_with_every_dialogue(task):
     """It is away between two questions of each dialogue, and nothing is lost."""
-    pytest.importorskip("fastapi", reason="the extra 'serve' is not installed")
-    pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
+    pytest.importorskip("fastapi", reason="the extra 'web' is not installed")
+    pytest.importorskip("uvicorn", reason="the extra 'web' is not installed")
     bots = Recording(task)
     with visual_server(bots) as url:
         guesser = RemoteGuesser(task.pool, url, timeout=5, retries=30, backoff=0.05)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import dialgym
+from dialgym.serving import listening
 from dialgym.tasks.visual_dialogue import VisualDialogue
 from dialgym.tasks.visual_dialogue.guessers import make_guesser
-from dialgym.tasks.visual_dialogue.server import listening
 from dialgym.tasks.visual_dialogue.serving import Bots
 from tests.support.commands import fail
 from tests.support.toy_visdial import answers_of, write_visdial
@@ -57,8 +57,8 @@ def test_who_does_not_fit_the_images_is_told(visdial):
 
 
 def needs_server():
-    pytest.importorskip("fastapi", reason="the extra 'serve' is not installed")
-    pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
+    pytest.importorskip("fastapi", reason="the extra 'web' is not installed")
+    pytest.importorskip("uvicorn", reason="the extra 'web' is not installed")
 
 
 def test_environments_that_share_a_server_are_ranked_as_by_the_guesser_itself():
@@ -140,6 +140,6 @@ def test_what_the_command_line_says_of_bad_arguments():
     assert "unknown speaker for the system 'nobody'" in fail(
         "serve-visual", "--questioner", "nobody"
     )
-    with listening(port=0) as listener:
+    with listening("serve-visual") as listener:
         port = str(listener.getsockname()[1])
         assert f"cannot listen at 127.0.0.1, port {port}" in fail("serve-visual", "--port", port)

@@ -14,10 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-pytest.importorskip("fastapi", reason="the extra 'serve' is not installed")
-pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
+pytest.importorskip("fastapi", reason="the extra 'web' is not installed")
+pytest.importorskip("uvicorn", reason="the extra 'web' is not installed")
 
-from dialgym.tasks.visual_dialogue import server
+from dialgym import serving
 from dialgym.tasks.visual_dialogue.guessers import Held
 from dialgym.tasks.visual_dialogue.retrieval import RetrievalAnswerer, RetrievalQuestioner
 from dialgym.tasks.visual_dialogue.serving import Bots
@@ -230,7 +230,7 @@ def test_a_client_that_hangs_up_harms_nobody(served):
 
 def test_a_request_that_never_comes_whole_is_given_up(served, monkeypatch):
     _, url = served
-    monkeypatch.setattr(server, "PATIENCE", 0.1)
+    monkeypatch.setattr(serving, "PATIENCE", 0.1)
     host, port = url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=20) as connection:
         connection.sendall(form(b"history=", length=1000))
@@ -314,7 +314,7 @@ def test_too_many_requests_are_turned_away(served):
 
 
 def test_a_port_that_is_taken_is_told():
-    with server.listening(port=0) as listener:
+    with serving.listening("serve-visual") as listener:
         port = listener.getsockname()[1]
         with pytest.raises(OSError, match=f"cannot listen at 127.0.0.1, port {port}: .*--port 0"):
-            server.listening(port=port)
+            serving.listening("serve-visual", port=port)

@@ -1,0 +1,92 @@
+"""``dialgym view``: runs, data sets and results in the browser, to look at, play and rate."""
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dialgym.cli.common import Set, Trust, console, require_agents, settings
+
+
+def view(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN|DATASET|RESULTS]...",
+            help="Folders of runs and data sets, results.json, hf:NAME; by default the runs in "
+            "runs/.",
+        ),
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8765,
+    ratings: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where ratings of replies are kept.")
+    ] = Path("ratings"),
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", "-m", metavar="PATH | hf:NAME", help="An agent or language model to talk to."
+        ),
+    ] = None,
+    values: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Show what this learner of values thinks of each turn."),
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option("--browser", help="Open the page in the browser at once.")
+    ] = False,
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; 0.0.0.0 lets other machines in.")
+    ] = "127.0.0.1",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A name by which browsers may call this machine."),
+    ] = None,
+    trust: Trust = False,
+    set_: Set = None,
+) -> None:
+    """Browse dialogues, compare policies, follow runs, play and rate, in the browser.
+
+    The page is served to this machine alone, and only to who has the address that is printed.
+    """
+    from dialgym.serving import listening
+    from dialgym.viewer import open_viewer
+    from dialgym.viewer.app import serve_viewer
+    from dialgym.viewer.guard import Guard
+    from dialgym.viewer.sources import newest_runs
+
+    with listening("view", host, port) as listener:
+        number = listener.getsockname()[1]
+        viewer = open_viewer(
+            paths if paths else newest_runs(),
+            ratings,
+            settings(set_),
+            trust,
+            None if model is None else _talk(model, trust),
+            None if values is None else _values(values, trust),
+        )
+        guard = Guard(number, (*(allow_host or ()), *([] if host == "0.0.0.0" else [host])))
+        name = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+        shown = f"[{name}]" if ":" in name else name
+        address = f"http://{shown}:{number}/?token={guard.token}"
+        count = len(viewer.shelf.sources)
+        what = f"{count} source{'' if count == 1 else 's'}"
+        console.print(f"showing {what} at {address}", soft_wrap=True, markup=False)
+        console.print("end with Ctrl-C", style="dim")
+        if browser:
+            webbrowser.open(address)
+        serve_viewer(viewer, listener, guard)
+
+
+def _talk(model: str, trust: bool) -> Any:
+    """What a language model or agent replies, given the utterances before."""
+    agent = require_agents().ChatAgent.load(model, trust=trust)
+    return lambda text, history: agent.chat(text, history)
+
+
+def _values(run: Path, trust: bool) -> Any:
+    """What a learner of values thinks of the learner's turns of one dialogue, by place."""
+    require_agents()
+    from agents.training.turn_values import turn_values
+
+    return turn_values(run, trust)

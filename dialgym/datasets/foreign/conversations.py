@@ -1,0 +1,262 @@
+"""A row of data as a conversation, whatever its columns are called.
+
+Known are messages with roles as chat models have them (``messages``, ``conversations``; ``role``
+and ``content``, ``from`` and ``value``), turns as ConvLab has them (``turns``; ``speaker`` and
+``utterance``), logs of events (``events``; ``agent``, ``action`` and ``data``), lists of texts,
+pairs of speaker and text, lists of lists of messages, and a prompt with its response.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dialgym.datasets.foreign.report import Report
+from dialgym.sources import Row, first
+
+TURNS = (
+    *("messages", "turns", "dialogue", "dialog", "conversation", "conversations", "utterances"),
+    *("log", "logs", "chat_logs", "chat", "events", "transcript", "history", "thread"),
+)
+TEXT = (
+    *("content", "text", "utterance", "value", "message", "body", "sentence", "response", "data"),
+)
+SPEAKER = ("role", "speaker", "from", "sender", "agent", "party", "author", "name", "user", "id")
+ACTION = ("action", "type", "event")
+REWARD = ("reward", "rating", "score")
+OUTCOMES = (
+    *("reward", "rewards", "return", "score", "scores", "rating", "ratings", "outcome.reward"),
+)
+"""Where the reward of a dialogue, or a list of those of its turns, may stand in a row."""
+SUCCESS = ("success", "is_success", "solved", "resolved")
+WORDS = 3
+"""Of an utterance, on average, where nothing else says that it is one."""
+PROMPTS = ("prompt", "instruction", "question", "query", "input", "context")
+RESPONSES = ("response", "chosen", "completion", "output", "answer", "reply")
+
+
+class Said(NamedTuple):
+    """An utterance; the speaker is None where the data names none."""
+
+    speaker: str | None
+    text: str
+    reward: float | None = None
+
+
+class Conversation(NamedTuple):
+    """A dialogue as it was found.
+
+    Attributes:
+        said: the utterances.
+        where: it was found, for messages.
+        reward: of the whole of it, at its end; None where none is known.
+        success: whether it was one; None where that is not known.
+    """
+
+    said: Sequence[Said]
+    where: str
+    reward: float | None = None
+    success: bool | None = None
+
+
+def conversation_of(
+    row: Row, where: str, reward: str | None, text: str | None, speaker: str | None, report: Report
+) -> Conversation | None:
+    """The conversation in a row; None where it has none.
+
+    Args:
+        row: its columns.
+        where: it stands.
+        reward: the column of the reward, with dots into what is nested; None for the usual names,
+            ``none`` for no rewards.
+        text, speaker: the keys of a turn's text and speaker; None for the usual names.
+        report: is told what was understood.
+
+    Raises:
+        ValueError: there is no such reward.
+    """
+    name, turns = _turns_of(row)
+    if not turns:
+        return None
+    said = list(_flattened(turns, text, speaker, where, report))
+    report.say("turns", name)
+    found = _rewards(row, reward, report)
+    if isinstance(found, list):
+        if len(found) != len(said):
+            report.leave_out(
+                f"dialogues with {len(found)} rewards for {len(said)} utterances", where
+            )
+            return Conversation((), where)
+        said = [line._replace(reward=value) for line, value in zip(said, found)]
+        found = None
+    elif reward is None and found is None and any(line.reward is not None for line in said):
+        report.say("rewards", "by turn")
+    success = first(row, SUCCESS)
+    return Conversation(said, where, found, success if isinstance(success, bool) else None)
+
+
+def _turns_of(row: Row) -> tuple[str, list[Any]]:
+    """The column that holds the turns, and the turns."""
+    for name in TURNS:
+        if _are_turns(turns := listed(row.get(name)), least=1):
+            return name, turns
+    prompt, response = ([n for n in names if row.get(n)] for names in (PROMPTS, RESPONSES))
+    if prompt and response:
+        return f"{prompt[0]} and {response[0]}", [
+            *_as_turns(row[prompt[0]], "user"),
+            *_as_turns(row[response[0]], "assistant"),
+        ]
+    for name in row:
+        if _are_turns(turns := listed(row[name]), least=2) and _talks(turns):
+            return name, turns
+    return "", []
+
+
+def _as_turns(value: Any, role: str) -> list[Any]:
+    turns = listed(value)
+    return turns if isinstance(turns, list) else [{"role": role, "content": str(turns)}]
+
+
+def _are_turns(value: Any, least: int) -> bool:
+    """Whether a value is a list of utterances in one of the forms that are known."""
+    if not isinstance(value, list) or len(value) < least:
+        return False
+    probe = value[: min(len(value), 8)]
+    if all(isinstance(turn, str) for turn in probe):
+        return True
+    if all(isinstance(turn, Mapping) for turn in probe):
+        return any(_text_in(turn, None) is not None for turn in probe)
+    if all(isinstance(turn, list) for turn in probe):
+        return all(_is_pair(turn) or _are_turns(turn, 1) for turn in probe)
+    return False
+
+
+def _talks(turns: Sequence[Any]) -> bool:
+    """Whether a list under a name that is not known holds what people say, and no list of words."""
+    said = [_said(turn, None, None) for turn in turns if isinstance(turn, Mapping)]
+    texts = [turn for turn in turns if isinstance(turn, str)]
+    texts += [line.text for line in said if line is not None and line.speaker is not None]
+    return len(texts) > 1 and sum(len(text.split()) for text in texts) >= WORDS * len(texts)
+
+
+def _is_pair(turn: Any) -> bool:
+    return isinstance(turn, list) and len(turn) == 2 and all(isinstance(p, str) for p in turn)
+
+
+def listed(value: Any) -> Any:
+    """A list that a table holds as JSON, an array as a list; all else as it is."""
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _flattened(
+    turns: Sequence[Any], text: str | None, speaker: str | None, where: str, report: Report
+) -> Iterator[Said]:
+    for turn in turns:
+        if isinstance(turn, str):
+            yield Said(None, turn)
+        elif _is_pair(turn):
+            yield Said(turn[0], turn[1])
+        elif isinstance(turn, list):
+            yield from _flattened(turn, text, speaker, where, report)
+        else:
+            said = _said(turn, text, speaker)
+            if said is None:
+                kind = first(turn, ACTION) if isinstance(turn, Mapping) else None
+                what = f"events {kind!r}" if kind else "turns"
+                report.leave_out(f"{what} without words", where)
+            else:
+                yield said
+
+
+def _said(turn: Any, text: str | None, speaker: str | None) -> Said | None:
+    if not isinstance(turn, Mapping):
+        return None
+    words = _text_in(turn, text) or _action(turn)
+    if words is None:
+        return None
+    who = turn.get(speaker) if speaker else first(turn, SPEAKER)
+    reward = number(first(turn, REWARD))
+    return Said(None if who is None else str(who), words, reward)
+
+
+def _text_in(turn: Mapping[str, Any], name: str | None) -> str | None:
+    """The text of a message; parts of texts, as chat models have them, are joined."""
+    for key in (name,) if name else TEXT:
+        value = turn.get(key)  # type: ignore[arg-type]
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list) and value and all(isinstance(p, Mapping) for p in value):
+            parts = [p["text"] for p in value if isinstance(p.get("text"), str)]
+            if parts:
+                return " ".join(parts)
+    return None
+
+
+def _action(turn: Mapping[str, Any]) -> str | None:
+    """What was done rather than said, in brackets: ``[offer price 243.0]``."""
+    kind, data = first(turn, ACTION), turn.get("data")
+    if not isinstance(kind, str) or not kind:
+        return None
+    more = data.items() if isinstance(data, Mapping) else ()
+    shown = [f"{k} {v}" for k, v in more if isinstance(v, str | int | float) and v != ""]
+    return f"[{' '.join([kind, *shown])}]"
+
+
+# Rewards
+
+
+def _rewards(row: Row, name: str | None, report: Report) -> float | list[float | None] | None:
+    """The reward of a row, or a list of rewards of its turns; None where it has none."""
+    if name == "none":
+        return None
+    for path in (name,) if name else OUTCOMES:
+        value = listed(at(row, path))
+        found = _reward_in(value)
+        if found is not None:
+            report.say("rewards", _described(path, value, found))
+            return found
+    return None
+
+
+def _described(path: str, value: Any, found: float | list[float | None]) -> str:
+    if isinstance(found, list):
+        return f"{path}, by turn"
+    if isinstance(value, Mapping | list):
+        return f"the mean of {path}, at the end"
+    return f"{path}, at the end"
+
+
+def _reward_in(value: Any) -> float | list[float | None] | None:
+    if isinstance(value, Mapping):
+        found = [n for n in map(number, value.values()) if n is not None]
+        return sum(found) / len(found) if found else None
+    if isinstance(value, list):
+        numbers = [number(part) for part in value]
+        return numbers if any(n is not None for n in numbers) else None
+    return number(value)
+
+
+def at(row: Row, path: str) -> Any:
+    """The value at a path such as ``outcome.reward``; None where there is none."""
+    value: Any = row
+    if path in row:
+        return row[path]
+    for part in path.split("."):
+        value = listed(value)
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def number(value: Any) -> float | None:
+    """A finite number; None for all else."""
+    if isinstance(value, bool) or value is None:
+        return float(value) if value is not None else None
+    try:
+        found = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return found if abs(found) < 1e30 else None  # NaN compares as False

@@ -1,0 +1,176 @@
+"""A tokenizer and limits for dialogues, and dialogues within them."""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dialgym.datasets.foreign.report import Report
+from dialgym.datasets.foreign.speakers import Dialogue
+from dialgym.language import Tokenizer
+from dialgym.language.text import CHARSET, plain
+from dialgym.language.tokenizers import BPETokenizer, make_tokenizer, train_bpe
+from dialgym.tasks.base import SYSTEM, USER
+from dialgym.tasks.logged.corpus import Sizes
+
+BPE = "tokenizer.json"
+LOST = 0.02
+"""The share of characters that ASCII may lose of a corpus; beyond it, its own script is kept."""
+STEP = 32
+"""Windows are multiples of it."""
+PARTIES = (SYSTEM, USER)
+
+
+class Sized(NamedTuple):
+    """Dialogues and what they fit into.
+
+    Attributes:
+        dialogues: their texts in the charset.
+        sizes: see `dialgym.tasks.logged.corpus.Sizes`.
+        window: tokens of the longest one, rounded up.
+        bpe: the file of the tokenizer that was made for them; None where it was given.
+    """
+
+    dialogues: list[Dialogue]
+    sizes: Sizes
+    window: int
+    bpe: str | None
+
+
+def sized(
+    dialogues: Sequence[Dialogue],
+    tokenizer: str | None,
+    vocabulary: int,
+    utterance_tokens: int,
+    window: int,
+    report: Report,
+) -> Sized:
+    """The dialogues within limits.
+
+    Args:
+        dialogues: as people wrote them.
+        tokenizer: as `make_tokenizer` takes it; None makes one of their texts.
+        vocabulary: tokens of one that is made.
+        utterance_tokens: most tokens of an utterance; the rest of it is cut off.
+        window: most tokens of a dialogue; the oldest turns of a longer one are left out.
+        report: is told of both.
+    """
+    dialogues, charset = in_charset(dialogues, report)
+    texts = [turn.text for dialogue in dialogues for turn in dialogue.turns]
+    bpe = None
+    if tokenizer is None:
+        bpe = train_bpe(texts, vocabulary, all_bytes=charset != CHARSET).to_str()
+        made: Tokenizer = BPETokenizer.from_json(bpe)
+    else:
+        made = make_tokenizer(tokenizer, charset)
+    report.say("tokens", f"{made.vocab_size:,} of {_name(tokenizer)}")
+    counts = _token_counts(dialogues, made)
+    limits = _limits(dialogues, counts, utterance_tokens, report)
+    shorter, used = _within(dialogues, counts, limits, window, report)
+    sizes = _sizes(shorter, charset, limits, tokenizer or f"bpe:{BPE}")
+    least = 2 + sum(limits.values())
+    return Sized(shorter, sizes, max(-(-max(used) // STEP) * STEP, least), bpe)
+
+
+def _name(tokenizer: str | None) -> str:
+    return "a byte-pair encoding of these dialogues" if tokenizer is None else repr(tokenizer)
+
+
+def in_charset(dialogues: Sequence[Dialogue], report: Report) -> tuple[list[Dialogue], str]:
+    """The dialogues on lines of one charset: ASCII, or their own where that would lose much."""
+    kept = written = 0
+    for dialogue in dialogues:
+        for turn in dialogue.turns:
+            written += sum(not char.isspace() for char in turn.text)
+            kept += sum(char != " " for char in plain(turn.text))
+    ascii_only = kept >= (1 - LOST) * written
+    found = [_rewritten(dialogue, plain if ascii_only else _tidy, report) for dialogue in dialogues]
+    whole = [dialogue for dialogue in found if dialogue is not None]
+    if ascii_only:
+        return whole, CHARSET
+    used = {char for dialogue in whole for turn in dialogue.turns for char in turn.text}
+    report.say("text", f"in a script of its own, {len(used | set(CHARSET)):,} characters")
+    return whole, "".join(sorted(used | set(CHARSET)))
+
+
+def _tidy(text: str) -> str:
+    """A text on one line, without what cannot be printed."""
+    composed = " ".join(unicodedata.normalize("NFC", text).split())
+    return "".join(c for c in composed if c.isprintable() and c != "\N{REPLACEMENT CHARACTER}")
+
+
+def _rewritten(dialogue: Dialogue, write: Any, report: Report) -> Dialogue | None:
+    turns = [turn._replace(text=write(turn.text)) for turn in dialogue.turns]
+    if all(turn.text for turn in turns):
+        return dialogue._replace(turns=turns)
+    report.leave_out("dialogues with an utterance in another script", dialogue.where)
+    return None
+
+
+def _token_counts(dialogues: Iterable[Dialogue], tokenizer: Tokenizer) -> list[np.ndarray]:
+    """For each dialogue, the tokens of its texts (T,) int64."""
+    return [np.array([len(tokenizer.encode(t.text)) for t in d.turns]) for d in dialogues]
+
+
+def _limits(
+    dialogues: Sequence[Dialogue], counts: Sequence[np.ndarray], most: int, report: Report
+) -> dict[str, int]:
+    """Most tokens of an utterance of each party, ``<end>`` included."""
+    longest = dict.fromkeys(PARTIES, 2)
+    cut = 0
+    for dialogue, sizes in zip(dialogues, counts):
+        for turn, size in zip(dialogue.turns, sizes.tolist()):
+            longest[turn.party] = max(longest[turn.party], size + 1)
+            cut += size + 1 > most
+    if cut:
+        report.say("cut", f"{cut:,} utterances at {most} tokens")
+    return {party: min(size, most) for party, size in longest.items()}
+
+
+def _within(
+    dialogues: Sequence[Dialogue],
+    counts: Sequence[np.ndarray],
+    limits: dict[str, int],
+    window: int,
+    report: Report,
+) -> tuple[list[Dialogue], list[int]]:
+    """The dialogues without the oldest turns that the window has no room for, and their tokens."""
+    shorter, used = [], []
+    for dialogue, sizes in zip(dialogues, counts):
+        costs = [
+            1 + min(size + 1, limits[turn.party])
+            for turn, size in zip(dialogue.turns, sizes.tolist())
+        ]
+        start = 0
+        while sum(costs[start:]) > window and start < len(costs) - 2:
+            start += 1
+        turns = dialogue.turns[start:]
+        if start:
+            report.say("shortened", f"dialogues to their last {window} tokens")
+            lost = sum(turn.reward for turn in dialogue.turns[:start])
+            if lost:  # what was earned before counts for nobody
+                report.say("shortened", "dialogues of which rewards by turn were left out too")
+        if any(turn.party == SYSTEM for turn in turns) and sum(costs[start:]) <= window:
+            shorter.append(dialogue._replace(turns=turns))
+            used.append(sum(costs[start:]))
+        else:
+            report.leave_out("dialogues too long for the window", dialogue.where)
+    if not shorter:
+        raise ValueError(
+            f"import: no dialogue fits into a window of {window} tokens. Give a larger --window, "
+            "or shorter utterances (--utterance-tokens)."
+        )
+    return shorter, used
+
+
+def _sizes(
+    dialogues: Sequence[Dialogue], charset: str, limits: dict[str, int], tokenizer: str
+) -> Sizes:
+    heard, longest = dict.fromkeys(PARTIES, 1), dict.fromkeys(PARTIES, 1)
+    for dialogue in dialogues:
+        for party in PARTIES:
+            texts = [turn.text for turn in dialogue.turns if turn.party == party]
+            heard[party] = max(heard[party], len(texts))
+            longest[party] = max([longest[party], *map(len, texts)])
+    return Sizes(charset, heard[SYSTEM], heard, longest, limits, tokenizer)

@@ -1,0 +1,177 @@
+"""Which speaker is the system; utterances of the parties in turns, with their rewards."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from dialgym.datasets.foreign.conversations import Conversation, Said
+from dialgym.datasets.foreign.report import Report
+from dialgym.errors import unknown
+from dialgym.tasks.base import SYSTEM, USER
+
+MODELS = {"assistant", "agent", "bot", "model", "gpt", "chatgpt", "chatbot", "ai", "sys", "wizard"}
+PEOPLE = {"user", "human", "customer", "client", "usr", "apprentice", "caller", "visitor"}
+ASIDES = {"system", "developer", "tool", "function", "prompt", "ipython", "environment"}
+"""Roles beside those of the two who talk, where a model is one of them."""
+FEW = 4
+"""So many names of speakers, in all dialogues, are those of roles; more are those of persons."""
+
+
+class Turn(NamedTuple):
+    """An utterance of one of the parties, and what it earned."""
+
+    party: str
+    text: str
+    reward: float = 0.0
+
+
+class Dialogue(NamedTuple):
+    """A dialogue of the parties, in turns."""
+
+    turns: Sequence[Turn]
+    success: bool | None
+    where: str
+
+
+Naming = Callable[[Sequence[Said]], dict[str | None, str] | None]
+"""The party of each speaker of a conversation; None where they are not two."""
+
+
+def dialogues_of(
+    conversations: Sequence[Conversation], system: str | None, rated: bool, report: Report
+) -> Iterator[Dialogue]:
+    """The conversations as dialogues of the parties.
+
+    Args:
+        conversations: as they were found.
+        system: the speaker who is the system; None to tell it by the names, or by who begins.
+        rated: leave out those without a reward.
+        report: is told what was left out.
+
+    Raises:
+        ValueError: nobody is called `system`.
+    """
+    name = _naming(conversations, system, report)
+    for conversation in conversations:
+        where = conversation.where
+        if rated and not is_rated(conversation):
+            report.leave_out("dialogues without a reward (--reward none keeps them)", where)
+            continue
+        said = [line for line in conversation.said if line.text.strip()]
+        turns = _turns(said, name, report, where)
+        if not turns:
+            if not said:
+                report.leave_out("dialogues without words", where)
+            continue
+        if not any(turn.party == SYSTEM for turn in turns) or len(turns) < 2:
+            report.leave_out("dialogues in which only one speaks", where)
+            continue
+        turns = _with_reward(turns, conversation.reward)
+        yield Dialogue(turns, conversation.success, where)
+
+
+def is_rated(conversation: Conversation) -> bool:
+    """Whether a conversation has a reward, of the whole or of an utterance."""
+    by_turn = any(line.reward is not None for line in conversation.said)
+    return by_turn or conversation.reward is not None
+
+
+def _naming(conversations: Sequence[Conversation], system: str | None, report: Report) -> Naming:
+    """What tells the parties, by all the names that there are."""
+    names = Counter(line.speaker for c in conversations for line in c.said)
+    by_lower = {str(name).strip().lower(): name for name in names if name is not None}
+    if system is not None:
+        if system.lower() not in by_lower:
+            raise unknown("speaker", system, [str(name) for name in names if name is not None][:20])
+        return _fixed({system.lower()}, names, report, "as was said")
+    if not by_lower:
+        report.say("system", "who speaks second, as the data names nobody")
+        return _by_order
+    if models := by_lower.keys() & MODELS:
+        return _fixed(models, names, report, "by its name")
+    if SYSTEM in by_lower:
+        return _fixed({SYSTEM}, names, report, "by its name")
+    if people := by_lower.keys() & PEOPLE:
+        return _fixed(by_lower.keys() - people, names, report, "who is no user")
+    if len(by_lower) <= FEW:
+        second = _who_is_second(conversations)
+        others = ", ".join(sorted(set(by_lower.values()) - {second}))
+        return _fixed(
+            {second.strip().lower()}, names, report,
+            f"who speaks second in most; --system {others} for the other",
+        )  # fmt: skip
+    report.say("system", "who speaks second in each, as the names differ from one to the next")
+    return _by_order
+
+
+def _who_is_second(conversations: Sequence[Conversation]) -> str:
+    seconds: Counter[str] = Counter()
+    for conversation in conversations:
+        speakers = list(dict.fromkeys(str(line.speaker) for line in conversation.said))
+        seconds.update(speakers[1:2] or speakers[:1])
+    return seconds.most_common(1)[0][0]
+
+
+def _fixed(models: set[str], names: Counter[str | None], report: Report, why: str) -> Naming:
+    known = {name: str(name).strip().lower() for name in names}
+    shown = ", ".join(sorted({str(n) for n, lower in known.items() if lower in models}))
+    report.say("system", f"{shown} ({why})")
+    aside = ASIDES - models
+    parties = {
+        name: SYSTEM if lower in models else USER
+        for name, lower in known.items()
+        if lower not in aside or not models & MODELS
+    }
+
+    def named(said: Sequence[Said]) -> dict[str | None, str] | None:
+        users = {s.speaker for s in said if parties.get(s.speaker) == USER}
+        return parties if len(users) <= 1 else None
+
+    return named
+
+
+def _by_order(said: Sequence[Said]) -> dict[str | None, str] | None:
+    """By who begins: the user, and then the system."""
+    speakers = list(dict.fromkeys(line.speaker for line in said))
+    return dict(zip(speakers, (USER, SYSTEM))) if len(speakers) <= 2 else None
+
+
+def _turns(said: Sequence[Said], name: Naming, report: Report, where: str) -> list[Turn]:
+    """The utterances of the two who talk; those of one party in a row become one."""
+    if said and all(line.speaker is None for line in said):
+        parties = [(USER, SYSTEM)[place % 2] for place in range(len(said))]
+    else:
+        found = name(said)
+        if found is None:
+            count = len({line.speaker for line in said})
+            report.leave_out(f"dialogues of {count} speakers", where)
+            return []
+        for line in said:
+            if line.speaker not in found:
+                report.leave_out(f"messages of the role {line.speaker!r}", where)
+        said = [line for line in said if line.speaker in found]
+        parties = [found[line.speaker] for line in said]
+    turns: list[Turn] = []
+    for party, line in zip(parties, said):
+        earned = line.reward or 0.0
+        if turns and turns[-1].party == party:
+            before = turns.pop()
+            turns.append(Turn(party, f"{before.text} {line.text}", before.reward + earned))
+            report.say("joined", "utterances with that of the same speaker before")
+        else:
+            turns.append(Turn(party, line.text, earned))
+    return turns
+
+
+def _with_reward(turns: Sequence[Turn], reward: float | None) -> list[Turn]:
+    """The turns with all rewards at the system's: those of the user's count for that before.
+
+    The one of the whole dialogue comes at the system's last; a user's before any of the system's
+    counts for its first.
+    """
+    own = [place for place, turn in enumerate(turns) if turn.party == SYSTEM]
+    earned = dict.fromkeys(own, 0.0)
+    for place, turn in enumerate(turns):
+        earned[max([o for o in own if o <= place], default=own[0])] += turn.reward
+    earned[own[-1]] += reward or 0.0
+    return [turn._replace(reward=earned.get(place, 0.0)) for place, turn in enumerate(turns)]

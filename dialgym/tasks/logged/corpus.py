@@ -1,0 +1,197 @@
+"""Imported dialogues: the sizes that a folder declares, and what was said in them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dialgym.archives import parts_of
+from dialgym.files import read_json
+from dialgym.sources import fingerprint, locate, rows_of
+from dialgym.tasks.base import SYSTEM, USER
+from dialgym.tasks.corpora import cached, from_bytes, to_bytes
+
+CARD = "logged.json"
+"""The file of a folder of imported dialogues that declares their sizes."""
+FORM = 1
+"""Of the card."""
+BUILTIN = files("dialgym.tasks.logged") / "sample"
+FETCHED = ("*.parquet", "*.json", "*.md")
+"""The files that a data set of the hub is asked for."""
+TABLES = (".parquet", ".jsonl")
+VERSION = 1
+"""Of the form in which dialogues are kept in the cache."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a folder of imported dialogues says of them.
+
+    Attributes:
+        charset: the characters that they are made of.
+        turns: most utterances of the system in one dialogue.
+        heard: most utterances of each party in one dialogue.
+        longest: characters in the longest utterance of each party.
+        pieces: most tokens of an utterance of each party, ``<end>`` included.
+        tokenizer: as `dialgym.language.make_tokenizer` takes it; ``bpe:tokenizer.json`` lies in the
+            folder.
+    """
+
+    charset: str
+    turns: int
+    heard: Mapping[str, int]
+    longest: Mapping[str, int]
+    pieces: Mapping[str, int]
+    tokenizer: str = "bpe"
+
+    def to_json(self) -> dict[str, Any]:
+        """What the card has of it."""
+        return {"form": FORM, **vars(self)}
+
+    @classmethod
+    def read(cls, folder: Path) -> "Sizes":
+        """What the card of a folder says.
+
+        Raises:
+            ValueError: there is no card, or it is not one.
+        """
+        file = folder / CARD
+        if not file.is_file():
+            raise ValueError(
+                f"data {str(folder)!r}: expected a folder of imported dialogues, with {CARD}; "
+                "there is none. `dialgym import FILE --out FOLDER` makes one."
+            )
+        found = read_json(file, "the sizes of imported dialogues")
+        try:
+            if found["form"] != FORM:
+                raise ValueError(f"it is of form {found['form']}")
+            sizes = cls(**{name: found[name] for name in cls.__annotations__})
+            sizes._check()
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{str(file)!r}: expected the sizes of imported dialogues ({error!r}). Import them "
+                "anew."
+            ) from error
+        return sizes
+
+    def _check(self) -> None:
+        """Raise a ValueError where a value is none that could be."""
+        counts = [self.turns, *self.pieces.values(), *self.longest.values(), *self.heard.values()]
+        tables = (self.heard, self.longest, self.pieces)
+        if not all(set(table) == {SYSTEM, USER} for table in tables):
+            raise ValueError(f"expected numbers of {SYSTEM} and {USER}")
+        if not all(isinstance(count, int) and count >= 1 for count in counts):
+            raise ValueError("expected whole numbers from 1")
+        if not isinstance(self.charset, str) or not isinstance(self.tokenizer, str):
+            raise ValueError("expected text as charset and tokenizer")
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """N dialogues of T utterances in all, the parties in turns.
+
+    Attributes:
+        texts: (T,) the utterances, dialogue after dialogue.
+        own: (T,) bool, said by the system.
+        offsets: (N+1,) int64; dialogue i is the utterances from ``offsets[i]`` to
+            ``offsets[i+1]``.
+    """
+
+    texts: Sequence[str]
+    own: np.ndarray
+    offsets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """`offsets` as plain numbers."""
+        found: list[int] = self.offsets.tolist()
+        return found
+
+    @cached_property
+    def said(self) -> list[int]:
+        """Where in `texts` the system's utterances are."""
+        found: list[int] = np.flatnonzero(self.own).tolist()
+        return found
+
+    def turns(self, dialogue: int) -> range:
+        """Where in `texts` the utterances of a dialogue are."""
+        return range(self.starts[dialogue], self.starts[dialogue + 1])
+
+    def first(self, dialogue: int) -> int:
+        """Where in `texts` the system speaks for the first time in a dialogue."""
+        return next(turn for turn in self.turns(dialogue) if self.own[turn])
+
+    def goes_on(self, dialogue: int, turn: int) -> bool:
+        """Whether the system speaks in a dialogue at that turn or later."""
+        return bool(self.own[turn : self.starts[dialogue + 1]].any())
+
+
+def folder_of(data: Any) -> Path:
+    """The folder that `data` names; None is the built-in one.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if data is None:
+        return Path(str(BUILTIN))
+    place = locate(data, "Logged", patterns=FETCHED)
+    return place if place.is_dir() else place.parent
+
+
+def load_corpus(folder: Path) -> Corpus:
+    """The dialogues of a folder; shared by all who ask in this process.
+
+    Raises:
+        ValueError: there are none, or a file is damaged.
+    """
+    return _load(folder, fingerprint(folder))
+
+
+@lru_cache(maxsize=4)
+def _load(folder: Path, version: str) -> Corpus:
+    arrays = cached(f"logged-{VERSION}", folder, lambda: _to_arrays(_dialogues(folder), folder))
+    return Corpus(from_bytes(arrays["texts"]), arrays["own"], arrays["offsets"])
+
+
+def _dialogues(folder: Path) -> Iterable[Sequence[Mapping[str, Any]]]:
+    """The turns of each dialogue."""
+    for part in parts_of(folder):
+        if part.suffix in TABLES:
+            for where, row in rows_of(part):
+                turns = row.get("turns")
+                if not isinstance(turns, list) or not turns:
+                    raise ValueError(f"{where}: expected a dialogue with turns; got {turns!r}.")
+                yield turns
+
+
+def _to_arrays(
+    dialogues: Iterable[Sequence[Mapping[str, Any]]], folder: Path
+) -> dict[str, np.ndarray]:
+    texts: list[str] = []
+    own: list[bool] = []
+    sizes: list[int] = []
+    for turns in dialogues:
+        texts += [" ".join(str(turn["text"]).split()) for turn in turns]
+        parties = [turn["party"] for turn in turns]
+        if SYSTEM not in parties or any(a == b for a, b in pairwise(parties)):
+            raise ValueError(
+                f"data {str(folder)!r}: expected dialogues of the parties in turns, in which the "
+                f"system speaks; dialogue {len(sizes)} has {', '.join(parties)}. Import it anew."
+            )
+        own += [party == SYSTEM for party in parties]
+        sizes.append(len(turns))
+    if not sizes:
+        raise ValueError(f"data {str(folder)!r} has no dialogues. Import them anew.")
+    return {
+        "texts": to_bytes(texts),
+        "own": np.array(own, bool),
+        "offsets": np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+    }

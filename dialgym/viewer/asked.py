@@ -1,0 +1,86 @@
+"""What a request asks for, read with one clear error for each thing that cannot be."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from dialgym.errors import finite_number, one_of, whole_number
+
+MOST_CHARACTERS = 20_000  # of one text
+T = TypeVar("T")
+
+
+class Asked:
+    """The parts of a request: of its path and query, which are texts, and of its JSON.
+
+    Args:
+        values: by name.
+    """
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+
+    def __contains__(self, name: str) -> bool:
+        return self.values.get(name) not in (None, "")
+
+    def whole(
+        self, name: str, default: int | None = None, least: int = 0, most: int = 10**9
+    ) -> int:
+        """A whole number."""
+        value = self._value(name, default)
+        if isinstance(value, str):
+            value = _number(value, int)
+        return whole_number(name, value, "the request", least, most)
+
+    def number(self, name: str) -> float:
+        """A finite number."""
+        value = self._value(name, None)
+        if isinstance(value, str):
+            value = _number(value, float)
+        return finite_number(name, value)
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A text."""
+        value = self._value(name, default)
+        if not isinstance(value, str):
+            raise ValueError(f"{name} of the request must be a text; got {value!r}.")
+        if len(value) > MOST_CHARACTERS:
+            raise ValueError(f"{name} of the request has more than {MOST_CHARACTERS:,} characters.")
+        return value
+
+    def choice(self, name: str, known: Iterable[str], default: str | None = None) -> str:
+        """One of the texts that are known."""
+        value = self._value(name, default)
+        one_of(name, value, known, "the request")
+        return str(value)
+
+    def flag(self, name: str) -> bool:
+        """Whether something is wanted; not where nothing is said."""
+        return self.values.get(name) in (True, "true", "1")
+
+    def part(self, name: str) -> "Asked":
+        """What is asked under a name, as a request of its own."""
+        value = self._value(name, {})
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{name} of the request must be an object; got {value!r}.")
+        return Asked(value)
+
+    def texts(self, name: str) -> list[str]:
+        """A list of texts."""
+        value = self._value(name, [])
+        if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
+            raise ValueError(f"{name} of the request must be a list of texts; got {value!r}.")
+        return value
+
+    def _value(self, name: str, default: Any) -> Any:
+        value = self.values.get(name) if name in self else default
+        if value is None:
+            raise ValueError(f"the request lacks {name!r}.")
+        return value
+
+
+def _number(text: str, kind: Callable[[str], T]) -> T | str:
+    """A text as a number; as it is where it spells none, for the error that follows."""
+    try:
+        return kind(text)
+    except ValueError:
+        return text

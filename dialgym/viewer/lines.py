@@ -1,0 +1,58 @@
+"""Utterances and dialogues as the page gets them: plain values, and texts in styled pieces."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dialgym.language import Utterance
+from dialgym.tasks import Task
+
+STYLES = {
+    "bold black on green": "right",
+    "bold black on yellow": "near",
+    "white on bright_black": "absent",
+    "bold green": "yes",
+    "bold red": "no",
+    "bright_black": "faint",
+}
+"""Styles that tasks paint with (`Task.styled`), and the names that the page has for them."""
+
+
+def pieces(task: Task | None, line: Utterance) -> list[tuple[str, str]]:
+    """The text of an utterance in pieces that add up to it, each with a name of a style."""
+    styled = [(line.text, "")] if task is None else task.styled(line)
+    return [(text, STYLES.get(style, "")) for text, style in styled]
+
+
+def turn(
+    task: Task | None, line: Utterance, said: bool, reward: float | None = None, **more: Any
+) -> dict[str, Any]:
+    """An utterance.
+
+    Args:
+        task: its rules; None where they are not to be had.
+        line: who said what.
+        said: whether it is one of the learner's own.
+        reward: what it earned, if it is.
+        more: other values.
+    """
+    found = {"party": line.speaker, "text": line.text, "private": line.private, "said": said}
+    found["pieces"] = pieces(task, line)
+    if said:
+        found["reward"] = reward
+    return found | more
+
+
+def number_as_text(value: Any) -> str | None:
+    """A seed: browsers know no whole numbers of 64 bits."""
+    return None if value is None else str(int(value))
+
+
+def first_words(texts: Sequence[str], most: int = 90) -> str:
+    """The beginning of what was said."""
+    text = " · ".join(texts)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def rounded(parts: Mapping[str, float]) -> dict[str, float]:
+    """Components of a reward, but for those of nothing."""
+    return {name: round(float(value), 6) for name, value in parts.items() if value}

@@ -1,0 +1,157 @@
+"""Dialogues of two policies on the same seeds, and where they part.
+
+Two dialogues of one seed have the same beginning, until the policies say different things: there
+the same situation has two replies, which people can compare.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dialgym.viewer.listing import Listing
+
+
+class Parting(NamedTuple):
+    """Where two dialogues part.
+
+    Attributes:
+        place: of the turn, the same in both.
+        context: what was said, heard and told before.
+        replies: what the learner said in each.
+    """
+
+    place: int
+    context: tuple[str, ...]
+    replies: tuple[str, str]
+
+
+def parting(first: Mapping[str, Any], second: Mapping[str, Any]) -> Parting | None:
+    """The first utterances of the learner that differ while all before is the same, if any.
+
+    Args:
+        first, second: rows of a dataset.
+    """
+    context: list[str] = []
+    for place, (one, other) in enumerate(zip(first["turns"], second["turns"])):
+        differ = one["text"] != other["text"]
+        if one["said"] and other["said"] and differ:
+            return Parting(place, tuple(context), (one["text"], other["text"]))
+        if differ or one["said"] != other["said"]:
+            return None
+        context.append(one["text"])
+    return None
+
+
+@dataclass
+class Side:
+    """Dialogues of one policy.
+
+    Attributes:
+        name: what the page calls it.
+        source: the number of the source.
+        listing: the dialogues.
+        rows: those of them that are compared.
+    """
+
+    name: str
+    source: int
+    listing: Listing
+    rows: np.ndarray
+
+    def by_key(self) -> dict[tuple[str, ...], int]:
+        """The rows by what makes dialogues comparable: environment, settings and seed."""
+        data = self.listing.dataset
+        names = ("env", "settings", "seed", "options")
+        columns = [data[name][self.rows] for name in names]
+        found: dict[tuple[str, ...], int] = {}
+        for row, *key in zip(self.rows.tolist(), *columns):
+            env = str(key[0]).replace("-act-", "-").replace("-utterance-", "-")
+            found.setdefault((env, *map(str, key[1:])), row)  # a game before its branches
+        return found
+
+
+class Comparison:
+    """Two sides, seed by seed.
+
+    Args:
+        sides: the two.
+
+    Raises:
+        ValueError: they have no seed in common.
+    """
+
+    def __init__(self, sides: tuple[Side, Side]) -> None:
+        self.sides = sides
+        first, second = (side.by_key() for side in sides)
+        self.pairs = [(row, second[key]) for key, row in first.items() if key in second]
+        if not self.pairs:
+            raise ValueError(
+                f"compare: {sides[0].name} and {sides[1].name} have no dialogue of the same "
+                "environment, settings and seed. Collect both with the same --seed."
+            )
+
+    def shown(self) -> dict[str, Any]:
+        """The table: seeds, returns, differences and their mean."""
+        returns = [side.listing.returns for side in self.sides]
+        rows = np.array(self.pairs, np.int64)
+        gained = np.stack([r[rows[:, i]] for i, r in enumerate(returns)])
+        differences = gained[1] - gained[0]
+        wins = [int((differences < 0).sum()), int((differences > 0).sum())]
+        return {
+            "sides": [
+                {
+                    "name": side.name,
+                    "source": side.source,
+                    "mean": float(gained[i].mean()),
+                    "success": float(side.listing.columns["success"][rows[:, i]].mean()),
+                    "wins": wins[i],
+                }
+                for i, side in enumerate(self.sides)
+            ],
+            "ties": len(self.pairs) - sum(wins),
+            "difference": float(differences.mean()),
+            "error": _error(differences),
+            "rows": list(self._rows(gained)),
+        }
+
+    def _rows(self, gained: np.ndarray) -> Iterator[dict[str, Any]]:
+        seeds = self.sides[0].listing.columns["seed"]
+        for number, pair in enumerate(self.pairs):
+            first, second = (float(value) for value in gained[:, number])
+            yield {
+                "rows": list(pair),
+                "seed": str(seeds[pair[0]]),
+                "returns": [first, second],
+                "difference": second - first,
+            }
+
+    def dialogues(self, number: int) -> dict[str, Any]:
+        """Both dialogues of a pair, and where they part.
+
+        Raises:
+            LookupError: there is no such pair.
+        """
+        if not 0 <= number < len(self.pairs):
+            raise LookupError(f"there is no pair {number}; there are {len(self.pairs)}.")
+        pair = self.pairs[number]
+        both = [side.listing.dialogue(row) for side, row in zip(self.sides, pair)]
+        found = self.parting(number)
+        return {
+            "dialogues": both,
+            "sources": [side.source for side in self.sides],
+            "parts": None if found is None else found.place,
+        }
+
+    def parting(self, number: int) -> Parting | None:
+        """Where the dialogues of a pair part."""
+        data: Sequence[Mapping[str, Any]] = [
+            side.listing.dataset[row] for side, row in zip(self.sides, self.pairs[number])
+        ]
+        return parting(data[0], data[1])
+
+
+def _error(values: np.ndarray) -> float | None:
+    """Standard error of a mean; None of one value."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None

@@ -1,0 +1,127 @@
+"""Stored dialogues held once more, for what is not stored: parts of rewards, and masks.
+
+Seed, options and utterances give the same dialogue again, so that the rules can say of each turn
+what its reward was made of, what could have been said, and how much was still unknown.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.utils.seeding import np_random
+
+from dialgym.datasets import Dataset
+from dialgym.files import parse_json
+from dialgym.language import AnyText, Constraint
+from dialgym.registry import entry_of
+from dialgym.rollouts.player import make_dialogue
+from dialgym.tasks import ExactPosterior, PartyActs, Task
+from dialgym.tasks.posterior import entropy
+from dialgym.viewer.lines import rounded
+
+MOST_SHOWN = 60  # characters of an utterance whose masks are shown
+
+
+def replayed(one: Dataset) -> dict[str, Any]:
+    """A dialogue held again.
+
+    Args:
+        one: a dataset of one row.
+
+    Returns:
+        ``same``: whether it went as it is stored; ``told``: the places of what the learner was
+        told in private; ``turns``: for each place of the learner's
+        utterances `components`, `allowed` (by character), `bits` (entropy of what is hidden, before
+        the turn), `act` and `acts`, as far as the task has them.
+
+    Raises:
+        ValueError: its environment is not here, or not to be trusted.
+    """
+    row = one[0]
+    env_id, settings = one.environment()
+    dialogue = make_dialogue(entry_of(env_id), {**settings, "learner": row["learner"]})
+    task, learner = dialogue.task, dialogue.learner
+    rng = np_random(int(row["seed"]))[0]
+    exchange = dialogue.start(rng, parse_json(row["options"] or "{}", "options"))
+    notes: dict[int, dict[str, Any]] = {}
+    said = [(place, turn["text"]) for place, turn in enumerate(row["turns"]) if turn["said"]]
+    chosen = _Chosen(task.acts.get(learner), row)
+    for number, (place, text) in enumerate(said):
+        if exchange.over:
+            break
+        state = dialogue.state
+        note = {"allowed": allowed(task, state, learner, text), "bits": bits(task, state, learner)}
+        note |= chosen.at(number)
+        exchange = dialogue.say(text, rng)
+        notes[place] = {**note, "components": rounded(exchange.components)}
+    lines = task.transcript(dialogue.state, learner)
+    return {
+        "same": [line.text for line in lines] == [turn["text"] for turn in row["turns"]],
+        "told": [place for place, line in enumerate(lines) if line.private],
+        "turns": notes,
+    }
+
+
+def allowed(task: Task, state: Any, party: str, text: str) -> list[dict[str, Any]] | None:
+    """By character of a text, what could have stood there; None where anything could.
+
+    `next` are the characters, None for any; `end` is whether the utterance could have ended there.
+    """
+    constraint = task.constraint(state, party)
+    return None if isinstance(constraint, AnyText) else list(_steps(constraint, text))
+
+
+def _steps(constraint: Constraint, text: str) -> Sequence[dict[str, Any]]:
+    steps, state = [], constraint.start
+    for char in [*text[:MOST_SHOWN], ""]:
+        foreseen = constraint.choices(state)
+        known = None if foreseen is None else sorted(set(foreseen))
+        if known is not None:
+            known = [each for each in known if constraint.advance(state, each) is not None]
+        steps.append(
+            {
+                "char": char,
+                "next": None if known is None else "".join(known),
+                "end": constraint.accepts(state),
+            }
+        )
+        state = constraint.advance(state, char) if char else None
+        if state is None:
+            break
+    return steps
+
+
+def bits(task: Task, state: Any, learner: str) -> float | None:
+    """Entropy of what is hidden from the learner, where the task has an exact posterior."""
+    if not isinstance(task, ExactPosterior) or learner != task.parties[0]:
+        return None
+    try:
+        return float(entropy(task.posterior(state)))
+    except ValueError:
+        return None
+
+
+class _Chosen:
+    """The acts that were chosen in a stored dialogue, by name; none where words were.
+
+    Args:
+        acts: of the learner.
+        row: the dialogue.
+    """
+
+    def __init__(self, acts: PartyActs | None, row: Mapping[str, Any]) -> None:
+        self.names: Sequence[str] = [] if acts is None else acts.names
+        self.actions, self.masks = row.get("actions") or [], row.get("action_masks") or []
+
+    def at(self, number: int) -> dict[str, Any]:
+        """What was chosen and could be chosen at the learner's turn of that number."""
+        if number >= len(self.actions) or not self.names:
+            return {}
+        mask = np.array(self.masks[number], bool)
+        if len(mask) != len(self.names):
+            return {}
+        several = len(self.actions[number]) == len(self.names) > 1
+        action = np.array(self.actions[number])
+        places = np.flatnonzero(action) if several else action
+        act = ", ".join(self.names[int(place)] for place in places)
+        return {"act": act, "acts": [self.names[int(i)] for i in np.flatnonzero(mask)]}

@@ -1,0 +1,153 @@
+"""A training run as it stands: its curve so far, its settings, its sample dialogues.
+
+Everything is read anew at each request, as a run that is going on writes its files.
+"""
+
+import csv
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dialgym.benchmark.curves import read_curve, smooth
+from dialgym.files import read_yaml
+from dialgym.locks import LOCK
+from dialgym.registry import check_id, entry_of
+from dialgym.rollouts.policies import CHECKPOINT
+from dialgym.tasks.base import SYSTEM, USER
+
+SAMPLES = "samples"
+MOST_POINTS = 1000
+HEAD = re.compile(r"# seed (?P<seed>\d+): return (?P<gained>\S+?)(?:, (?P<end>(?:no )?success))?")
+LINE = re.compile(rf"({SYSTEM}|{USER}): (.*)")
+
+
+class Run:
+    """The folder of a training run.
+
+    Args:
+        folder: where it lies.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def about(self) -> dict[str, Any]:
+        """What the page lists of the run."""
+        return {"env": self.env_id() or "", "live": self.is_live(), "plays": self.plays()}
+
+    def plays(self) -> bool:
+        """Whether there is a model that can play."""
+        return (self.folder / CHECKPOINT).is_file()
+
+    def as_speaker(self) -> dict[str, str]:
+        """Its model in the place of a party, as ``simulator=`` takes it."""
+        env_id = self.env_id()
+        if env_id is not None and entry_of(env_id).view == "act":
+            return {"name": "agents:ActAgent", "model": str(self.folder)}
+        return {"name": "agents:ChatAgent", "talker": str(self.folder)}
+
+    def is_live(self) -> bool:
+        """Whether a process holds the folder's lock."""
+        return (self.folder / LOCK).is_file()
+
+    def env_id(self) -> str | None:
+        """Where it learns, as far as its `config.yml` says so and the id is known here."""
+        config = self.config()
+        name = next(iter(config), None)
+        try:
+            check_id(str(name), str(self.folder))
+            return entry_of(str(name)).id
+        except ValueError:
+            return None
+
+    def config(self) -> dict[str, Any]:
+        """Its `config.yml`; empty where there is none, or one half written."""
+        try:
+            found = read_yaml(self.folder / "config.yml")
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def shown(self) -> dict[str, Any]:
+        """The curve, the settings and which samples there are."""
+        newest = max((f.stat().st_mtime for f in self.folder.glob("*.csv")), default=None)
+        return {
+            **self.about(),
+            "folder": str(self.folder),
+            "curve": self._curve(),
+            "config": self.config(),
+            "evaluations": list(self._evaluations()),
+            "samples": self.samples(),
+            "idle": None if newest is None else max(0.0, time.time() - newest),
+        }
+
+    def samples(self) -> list[int]:
+        """The timesteps of the files of sample dialogues."""
+        names = (self.folder / SAMPLES).glob("*.txt")
+        return sorted(int(file.stem) for file in names if file.stem.isdecimal())
+
+    def dialogues(self, timesteps: int) -> list[dict[str, Any]]:
+        """The sample dialogues of one time.
+
+        Raises:
+            LookupError: there are none.
+        """
+        file = self.folder / SAMPLES / f"{timesteps}.txt"
+        if not file.is_file():
+            raise LookupError(f"there are no samples at {timesteps} timesteps.")
+        return list(read_samples(file.read_text("utf-8")))
+
+    def _curve(self) -> dict[str, Any]:
+        try:
+            curve = read_curve(self.folder)
+        except (OSError, ValueError, csv.Error):  # it has not begun, or is being written
+            return {"steps": [], "returns": [], "smooth": [], "references": {}}
+        every = max(1, -(-len(curve.steps) // MOST_POINTS))
+        return {
+            "steps": curve.steps[::every].tolist(),
+            "returns": curve.returns[::every].tolist(),
+            "smooth": smooth(curve.returns)[::every].tolist(),
+            "references": dict(curve.references),
+        }
+
+    def _evaluations(self) -> Iterator[tuple[int, float]]:
+        """Timesteps and mean return of each evaluation."""
+        try:
+            with np.load(self.folder / "evaluations.npz", allow_pickle=False) as arrays:
+                means = arrays["results"].mean(1)
+                yield from zip(arrays["timesteps"].tolist(), means.tolist())
+        except (OSError, ValueError, KeyError, EOFError):
+            return
+
+
+def read_samples(text: str) -> Iterator[dict[str, Any]]:
+    """The dialogues in a file of samples: a head with seed and return, then the transcript.
+
+    A line that begins with no party goes on with the utterance before.
+    """
+    found: dict[str, Any] | None = None
+    for line in text.splitlines():
+        head, said = HEAD.fullmatch(line), LINE.fullmatch(line)
+        if head:
+            if found:
+                yield found
+            success = None if head["end"] is None else head["end"] == "success"
+            found = {"seed": head["seed"], "return": _float(head["gained"]), "success": success}
+            found["turns"] = []
+        elif found is not None and said:
+            found["turns"].append({"party": said[1], "text": said[2]})
+        elif found and found["turns"] and line:
+            found["turns"][-1]["text"] += f"\n{line}"
+    if found:
+        yield found
+
+
+def _float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

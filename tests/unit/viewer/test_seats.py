@@ -1,0 +1,137 @@
+"""A person in the place of a party."""
+
+import numpy as np
+import pytest
+
+from dialgym.viewer.api import open_viewer
+from dialgym.viewer.asked import Asked
+from dialgym.viewer.seats import Seat, Wanted
+
+SMALL = "dialgym/Wordle-20-v0"
+
+
+@pytest.fixture
+def viewer(tmp_path):
+    pytest.importorskip("pyarrow")
+    return open_viewer([], tmp_path / "ratings")
+
+
+def seat(env=SMALL, party="system", **more) -> Seat:
+    return Seat(Wanted(env, party, **more))
+
+
+def test_a_game_is_played_to_its_end():
+    game = seat(options={"word": "sleep"})
+    assert game.say("WHITE ") is None
+    found = game.shown()
+    assert [turn["text"] for turn in found["turns"]] == ["white", "b b b b y"]
+    assert (found["turn"], found["left"], found["return"], found["over"]) == (1, 5, -1.0, False)
+    assert found["turns"][0]["reward"] == -1
+    assert found["turns"][0]["components"] == {"wrong guess": -1.0}
+    assert found["hidden"] == []
+    assert game.say("sleep") is None
+    found = game.shown()
+    assert (found["over"], found["success"], found["return"]) == (True, True, -1.0)
+    assert [line["text"] for line in found["hidden"]] == ["sleep"]
+    with pytest.raises(ValueError, match="the dialogue is over"):
+        game.say("white")
+
+
+def test_what_the_rules_do_not_foresee_is_asked_again():
+    game = seat(options={"word": "sleep"})
+    assert game.say("zzzzz") == "zzzzz"
+    assert game.shown()["turns"] == []
+    assert game.say("zzzzz", sure=True) is None
+    assert game.shown()["turns"][1]["text"] == "invalid"
+
+
+def test_turns_are_taken_back_even_the_last():
+    game = seat(options={"word": "sleep"})
+    with pytest.raises(ValueError, match="nothing has been said"):
+        game.undo()
+    game.say("white")
+    before = game.shown()
+    game.say("sleep")
+    assert game.shown()["over"]
+    game.undo()
+    assert game.shown() == before
+    game.undo()
+    assert game.shown()["turns"] == []
+    assert not game.shown()["undo"]
+
+
+def test_a_seed_gives_the_same_dialogue_and_hints_change_nothing():
+    first, second = seat(seed=3), seat(seed=3)
+    for _ in range(2):
+        text = first.hint()
+        assert text in first.shown()["words"]
+        first.say("white")
+        second.say("white")
+    assert first.shown()["turns"] == second.shown()["turns"]
+
+
+def test_playing_the_host():
+    game = seat(party="user", seed=1)
+    assert game.shown()["turns"] == []
+    assert game.say("sleep") is None
+    found = game.shown()
+    assert found["over"]
+    assert found["turns"][0]["private"]
+
+
+def test_acts_are_chosen_by_number():
+    game = seat("dialgym/CamRestaurants-Env1-act-v0", seed=1)
+    acts = game.shown()["acts"]
+    forbidden = next(act["number"] for act in acts if not act["allowed"])
+    with pytest.raises(ValueError, match=f"act {forbidden} cannot be chosen now"):
+        game.choose(forbidden)
+    with pytest.raises(ValueError, match="act 999 cannot be chosen now"):
+        game.choose(999)
+    game.choose(next(act["number"] for act in acts if act["allowed"]))
+    assert game.shown()["turn"] == 1
+
+
+def test_the_picture_is_shown_to_who_knows_it():
+    scene = {"seed": 0, "settings": {"pool": "scenes"}}
+    asking, answering = (
+        seat("dialgym/VisualDialogue-v0", party, **scene) for party in ("system", "user")
+    )
+    assert asking.picture() is None
+    assert not asking.shown()["picture"]
+    picture = answering.picture()
+    assert picture is not None
+    assert picture.dtype == np.uint8
+    while not asking.game.over:
+        asking.say("how many balls are there", sure=True)
+    assert asking.picture() is not None
+
+
+def test_what_cannot_begin_is_said(viewer):
+    for asked, message in [
+        ({"env": "Wordel-v0"}, "Did you mean"),
+        ({"env": SMALL, "party": "referee"}, "learner of Wordle must be one of"),
+        ({"env": SMALL, "against": "nobody"}, "unknown speaker for the user 'nobody'"),
+        ({"env": SMALL, "options": "word=zzzzz"}, "option 'word' of Wordle"),
+        ({"env": SMALL, "options": "word"}, "expected NAME=VALUE"),
+        ({"env": SMALL, "seed": -1}, "seed of the request must be a whole number"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            viewer.begin(Asked(asked))
+    with pytest.raises(LookupError, match="begin another one"):
+        viewer.say(Asked({"game": "0", "text": "a"}))
+    with pytest.raises(LookupError, match="--model"):
+        viewer.chat(Asked({"text": "hello"}))
+
+
+def test_an_environment_is_described_before_it_begins(viewer):
+    found = viewer.about(Asked({"env": "Wordle-v0"}))
+    assert found["parties"] == ["system", "user"]
+    assert "optimal" in found["speakers"]["system"]
+    assert found["options"] == ["word"]
+    assert "Args:" not in found["about"]
+    begun = viewer.begin(Asked({"env": SMALL, "options": "word=sleep", "seed": 4}))
+    hint = viewer.hint(Asked({"game": begun["game"]}))["hint"]
+    said = viewer.say(Asked({"game": begun["game"], "text": hint}))
+    assert said["refused"] is None
+    assert viewer.undo(Asked({"game": begun["game"]}))["turns"] == []
+    assert viewer.picture(Asked({"game": begun["game"]}))["picture"] is None
