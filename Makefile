@@ -28,9 +28,10 @@ help:  ## list these targets
 
 setup: $(INSTALLED)  ## build the virtual environment (done once, and again when a pin changes)
 
-run: $(INSTALLED)  ## the main job: train a small GPT with PPO, then score it beside the scripted policies
-	$(BIN)/dialgym train ppo dialgym/Wordle-20-v0
-	$(BIN)/dialgym benchmark
+run: $(INSTALLED)  ## the main job: train a small GPT with PPO, score it beside scripted policies, report
+	$(BIN)/dialgym train ppo Wordle-20-v0 --force
+	$(BIN)/dialgym benchmark --suite wordle
+	$(BIN)/dialgym report
 
 test: $(INSTALLED)  ## run the tests, but for the slow ones
 	$(PYTEST) -m "not slow" $(ARGS)

@@ -82,6 +82,9 @@ class Comments(ReplyTask):
     """
 
     name = "Comments"
+    how_to_play = {  # noqa: RUF012
+        "system": "Write a comment on what somebody wrote; see the rewards for what is a good one.",
+    }
     options = ("index",)
     tokenizer = "bpe"
     speakers = {SYSTEM: policies.POLICIES}  # noqa: RUF012

@@ -81,6 +81,10 @@ class DailyDialog(ReplyTask):
     """
 
     name = "DailyDialog"
+    how_to_play = {  # noqa: RUF012
+        "system": "Go on with the conversation: say what comes next.",
+        "user": "Answer the system as in an everyday conversation.",
+    }
     options = ("index", "dialogue", "turn")
     tokenizer = "bpe"
     speakers = {USER: policies.PARTNERS, SYSTEM: policies.POLICIES}  # noqa: RUF012

@@ -104,6 +104,13 @@ class SlotFilling(Task):
         SYSTEM: ("user_state", "planned", "simulated", "told", "goal", "heard_by_user"),
         USER: ("belief", "summary", "chosen", "heard_by_system"),
     }
+    how_to_play = {  # noqa: RUF012
+        "system": "The user looks for a place in the database. Ask for what you have not "
+        "understood, offer a place, answer what is asked, and say goodbye at the end. Say so in "
+        "words, or name an act: request area, confirm food, inform, inform alternatives, bye.",
+        "user": "Your goal is what you alone have read. Ask for it until you have all that it "
+        "requests, then say goodbye; what you say may be misheard.",
+    }
     for_people = {"language": "english"}  # noqa: RUF012
 
     def __init__(

@@ -90,6 +90,11 @@ class TwentyQuestions(Task):
     """
 
     name = "TwentyQuestions"
+    how_to_play = {  # noqa: RUF012
+        "system": "Find out what the other one thinks of, by questions that have yes or no for an "
+        "answer: is it alive? A guess is a question too: is it a cat?",
+        "user": "You think of what you alone have read. Answer yes, no, or I can't tell.",
+    }
     options = ("item",)
     tokenizer = "word"
     speakers = {USER: policies.ANSWERERS, SYSTEM: policies.POLICIES}  # noqa: RUF012

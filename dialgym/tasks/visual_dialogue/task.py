@@ -92,6 +92,11 @@ class VisualDialogue(Task):
     """
 
     name = "VisualDialogue"
+    how_to_play = {  # noqa: RUF012
+        "system": "Ask about a picture that you do not see, until it is told from all others: "
+        "what colour is the ball",
+        "user": "Answer questions about the picture that you alone are told about.",
+    }
     options = ("image",)
     speakers = {ANSWERER: {"answerer": Answerer}, QUESTIONER: policies.POLICIES}  # noqa: RUF012
     hidden_fields = {QUESTIONER: ("image", "private", "percentiles")}  # noqa: RUF012
