@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,23 +21,11 @@ from stable_baselines3.common.utils import check_for_correct_spaces
 
 from agents.registry import ALGORITHMS, POLICIES, find, home_of, load_class, name_of, named, names
 from agents.storage.archive import Archive, ForeignFile, write_archive
+from agents.storage.places import fetched_agent, moved, with_pretrained
 from agents.storage.values import Unpacker
-from dialgym.hub import (
-    MODEL_FILES,
-    PREFIX,
-    SourceError,
-    commits,
-    fetch,
-    locate,
-    model_folder,
-    pinned_names,
-)
-from dialgym.rollouts.policies import (
-    CHECKPOINT,
-    CONFIGS,
-    find_checkpoint,
-    find_language_model,
-)
+from dialgym.hub import PREFIX, commits, pinned_names
+from dialgym.rollouts.policies import find_checkpoint, find_language_model
+from dialgym.views.played import made_from
 from dialgym.weights import check_finite
 
 Place = str | Path | IO[bytes]
@@ -80,6 +68,7 @@ def write_model(
     """What `save` does, for an algorithm that has no say in it."""
     attributes = _attributes(model, exclude or (), include or ())
     attributes["policy_class"] = _policy_name(model)
+    attributes["trained_in"] = trained_in(model)
     optimizers: dict[str, Any] = {}
     networks: dict[str, Any] = {}
     for name, state in model.get_parameters().items():
@@ -132,21 +121,6 @@ def load(
     return read_model(None, path, env, device, trust=trust, **changes)
 
 
-def fetched_agent(name: str | Path) -> Path:
-    """The folder of a model of the hub: a saved one, or a language model with its tokenizer.
-
-    Raises:
-        SourceError, ImportError: as of `dialgym.hub.fetch`.
-    """
-    place = locate(name, "a model")
-    if isinstance(place, Path):
-        return place
-    folder = fetch(place, "a model", (CHECKPOINT, *MODEL_FILES))
-    if (folder / CHECKPOINT).is_file() or any(folder.rglob("*.safetensors")):
-        return folder
-    return model_folder(name, "a model")
-
-
 def read_model(
     cls: Any,
     path: Place,
@@ -170,7 +144,7 @@ def read_model(
     settings = archive.read("settings")
     saved = pinned_names(settings["attributes"], archive.read("algorithm").get("hub", {}))
     attributes = {**saved, **(custom_objects or {}), **changes}
-    attributes = _with_pretrained(attributes, lambda source: _moved(source, path))
+    attributes = with_pretrained(attributes, lambda source: moved(source, path))
     _resolve_names(cls, attributes, Unpacker({}, trust, archive.name))
     if env is not None:
         env = _fitting(cls, env, attributes, force_reset)
@@ -240,6 +214,15 @@ class SafeFiles:
 # Writing
 
 
+def trained_in(model: Any) -> dict[str, Any] | None:
+    """Where a model learns, or learned before it was saved, as of `dialgym.views.played.made_from`.
+
+    None where that is no environment of dialgym's. A loaded model has it as its `trained_in`.
+    """
+    found: dict[str, Any] | None = made_from(model.env) or getattr(model, "trained_in", None)
+    return found
+
+
 def _of_the_hub() -> dict[str, Any]:
     """The commits of what this process has read from the hub, if anything."""
     found = commits()
@@ -258,42 +241,7 @@ def _attributes(
     left_out |= {name.partition(".")[0] for name in (*networks, *variables)}
     left_out |= {name for name in vars(model) if callable(getattr(type(model), name, None))}
     kept = {name: value for name, value in vars(model).items() if name not in left_out}
-    return _with_pretrained(kept, lambda source: str(Path(source).expanduser().resolve()))
-
-
-def _with_pretrained(attributes: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    """Attributes in which the path of the model that a policy was made of is another one."""
-    policy = attributes.get("policy_kwargs") or {}
-    source = policy.get("pretrained") if isinstance(policy, dict) else None
-    if not isinstance(source, str | Path) or _is_of_the_hub(str(source)):
-        return attributes
-    return {**attributes, "policy_kwargs": {**policy, "pretrained": change(str(source))}}
-
-
-def _is_of_the_hub(source: str) -> bool:
-    return source.startswith(PREFIX) and not Path(source.removeprefix(PREFIX)).exists()
-
-
-def _moved(source: str, file: Place) -> str:
-    """Where a folder is that was at `source`: there, or where it would have moved with `file`.
-
-    Raises:
-        SourceError: it is nowhere; the message says where it was looked for.
-    """
-    if (Path(source) / CONFIGS[0]).is_file() or not isinstance(file, str | Path):
-        return source
-    parts = Path(source).parts[1:]
-    tails = [Path(*parts[start:]) for start in range(len(parts))]
-    bases = [Path(file).resolve().parent, *Path(file).resolve().parents[1:4], Path.cwd()]
-    for base in bases:
-        for tail in tails:
-            if (base / tail / CONFIGS[0]).is_file():
-                return str(base / tail)
-    raise SourceError(
-        f"{str(file)!r} was made of the language model in {source!r}, which is not there any more, "
-        f"nor beside the file. Put its folder {Path(source).name!r} beside the file, or give the "
-        "place: agents.load(path, policy_kwargs={**kwargs, 'pretrained': FOLDER})."
-    )
+    return with_pretrained(kept, lambda source: str(Path(source).expanduser().resolve()))
 
 
 def _variables(model: BaseAlgorithm) -> list[str]:

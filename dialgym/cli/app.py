@@ -17,6 +17,7 @@ from dialgym.cli.data import data
 from dialgym.cli.importing import import_
 from dialgym.cli.new import new
 from dialgym.cli.play import play
+from dialgym.cli.report import report
 from dialgym.cli.serve_visual import serve_visual
 from dialgym.cli.tasks import check, check_domain, list_ids
 from dialgym.cli.train import TrainCommand, train
@@ -89,6 +90,7 @@ app.add_typer(data, name="data")
 app.command("train", cls=TrainCommand)(train)
 app.command("train guesser")(train_guesser)
 app.command("train reward-model")(train_reward_model)
+app.command("report")(report)
 app.command("serve-visual")(serve_visual)
 app.command("view")(view)
 app.command("evaluate")(evaluate)
