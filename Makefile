@@ -21,16 +21,17 @@ NUMERIC := $(addprefix tests/unit/,models policies buffers decoding online offli
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test nightly audit bench soak docs format lint type freeze clean distclean
+.PHONY: help setup run test nightly audit bench soak docs publish-docs format lint type freeze clean distclean
 
 help:  ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(INSTALLED)  ## build the virtual environment (done once, and again when a pin changes)
 
-run: $(INSTALLED)  ## the main job: train a small GPT with PPO, then score it beside the scripted policies
-	$(BIN)/dialgym train ppo dialgym/Wordle-20-v0
-	$(BIN)/dialgym benchmark
+run: $(INSTALLED)  ## the main job: train a small GPT with PPO, score it beside scripted policies, report
+	$(BIN)/dialgym train ppo Wordle-20-v0 --force
+	$(BIN)/dialgym benchmark --suite wordle
+	$(BIN)/dialgym report
 
 test: $(INSTALLED)  ## run the tests, but for the slow ones
 	$(PYTEST) -m "not slow" $(ARGS)
@@ -57,6 +58,11 @@ soak: $(INSTALLED)  ## attack what may not break: bad inputs, kills, damaged fil
 docs: $(INSTALLED)  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
+
+publish-docs: $(INSTALLED)  ## build the documentation of this version beside the earlier ones, in the branch gh-pages
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --update-aliases \
+	  $$($(BIN)/python -c "import dialgym; print('.'.join(dialgym.__version__.split('.')[:2]))") latest
+	$(BIN)/mike set-default latest
 
 format: $(INSTALLED)  ## sort imports, mend what can be mended, format
 	$(BIN)/ruff check --fix --quiet .

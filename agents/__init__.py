@@ -57,6 +57,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.saved import start_from
     from agents.storage.models import load, save
     from agents.storage.values import storable
+    from agents.training.interrupts import Interrupted
     from agents.training.run import train
     from agents.updater import Compute
 
@@ -67,6 +68,7 @@ _HOMES = {
     "ActAgent": "agents.chat.act_agent",
     "BeamSpeaker": "agents.policies.speakers",
     "ChatAgent": "agents.chat.agent",
+    "Interrupted": "agents.training.interrupts",
     "RankedSpeaker": "agents.policies.speakers",
     "SelfPlay": "agents.online.self_play",
     "load": "agents.storage.models",

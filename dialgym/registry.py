@@ -5,8 +5,9 @@ is asked for; `entry_of` takes them all.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache, lru_cache
 from inspect import getdoc, isclass, signature
 from typing import TYPE_CHECKING, Any, Self
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, parse_env_id
 
-from dialgym.errors import did_you_mean, one_of, unexpected, unknown
+from dialgym.errors import one_of, unexpected, unknown
 from dialgym.rows import NAMESPACE, VIEWS, Row, environment_rows, load, read_registry, row_of
 from dialgym.trust import distrusted, is_said, say
 
@@ -97,19 +98,56 @@ def entries() -> Mapping[str, Entry]:
     return {**_built_in(), **_added}
 
 
-def list_ids(tag: str | None = None) -> list[str]:
-    """The ids of all environments, or of those with a tag.
+def list_ids(
+    tag: str | None = None, *, task: str | None = None, view: str | None = None
+) -> list[str]:
+    """The ids of all environments, or of those that are asked for.
+
+    Args:
+        tag: that the environment has; the name of a view counts as one.
+        task: its task, such as ``Wordle`` or ``slot-filling``.
+        view: ``token``, ``utterance`` or ``act``.
 
     Raises:
-        ValueError: no environment has the tag.
+        ValueError: no environment has the tag, the task or the view.
     """
-    known = entries().values()
-    if tag is None:
-        return [entry.id for entry in known]
-    tags = {t for entry in known for t in (*entry.row.tags, entry.view)}
-    if tag not in tags:
-        raise unknown("tag", tag, tags)
-    return [e.id for e in known if tag in (*e.row.tags, e.view)]
+    found = list(entries().values())
+    if tag is not None:
+        found = _those("tag", tag, found, lambda e: (*e.row.tags, e.view))
+    if task is not None:
+        found = _those("task", task, found, lambda e: (task_name(e),))
+    if view is not None:
+        found = _those("view", view, found, lambda e: (e.view,))
+    return [entry.id for entry in found]
+
+
+def task_name(entry: Entry) -> str:
+    """The name of an entry's task, as `list_ids` takes it: ``slot-filling``, ``MyTask``."""
+    task = entry.row.task
+    kind = task if isclass(task) else type(task)
+    home = task if isinstance(task, str) else f"{kind.__module__}:{kind.__qualname__}"
+    if found := re.match(r"dialgym\.tasks\.(\w+)", home):
+        return found[1].replace("_", "-")
+    return home.rpartition(":")[2]
+
+
+def _bare(name: str) -> str:
+    """Without case and hyphens."""
+    return re.sub(r"[-_ ]", "", name).lower()
+
+
+def _those(
+    what: str, wanted: str, among: Sequence[Entry], names_of: Callable[[Entry], Sequence[str]]
+) -> list[Entry]:
+    found = [entry for entry in among if _bare(wanted) in map(_bare, names_of(entry))]
+    if not found:
+        raise unknown(what, wanted, {name for entry in among for name in names_of(entry)})
+    return found
+
+
+def suites() -> Mapping[str, tuple[str, ...]]:
+    """Sets of ids that belong together, by name; see envs_registry.yaml."""
+    return {name: tuple(ids) for name, ids in read_registry()["suites"].items()}
 
 
 def entry_of(target: Environment) -> Entry:
@@ -154,9 +192,20 @@ def _unknown_id(name: str, full: str) -> ValueError:
     removed = read_registry().get("removed") or {}
     if full in removed:
         return ValueError(f"environment {full!r} was removed: {removed[full]}")
-    known = entries()
-    hint = did_you_mean(full, known) or did_you_mean(name, known)
-    return ValueError(f"unknown environment id {name!r}.{hint} `dialgym list` shows all ids.")
+    return ValueError(
+        f"unknown environment id {name!r}.{_nearest(full)} `dialgym list` shows all ids."
+    )
+
+
+def _nearest(name: str) -> str:
+    """The id that is meant, but for its version, case and hyphens; else the most alike."""
+
+    def short(env_id: str) -> str:
+        return _bare(re.sub(r"-v\d+$", "", env_id.rpartition("/")[2]))
+
+    ids = {short(env_id): env_id for env_id in reversed([*entries()])}
+    close = get_close_matches(short(name), ids, n=1)
+    return f" Did you mean {ids[close[0]]!r}?" if close else ""
 
 
 def _entry_in_module(path: str) -> Entry:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-import platform
 import shutil
-import subprocess
 import time
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +26,7 @@ from dialgym.checksums import read_json_checked, write_json_checked
 from dialgym.locks import PATIENCE, locked
 from dialgym.registry import entry_of
 from dialgym.rollouts.episodes import episode_seed
+from dialgym.versions import versions
 
 RESULT = "result.json"
 MODEL = "model.zip"
@@ -36,7 +34,6 @@ TEST_SEED = 7_000_000
 """Added to a seed: test dialogues are others than those of training."""
 TESTED_AT_ONCE = 128
 CHECKPOINT_EVERY = 4  # intervals of a thousand timesteps
-PACKAGES = ("dialgym", "torch", "numpy", "gymnasium", "stable-baselines3", "sb3-contrib")
 
 
 class Job(NamedTuple):
@@ -232,31 +229,6 @@ def _cost(folder: Path, dialogues: int) -> Mapping[str, float]:
         rows = {int(row["dialogues"]): row for row in csv.DictReader(lines)}
     row = rows[dialogues]
     return {"timesteps": int(row["timesteps"]), "cpu_seconds": float(row["cpu_seconds"])}
-
-
-def versions() -> dict[str, str]:
-    """Of Python, the packages that figures depend on, and the commit where there is one."""
-    found = {"python": platform.python_version(), "machine": platform.machine()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # run from its source
-            found[name] = getattr(dialgym, "__version__", "") if name == "dialgym" else "none"
-    return {**found, "commit": _commit()}
-
-
-def _commit() -> str:
-    """Of the checkout that this file is in, marked where files differ from it; empty for none."""
-    where = ["git", "-C", str(Path(__file__).parent)]
-    try:
-        head = subprocess.run([*where, "rev-parse", "--short=12", "HEAD"], **_QUIET).stdout.strip()
-        changed = subprocess.run([*where, "status", "--porcelain", "-uno"], **_QUIET).stdout.strip()
-    except OSError:
-        return ""
-    return f"{head}+" if head and changed else head
-
-
-_QUIET: dict[str, Any] = {"capture_output": True, "text": True, "check": False}
 
 
 def _remove(path: Path) -> None:

@@ -23,6 +23,7 @@ from agents.registry import ALGORITHMS, POLICIES, find, home_of, load_class, nam
 from agents.storage.archive import Archive, ForeignFile, write_archive
 from agents.storage.values import Unpacker
 from dialgym.hub import commits, pinned_names
+from dialgym.views.played import made_from
 from dialgym.weights import check_finite
 
 Place = str | Path | IO[bytes]
@@ -65,6 +66,7 @@ def write_model(
     """What `save` does, for an algorithm that has no say in it."""
     attributes = _attributes(model, exclude or (), include or ())
     attributes["policy_class"] = _policy_name(model)
+    attributes["trained_in"] = trained_in(model)
     optimizers: dict[str, Any] = {}
     networks: dict[str, Any] = {}
     for name, state in model.get_parameters().items():
@@ -199,6 +201,15 @@ class SafeFiles:
 
 
 # Writing
+
+
+def trained_in(model: Any) -> dict[str, Any] | None:
+    """Where a model learns, or learned before it was saved, as of `dialgym.views.played.made_from`.
+
+    None where that is no environment of dialgym's. A loaded model has it as its `trained_in`.
+    """
+    found: dict[str, Any] | None = made_from(model.env) or getattr(model, "trained_in", None)
+    return found
 
 
 def _of_the_hub() -> dict[str, Any]:

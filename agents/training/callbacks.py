@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
-from stable_baselines3.common.callbacks import BaseCallback, EventCallback, ProgressBarCallback
+from stable_baselines3.common.callbacks import BaseCallback, EventCallback
 from stable_baselines3.common.logger import Logger, configure
 
-from agents.offline.algorithm import StepsBar
 from agents.storage.models import save
 from agents.training.checkpoint import FILE, Checkpoint
+from agents.training.console import training_progress
 from agents.training.curves import LearningCurve, LossCurve
 from agents.training.dialogues import Dialogues
 from agents.training.envs import normalized
 from agents.training.evaluation import SampleDialogues, evaluation
+from agents.training.interrupts import Interrupt
 from agents.training.metrics import Metrics
 from agents.training.prepare import Session
 from agents.training.tracking import wandb_run
@@ -57,7 +57,11 @@ class Schedule:
 
 
 def make_callbacks(
-    session: Session, schedule: Schedule, wandb: bool | Mapping[str, Any], progress_bar: bool
+    session: Session,
+    schedule: Schedule,
+    wandb: bool | Mapping[str, Any],
+    progress_bar: bool,
+    interrupt: Interrupt,
 ) -> list[BaseCallback]:
     """The callbacks of a run, in order, set to where the run goes on from.
 
@@ -70,10 +74,12 @@ def make_callbacks(
     played = [session.env] if plan.plays else []
     if session.processes.is_first:
         board = _open_logs(session, wandb)
-        curve = LearningCurve if plan.plays else LossCurve
-        kept.append(curve(plan.directory / "learning_curve.csv", plan.interval))
+        kind = LearningCurve if plan.plays else LossCurve
+        curve = kind(plan.directory / "learning_curve.csv", plan.interval)
+        dialogues = Dialogues(plan.budget, plan.directory) if plan.budget else None
+        kept.append(curve)
         kept += [Metrics(plan.metrics)] if plan.plays else []
-        kept += [Dialogues(plan.budget, plan.directory)] if plan.budget else []
+        kept += [dialogues] if dialogues else []
         callbacks += kept
         if schedule.save_freq:
             keep = KeepModel(plan.directory / "checkpoints" / "model_{}_steps.zip")
@@ -85,12 +91,13 @@ def make_callbacks(
             callbacks.append(AtMultiples(schedule.eval_freq, evaluate))
     identity = plan.identity(session.processes.count)
     file, every = plan.directory / FILE, schedule.checkpoint_every
-    checkpoint = Checkpoint(file, every, plan.interval, identity, played, kept)
+    checkpoint = Checkpoint(file, every, plan.interval, identity, played, kept, interrupt)
     if session.saved is not None:
         checkpoint.restore(model, session.saved)
     callbacks.append(checkpoint)
     if progress_bar and session.processes.is_first:
-        callbacks.append(session.stack.enter_context(progress(plan.plays)))
+        shown = training_progress(session, curve, dialogues)
+        callbacks.append(session.stack.enter_context(shown))
     return callbacks
 
 
@@ -165,17 +172,3 @@ class AtMultiples(EventCallback):
         reached = self.num_timesteps // self.freq > self.before // self.freq
         self.before = self.num_timesteps
         return self._on_event() if reached else True
-
-
-@contextmanager
-def progress(plays: bool) -> Iterator[BaseCallback]:
-    """The progress bar of an algorithm that plays, or of one that does not.
-
-    It is closed in any case: left open by an error, it would keep the process from ending.
-    """
-    bar = ProgressBarCallback() if plays else StepsBar()
-    try:
-        yield bar
-    finally:
-        if hasattr(bar, "pbar"):
-            bar.pbar.close()

@@ -24,6 +24,7 @@ from stable_baselines3.common.vec_env import (
 from agents.storage.archive import Archive, write_archive
 from agents.storage.models import read_model
 from agents.storage.models import save as save_model
+from agents.training.interrupts import Interrupt, Interrupted
 from dialgym.files import write_atomically
 
 FILE = "checkpoint.zip"
@@ -49,6 +50,8 @@ class Checkpoint(BaseCallback):
         settings: id, seed and hyperparameters of the run, which a resumed run must share.
         envs: the VecEnvs whose dialogues are to go on, each with a `VecMonitor`.
         callbacks: those whose state belongs to the run, one of a kind.
+        interrupt: where it is wanted, the next interval's start leaves a checkpoint and raises
+            `Interrupted`.
     """
 
     def __init__(
@@ -59,8 +62,10 @@ class Checkpoint(BaseCallback):
         settings: Mapping[str, Any],
         envs: Sequence[VecEnv],
         callbacks: Sequence[BaseCallback],
+        interrupt: Interrupt | None = None,
     ) -> None:
         super().__init__()
+        self.interrupt = interrupt or Interrupt()
         self.path, self.every, self.interval = path, every, interval
         self.settings, self.envs, self.others = dict(settings), envs, callbacks
         self.rollouts = 0
@@ -73,8 +78,10 @@ class Checkpoint(BaseCallback):
         now = self.model.num_timesteps // self.interval if self.interval else self.rollouts
         due = self.every and now // self.every > self.before // self.every
         self.before = now
-        if due:
+        if due or self.interrupt.wanted:
             self._save()
+        if self.interrupt.wanted:
+            raise Interrupted(self.path.parent, self.model.num_timesteps)
         self.rollouts += 1
 
     def _save(self) -> None:

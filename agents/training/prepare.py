@@ -21,6 +21,7 @@ from agents.training.checkpoint import Saved, find_checkpoint
 from agents.training.config import constructor_arguments, read_config
 from agents.training.dialogues import UNBOUNDED, Budget
 from agents.training.envs import env_wrapper, monitored, normalized, replaces_forbidden
+from agents.training.folder import make_room
 from agents.training.metrics import Choice, Metric, make_metrics
 from agents.training.stored import Data, env_settings, label, stored_dialogues
 from dialgym.datasets import Dataset
@@ -170,10 +171,10 @@ class Session:
         return _make_env(self.plan, self.stack, rows, seed, workers)
 
 
-def open_session(plan: Plan, resume: bool, stack: ExitStack) -> Session:
+def open_session(plan: Plan, resume: bool, force: bool, stack: ExitStack) -> Session:
     """The envs and the model of a plan, from the checkpoint in its folder where it is to resume.
 
-    The folder is locked until the `stack` is closed.
+    The folder is locked until the `stack` is closed; see `make_room` for what is refused.
 
     Raises:
         ValueError, OSError: as of `agents.train`.
@@ -191,6 +192,7 @@ def open_session(plan: Plan, resume: bool, stack: ExitStack) -> Session:
         )
     if processes.is_first:
         stack.enter_context(locked(plan.directory, PATIENCE))
+        make_room(plan.directory, resume, force)
     rows = plan.settings.get("n_envs", 1)
     raw = _make_env(plan, stack, rows, plan.seed + processes.rank * rows, plan.workers)
     env = normalized(raw, plan.settings, training=True)

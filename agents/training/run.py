@@ -12,10 +12,14 @@ import torch
 
 from agents.storage.models import save
 from agents.training.callbacks import Schedule, make_callbacks
+from agents.training.console import RunReport
 from agents.training.dialogues import budget
+from agents.training.folder import MODEL
+from agents.training.interrupts import caught
 from agents.training.metrics import Choice
 from agents.training.prepare import open_session, prepare
 from agents.training.stored import Data
+from dialgym.errors import whole_number
 from dialgym.files import read_json, write_text
 from dialgym.hub import check_commits, commits
 from dialgym.registry import Environment
@@ -51,15 +55,21 @@ def train(
     trust: bool = False,
     dialogues: int | None = None,
     keep_dialogues: Sequence[int] = (),
+    force: bool = False,
+    final_episodes: int = 0,
 ) -> Any:
     """Train a model, save it and return it.
 
     Under `torchrun` each process plays dialogues of its own (`n_envs` each), or reads its share of
     each batch of stored ones, and all train one policy; the first writes the files.
 
-    `log_dir` then holds `model.zip`, `learning_curve.csv`, `config.yml`, TensorBoard events,
-    `hub.json` (commits of what was read from the hub, if anything), and, where asked for,
-    `evaluations.npz`, `best_model.zip`, `samples/`, `checkpoints/` and `wandb/`.
+    The model remembers the environment and its settings (`trained_in`). Ctrl-C ends a run after the
+    update that is under way: it leaves a checkpoint and raises `agents.Interrupted`.
+
+    `log_dir` then holds `model.zip`, `learning_curve.csv`, `config.yml`, `run.json` (what the run
+    was asked for, and what came of it), TensorBoard events, `hub.json` (commits of what was read
+    from the hub, if anything), and, where asked for, `evaluations.npz`, `best_model.zip`,
+    `samples/`, `checkpoints/` and `wandb/`.
 
     Args:
         algo: a name in the table of algorithms (`agents.registry`), such as "ppo"
@@ -74,7 +84,8 @@ def train(
         log_dir: `runs/<algo>-<id>-seed<seed>` when None.
         overrides: hyperparameters that replace those of the configuration.
         device: "cpu", "cuda" or "auto".
-        progress_bar: show one.
+        progress_bar: say what the run is about, how far it is and what came of it: on a terminal
+            with a bar, elsewhere by a line now and then.
         env_kwargs: settings of the env, as for `gym.make`; those that stored dialogues were held
             with need not be given again.
         config: a YAML file instead of `agents/configs/<algo>.yml`.
@@ -89,7 +100,8 @@ def train(
             `checkpoint.zip` to the next; stock algorithms, whose rollouts may be of a few steps,
             count thousands of timesteps in place of rollouts. 0 is never.
         resume: go on from the folder's `checkpoint.zip`, exactly as if the run had not been
-            interrupted; without one, begin. The one before it is kept as `checkpoint-before.zip`.
+            interrupted; without one, begin, if there is no finished run. The one before it is kept
+            as `checkpoint-before.zip`.
         samples: dialogues to write down at each evaluation; 3 when None, where it evaluates.
         wandb: log to Weights & Biases too; a mapping has arguments of `wandb.init`.
         init_from: a saved model whose weights to begin with, such as a cloned one.
@@ -103,8 +115,12 @@ def train(
             over the dialogues.
         keep_dialogues: after how many dialogues to keep the model, as
             `checkpoints/model_N_dialogues.zip`.
+        force: remove the run that is in the folder; without it, or `resume`, that is an error.
+        final_episodes: dialogues that the model plays at the end, for the summary; 0 for none.
 
     Raises:
+        agents.Interrupted: Ctrl-C was pressed; a `KeyboardInterrupt`.
+        FileExistsError: there is a run in the folder, which would be lost.
         ValueError: unknown algorithm, id, hyperparameter or setting, with the nearest one; a
             number out of range; a view that the algorithm does not play; dialogues given to what
             plays, none or some of another env to what does not; or the run to be resumed had other
@@ -120,18 +136,23 @@ def train(
         algo, env_id, changes, config, env_kwargs, data, metrics, limit, log_dir, seed, device,
         workers, verbose, init_from, trust,
     )  # fmt: skip
+    whole_number("final_episodes", final_episodes, "train", 0)
     with ExitStack() as stack:
-        session = open_session(plan, resume, stack)
+        interrupt = stack.enter_context(caught())
+        session = open_session(plan, resume, force, stack)
+        report = RunReport(session, progress_bar)
         if session.processes.is_first:
             _note_hub(plan.directory, session.saved is not None)
-        callbacks = make_callbacks(session, schedule, wandb, progress_bar)
+            report.begin(resume)
+        callbacks = make_callbacks(session, schedule, wandb, progress_bar, interrupt)
         model = session.model
-        left = plan.timesteps - model.num_timesteps
+        left = max(0, plan.timesteps - model.num_timesteps)
         with torch_threads(threads):
             model.learn(left, callbacks, reset_num_timesteps=session.saved is None)
         if session.processes.is_first:
-            save(model, plan.directory / "model.zip")
+            save(model, plan.directory / MODEL)
             _note_hub(plan.directory)
+            report.end(final_episodes)
         session.processes.wait()
     return model
 

@@ -9,7 +9,7 @@ from dialgym.benchmark.result import Episodes, Result
 from dialgym.errors import whole_number
 from dialgym.registry import Entry, Environment, entry_of
 from dialgym.rollouts import Played, Player, Policy, Report
-from dialgym.rollouts.player import opened_for
+from dialgym.rollouts.player import opened_for, opened_where_trained
 from dialgym.rollouts.policies import policy_name
 from dialgym.simulators import is_oracle
 
@@ -19,7 +19,7 @@ NEUTRAL = {"tokenizer", "action_masks"}
 
 def evaluate(
     policy: Policy,
-    ids: Environment | Sequence[Environment],
+    ids: Environment | Sequence[Environment] | None = None,
     episodes: int = 100,
     seeds: Sequence[int] = (0, 1, 2),
     env_kwargs: Mapping[str, Any] | None = None,
@@ -30,7 +30,7 @@ def evaluate(
     trust: bool = False,
     report: Report = lambda ended: None,
 ) -> Result:
-    """Let a policy play `episodes` episodes for each seed in each environment.
+    """Let a policy play `episodes` episodes for each seed in each environment, or where it learned.
 
     The same seeds give the same hidden states to every policy, whatever `num_envs` is.
 
@@ -40,7 +40,8 @@ def evaluate(
             Stable-Baselines3's ``predict`` for observations of a token or act view, or the path
             to a checkpoint. A scripted one is given what its party may know (`Task.observed`);
             one with ``oracle = True`` is given all, and tables mark it.
-        ids: one id or several; a task, its class or ``module:Class`` stands for one.
+        ids: one id or several; a task, its class or ``module:Class`` stands for one. None for where
+            the policy was trained, with the settings that it was trained with.
         episodes: for each seed.
         seeds: whole numbers from 0, distinct.
         env_kwargs: settings for all ids, as for ``gym.make(id, ...)``. Scores are then None,
@@ -59,7 +60,10 @@ def evaluate(
         FileNotFoundError: there is no such checkpoint.
         ImportError: a checkpoint is given and the package `agents` cannot be imported.
     """
-    kwargs = dict(env_kwargs or {})
+    kwargs, called = dict(env_kwargs or {}), name or policy_name(policy)
+    if ids is None:
+        policy, ids, remembered = opened_where_trained(policy, trust)
+        kwargs = {**remembered, **kwargs}
     several = isinstance(ids, Iterable) and not isinstance(ids, str)
     wanted: Any = ids if several else [ids]
     places = {entry.id: entry for entry in map(entry_of, wanted)}
@@ -78,7 +82,7 @@ def evaluate(
         if stand_in:
             stand_ins[entry.id] = stand_in
         by_id[entry.id] = _arrange(played, len(seeds), _references(entry, kwargs, stand_in))
-    return Result(name or policy_name(policy), tuple(seeds), by_id, kwargs, stand_ins, oracle)
+    return Result(called, tuple(seeds), by_id, kwargs, stand_ins, oracle)
 
 
 def _references(

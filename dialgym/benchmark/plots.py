@@ -92,7 +92,8 @@ def plot_games(games: Sequence["Game"], path: Path, title: str) -> None:
     """
     names = list(dict.fromkeys(game.policy for game in games))
     jobs = list(dict.fromkeys(game.job for game in games))
-    shapes = [game.picture.shape for game in games]
+    pictures = [game.picture for game in games if game.picture is not None]
+    shapes = [picture.shape for picture in pictures]
     height = max(rows / columns for rows, columns, _ in shapes)
     size = (1.8 * len(names) + 0.2, (1.8 * height + 0.3) * len(jobs) + 0.6)
     figure = _module("figure").Figure(size, layout="constrained")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,29 +19,53 @@ from dialgym.hub import commits
 from dialgym.locks import PATIENCE, locked
 from dialgym.registry import Entry, Environment, entry_of
 from dialgym.rollouts import Job, MisfitError, Player, Policy, Report
-from dialgym.rollouts.player import opened_for
-from dialgym.views.dialogue import Dialogue
+from dialgym.rollouts.player import names_in, opened_for
+from dialgym.views.dialogue import Dialogue, other_party
 from dialgym.views.render import render
+
+
+class Line(NamedTuple):
+    """An utterance as it is shown.
+
+    Attributes:
+        speaker: the party.
+        pieces: the text in pieces, each with a style of rich's; see `Task.styled`.
+        own: the learner says it.
+        private: only its own party sees it.
+    """
+
+    speaker: str
+    pieces: Sequence[tuple[str, str]]
+    own: bool
+    private: bool
 
 
 class Game(NamedTuple):
     """One dialogue of a policy.
 
     Attributes:
+        env_id: the environment.
         policy: its name.
         job: seed and episode.
         gained: the return.
         turns: utterances of the learner.
+        solved: whether it was a success.
         text: the transcript.
-        picture: (H, W, 3) uint8.
+        lines: the same, utterance by utterance.
+        hidden: what only the other party was told.
+        picture: (H, W, 3) uint8; None but for the first environment.
     """
 
+    env_id: str
     policy: str
     job: Job
     gained: float
     turns: int
+    solved: bool
     text: str
-    picture: np.ndarray
+    lines: Sequence[Line]
+    hidden: str
+    picture: np.ndarray | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +74,7 @@ class Benchmark:
 
     Attributes:
         results: one for each policy that fits any of the ids.
-        games: some of the episodes on the first id.
+        games: some of the episodes on each id.
         curves: learning curves to draw beside them.
         notes: which policy was left out where, and why.
     """
@@ -68,6 +93,11 @@ class Benchmark:
     def first_label(self) -> str:
         """What it is called; see `Result.label`."""
         return self.results[0].label(self.first_id)
+
+    def games_by_id(self) -> list[Game]:
+        """The games environment by environment, in each those of the same seed side by side."""
+        places = list(dict.fromkeys(env_id for r in self.results for env_id in r.by_id))
+        return sorted(self.games, key=lambda game: (places.index(game.env_id), game.job))
 
     def save(self, folder: str | PathLike[str]) -> list[Path]:
         """Write results.json, table.md, games.txt and, with matplotlib, the pictures.
@@ -91,7 +121,7 @@ class Benchmark:
         files = [out / "results.json", out / "table.md"]
         if self.games:
             files.append(out / "games.txt")
-            write_text(files[-1], as_text(self.first_label, self.games))
+            write_text(files[-1], as_text(self.games_by_id()))
         return files + self._draw(out)
 
     def _draw(self, out: Path) -> list[Path]:
@@ -102,9 +132,9 @@ class Benchmark:
         if self.curves:
             files.append(out / "curve.png")
             plot_curves(self.curves, files[-1])
-        if self.games:
+        if drawn := [game for game in self.games if game.picture is not None]:
             files.append(out / "games.png")
-            plot_games(self.games, files[-1], self.first_label)
+            plot_games(drawn, files[-1], self.first_label)
         return files
 
 
@@ -125,7 +155,7 @@ def benchmark(
     Args:
         policies: by the name that tables give them; see `evaluate`.
         ids, episodes, seeds, env_kwargs, trust, report: see `evaluate`.
-        games: how many episodes of the first seed and id to show.
+        games: how many episodes of the first seed to show, on each id.
         curves: runs or CSV files whose learning curves to draw.
 
     Raises:
@@ -143,7 +173,11 @@ def benchmark(
         by_id: dict[str, Episodes] = {}
         stand_ins: dict[str, str] = {}
         oracle = False
+        unknown = []
         for entry in entries:
+            if isinstance(policy, str) and policy not in names_in(entry, kwargs):
+                unknown.append(entry.id)
+                continue
             try:
                 part = evaluate(policy, entry, episodes, seeds, kwargs, report=report)
             except MisfitError as misfit:
@@ -154,9 +188,13 @@ def benchmark(
             oracle = oracle or part.oracle
         if not by_id:
             raise ValueError(notes[-1])
+        if unknown:
+            notes.append(f"{name} is left out where there is no such policy: {', '.join(unknown)}")
         results.append(Result(name, tuple(seeds), by_id, kwargs, stand_ins, oracle))
-        if entries[0].id in by_id:
-            shown += play_games(results[-1].name, policy, entries[0], jobs, kwargs)
+        for entry in entries:
+            if entry.id in by_id:
+                drawn = entry is entries[0]
+                shown += play_games(results[-1].name, policy, entry, jobs, kwargs, drawn)
     return Benchmark(results, shown, read, notes)
 
 
@@ -166,17 +204,47 @@ def load_results(path: str | PathLike[str]) -> list[Result]:
 
 
 def play_games(
-    name: str, policy: Any, entry: Entry, jobs: Iterable[Job], kwargs: Mapping[str, Any]
+    name: str,
+    policy: Any,
+    entry: Entry,
+    jobs: Iterable[Job],
+    kwargs: Mapping[str, Any],
+    drawn: bool = True,
 ) -> list[Game]:
     """Let an opened policy play the episodes; they are those of `evaluate`."""
     player = Player(entry, policy, kwargs, num_envs=1)
     games = []
     for job in jobs:
         dialogue, played = player.hold(job)
-        shown = dialogue.turn, dialogue.transcript(), _picture(dialogue)
-        games.append(Game(name, job, float(played.returns[0]), *shown))
+        game = Game(
+            env_id=entry.id,
+            policy=name,
+            job=job,
+            gained=float(played.returns[0]),
+            turns=dialogue.turn,
+            solved=bool(played.success[0]),
+            text=dialogue.transcript(),
+            lines=_lines(dialogue),
+            hidden=_hidden(dialogue),
+            picture=_picture(dialogue) if drawn else None,
+        )
+        games.append(game)
     player.close()
     return games
+
+
+def _lines(dialogue: Dialogue) -> list[Line]:
+    task, learner = dialogue.task, dialogue.learner
+    return [
+        Line(said.speaker, tuple(task.styled(said)), said.speaker == learner, said.private)
+        for said in task.transcript(dialogue.state, learner)
+    ]
+
+
+def _hidden(dialogue: Dialogue) -> str:
+    other = other_party(dialogue.task, dialogue.learner)
+    told = (said for said in dialogue.task.transcript(dialogue.state, other) if said.private)
+    return " ".join(f"{said.speaker} is told: {said.text}" for said in told)
 
 
 def _picture(dialogue: Dialogue) -> np.ndarray:
@@ -185,14 +253,13 @@ def _picture(dialogue: Dialogue) -> np.ndarray:
     return picture
 
 
-def as_text(env_id: str, games: Sequence[Game]) -> str:
+def as_text(games: Sequence[Game]) -> str:
     """The transcripts, episode by episode, the policies below each other."""
     lines = []
-    for job in dict.fromkeys(game.job for game in games):
+    for (env_id, job), alike in groupby(games, key=lambda game: (game.env_id, game.job)):
         lines.append(f"{env_id}, seed {job[0]}, episode {job[1]}\n{'=' * 60}\n")
-        for game in games:
-            if game.job == job:
-                lines.append(f"{game.policy}: return {game.gained:g}\n\n{_indented(game.text)}\n")
+        for game in alike:
+            lines.append(f"{game.policy}: return {game.gained:g}\n\n{_indented(game.text)}\n")
     return "\n".join(lines)
 
 

@@ -8,8 +8,8 @@
 | `train` | ``train`` |
 | `train_guesser`, `train_reward_model` | ``train guesser``, ``train reward-model`` |
 | `serve_visual` | ``serve-visual`` |
+| `benchmark`, `report` | ``evaluate``, ``benchmark``, ``report`` |
 | `view` | ``view`` |
-| `benchmark` | ``evaluate``, ``benchmark`` |
 | `app`, `common` | the program, and what its commands share |
 """
 

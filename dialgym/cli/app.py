@@ -15,7 +15,9 @@ from dialgym.cli.collect import collect
 from dialgym.cli.common import complain
 from dialgym.cli.data import data
 from dialgym.cli.importing import import_
+from dialgym.cli.new import new
 from dialgym.cli.play import play
+from dialgym.cli.report import report
 from dialgym.cli.serve_visual import serve_visual
 from dialgym.cli.tasks import check, check_domain, list_ids
 from dialgym.cli.train import TrainCommand, train
@@ -83,10 +85,12 @@ app.command("check")(check)
 app.command("check-domain")(check_domain)
 app.command("collect")(collect)
 app.command("import")(import_)
+app.add_typer(new, name="new")
 app.add_typer(data, name="data")
 app.command("train", cls=TrainCommand)(train)
 app.command("train guesser")(train_guesser)
 app.command("train reward-model")(train_reward_model)
+app.command("report")(report)
 app.command("serve-visual")(serve_visual)
 app.command("view")(view)
 app.command("evaluate")(evaluate)

@@ -11,22 +11,37 @@ from dialgym.cli.common import (
     Seeds,
     Set,
     Trust,
+    complete_ids,
+    complete_policies,
     console,
     numbers,
     progress,
     settings,
     words,
 )
-from dialgym.registry import list_ids
+from dialgym.errors import one_of
+from dialgym.registry import entry_of, list_ids, make_task, suites
 
 RUNS = Path("runs")
-POLICIES = "random,random-mixture,optimal"
-IDS = "Wordle-20-v0,Wordle-200-v0,Wordle-800-v0,Wordle-v0"
 
 
 def evaluate(
-    policy: Annotated[str, typer.Argument(help="A registered name, or a checkpoint or its run.")],
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="The environments.")],
+    policy: Annotated[
+        str,
+        typer.Argument(
+            help="A registered name, or a checkpoint or its run.",
+            autocompletion=complete_policies,
+        ),
+    ],
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID...]",
+            help="The environments; by default where the policy was trained, as it was then.",
+            show_default=False,
+            autocompletion=complete_ids,
+        ),
+    ] = None,
     episodes: Episodes = 100,
     seeds: Seeds = "0,1,2",
     num_envs: Annotated[int, typer.Option(min=1, help="Parallel dialogues, for an agent.")] = 128,
@@ -42,10 +57,10 @@ def evaluate(
     from dialgym.benchmark.report import rich_table
 
     chosen = numbers(seeds)
-    with progress(policy, len(ids) * len(chosen) * episodes) as report:
+    with progress(policy, len(ids or [policy]) * len(chosen) * episodes) as report:
         result = run(
             policy,
-            ids,
+            ids or None,
             episodes,
             chosen,
             settings(set_),
@@ -64,15 +79,35 @@ def benchmark(
         str | None,
         typer.Option(
             metavar="NAME,NAME=PATH,...",
-            help=f"Registered names, and checkpoints or runs; default {POLICIES} and the newest "
-            f"run in {RUNS}/.",
+            help="Registered names, and checkpoints or runs; by default random ones and the best "
+            f"scripted ones of the environments, and without --ids the newest run in {RUNS}/.",
             show_default=False,
+            autocompletion=complete_policies,
         ),
     ] = None,
-    ids: Annotated[str, typer.Option(metavar="ID,ID,...", help="The environments.")] = IDS,
+    ids: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID,ID,...",
+            help="The environments; by default that of the newest run, else the suite wordle.",
+            show_default=False,
+            autocompletion=complete_ids,
+        ),
+    ] = None,
+    suite: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"Environments that belong together: {', '.join(suites())}.",
+            autocompletion=lambda: list(suites()),
+        ),
+    ] = None,
     episodes: Episodes = 100,
     seeds: Seeds = "0,1,2",
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = RUNS / "benchmark",
+    html: Annotated[
+        Path | None, typer.Option(help="Where to write a report to look at in a browser, too.")
+    ] = None,
     curve: Annotated[
         list[Path] | None,
         typer.Option(help="A run or CSV file whose learning curve to draw.", show_default=False),
@@ -91,20 +126,62 @@ def benchmark(
 ) -> None:
     """Score several policies side by side: tables, plots, sample games, and all episodes.
 
-    Without arguments it scores what `dialgym train` has trained last.
+    Without arguments it scores what `dialgym train` has trained last, where that was trained.
     """
+    if suite and ids:
+        raise ValueError("--suite: expected either --ids or --suite, got both")
+    if suite:
+        one_of("--suite", suite, suites())
+    chosen = list(suites()[suite]) if suite else words(ids or "")
     if references:
-        chosen = list_ids() if ids == IDS else words(ids)
-        return compute_references(chosen, write)
+        return compute_references(chosen or list_ids(), write)
     run = newest_run(RUNS) if policies is None else None
-    named = parse_policies(policies or POLICIES)
+    kwargs = settings(set_)
+    if not chosen:
+        chosen, kwargs = default_ids(run, kwargs, trust)
+    named = parse_policies(policies or ",".join(default_policies(chosen)))
     if run:
         console.print(f"trained: {run}", style="dim")
         named["trained"] = str(run)
-    curves = curve or ([run] if run else [])
-    return compare(
-        named, words(ids), episodes, numbers(seeds), out, curves, games, settings(set_), trust
-    )
+    curves = curve or (readable_curves([run]) if run else [])
+    return compare(named, chosen, episodes, numbers(seeds), out, curves, games, kwargs, trust, html)
+
+
+def readable_curves(runs: Sequence[Path]) -> list[Path]:
+    """The runs that have a curve of returns; offline ones have one of losses."""
+    from dialgym.benchmark.curves import read_curve
+
+    found = []
+    for run in runs:
+        try:
+            read_curve(run)
+        except (FileNotFoundError, ValueError):
+            continue
+        found.append(run)
+    return found
+
+
+def default_ids(
+    run: Path | None, kwargs: dict[str, Any], trust: bool
+) -> tuple[list[str], dict[str, Any]]:
+    """Where a run was trained, with its settings; without one, the first suite."""
+    if run is None:
+        return list(next(iter(suites().values()))), kwargs
+    from dialgym.rollouts.player import opened_where_trained
+
+    _, entry, remembered = opened_where_trained(str(run), trust)
+    return [entry.id], {**remembered, **kwargs}
+
+
+def default_policies(ids: Sequence[str]) -> list[str]:
+    """The policies that know nothing, and the best scripted ones, of the environments."""
+    names = ["random"]
+    for entry in map(entry_of, ids):
+        task = make_task(entry, {})
+        speakers = task.speakers.get(task.parties[0], {})
+        names += ["random-mixture"] if "random-mixture" in speakers else []
+        names += [entry.row.scores["expert_policy"]] if "expert_policy" in entry.row.scores else []
+    return list(dict.fromkeys(names))
 
 
 def compare(
@@ -117,6 +194,7 @@ def compare(
     games: int,
     kwargs: dict[str, Any],
     trust: bool,
+    html: Path | None = None,
 ) -> None:
     """Run the benchmark, print its table and write its folder."""
     from dialgym.benchmark import benchmark as run
@@ -143,6 +221,11 @@ def compare(
         console.print(f"without pictures: {error}", style="yellow", markup=False)
         files = "results.json, table.md"
     console.print(f"\nin {out}: {files}", style="dim")
+    if html:
+        from dialgym.benchmark.html import write_report
+
+        write_report(html, found)
+        console.print(f"open {html}", style="dim")
 
 
 def parse_policies(text: str) -> dict[str, str]:

@@ -5,8 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from dialgym.cli.common import Trust, complain, console, require_agents
-from dialgym.errors import did_you_mean
+from dialgym.cli.common import (
+    Trust,
+    complain,
+    console,
+    known_command,
+    require_agents,
+    show_commands,
+)
 from dialgym.simulators.human import speaker_style
 
 COMMANDS = {
@@ -98,11 +104,10 @@ class Session:
         console.print(answer, markup=False, soft_wrap=True)
 
     def _command(self, name: str) -> bool:
-        if name not in COMMANDS:
-            complain(f"no command {name}.{did_you_mean(name, COMMANDS)} /help shows all.")
-        elif name == "/help":
-            for command, meaning in COMMANDS.items():
-                console.print(f"{command:8}{meaning}", style="dim")
+        if not known_command(name, COMMANDS):
+            return True
+        if name == "/help":
+            show_commands(COMMANDS)
         elif name in ("/reset", "/undo"):
             self.history = self.history[:-2] if name == "/undo" else []
             console.print(_left(self.history), style="dim")

@@ -6,13 +6,26 @@ from typing import Annotated
 
 import typer
 
-from dialgym.cli.common import EnvId, Set, Trust, console, progress, settings
+from dialgym.cli.common import (
+    EnvId,
+    Set,
+    Trust,
+    complete_policies,
+    console,
+    go_on,
+    progress,
+    settings,
+)
 
 
 def collect(
     id: EnvId,
     policy: Annotated[
-        str, typer.Option(help="A registered name or generator, or a checkpoint or its run.")
+        str,
+        typer.Option(
+            help="A registered name or generator, or a checkpoint or its run.",
+            autocompletion=complete_policies,
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Folder of Parquet files; an unfinished one goes on.")],
     episodes: Annotated[
@@ -35,32 +48,39 @@ def collect(
     trust: Trust = False,
     set_: Set = None,
 ) -> None:
-    """Collect dialogues of a policy; the same seed gives the same dialogues."""
+    """Collect dialogues of a policy; the same seed gives the same dialogues.
+
+    Ctrl-C keeps those that are whole; the same command goes on.
+    """
     from dialgym.datasets import collect as run
 
     began = time.perf_counter()
     reports: list[int] = []
-    with progress(policy, episodes) as advance:
+    try:
+        with progress(policy, episodes) as advance:
 
-        def report(ended: int) -> None:
-            reports.append(ended)
-            advance(ended)
+            def report(ended: int) -> None:
+                reports.append(ended)
+                advance(ended)
 
-        dataset = run(
-            id,
-            policy,
-            episodes,
-            seed,
-            workers,
-            out,
-            env_kwargs=settings(set_),
-            policy_kwargs=settings(param, "--param"),
-            deterministic=deterministic,
-            num_envs=num_envs,
-            shard_size=shard_size,
-            trust=trust,
-            report=report,
-        )
+            dataset = run(
+                id,
+                policy,
+                episodes,
+                seed,
+                workers,
+                out,
+                env_kwargs=settings(set_),
+                policy_kwargs=settings(param, "--param"),
+                deterministic=deterministic,
+                num_envs=num_envs,
+                shard_size=shard_size,
+                trust=trust,
+                report=report,
+            )
+    except KeyboardInterrupt as interrupt:
+        go_on(interrupt)
+        raise typer.Exit(130) from None
     seconds = time.perf_counter() - began
     kept, fresh = reports[0], sum(reports[1:])  # what was there already is reported first
     console.print(str(dataset.describe(plot)), markup=False, soft_wrap=True)

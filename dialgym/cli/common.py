@@ -1,18 +1,23 @@
 """Options, parsing, progress and errors that several commands share."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from dialgym.errors import did_you_mean
 from dialgym.files import parse_yaml
 from dialgym.optional import require
+from dialgym.progress import Progress
+from dialgym.registry import entries, entry_of, list_ids, make_task
 
 console = Console(highlight=False)
 
@@ -28,9 +33,47 @@ Trust = Annotated[
         "--trust", help="Read pickled models, import what files name: both can run others' code."
     ),
 ]
+
+
+def complete_ids(incomplete: str = "") -> list[str]:
+    """Ids for completion, without the leading ``dialgym/`` unless it has been typed."""
+    ids = list_ids()
+    return ids if incomplete.startswith("d") else [env_id.rpartition("/")[2] for env_id in ids]
+
+
 EnvId = Annotated[
-    str, typer.Argument(metavar="ID", help="An id (`dialgym list`), or MODULE:CLASS.")
+    str,
+    typer.Argument(
+        metavar="ID",
+        help="An id (`dialgym list`), or MODULE:CLASS.",
+        autocompletion=complete_ids,
+    ),
 ]
+
+
+def complete_policies(ctx: typer.Context) -> list[str]:
+    """Policies for completion: those of the environment, if it has been typed, and trained runs."""
+    runs = [str(path.parent) for path in sorted(Path("runs").glob("*/model.zip"))]
+    try:
+        from dialgym.rollouts.policies import named_policies
+
+        entry = entry_of(ctx.params["id"])
+        task = make_task(entry, {})
+        names = [*named_policies(task, ctx.params.get("as_") or task.parties[0], entry.view)]
+    except (KeyError, ValueError, ImportError):
+        experts = {entry.row.scores.get("expert_policy") for entry in entries().values()}
+        names = ["random", *sorted(name for name in experts if name)]
+    return [*names, *runs]
+
+
+def go_on(interrupt: KeyboardInterrupt, flag: str = "", without: str = "") -> None:
+    """Say what interrupted the command, and the command that goes on: this one, with `flag`."""
+    words = [word for word in sys.argv[1:] if word not in (flag, without)]
+    command = shlex.join(["dialgym", *words, *([flag] if flag else [])])
+    what = str(interrupt) or "interrupted"
+    err = Console(stderr=True, highlight=False, soft_wrap=True)
+    err.print(f"\n{what[0].upper()}{what[1:]}.", markup=False)
+    err.print(f"Go on with: {command}", markup=False)
 
 
 def algorithm_names() -> list[str]:
@@ -63,6 +106,19 @@ def complain(message: str) -> None:
     err = Console(stderr=True, highlight=False, soft_wrap=True)
     err.print("error:", style="bold red", end=" ")
     err.print(" ".join(message.split()), style="red", markup=False)
+
+
+def known_command(line: str, commands: Mapping[str, str]) -> bool:
+    """Whether a line of a conversation is one of its commands; an error is printed if not."""
+    if line not in commands:
+        complain(f"no command {line}.{did_you_mean(line, commands)} /help shows all.")
+    return line in commands
+
+
+def show_commands(commands: Mapping[str, str]) -> None:
+    """Print the commands of a conversation and what they do."""
+    for command, meaning in commands.items():
+        console.print(f"{command:8}{meaning}", style="dim", markup=False)
 
 
 def settings(pairs: Sequence[str] | None, option: str = "--set") -> dict[str, Any]:
@@ -110,12 +166,7 @@ def words(text: str) -> list[str]:
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar while the block runs; yields the function that says how much more is done."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    hidden = not console.is_terminal
-    with Progress(
-        *columns, TimeRemainingColumn(), console=console, transient=True, disable=hidden
-    ) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.advance(task, done)
+def progress(what: str, total: int, unit: str = "episodes") -> Iterator[Callable[[int], None]]:
+    """Show how much is done while the block runs; yields the function that says how much more."""
+    with Progress(what, total, unit) as shown:
+        yield shown.advance

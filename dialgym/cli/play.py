@@ -1,13 +1,25 @@
 """``dialgym play``: play a party at the terminal."""
 
 import secrets
+from inspect import getdoc
 from typing import Annotated, Any
 
 import typer
 
-from dialgym.cli.common import EnvId, Set, Trust, console, settings
-from dialgym.registry import entry_of, make_task
+from dialgym.cli.common import (
+    EnvId,
+    Set,
+    Trust,
+    complain,
+    complete_policies,
+    console,
+    known_command,
+    settings,
+    show_commands,
+)
+from dialgym.registry import Entry, entry_of, make_task
 from dialgym.simulators import Speaker
+from dialgym.simulators.human import examples, turns_of
 from dialgym.tasks import Task
 from dialgym.views.dialogue import Dialogue, other_party
 
@@ -24,7 +36,10 @@ def play(
         str | None, typer.Option(metavar="NAME", help="Who plays the other party.")
     ] = None,
     policy: Annotated[
-        str | None, typer.Option(help="A policy or checkpoint plays in your place.")
+        str | None,
+        typer.Option(
+            help="A policy or checkpoint plays in your place.", autocompletion=complete_policies
+        ),
     ] = None,
     hints: Annotated[bool, typer.Option("--hints", help="Show what an expert would say.")] = False,
     seed: Annotated[
@@ -42,7 +57,11 @@ def play(
     trust: Trust = False,
     set_: Set = None,
 ) -> None:
-    """Play a dialogue at the terminal, or watch a policy play it."""
+    """Play a dialogue at the terminal, or watch a policy play it.
+
+    It begins with the rules; /help shows all of them and what may be said, /hint what an expert
+    would say, /undo takes back what you said last, /quit ends. Lines may be piped in.
+    """
     from dialgym.rollouts.player import Player, make_dialogue, opened_for
 
     entry = entry_of(id)
@@ -52,32 +71,140 @@ def play(
     expert = entry.row.scores.get("expert_policy", EXPERT)
     kwargs["simulator"] = against or _opponent(dialogue, expert)
     number = secrets.randbelow(2**31) if seed is None else seed
+    watched = policy is not None
     if policy is None:
-        chosen: Any = _person(dialogue.task, as_, expert if hints else None)
+        table = Table(dialogue.task, as_, entry, expert)
+        chosen: Any = table.person(hints)
     else:
         chosen = opened_for(policy, [entry], {**kwargs, "simulator": None}, trust)
     if hasattr(chosen, "predict") and entry.view == "utterance":
         entry = entry.in_view("token")
     player = Player(entry, chosen, kwargs, num_envs=1)
     fixed = settings(option, "--option")
-    try:
-        held, played = player.hold((number, 0), fixed)
-    except (EOFError, KeyboardInterrupt):
-        console.print("\nGoodbye.")
-        return
-    _finish(held, chosen, policy is not None)
-    verdict = _verdict(bool(played.success[0]), held.turn, float(played.returns[0]))
-    console.print(verdict, style="bold", end=" ")
+    while True:
+        try:
+            held, played = player.hold((number, 0), fixed)
+            break
+        except UndoError:
+            console.print(f"Taken back: {chosen.take_back()}", style="dim", markup=False)
+        except (EOFError, KeyboardInterrupt):
+            console.print("\nGoodbye.")
+            return
+    _finish(held, chosen, watched)
+    solved = bool(played.success[0])
+    verdict = _verdict(solved, held.turn, float(played.returns[0]))
+    console.print(verdict, style="bold green" if solved else "bold red", end=" ")
     console.print(f"seed {number}", style="dim")
 
 
-def _person(task: Task, party: str, expert: str | None) -> Speaker:
-    """A person, who is shown what the expert would say if one is given."""
-    from dialgym.simulators.human import HumanSpeaker
+COMMANDS = {
+    "/help": "Show the rules, what may be said here, and these commands.",
+    "/hint": "Show what an expert would say.",
+    "/undo": "Take back what you said last.",
+    "/quit": "Leave; so do Ctrl-D and Ctrl-C.",
+}
+SHOWN = 12
+"""Most utterances that are listed where the rules foresee only some."""
+COUNTED = 10_000
+"""Most utterances that are counted."""
 
-    if expert is not None and expert not in task.speakers.get(party, {}):
-        raise ValueError(f"--hints: the {party} of {task.name} has no policy {expert!r} to ask.")
-    return HumanSpeaker(None if expert is None else task.speaker_named(party, expert))
+
+class UndoError(Exception):
+    """The person takes back an utterance."""
+
+
+class Table:
+    """What a person at the terminal is told, and the commands that it may give.
+
+    Args:
+        task: the rules.
+        party: the person's.
+        entry: the environment.
+        expert: the name of who is asked for hints.
+    """
+
+    def __init__(self, task: Task, party: str, entry: Entry, expert: str) -> None:
+        self.task, self.party, self.entry, self.expert = task, party, entry, expert
+
+    def person(self, hints: bool) -> Speaker:
+        """The person as a speaker, who is shown hints unasked where that is wanted."""
+        from dialgym.simulators.human import HumanSpeaker
+
+        if hints and not self._knows_expert:
+            raise ValueError(f"--hints: {self._no_expert()}")
+        self._person = HumanSpeaker(
+            self._speaker() if hints else None, heed=self.heed, begin=self.open
+        )
+        return self._person
+
+    def open(self) -> None:
+        """Say what the game is, how long it is, and which commands there are."""
+        console.print(self.entry.label, style="bold", markup=False)
+        for text in (self.entry.row.description, self._how_to_play()):
+            console.print(text, markup=False)
+        turns = turns_of(self.task, self.party)
+        counted = "1 turn" if turns == 1 else f"at most {turns} turns"
+        console.print(f"You are the {self.party}, and have {counted}. ", end="")
+        console.print("/help shows all rules, /hint helps, /quit ends.\n", style="dim")
+
+    def _how_to_play(self) -> str:
+        """What the task says to who plays the party; else the beginning of the rules."""
+        return self.task.how_to_play.get(self.party) or "\n".join(rules(self.task)[:1])
+
+    def heed(self, line: str, task: Task, state: Any) -> None:
+        """Do what a line says that begins with a slash.
+
+        Raises:
+            EOFError: the person leaves.
+            UndoError: it takes back what it said last.
+        """
+        if not known_command(line, COMMANDS):
+            return
+        if line == "/quit":
+            raise EOFError
+        if line == "/undo" and self._person.history:
+            raise UndoError
+        if line == "/undo":
+            complain("there is nothing to take back yet.")
+        elif line == "/hint" and self._knows_expert:
+            self._person.hint(task, state, self._speaker())
+        elif line == "/hint":
+            complain(self._no_expert())
+        else:
+            self._help(task, state)
+
+    def _help(self, task: Task, state: Any) -> None:
+        for paragraph in rules(task):
+            console.print(f"{paragraph}\n", markup=False)
+        console.print(f"You may say {self._legal(task, state)}.\n", markup=False)
+        show_commands(COMMANDS)
+
+    def _legal(self, task: Task, state: Any) -> str:
+        found = examples(task.constraint(state, self.party), COUNTED)
+        if not found:
+            return f"any text of up to {task.facts.longest[self.party]} characters"
+        if len(found) <= SHOWN:
+            return f"one of: {', '.join(found)}"
+        count = f"{len(found):,}" if len(found) < COUNTED else f"{COUNTED:,} or more"
+        apart = found[:: max(1, len(found) // SHOWN)][:SHOWN]
+        return f"one of {count} utterances, such as: {', '.join(apart)}"
+
+    @property
+    def _knows_expert(self) -> bool:
+        return self.expert in self.task.speakers.get(self.party, {})
+
+    def _speaker(self) -> Speaker:
+        return self.task.speaker_named(self.party, self.expert)
+
+    def _no_expert(self) -> str:
+        return f"the {self.party} of {self.task.name} has no policy {self.expert!r} to ask."
+
+
+def rules(task: Task) -> list[str]:
+    """The rules of a task in paragraphs: its docstring, as far as it is for who plays."""
+    text = (getdoc(type(task)) or "").partition("\nArgs:")[0].replace("`", "")
+    found = [part.strip("\n") for part in text.split("\n\n")[1:] if part.strip()]
+    return [part if part.startswith((" ", "-")) else " ".join(part.split()) for part in found]
 
 
 def _opponent(dialogue: Dialogue, expert: str) -> str | None:

@@ -1,39 +1,98 @@
 """``dialgym list``, ``check``, ``check-domain``: list the ids, check a task, check a domain."""
 
 import json as json_format
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from dialgym import registry
-from dialgym.cli.common import Set, complain, console, settings
+from dialgym.cli.common import Set, complain, console, settings, words
+from dialgym.errors import one_of
 from dialgym.registry import entry_of, make_task
 
 
+def _figure(entry: registry.Entry, name: str) -> str:
+    value = entry.row.references(None).get(name)
+    return f"{value:.2f}" if isinstance(value, float) else str(value or "-")
+
+
+COLUMNS: dict[str, Callable[[registry.Entry], str]] = {
+    "id": lambda entry: entry.id,
+    "task": registry.task_name,
+    "views": lambda entry: ",".join(entry.row.views),
+    "random": lambda entry: _figure(entry, "random"),
+    "expert": lambda entry: _figure(entry, "expert"),
+    "policy": lambda entry: _figure(entry, "expert_policy"),
+    "tags": lambda entry: ",".join(entry.row.tags),
+    "settings": lambda entry: " ".join(f"{k}={v}" for k, v in entry.row.settings.items()),
+    "what": lambda entry: entry.row.description,
+}
+"""What `dialgym list` can show of an id, by the name of the column."""
+SHOWN = "id,random,expert,what"
+
+
 def list_ids(
-    tag: Annotated[str | None, typer.Option(help="Only those with this tag or view.")] = None,
+    tag: Annotated[
+        str | None,
+        typer.Option(
+            help="Only those with this tag.",
+            autocompletion=lambda: sorted(
+                {tag for entry in registry.entries().values() for tag in entry.row.tags}
+            ),
+        ),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            help="Only those of this task, such as wordle.",
+            autocompletion=lambda: sorted(
+                {registry.task_name(entry) for entry in registry.entries().values()}
+            ),
+        ),
+    ] = None,
+    view: Annotated[
+        str | None,
+        typer.Option(
+            help="Only this view: token, utterance or act; by default the first of each task.",
+            autocompletion=lambda: list(registry.VIEWS),
+        ),
+    ] = None,
+    columns: Annotated[
+        str, typer.Option(metavar="NAME,NAME,...", help=f"Some of {', '.join(COLUMNS)}.")
+    ] = SHOWN,
     json: Annotated[
         bool, typer.Option("--json", help="Print the rows of the registry as JSON.")
     ] = False,
 ) -> None:
-    """List the environments."""
-    chosen = [registry.entries()[env_id] for env_id in registry.list_ids(tag)]
+    """List the environments, a line each.
+
+    `random` and `expert` are mean returns of the random policy and of the best scripted one.
+    """
+    shown = words(columns)
+    for name in shown:
+        one_of("--columns", name, COLUMNS)
+    ids = registry.list_ids(tag, task=task, view=view)
+    chosen = [registry.entries()[env_id] for env_id in ids]
     if json:
         typer.echo(json_format.dumps([as_dict(entry) for entry in chosen], indent=2))
         return
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("id", no_wrap=True)
-    table.add_column("what")
     firsts = {entry.row.name: entry for entry in reversed(chosen)}  # the first view of each row
-    for entry in reversed(firsts.values()):
-        table.add_row(entry.id, entry.row.description)
-        table.add_row("", f"[dim]{', '.join(entry.row.tags)}[/]")
-    console.print(table)
-    others = {entry.view for entry in chosen} - {entry.view for entry in firsts.values()}
-    for view in sorted(others):
-        console.print(f"\nThe {view} view of each: dialgym list --tag {view}", style="dim")
+    table = [
+        shown,
+        *([COLUMNS[name](entry) for name in shown] for entry in reversed(firsts.values())),
+    ]
+    widths = [max(map(len, column)) for column in zip(*table)]
+    room = console.width if console.is_terminal else None
+    for number, row in enumerate(table):
+        line = "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths)).rstrip()
+        if room and len(line) > room:
+            line = line[: room - 1] + "…"
+        console.print(line, style=None if number else "bold", markup=False, soft_wrap=True)
+    others = sorted({entry.view for entry in chosen} - {entry.view for entry in firsts.values()})
+    if others:
+        names = " and ".join(others)
+        console.print(f"\nOther views: --view {others[0]} (there are {names}).", style="dim")
 
 
 def as_dict(entry: registry.Entry) -> dict[str, Any]:
@@ -63,7 +122,8 @@ def check(
     """Check a task: rules against facts, views against each other, batch against single, rewards
     of who plays well against their bounds.
 
-    The exit code is 1 where a check fails.
+    The exit code is 1 where a check fails. A remark says where an agent that begins at random
+    would find nothing to learn from.
     """
     from dialgym import testing
 
@@ -85,6 +145,9 @@ def check(
             complain(f"{task.name}: {name}: {error}")
             raise typer.Exit(1) from error
         console.print(f"[green]✓[/] {task.name}: {name}")
+    if remark := testing.start_remark(task, episodes):
+        console.print("!", style="yellow", end=" ")
+        console.print(f"{task.name}: {remark}", markup=False, soft_wrap=True)
 
 
 def check_domain(

@@ -11,7 +11,7 @@ from dialgym.cli.common import (
     Set,
     Trust,
     algorithm_names,
-    console,
+    go_on,
     require_agents,
     settings,
 )
@@ -88,6 +88,12 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the folder's last checkpoint.")
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Remove the run that is in the folder, and begin anew.")
+    ] = False,
+    final_episodes: Annotated[
+        int, typer.Option(min=0, help="Dialogues that the model plays at the end; 0 for none.")
+    ] = 100,
     checkpoint_every: Annotated[
         int,
         typer.Option(
@@ -101,33 +107,39 @@ def train(
 ) -> None:
     """Train an agent, by playing or from stored dialogues.
 
-    The run's folder then holds the model, its learning curve and its log.
+    The run's folder then holds the model, its learning curve and its log. Ctrl-C ends a run with a
+    checkpoint, from which --resume goes on.
     """
     agents = require_agents()
-    agents.train(
-        algo,
-        id,
-        timesteps,
-        n_envs=n_envs,
-        workers=workers,
-        seed=seed,
-        log_dir=out,
-        overrides=settings(param, "--param"),
-        device=device,
-        env_kwargs=settings(set_),
-        config=config,
-        threads=threads,
-        eval_freq=eval_freq,
-        eval_episodes=eval_episodes,
-        samples=samples,
-        save_freq=save_freq,
-        wandb=wandb,
-        init_from=init_from,
-        data=data or None,
-        resume=resume,
-        checkpoint_every=checkpoint_every,
-        trust=trust,
-        verbose=int(verbose),
-        dialogues=dialogues,
-    )
-    console.print("Score it with: dialgym benchmark", style="dim")
+    try:
+        agents.train(
+            algo,
+            id,
+            timesteps,
+            n_envs=n_envs,
+            workers=workers,
+            seed=seed,
+            log_dir=out,
+            overrides=settings(param, "--param"),
+            device=device,
+            env_kwargs=settings(set_),
+            config=config,
+            threads=threads,
+            eval_freq=eval_freq,
+            eval_episodes=eval_episodes,
+            samples=samples,
+            save_freq=save_freq,
+            wandb=wandb,
+            init_from=init_from,
+            data=data or None,
+            resume=resume,
+            checkpoint_every=checkpoint_every,
+            trust=trust,
+            verbose=int(verbose),
+            dialogues=dialogues,
+            force=force,
+            final_episodes=final_episodes,
+        )
+    except KeyboardInterrupt as interrupt:
+        go_on(interrupt, "--resume", "--force")
+        raise typer.Exit(130) from None

@@ -104,11 +104,11 @@ def _into_folder(
     with locked(path):
         missing = folder.prepare(recipe, episodes)
         folder.tidy()
-        report(episodes - sum(map(len, missing)))
+        report(episodes - sum(len(part) - len(folder.begun(part, recipe)) for part in missing))
         if workers and missing:
             collect_in_workers(recipe, path, missing, workers, report)
         else:
             for part in missing:
-                folder.write(part, collector.table(part, report))
+                folder.complete(part, collector, report)
         folder.note_hub()
         return Dataset(read_tables(list(folder.files().values())))

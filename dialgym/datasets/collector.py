@@ -15,10 +15,12 @@ from dialgym.datasets.schema import (
     Origin,
     Recorder,
     acts_name,
+    arrow,
     check_json,
     check_table,
     fingerprint,
     played_settings,
+    read_tables,
     write_table,
 )
 from dialgym.files import read_json, remove_leftovers, write_text
@@ -77,6 +79,19 @@ def _plain(value: Any) -> Any:
     return value
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C was pressed while episodes were played.
+
+    Attributes:
+        episodes: that are over.
+        table: their dialogues.
+    """
+
+    def __init__(self, episodes: range, table: Any) -> None:
+        super().__init__("interrupted; what is whole is kept")
+        self.episodes, self.table = episodes, table
+
+
 class Collector:
     """A recipe's environment and policy, opened once for all of its shards.
 
@@ -102,11 +117,19 @@ class Collector:
         )
 
     def table(self, episodes: range, report: Report) -> Any:
-        """The dialogues of some episodes as an Arrow table, in their order."""
+        """The dialogues of some episodes as an Arrow table, in their order.
+
+        Raises:
+            Interrupted: Ctrl-C was pressed; it has the dialogues of the episodes before.
+        """
         jobs = [(self.recipe.seed, episode) for episode in episodes]
-        recorder = Recorder(self._origin(), self.recipe.options)
-        for played in self.player.play(jobs, self.recipe.options, report):
-            recorder.add(played)
+        recorder, stop = Recorder(self._origin(), self.recipe.options), episodes.start
+        try:
+            for played in self.player.play(jobs, self.recipe.options, report):
+                recorder.add(played)
+                stop = max(stop, int(played.episodes[-1]) + 1)
+        except KeyboardInterrupt as error:
+            raise Interrupted(range(episodes.start, stop), recorder.table()) from error
         return recorder.table()
 
     def _origin(self) -> Origin:
@@ -167,9 +190,46 @@ class Folder:
                 f"collect: {str(self.path)!r} holds {longest} episodes already; got "
                 f"episodes={episodes}. Load it with load_dataset, or give another path."
             )
-        for part in have.keys() - set(wanted):  # the last shard of a shorter collection
-            remove_checked(have.pop(part))
-        return [part for part in wanted if part not in have or self._is_damaged(part, have[part])]
+        missing = [
+            part for part in wanted if part not in have or self._is_damaged(part, have[part])
+        ]
+        begun = {self.begun(part, recipe) for part in missing}
+        for part in have.keys() - set(wanted):  # of a shorter, or an interrupted, collection
+            if part not in begun or self._is_damaged(part, have[part]):
+                remove_checked(have.pop(part))
+        return missing
+
+    def begun(self, part: range, recipe: Recipe) -> range:
+        """The first episodes of a shard that a shorter file has already; it may be empty.
+
+        Only so many that what follows is played as in one go: an agent is seeded once for
+        `num_envs` dialogues.
+        """
+        found = [r for r in self.files() if r.start == part.start and r.stop < part.stop]
+        whole = [r for r in found if len(r) % recipe.num_envs == 0]
+        return max(whole, key=len, default=range(part.start, part.start))
+
+    def complete(self, part: range, collector: Collector, report: Report) -> None:
+        """Collect what is missing of a shard, and write it; interrupted, write what there is.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C was pressed.
+        """
+        begun = self.begun(part, collector.recipe)
+        before = [read_tables([self.files()[begun]])] if begun else []
+        try:
+            found = collector.table(range(begun.stop, part.stop), report)
+        except Interrupted as cut:
+            if cut.episodes:
+                self._replace(begun, range(part.start, cut.episodes.stop), [*before, cut.table])
+            raise
+        self._replace(begun, part, [*before, found])
+
+    def _replace(self, begun: range, part: range, tables: list[Any]) -> None:
+        former = self.files().get(begun)
+        self.write(part, arrow().concat_tables(tables))
+        if begun and former:
+            remove_checked(former)
 
     def _is_damaged(self, part: range, file: Path) -> bool:
         """Whether a shard is not what was written, which is said at once."""

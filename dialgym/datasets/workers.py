@@ -8,8 +8,10 @@ it. It does not import the caller's script again, so scripts need no
 import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -24,6 +26,9 @@ from dialgym.rollouts import Report
 
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); " \
         "from dialgym.datasets.workers import main; main()"  # fmt: skip
+
+PATIENCE = 10.0
+"""Seconds that workers have to write what is whole, where their parent ends early."""
 
 
 def collect_in_workers(
@@ -55,10 +60,21 @@ def collect_in_workers(
     finally:  # also where the user interrupts: nobody begins another shard
         _empty(todo)
         for process in processes:
-            process.kill()
+            process.terminate()
+        deadline = time.monotonic() + PATIENCE
+        for process in processes:
+            _end(process, deadline)
         pool.shutdown()
         for process in processes:
             process.communicate()
+
+
+def _end(process: Any, deadline: float) -> None:
+    """Let a worker write what is whole of its shard."""
+    try:
+        process.wait(max(0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def _pickled(recipe: Recipe, path: Path) -> bytes:
@@ -115,10 +131,16 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a policy prints is no answer
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which then says so
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
         _serve(sys.stdin.buffer, answers)
     except (EOFError, BrokenPipeError, KeyboardInterrupt):
         os._exit(0)  # the parent is gone; nothing is left to flush
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def _serve(orders: BinaryIO, answers: BinaryIO) -> None:
@@ -138,7 +160,7 @@ def _serve(orders: BinaryIO, answers: BinaryIO) -> None:
     while True:
         part = pickle.load(orders)
         try:
-            Folder(path).write(part, collector.table(part, answer))
+            Folder(path).complete(part, collector, answer)
         except BrokenPipeError:
             raise
         except Exception as error:

@@ -8,20 +8,23 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import with_settings
-from dialgym.registry import VIEWS, Entry, Environment, entry_of, load
+from dialgym.registry import VIEWS, Entry, Environment, check_id, entry_of, load
 from dialgym.rollouts.episodes import Job, Report
 from dialgym.rollouts.games import log_games, play_games, script_games, speaker_games, tree_games
 from dialgym.rollouts.played import Played
 from dialgym.rollouts.policies import (
     Policy,
+    find_checkpoint,
     named_policies,
     open_policy,
     policy_name,
+    policy_place,
 )
 from dialgym.rollouts.waves import SIZE, play_batch, play_env
 from dialgym.simulators import BatchSpeaker, Speaker, is_oracle
 from dialgym.tasks import ActPolicy
 from dialgym.tasks.generators import Logs, Scripts, Tree
+from dialgym.trust import check_names
 from dialgym.views.dialogue import Dialogue, find_speaker
 from dialgym.views.making import make_vec, split_kwargs
 
@@ -40,6 +43,12 @@ def make_dialogue(env: Environment, kwargs: Mapping[str, Any]) -> Dialogue:
     return Dialogue(task, learner, find_speaker(task, learner, parts.get("simulator")))
 
 
+def names_in(entry: Entry, kwargs: Mapping[str, Any]) -> set[str]:
+    """The names of the policies that an environment has."""
+    dialogue = make_dialogue(entry, kwargs)
+    return {*named_policies(dialogue.task, dialogue.learner, entry.view)}
+
+
 def opened_for(
     policy: Policy, entries: Sequence[Entry], kwargs: Mapping[str, Any], trust: bool = False
 ) -> Any:
@@ -52,6 +61,40 @@ def opened_for(
     dialogues = [(make_dialogue(entry, kwargs), entry.view) for entry in entries]
     named = {name for d, view in dialogues for name in named_policies(d.task, d.learner, view)}
     return open_policy(policy, named, dialogues[0][0].learner, trust)
+
+
+def opened_where_trained(policy: Policy, trust: bool = False) -> tuple[Any, Entry, dict[str, Any]]:
+    """A trained policy, the environment that it was trained in, and the settings of that.
+
+    Raises:
+        ValueError: the policy does not tell: it is a scripted one, or of an older file; or the
+            file names code that nobody has said (see `dialgym.trust`).
+        ValueError, FileNotFoundError, ImportError: as in `open_policy`, which says what `trust` is.
+    """
+    named = isinstance(policy, str) and not {"/", "\\", "."} & set(policy)
+    if isinstance(policy, str) and named and find_checkpoint(policy) is None:
+        raise ValueError(
+            f"policy {policy!r}: expected an environment too, which only a trained policy tells, "
+            f"and there is no run or checkpoint of that name. Name one, as in "
+            f"`dialgym evaluate {policy} Wordle-20-v0`."
+        )
+    opened = open_policy(policy, (), "system", trust)
+    place = policy_place(opened)
+    if place is None:
+        raise ValueError(
+            f"{policy_name(policy)} does not say where it was trained. Name the environment, as in "
+            "`dialgym evaluate POLICY Wordle-20-v0`."
+        )
+    where = f"{policy_name(policy)}, trained_in"
+    if not trust:
+        check_id(place["id"], where)
+    check_names(place["settings"], where, trust)
+    if place["left_out"]:
+        raise ValueError(
+            f"{where}: it was trained with {', '.join(place['left_out'])} given as objects, which "
+            "a file does not hold. Name the environment, and give them again."
+        )
+    return opened, entry_of(place["id"]), dict(place["settings"])
 
 
 class Player:

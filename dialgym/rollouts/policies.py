@@ -14,6 +14,7 @@ from dialgym.rollouts.episodes import seed_policy
 from dialgym.rollouts.random_text import allowed_text
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, Task
+from dialgym.views.played import made_from
 from dialgym.views.wrappers import replacement
 
 CHECKPOINT = "model.zip"
@@ -49,6 +50,7 @@ class AllowedOnly:
     def __init__(self, model: Any) -> None:
         self.model, self.choose = model, model.replace_forbidden
         self.observation_space, self.action_space = model.observation_space, model.action_space
+        self.trained_in = policy_place(model)
         self._rng = np.random.default_rng(0)
 
     def set_random_seed(self, seed: int) -> None:
@@ -202,12 +204,35 @@ def takes_masks(policy: Predictor) -> bool:
 
 def check_fit(policy: Any, env: Any) -> None:
     """Raise a MisfitError where the policy's spaces, if it tells them, are not those of `env`."""
-    seen = getattr(getattr(policy, "observation_space", None), "shape", None)
+    space = getattr(policy, "observation_space", None)
+    seen, tokenizer = getattr(space, "shape", None), getattr(space, "tokenizer", None)
     said = getattr(getattr(policy, "action_space", None), "n", None)
     window, size = env.single_observation_space.shape, env.single_action_space.n
-    if seen in (None, window) and said in (None, size):
-        return
-    raise MisfitError(
-        f"{type(policy).__name__} sees {seen} and says one of {said} tokens; {env.spec.id} shows "
-        f"{window} and has {size}. Use it where it was trained, with the same env_kwargs."
-    )
+    place = policy_place(policy)
+    trained = f" It was trained in {describe_place(place)}." if place else ""
+    if seen not in (None, window) or said not in (None, size):
+        raise MisfitError(
+            f"{type(policy).__name__} sees {seen} and says one of {said} tokens; {env.spec.id} "
+            f"shows {window} and has {size}.{trained} Use it where it was trained, with the same "
+            "env_kwargs (--set)."
+        )
+    own = getattr(env.single_observation_space, "tokenizer", None)
+    if None not in (tokenizer, own) and tokenizer != own:
+        raise MisfitError(
+            f"{type(policy).__name__} learned another vocabulary of {size} tokens than "
+            f"{env.spec.id} has here: the same ids would be other words.{trained} Use it there, "
+            "with the same tokenizer and files."
+        )
+
+
+def policy_place(policy: Any) -> Mapping[str, Any] | None:
+    """Where a policy was trained, as of `dialgym.views.played.made_from`; None where unknown."""
+    live = policy.get_env() if hasattr(policy, "get_env") else None
+    found: Mapping[str, Any] | None = made_from(live) or getattr(policy, "trained_in", None)
+    return found
+
+
+def describe_place(place: Mapping[str, Any]) -> str:
+    """``dialgym/Wordle-20-v0 with words=7``."""
+    settings = ", ".join(f"{key}={value}" for key, value in place["settings"].items())
+    return f"{place['id']} with {settings}" if settings else str(place["id"])

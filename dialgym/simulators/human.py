@@ -23,36 +23,69 @@ class HumanSpeaker:
     Args:
         hints: who is asked what it would say, and shown before each utterance; None for nobody.
         ask: reads a line, given a prompt; None for the terminal.
+        heed: called with a line that begins with a slash, the task and the state, in the place of
+            saying it; None where such a line is an utterance.
+        begin: called once, before anything is shown.
     """
 
     def __init__(
-        self, hints: Speaker | None = None, ask: Callable[[str], str] | None = None
+        self,
+        hints: Speaker | None = None,
+        ask: Callable[[str], str] | None = None,
+        heed: Callable[[str, Any, Any], None] | None = None,
+        begin: Callable[[], None] | None = None,
     ) -> None:
         from rich.console import Console
 
         self.console = Console(highlight=False)
-        self.hints = hints
+        self.hints, self.heed, self.begin = hints, heed, begin
+        self.history: list[str] = []
         self._ask = ask or self.console.input
         self._rng = np.random.default_rng(0)  # the hints'; the dialogue's own stays untouched
         self._shown: Sequence[Utterance] = ()
         self._said: set[str] = set()
+        self._again: list[str] = []
 
     def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
+        text = self._again.pop(0) if self._again else self._asked(task, state)
+        self._said.add(text)
+        self.history.append(text)
+        return text
+
+    def take_back(self) -> str:
+        """Forget the last utterance; the dialogue must then begin again, and goes on before it."""
+        *self._again, forgotten = self.history
+        self.history = []
+        return forgotten
+
+    def _asked(self, task: Any, state: Any) -> str:
         party = task.speaker(state)
+        if self.begin is not None:
+            self.begin()
+            self.begin = None
         self.show(task, state, party)
         if self.hints is not None:
-            self._hint(task, state)
+            self.hint(task, state, self.hints)
         constraint = task.constraint(state, party)
         refused = None
         while True:
-            text = self._normal(task, self._ask(f"[{speaker_style(party)}]{party}:[/] "))
+            line = self._ask(self._prompt(task, party))
+            if self.heed is not None and line.lstrip().startswith("/"):
+                self.heed(line.strip(), task, state)
+                continue
+            text = self._normal(task, line)
             if text == refused or allows(constraint, text):
-                self._said.add(text)
                 return text
             self.console.print(
-                f"[yellow]{text!r} is not what the rules foresee here. Enter it again to say it.[/]"
+                f"{text!r} is not what the rules foresee here. Enter it again to say it.",
+                style="yellow",
+                markup=False,
             )
             refused = text
+
+    def _prompt(self, task: Any, party: str) -> str:
+        turn, most = len(self.history) + 1, turns_of(task, party)
+        return f"[{speaker_style(party)}]{party}[/] [dim]{turn} of {most}[/]: "
 
     def show(self, task: Any, state: Any, party: str) -> None:
         """Print what `party` has seen since the last time, but for what the person has said."""
@@ -63,14 +96,12 @@ class HumanSpeaker:
                 self.console.print(styled_line(task, line))
         self._shown = lines
 
-    def _hint(self, task: Any, state: Any) -> None:
+    def hint(self, task: Any, state: Any, expert: Speaker) -> None:
+        """Print what an expert would say, and how much is possible where the task can tell."""
         parts = []
         if hasattr(task, "candidates"):
             parts.append(f"{len(task.candidates(state)):,} possible")
-        assert self.hints is not None
-        parts.append(
-            f"hint: {self.hints.reply(task, shown_to(self.hints, task, state), self._rng)}"
-        )
+        parts.append(f"hint: {expert.reply(task, shown_to(expert, task, state), self._rng)}")
         self.console.print(", ".join(parts), style="dim", markup=False)
 
     @staticmethod
@@ -88,6 +119,28 @@ def allows(constraint: Constraint, text: str) -> bool:
         if state is None:
             return False
     return constraint.accepts(state)
+
+
+def turns_of(task: Any, party: str) -> int:
+    """Most utterances of a party in a dialogue in which it is the learner."""
+    facts = task.facts
+    return int(facts.turn_limit if party == task.parties[0] else facts.heard[party][party])
+
+
+def examples(constraint: Constraint, most: int) -> list[str]:
+    """Up to `most` texts that a constraint admits, in its order; none where it admits any text."""
+    found: list[str] = []
+    waiting: list[tuple[str, Any]] = [("", constraint.start)]
+    while waiting and len(found) < most:
+        text, state = waiting.pop()
+        if text and constraint.accepts(state):
+            found.append(text)
+        choices = constraint.choices(state)
+        if choices is None:
+            return []
+        after = [(text + char, constraint.advance(state, char)) for char in choices]
+        waiting += [(longer, at) for longer, at in reversed(after) if at is not None]
+    return found
 
 
 def speaker_style(party: str) -> str:

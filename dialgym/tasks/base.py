@@ -160,6 +160,8 @@ class Task(ABC):
     hidden_fields: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """The attributes of a state that a party is not told, by party; see `observed`. Where none are
     named, those that `Facts.hidden` calls by their names."""
+    how_to_play: ClassVar[Mapping[str, str]] = {}
+    """What a person who plays a party is told first, by party, in a sentence or two."""
     for_people: ClassVar[Mapping[str, Any]] = {}
     """Settings of the task that suit a person who plays it, unless told otherwise."""
     facts: Facts

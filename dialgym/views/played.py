@@ -1,10 +1,15 @@
 """The spec of an environment, with the settings that its task came to have."""
 
+import json
+from collections.abc import Mapping
 from copy import copy
 from typing import Any
 
 from dialgym.registry import entries
 from dialgym.tasks import Task
+
+HOW_MANY = ("env_id", "num_envs", "workers", "vectorization_mode", "autoreset_mode", "render_mode")
+"""Arguments of ``gym.make`` and ``gym.make_vec`` that do not change what dialogues are like."""
 
 
 class Played:
@@ -25,6 +30,8 @@ class Played:
     learner: str
     steps_per_utterance = 1
     """Most actions that an utterance of the learner takes."""
+    given: Mapping[str, Any] = {}
+    """The settings that ``gym.make`` was called with, whatever they came to mean."""
     _step_limit: int | None = None
     _spec: Any = None
 
@@ -37,6 +44,7 @@ class Played:
     def spec(self, spec: Any) -> None:
         if spec is not None:
             spec, kwargs = copy(spec), spec.kwargs
+            self.given = {key: value for key, value in kwargs.items() if key not in HOW_MANY}
             spec.kwargs = {**kwargs, **self.task.played}
             spec.max_episode_steps = self._step_limit or self._most_steps() + 1
             if spec.reward_threshold is None and spec.id in entries():
@@ -49,3 +57,31 @@ class Played:
         own = facts.heard[self.learner][self.learner]
         utterances = facts.turn_limit if self.learner == system else own
         return utterances * self.steps_per_utterance
+
+
+def made_from(env: Any) -> dict[str, Any] | None:
+    """The id and settings that an env, or a Stable-Baselines3 `VecEnv` of dialogues, was made of.
+
+    Returns:
+        ``{"id": ..., "settings": {...}, "left_out": [...]}`` of plain values, where `left_out`
+        names the settings that are objects; None where the env was not made by an id or a task.
+    """
+    while env is not None and not isinstance(env, Played):
+        several = getattr(env, "envs", None)
+        env = several[0] if several else getattr(env, "venv", None) or getattr(env, "env", None)
+    if env is None or env.spec is None:
+        return None
+    settings = {key: value for key, value in env.given.items() if _is_plain(value)}
+    return {
+        "id": env.spec.id,
+        "settings": settings,
+        "left_out": sorted(env.given.keys() - settings),
+    }
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True

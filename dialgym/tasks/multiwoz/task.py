@@ -109,6 +109,9 @@ class MultiWOZ(Task):
     ["phone"]}}``; ``domains``, those that a drawn goal is to be about, in order; ``number``, of a
     goal of the frozen set.
 
+    Versions:
+        v0: the first, of dialgym 0.1.
+
     Raises:
         ValueError: a setting is not one of the above, or there is no such world.
 
@@ -120,6 +123,12 @@ class MultiWOZ(Task):
     options = ("goal", "domains", "number")
     speakers = {USER: policies.USERS, SYSTEM: policies.SYSTEMS}  # noqa: RUF012
     hidden_fields = {SYSTEM: ("goal", "heard_by_user"), USER: ("heard_by_system",)}  # noqa: RUF012
+    how_to_play = {  # noqa: RUF012
+        "system": "Help the user to find and book what it looks for: ask, recommend, book, and "
+        "answer what it wants to know, until it says goodbye.",
+        "user": "Your goal is what you alone have read. Say what you look for, ask for what it "
+        "requests, book what it books, then say goodbye.",
+    }
     for_people = {"language": "english"}  # noqa: RUF012
     generators = {"corpus": Corpus}  # noqa: RUF012
 

@@ -88,6 +88,9 @@ class SlotFilling(Task):
     Options of reset: ``constraints``, a mapping of slots to values or ``dontcare``; ``requests``,
     a sequence of slots; ``patience``, how often the user puts up with the same act.
 
+    Versions:
+        v0: the first, of dialgym 0.1.
+
     Raises:
         ValueError: a setting is not one of the above, or there is no such domain.
 
@@ -100,6 +103,13 @@ class SlotFilling(Task):
     hidden_fields = {  # noqa: RUF012
         SYSTEM: ("user_state", "planned", "simulated", "told", "goal", "heard_by_user"),
         USER: ("belief", "summary", "chosen", "heard_by_system"),
+    }
+    how_to_play = {  # noqa: RUF012
+        "system": "The user looks for a place in the database. Ask for what you have not "
+        "understood, offer a place, answer what is asked, and say goodbye at the end. Say so in "
+        "words, or name an act: request area, confirm food, inform, inform alternatives, bye.",
+        "user": "Your goal is what you alone have read. Ask for it until you have all that it "
+        "requests, then say goodbye; what you say may be misheard.",
     }
     for_people = {"language": "english"}  # noqa: RUF012
 

@@ -79,6 +79,9 @@ class TwentyQuestions(Task):
 
     Options of reset: ``item``, the hidden thing, by any of its names, with or without its article.
 
+    Versions:
+        v0: the first, of dialgym 0.1.
+
     Raises:
         ValueError: a setting is not one of the above, or the table is not usable.
 
@@ -87,6 +90,11 @@ class TwentyQuestions(Task):
     """
 
     name = "TwentyQuestions"
+    how_to_play = {  # noqa: RUF012
+        "system": "Find out what the other one thinks of, by questions that have yes or no for an "
+        "answer: is it alive? A guess is a question too: is it a cat?",
+        "user": "You think of what you alone have read. Answer yes, no, or I can't tell.",
+    }
     options = ("item",)
     tokenizer = "word"
     speakers = {USER: policies.ANSWERERS, SYSTEM: policies.POLICIES}  # noqa: RUF012

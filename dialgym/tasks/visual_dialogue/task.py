@@ -81,6 +81,9 @@ class VisualDialogue(Task):
 
     Options of reset: ``image``, a number from 0 to ``len(task.pool) - 1``.
 
+    Versions:
+        v0: the first, of dialgym 0.1.
+
     Raises:
         ValueError: a setting is not one of the above, or does not fit the others.
 
@@ -89,6 +92,11 @@ class VisualDialogue(Task):
     """
 
     name = "VisualDialogue"
+    how_to_play = {  # noqa: RUF012
+        "system": "Ask about a picture that you do not see, until it is told from all others: "
+        "what colour is the ball",
+        "user": "Answer questions about the picture that you alone are told about.",
+    }
     options = ("image",)
     speakers = {ANSWERER: {"answerer": Answerer}, QUESTIONER: policies.POLICIES}  # noqa: RUF012
     hidden_fields = {QUESTIONER: ("image", "private", "percentiles")}  # noqa: RUF012

@@ -54,11 +54,20 @@ class Wordle(Task):
 
     Options of reset: ``word``, the secret.
 
+    Versions:
+        v0: the first, of dialgym 0.1.
+
     Raises:
         ValueError: a setting is not one of the above, or a word list is not usable.
     """
 
     name = "Wordle"
+    how_to_play = {  # noqa: RUF012
+        "system": "Guess the secret word of five letters. Each letter of a guess is answered by g "
+        "(in its place), y (elsewhere in the word) or b (not in it, or not so often). The fewer "
+        "guesses, the better.",
+        "user": "Choose the secret word, in private; the rules then answer guesses in your name.",
+    }
     options = ("word",)
     speakers = {USER: policies.HOSTS, SYSTEM: policies.POLICIES}  # noqa: RUF012
     hidden_fields = {SYSTEM: ("secret", "opening")}  # noqa: RUF012

@@ -1,17 +1,26 @@
 """The command line: what it prints, how it leaves, and that it starts quickly."""
 
+import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
 import dialgym
-from dialgym.cli.benchmark import newest_run, parse_policies
-from dialgym.cli.common import numbers, settings
-from dialgym.registry import entries, list_ids
+from dialgym.cli.benchmark import default_policies, newest_run, parse_policies
+from dialgym.cli.common import (
+    algorithm_names,
+    complete_ids,
+    complete_policies,
+    numbers,
+    settings,
+)
+from dialgym.registry import entries, entry_of, list_ids, suites
 from tests.support.commands import fail, run, succeed
 from tests.support.players import SMALL
 
@@ -20,7 +29,7 @@ from tests.support.players import SMALL
 
 def test_help_names_all_commands():
     text = succeed("--help")
-    for name in ("list", "play", "check", "collect", "train", "evaluate", "benchmark"):
+    for name in ("list", "play", "check", "collect", "train", "evaluate", "benchmark", "report"):
         assert f" {name} " in text
         assert "Usage" in succeed(name, "-h")
 
@@ -55,6 +64,44 @@ def test_list_shows_each_environment():
         assert row.id(row.views[0]) in text
     assert "dialgym/Wordle-200-utterance-v0" in succeed("list", "--tag", "utterance")
     assert "Wordle-200" not in succeed("list", "--tag", "quick")
+
+
+def test_list_has_a_line_for_each_and_filters():
+    lines = succeed("list", "--task", "Slot_Filling", "--view", "token").splitlines()
+    assert len(lines) == 20
+    assert lines[0].split() == ["id", "random", "expert", "what"]
+    assert all(line.startswith("dialgym/") for line in lines[1:])
+    lines = succeed("list", "--tag", "quick", "--columns", "id,policy").splitlines()
+    assert [*lines[1].split()] == ["dialgym/Wordle-20-v0", "optimal"]
+    assert "'wat'" in fail("list", "--columns", "id,wat")
+    assert "unknown task 'wordel'. Did you mean 'wordle'?" in fail("list", "--task", "wordel")
+    assert "unknown view 'tokens'. Did you mean 'token'?" in fail("list", "--view", "tokens")
+
+
+def test_list_fits_a_terminal(monkeypatch):
+    shown = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
+    monkeypatch.setattr("dialgym.cli.tasks.console", shown)
+    succeed("list")
+    lines = shown.file.getvalue().splitlines()
+    assert max(map(len, lines)) == 80
+    assert any(line.endswith("…") for line in lines)
+
+
+@pytest.mark.parametrize("name", ["Wordle-20", "wordle20", "dialgym/Wordle-20-v3", "Wordle_20"])
+def test_a_near_miss_names_the_variant(name):
+    assert "Did you mean 'dialgym/Wordle-20-v0'?" in fail("check", name)
+
+
+def test_ids_policies_and_runs_are_completed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "mine").mkdir(parents=True)
+    (tmp_path / "runs" / "mine" / "model.zip").write_bytes(b"")
+    assert "Wordle-20-v0" in complete_ids()
+    assert "dialgym/Wordle-20-v0" in complete_ids("dialg")
+    context = SimpleNamespace(params={"id": "Wordle-20-v0"})
+    assert {"random", "random-mixture", "optimal", "runs/mine"} <= {*complete_policies(context)}
+    assert {"random", "handcrafted"} <= {*complete_policies(SimpleNamespace(params={}))}
+    assert {"ppo", "reward-model"} <= {*algorithm_names()}
 
 
 def test_list_as_json():
@@ -187,6 +234,29 @@ def test_benchmark_writes_its_folder(tmp_path):
     results = json.loads((out / "results.json").read_text())["results"]
     assert [result["policy"] for result in results] == ["random", "best"]
     assert (out / "scores.png").is_file()
+
+
+def test_benchmark_of_a_suite():
+    assert {"wordle", "slot-filling", "language", "all"} == {*suites()}
+    for ids in suites().values():
+        assert all(entry_of(env_id).view in ("token", "act") for env_id in ids)
+    assert default_policies(["Wordle-20-v0", "SlotFilling-act-v0"]) == [
+        "random",
+        "random-mixture",
+        "optimal",
+        "handcrafted",
+    ]
+    assert "--suite must be one of" in fail("benchmark", "--suite", "wordel")
+    assert "either --ids or --suite" in fail("benchmark", "--suite", "all", "--ids", SMALL)
+
+
+def test_a_policy_is_left_out_where_there_is_none_of_its_name(tmp_path):
+    text = succeed("benchmark", "--ids", f"{SMALL},SlotFilling-act-v0", "-n", "2", "--seeds", "0",
+                   "--out", str(tmp_path))  # fmt: skip
+    assert "optimal is left out where there is no such policy: dialgym/SlotFilling-act-v0" in text
+    assert "handcrafted is left out where there is no such policy: dialgym/Wordle-20-v0" in text
+    games = (tmp_path / "games.txt").read_text()
+    assert games.count("seed 0, episode 0") == 2
 
 
 def test_benchmark_without_matplotlib_writes_the_rest(tmp_path, monkeypatch):

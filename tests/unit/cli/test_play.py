@@ -4,10 +4,12 @@ import pytest
 
 import dialgym
 from dialgym.cli.common import settings
+from dialgym.cli.play import rules
+from dialgym.registry import entries, make_task
 from dialgym.simulators import Speaker
 from dialgym.simulators.human import HumanSpeaker, allows
 from dialgym.tasks.wordle import Wordle
-from tests.support.commands import fail, succeed
+from tests.support.commands import fail, run, succeed
 from tests.support.players import SMALL, FixedTokens
 
 
@@ -38,6 +40,59 @@ def test_what_the_rules_do_not_foresee_is_asked_again():
     assert "user: invalid" in succeed(
         "play", SMALL, "-o", "word=sleep", keys="zzzzz\nzzzzz\nsleep\n"
     )
+
+
+def test_it_begins_with_the_game_and_the_turns():
+    text = succeed("play", SMALL, keys="")
+    assert text.startswith("dialgym/Wordle-20-v0\nTwenty common words")
+    assert "Guess the secret word of five letters." in text
+    assert "You are the system, and have at most 6 turns." in text
+    assert "Choose the secret word, in private" in succeed("play", SMALL, "--as", "user", keys="")
+    assert "have 1 turn." in succeed("play", "Comments-v0", keys="")
+    assert "(built-in)" in succeed("play", "CamRestaurants-Env1-v0", keys="")
+
+
+def test_help_tells_the_rules_and_what_is_legal():
+    text = succeed("play", SMALL, keys="/help\n")
+    assert "Rewards: -1 for each guess that is not the secret" in text
+    assert "`" not in text
+    assert "You may say one of 20 utterances, such as: angry, brand" in text
+    assert "/undo   Take back what you said last." in text
+    assert "You may say any text of up to 400 characters" in succeed(
+        "play", "Comments-v0", keys="/help\n"
+    )
+
+
+def test_undo_takes_back_the_last_utterance_and_no_other():
+    keys = "white\nlevel\n/undo\n/undo\n/undo\nlevel\nsleep\n"
+    result = run("play", SMALL, "-o", "word=sleep", keys=keys)
+    assert "Taken back: level" in result.stdout
+    assert "Taken back: white" in result.stdout
+    assert "Solved in 2 turns, return -1." in result.stdout
+    assert "nothing to take back yet" in result.stderr
+
+
+@pytest.mark.parametrize("id", ["SlotFilling-v0", "CamRestaurants-Env3-v0"])
+def test_what_was_taken_back_leaves_no_trace(id):
+    twice = ["--seed", "3", "--set", "turns=5"]
+    plain = succeed("play", id, *twice, keys="what else\nhello\n/quit\n")
+    undone = succeed("play", id, *twice, keys="what else\nno\n/undo\nhello\n/quit\n")
+    said = plain.partition("system 2 of 5: ")[2]
+    assert "user:" in said
+    assert undone.endswith(f"system 2 of 5: {said}")
+
+
+def test_commands_that_are_none_or_cannot_be():
+    assert "no command /hnt. Did you mean '/hint'?" in run("play", SMALL, keys="/hnt\n").stderr
+    asked = run("play", SMALL, "--as", "user", keys="/hint\n")
+    assert "the user of Wordle has no policy 'optimal' to ask" in asked.stderr
+    assert succeed("play", SMALL, keys="white\n/quit\n").endswith("Goodbye.\n")
+
+
+def test_every_task_says_how_to_play_it():
+    for row in {entry.row.task: entry for entry in entries().values()}.values():
+        task = make_task(row, {})
+        assert task.how_to_play or rules(task)
 
 
 @pytest.mark.parametrize("keys", ["", "white\n"])

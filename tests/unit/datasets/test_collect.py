@@ -16,9 +16,11 @@ import pytest
 import dialgym
 from dialgym.benchmark import episode_seed
 from dialgym.datasets import Dataset
+from dialgym.datasets.schema import Recorder
 from dialgym.tasks.wordle import Wordle
 from dialgym.tasks.wordle.policies import Random, RandomMixture
-from tests.support.commands import fail, succeed
+from tests.support.commands import fail, run, succeed
+from tests.support.players import SMALL
 
 
 class Repeater:
@@ -331,3 +333,32 @@ def test_many_at_once_are_the_dialogues_one_by_one(
     many = dialgym.collect("Wordle-v0", policy, 50, **kwargs)
     single = dialgym.collect("Wordle-v0", OneByOne(policy), 50, **kwargs)
     assert same(many, single)
+
+
+def test_ctrl_c_keeps_what_is_whole_and_the_same_command_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    whole = dialgym.collect(SMALL, "random-mixture", 700, path=tmp_path / "whole")
+    arguments = ["collect", SMALL, "--policy", "random-mixture", "-n", "700", "--out",
+                 str(tmp_path / "cut")]  # fmt: skip
+    monkeypatch.setattr("sys.argv", ["dialgym", *arguments])
+    with monkeypatch.context() as patch:
+        plain, seen = Recorder.add, list[Any]()
+
+        def add(self: Recorder, played: Any) -> None:
+            if seen:
+                raise KeyboardInterrupt
+            seen.append(played)
+            plain(self, played)
+
+        patch.setattr(Recorder, "add", add)
+        result = run(*arguments)
+    assert result.exit_code == 130
+    assert result.stderr.splitlines()[-1] == f"Go on with: dialgym {' '.join(arguments)}"
+    (kept,) = (tmp_path / "cut").glob("*.parquet")
+    count = len(dialgym.load_dataset(tmp_path / "cut"))
+    assert 0 < count < 700
+    assert kept.name == f"dialogues-000000000-{count:09d}.parquet"
+    text = succeed(*arguments)
+    assert f"{700 - count} episodes in" in text
+    assert dialgym.load_dataset(tmp_path / "cut").table.equals(whole.table)

@@ -84,13 +84,11 @@ def test_a_fault_amid_a_run_leaves_what_was_saved_and_can_be_resumed(
 
 
 def test_weights_that_overflow_end_training_before_anything_is_saved(tmp_path):
-    run(tmp_path, 3)
-    saved = {name: (tmp_path / name).read_bytes() for name in ("model.zip", FILE)}
     message = r"SequencePPO at timestep \d+: expected (a finite loss|finite weights).*learning rate"
     with pytest.raises(FloatingPointError, match=message):
         train("ppo", ID, ROLLOUT * 3, n_envs=8, log_dir=tmp_path, progress_bar=False,
               overrides={**SHORT, "learning_rate": 1e30}, checkpoint_every=1)  # fmt: skip
-    assert {name: (tmp_path / name).read_bytes() for name in saved} == saved
+    assert not {"model.zip", FILE} & {path.name for path in tmp_path.iterdir()}
 
 
 def test_the_command_line_says_it_in_one_line(monkeypatch, tmp_path):

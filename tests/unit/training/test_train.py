@@ -190,7 +190,7 @@ def test_training_begins_with_the_weights_of_a_saved_model(tmp_path):
         assert torch.equal(a, b)
     wide = {**SHORT, "policy_kwargs": {"n_layer": 1, "n_embd": 32}}
     with pytest.raises(ValueError, match=r"expected backbone.wte.weight of shape \(32, 32\), got"):
-        train(**{**ARGUMENTS, "overrides": wide}, **start)
+        train(**{**ARGUMENTS, "overrides": wide}, **{**start, "log_dir": tmp_path / "wide"})
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,43 @@
+"""What figures depend on beside code and settings: versions, machine, commit, and the command."""
+
+import platform
+import shlex
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("dialgym", "torch", "numpy", "gymnasium", "stable-baselines3", "sb3-contrib")
+_QUIET: dict[str, Any] = {"capture_output": True, "text": True, "check": False}
+
+
+def versions() -> dict[str, str]:
+    """Of Python, the packages that figures depend on, and the commit where there is one."""
+    found = {"python": platform.python_version(), "machine": platform.machine()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # run from its source
+            own = getattr(sys.modules.get("dialgym"), "__version__", "")
+            found[name] = own if name == "dialgym" else "none"
+    return {**found, "commit": _commit()}
+
+
+def command_line() -> str:
+    """The `dialgym` command that this process runs, as it could be pasted; empty for none."""
+    program = Path(sys.argv[0])
+    if program.name == "__main__.py" and program.parent.name == "dialgym":
+        return shlex.join(["python", "-m", "dialgym", *sys.argv[1:]])
+    return shlex.join(["dialgym", *sys.argv[1:]]) if program.stem == "dialgym" else ""
+
+
+def _commit() -> str:
+    """Of the checkout that this file is in, marked where files differ from it; empty for none."""
+    where = ["git", "-C", str(Path(__file__).parent)]
+    try:
+        head = subprocess.run([*where, "rev-parse", "--short=12", "HEAD"], **_QUIET).stdout.strip()
+        changed = subprocess.run([*where, "status", "--porcelain", "-uno"], **_QUIET).stdout.strip()
+    except OSError:
+        return ""
+    return f"{head}+" if head and changed else head

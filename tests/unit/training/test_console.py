@@ -1,0 +1,203 @@
+"""What a run says of itself, what it refuses to overwrite, and how Ctrl-C ends it."""
+
+import csv
+import json
+import os
+import signal
+
+import pytest
+import torch
+
+pytest.importorskip("stable_baselines3")
+import agents
+import dialgym
+from agents.training.curves import LearningCurve, LossCurve
+from agents.training.folder import RECORD
+from dialgym.language import CharTokenizer
+from tests.support.commands import fail, run, succeed
+from tests.support.players import SMALL
+
+TINY = {
+    "n_steps": 36,
+    "batch_size": 288,
+    "n_epochs": 1,
+    "policy_kwargs": {"n_layer": 1, "n_embd": 16},
+}
+PARAMETERS = ("-p", "n_steps=36", "-p", "batch_size=288", "-p", "n_epochs=1",
+              "-p", "policy_kwargs={n_layer: 1, n_embd: 16}")  # fmt: skip
+COMMAND = ("train", "ppo", SMALL, "--timesteps", "600", "--n-envs", "8", "--device", "cpu")
+
+
+def train(folder, **more):
+    arguments = {"total_timesteps": 600, "n_envs": 8, "overrides": TINY, "progress_bar": False}
+    return agents.train("ppo", SMALL, log_dir=folder, device="cpu", **{**arguments, **more})
+
+
+# What it says
+
+
+def test_a_run_begins_with_what_it_is_and_ends_with_what_came_of_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = succeed(*COMMAND, *PARAMETERS, "-s", "words=7", "--final-episodes", "20")
+    parts = ["id         dialgym/Wordle-20-v0", "settings   words=7", "ppo (SequencePPO)"]
+    parts += ["GPTPolicy, ", " parameters", "cpu", "600 timesteps, 8 dialogues at a time, seed 0"]
+    parts += ["folder     runs/ppo-Wordle-20-v0-seed0", "(20 dialogues)", "model.zip"]
+    for part in parts:
+        assert part in text
+    assert "evaluate runs/ppo-Wordle-20-v0-seed0\n" in text
+    record = json.loads((tmp_path / "runs/ppo-Wordle-20-v0-seed0" / RECORD).read_text())
+    assert record["settings"] == {"words": 7}
+    assert record["learned"] >= 600
+    assert dialgym.Result.from_dict(record["result"])[SMALL].returns.shape == (1, 20)
+
+
+@pytest.mark.parametrize("settings", [(), ("-s", "words=7")])
+def test_the_command_at_the_end_scores_the_run(settings, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = succeed(*COMMAND, *PARAMETERS, *settings, "--final-episodes", "10")
+    command = text.partition("dialgym evaluate ")[2].splitlines()[0].split()
+    told = text.partition("return ")[2].split()[0]
+    scored = succeed("evaluate", *command, "-n", "10", "--seeds", "0")
+    assert told in scored
+    assert "Wordle-20-v0" in scored
+
+
+def test_the_command_at_the_end_of_an_offline_run_scores_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    dialgym.collect(SMALL, "random-mixture", 40, path="games", env_kwargs={"words": 7})
+    text = succeed(
+        "train", "bc", SMALL, "-d", "games", "--timesteps", "5", "--device", "cpu",
+        "-p", "policy_kwargs={n_layer: 1, n_embd: 16}", "--final-episodes", "10",
+    )  # fmt: skip
+    assert "40 stored dialogues, games" in text
+    command = text.partition("dialgym evaluate ")[2].splitlines()[0].split()
+    assert text.partition("return ")[2].split()[0] in succeed("evaluate", *command, "-n", "10",
+                                                              "--seeds", "0")  # fmt: skip
+
+
+def test_an_id_of_ones_own_is_part_of_the_command(tmp_path, monkeypatch):
+    text = succeed(
+        "train", "maskable-ppo", "tests.support.toy_acts:Wishes-act", "--timesteps", "16",
+        "--n-envs", "2", "-p", "n_steps=8", "-p", "batch_size=8", "--out", str(tmp_path / "run"),
+        "--final-episodes", "0", "--device", "cpu",
+    )  # fmt: skip
+    command = text.partition("dialgym evaluate ")[2].splitlines()[0].split()
+    assert command[1] == "tests.support.toy_acts:Wishes-act"
+    assert "Wishes-act" in succeed("evaluate", *command, "-n", "4", "--seeds", "0")
+
+
+# Where it was trained
+
+
+def test_a_model_remembers_where_it_was_trained(tmp_path):
+    model = train(tmp_path, env_kwargs={"words": 7})
+    place = {"id": SMALL, "settings": {"words": 7}, "left_out": []}
+    assert agents.load(tmp_path / "model.zip").trained_in == place
+    moved = (tmp_path / "model.zip").rename(tmp_path / "moved.zip")
+    again = dialgym.evaluate(moved, episodes=5, seeds=(0,))
+    live = dialgym.evaluate(model, episodes=5, seeds=(0,))
+    assert again.env_kwargs == {"words": 7}
+    assert again[SMALL].returns.tolist() == live[SMALL].returns.tolist()
+    assert "It was trained in dialgym/Wordle-20-v0 with words=7. Use it where" in fail(
+        "evaluate", str(moved), SMALL, "-s", "tokenizer=word", "-n", "2"
+    )
+
+
+def test_settings_that_are_objects_are_not_remembered(tmp_path):
+    env = dialgym.sb3_vec_env(SMALL, 2, tokenizer=CharTokenizer("abcdefghijklmnopqrstuvwxyz "))
+    small = {"n_layer": 1, "n_embd": 16}
+    agents.SequencePPO("GPTPolicy", env, n_steps=8, policy_kwargs=small).save(tmp_path / "model")
+    with pytest.raises(ValueError, match="trained with tokenizer given as objects"):
+        dialgym.evaluate(tmp_path / "model.zip")
+
+
+@pytest.mark.parametrize("policy", ["random", "nothing"])
+def test_a_scripted_policy_needs_an_id(policy):
+    assert f"policy '{policy}': expected an environment too" in fail("evaluate", policy)
+
+
+# What it refuses
+
+
+def test_a_second_run_does_not_overwrite_the_first(tmp_path):
+    train(tmp_path, seed=1, checkpoint_every=1)
+    before = (tmp_path / "model.zip").read_bytes()
+    with pytest.raises(FileExistsError, match=r"holds a run already \(ppo on dialgym/Wordle-20-v0"):
+        train(tmp_path, seed=2)
+    assert (tmp_path / "model.zip").read_bytes() == before
+    text = fail(*COMMAND, *PARAMETERS, "--out", str(tmp_path))
+    assert "Go on with it by --resume; begin anew with --force" in text
+    (tmp_path / "mine.txt").write_text("kept")
+    train(tmp_path, seed=2, force=True, checkpoint_every=0)
+    assert (tmp_path / "model.zip").read_bytes() != before
+    assert not (tmp_path / "checkpoint.zip").exists()
+    assert (tmp_path / "mine.txt").read_text() == "kept"
+    with pytest.raises(FileExistsError, match="It left no checkpoint to go on"):
+        train(tmp_path, resume=True)
+    with pytest.raises(ValueError, match="either resume"):
+        train(tmp_path, resume=True, force=True)
+
+
+def test_resuming_without_a_checkpoint_says_so(tmp_path):
+    text = succeed(*COMMAND, *PARAMETERS, "--out", str(tmp_path), "--resume",
+                   "--final-episodes", "0")  # fmt: skip
+    assert f"No checkpoint in {tmp_path} to resume: the run begins." in text
+
+
+# Ctrl-C
+
+
+def interrupt_at(monkeypatch, kind, rollouts):
+    """Ctrl-C at the end of a rollout."""
+    plain, seen = kind._on_rollout_end, []
+
+    def ended(self):
+        plain(self)
+        seen.append(0)
+        if len(seen) == rollouts:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(kind, "_on_rollout_end", ended)
+
+
+def curve(folder):
+    with (folder / "learning_curve.csv").open(newline="") as file:
+        return [{**row, "seconds": None} for row in csv.DictReader(file)]
+
+
+def same_weights(one, other):
+    first, second = (agents.load(folder / "model.zip").policy for folder in (one, other))
+    pairs = zip(first.state_dict().values(), second.state_dict().values(), strict=True)
+    return all(torch.equal(a, b) for a, b in pairs)
+
+
+def test_an_interrupted_run_leaves_a_checkpoint_and_goes_on_exactly(tmp_path, monkeypatch):
+    train(tmp_path / "whole", total_timesteps=1500)
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, LearningCurve, 2)
+        with pytest.raises(agents.Interrupted, match="interrupted at 576 timesteps") as caught:
+            train(tmp_path / "cut", total_timesteps=1500)
+    assert caught.value.folder == tmp_path / "cut"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    train(tmp_path / "cut", total_timesteps=1500, resume=True)
+    assert curve(tmp_path / "cut") == curve(tmp_path / "whole")
+    assert same_weights(tmp_path / "cut", tmp_path / "whole")
+
+
+def test_an_interrupted_command_prints_the_one_that_goes_on(tmp_path, monkeypatch):
+    dialgym.collect(SMALL, "random-mixture", 40, path=tmp_path / "games")
+    command = ["train", "bc", SMALL, "-d", str(tmp_path / "games"), "--timesteps", "20", "-p",
+               "log_interval=5", "-p", "policy_kwargs={n_layer: 1, n_embd: 16}", "--force",
+               "--out", str(tmp_path / "my run")]  # fmt: skip
+    monkeypatch.setattr("sys.argv", ["dialgym", *command])
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, LossCurve, 2)
+        result = run(*command)
+    assert result.exit_code == 130
+    assert "Interrupted at 10 timesteps; the checkpoint in" in result.stderr
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("Go on with: dialgym train bc dialgym/Wordle-20-v0 -d ")
+    assert last.endswith(f"--out '{tmp_path / 'my run'}' --resume")
+    assert "--force" not in last
+    command.remove("--force")
+    assert "from 10 timesteps" in succeed(*command, "--resume", "--final-episodes", "0")
