@@ -35,7 +35,7 @@ class Rater:
             LookupError: there is no such reply.
             ValueError: the number is not from 1 to 5.
         """
-        stored = listing.dialogue(row) and listing.dataset[row]
+        stored = listing.one(row)[0]
         if not 0 <= place < len(stored["turns"]) or not stored["turns"][place]["said"]:
             raise LookupError(f"turn {place} of dialogue {row} is no reply of the learner's.")
         key = _key_of_turn(stored, place)

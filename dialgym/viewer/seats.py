@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dialgym.files import parse_yaml
 from dialgym.language import Letters, Lexicon
 from dialgym.registry import Entry, entry_of, make_task
 from dialgym.rollouts.episodes import policy_rng
@@ -123,7 +124,9 @@ class Seat:
         """
         self._check_open()
         speakers = self.task.speakers.get(self.wanted.party, {})
-        names = [name for name in (self._expert, *speakers) if name in speakers and name != "random"]
+        names = [
+            name for name in (self._expert, *speakers) if name in speakers and name != "random"
+        ]
         if not names:
             raise ValueError(f"the {self.wanted.party} of {self.task.name} has nobody to ask.")
         speaker: Speaker = self.task.speaker_named(self.wanted.party, names[0])
@@ -253,3 +256,18 @@ def described(env: str) -> dict[str, Any]:
         "turns": task.facts.turn_limit,
         "stand_in": task.stand_in,
     }
+
+
+def read_options(text: str) -> dict[str, Any]:
+    """Options of reset, as a person writes them: ``word=crane``, several with a ``;`` between.
+
+    Raises:
+        ValueError: a part has no ``=``, or its value is no YAML.
+    """
+    found = {}
+    for part in filter(None, map(str.strip, text.split(";"))):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise ValueError(f"options: expected NAME=VALUE, such as word=crane; got {part!r}.")
+        found[name.strip()] = parse_yaml(value, "options")
+    return found

@@ -13,7 +13,6 @@ from dialgym.viewer.runs import SAMPLES
 from tests.support.browser import all_of, browser, one_of, until, viewer_server
 from tests.unit.viewer.test_sources import make_results, make_run
 
-pytestmark = pytest.mark.slow
 SMALL = "dialgym/Wordle-20-v0"
 ATTACK = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
 
