@@ -14,6 +14,7 @@ from agents import SequencePPO
 from dialgym.datasets import load_dataset
 from dialgym.datasets.cards import code, plain
 from dialgym.hub import SourceError, publish
+from tests.support.commands import fail, succeed
 from tests.support.hub_server import running
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +67,20 @@ def test_dialogues_in_a_folder(tmp_path):
     text = (tmp_path / "out" / "README.md").read_text("utf-8")
     assert head_of(text)["configs"] == [{"config_name": "default", "data_files": "*.parquet"}]
     assert "system: How can I help you?" in text
+
+
+def test_the_command(model, tmp_path):
+    model.save(tmp_path / "run" / "model.zip")
+    file = tmp_path / "scores.json"
+    dialgym.evaluate("random", ENV, episodes=5, seeds=[0]).to_json(file)
+    out = str(tmp_path / "out")
+    assert succeed("push", str(tmp_path / "run"), out, "--scores", str(file)).strip() == out
+    assert f"| {ENV.replace('_', '')} | random |" in (tmp_path / "out" / "README.md").read_text()
+    dialgym.Dataset.from_dialogues(SAID, tmp_path / "data")
+    succeed("push", str(tmp_path / "data"), str(tmp_path / "talk"))
+    assert len(load_dataset(tmp_path / "talk")) == 3
+    assert "is no agent" in fail("push", str(tmp_path / "data"), "x", "--scores", str(file))
+    assert "no saved model at" in fail("push", str(tmp_path / "nothing.zip"), "x")
 
 
 SCRIPT = """
