@@ -52,7 +52,7 @@ def view(
     from dialgym.serving import listening
     from dialgym.viewer import open_viewer
     from dialgym.viewer.app import serve_viewer
-    from dialgym.viewer.guard import Guard
+    from dialgym.viewer.guard import LOOPBACK, Guard
     from dialgym.viewer.sources import newest_runs
 
     with listening("view", host, port) as listener:
@@ -72,6 +72,10 @@ def view(
         count = len(viewer.shelf.sources)
         what = f"{count} source{'' if count == 1 else 's'}"
         console.print(f"showing {what} at {address}", soft_wrap=True, markup=False)
+        if host not in LOOPBACK:
+            console.print(
+                "other machines can reach it; the connection is not encrypted", style="dim"
+            )
         console.print("end with Ctrl-C", style="dim")
         if browser:
             webbrowser.open(address)

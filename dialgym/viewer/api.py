@@ -11,7 +11,7 @@ from dialgym.datasets import Dataset, collect
 from dialgym.errors import unknown
 from dialgym.registry import Entry, entries, entry_of, make_task
 from dialgym.rollouts.policies import named_policies
-from dialgym.viewer.asked import Asked
+from dialgym.viewer.asked import Asked, NotHereError
 from dialgym.viewer.lines import picture_address
 from dialgym.viewer.listing import Listing
 from dialgym.viewer.pairs import Comparison, Side
@@ -140,7 +140,7 @@ class Viewer:
     def unrate(self, asked: Asked) -> dict[str, Any]:
         """Take a rating back."""
         if not self.ratings.remove(asked.text("key")):
-            raise LookupError("there is no such rating.")
+            raise NotHereError("there is no such rating.")
         return self.ratings.counts()
 
     # A person plays
@@ -194,7 +194,7 @@ class Viewer:
     def chat(self, asked: Asked) -> dict[str, Any]:
         """What the language model says."""
         if self.talk is None:
-            raise LookupError("there is no language model; give one with --model.")
+            raise NotHereError("there is no language model; give one with --model.")
         return {"reply": self.talk(asked.text("text"), asked.texts("history"))}
 
     def _valued(self, found: dict[str, Any], one: Dataset) -> dict[str, Any]:
@@ -214,13 +214,13 @@ class Viewer:
     def _comparison(self, asked: Asked) -> Comparison:
         found = self._comparisons.get(asked.text("comparison"))
         if found is None:
-            raise LookupError("this comparison is no longer there; make it again.")
+            raise NotHereError("this comparison is no longer there; make it again.")
         return found
 
     def _seat(self, asked: Asked) -> Seat:
         found = self._seats.get(asked.text("game"))
         if found is None:
-            raise LookupError("this dialogue is no longer there; begin another one.")
+            raise NotHereError("this dialogue is no longer there; begin another one.")
         return found
 
     def _side(self, side: Asked, whole: Asked) -> Side:

@@ -18,6 +18,7 @@ from dialgym.locks import LOCK
 from dialgym.registry import check_id, entry_of
 from dialgym.rollouts.policies import CHECKPOINT
 from dialgym.tasks.base import SYSTEM, USER
+from dialgym.viewer.asked import NotHereError
 
 SAMPLES = "samples"
 MOST_POINTS = 1000
@@ -94,11 +95,11 @@ class Run:
         """The sample dialogues of one time.
 
         Raises:
-            LookupError: there are none.
+            NotHereError: there are none.
         """
         file = self.folder / SAMPLES / f"{timesteps}.txt"
         if not file.is_file():
-            raise LookupError(f"there are no samples at {timesteps} timesteps.")
+            raise NotHereError(f"there are no samples at {timesteps} timesteps.")
         return list(read_samples(file.read_text("utf-8")))
 
     def _curve(self) -> dict[str, Any]:

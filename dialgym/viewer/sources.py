@@ -12,6 +12,7 @@ from dialgym.datasets import load_dataset
 from dialgym.errors import did_you_mean
 from dialgym.hub import PREFIX
 from dialgym.rollouts.policies import CHECKPOINT
+from dialgym.viewer.asked import NotHereError
 from dialgym.viewer.listing import Listing
 from dialgym.viewer.runs import Run
 
@@ -82,11 +83,11 @@ class Shelf:
         """The content of a source.
 
         Raises:
-            LookupError: there is none of that number, or it is of another kind.
+            NotHereError: there is none of that number, or it is of another kind.
         """
         source = self.sources.get(number)
         if source is None or source.kind != kind:
-            raise LookupError(f"there is no source {number} of {kind}.")
+            raise NotHereError(f"there is no source {number} of {kind}.")
         return source.content
 
     def runs(self) -> dict[str, Run]:
