@@ -22,6 +22,10 @@ def view(
     ratings: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Where ratings of replies are kept.")
     ] = Path("ratings"),
+    games: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Keep the dialogues that are held here as a data set."),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -64,6 +68,7 @@ def view(
             trust,
             None if model is None else _talk(model, trust),
             None if values is None else _values(values, trust),
+            games,
         )
         guard = Guard(number, (*(allow_host or ()), *([] if host == "0.0.0.0" else [host])))
         name = "127.0.0.1" if host in ("0.0.0.0", "::") else host
