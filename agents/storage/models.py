@@ -270,9 +270,10 @@ def _with_suffix(path: Place) -> Place:
 
 def _found(path: Place) -> Place:
     """The path, with `.zip` where only that is a file."""
-    if not isinstance(path, str | Path) or Path(path).is_file():
+    if not isinstance(path, str | Path):
         return path
-    return _with_suffix(path)
+    whole = Path(str(_with_suffix(path)))
+    return whole if whole.is_file() and not Path(path).is_file() else path
 
 
 def _class_of(cls: Any, archive: Archive) -> Any:
