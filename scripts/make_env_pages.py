@@ -152,12 +152,12 @@ def variant(row: Row) -> str:
 
 def references(row: Row) -> str:
     """The mean returns that scores are normalised by."""
-    if not {"random", "expert"} <= row.scores.keys():
-        return "not measured"
-    text = _pair(row.scores)
-    if row.builtin_scores:
-        text += f"; where a built-in domain takes the place, {_pair(row.builtin_scores)}"
-    return text
+    known = {
+        "": row.scores,
+        "where built-in data takes the place of the original, ": row.builtin_scores,
+    }
+    pairs = [where + _pair(scores) for where, scores in known.items() if "expert" in scores]
+    return "; ".join(pairs) or "not measured"
 
 
 def _pair(scores: Mapping[str, Any]) -> str:

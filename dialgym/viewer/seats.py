@@ -121,7 +121,7 @@ class Seat:
         """
         self._check_open()
         speakers = self.task.speakers.get(self.wanted.party, {})
-        expert = self.entry.row.scores.get("expert_policy", EXPERT)
+        expert = self.entry.row.expert_policy or EXPERT
         names = [name for name in (expert, *speakers) if name in speakers and name != "random"]
         if not names:
             raise ValueError(f"the {self.wanted.party} of {self.task.name} has nobody to ask.")
