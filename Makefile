@@ -21,10 +21,10 @@ NUMERIC := $(addprefix tests/unit/,models policies buffers decoding online offli
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test nightly audit bench soak dist docs format lint type freeze clean distclean
+.PHONY: help setup run test nightly audit bench soak dist docs publish-docs format lint type freeze clean distclean
 
 help:  ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(INSTALLED)  ## build the virtual environment (done once, and again when a pin changes)
 
@@ -61,6 +61,11 @@ dist: $(INSTALLED)  ## build wheel and sdist, and try both in clean environments
 docs: $(INSTALLED)  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
+
+publish-docs: $(INSTALLED)  ## build the documentation of this version beside the earlier ones, in the branch gh-pages
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --update-aliases \
+	  $$($(BIN)/python -c "import dialgym; print('.'.join(dialgym.__version__.split('.')[:2]))") latest
+	$(BIN)/mike set-default latest
 
 format: $(INSTALLED)  ## sort imports, mend what can be mended, format
 	$(BIN)/ruff check --fix --quiet .

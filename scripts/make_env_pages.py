@@ -2,7 +2,7 @@
 
 A hook of mkdocs, which gets `environments/index.md` and a page for each task. By hand:
 
-    python scripts/make_env_pages.py              print the table of environments
+    python scripts/make_env_pages.py              print the table of tasks
     python scripts/make_env_pages.py README.md    renew the table between its markers in a file
 """
 
@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+from sample_dialogues import as_html, sample_of
 
 from dialgym.registry import Row, entries, load
 
 BEGIN, END = "<!-- environments: made by scripts/make_env_pages.py -->", "<!-- end -->"
 HEAD = ("name", "meaning")
-SECTION = re.compile(r"^(Args|Attributes|Raises|Returns):$")
+SECTION = re.compile(r"^(Args|Attributes|Raises|Returns|Versions):$")
 ITEM = re.compile(r"^    (\w+): (.*)$")
 
 
@@ -38,16 +39,36 @@ def table(head: Iterable[str], lines: Iterable[Iterable[object]]) -> str:
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in cells) + "\n"
 
 
-def environments(link: str = "") -> str:
-    """The table of all environments; `link` is where the pages lie, if they are to be linked."""
+def overview() -> str:
+    """The table of tasks, for the front page."""
+    lines = []
+    for _, variants in tasks():
+        first, views = variants[0], ", ".join(variants[0].views)
+        others = [row.name for row in variants[1:]]
+        more = f", {len(others)} more, as `{others[0]}`" if others else ""
+        what = summary(load(first.task))
+        lines.append((f"`dialgym/{first.name}-v{first.version}`{more}", what, views))
+    return table(("environments", "what", "views"), lines)
+
+
+def environments() -> str:
+    """The table of all environments, with links to their pages."""
     lines = []
     for row in rows():
-        first = row.id(row.views[0])
-        env = gym.make(first).unwrapped
-        name = f"[`{first}`]({link}{slug(row)}.md)" if link else f"`{first}`"
-        sizes = f"{env.action_space.n}, {env.observation_space.shape[0]}"  # type: ignore[attr-defined,index]
-        lines.append((name, row.description, sizes, env.task.facts.turn_limit))  # type: ignore[attr-defined]
+        name = f"[`{row.id(row.views[0])}`](./{slug(row)}.md)"
+        turns = made(row, row.views[0]).task.facts.turn_limit
+        lines.append((name, row.description, sizes(row), turns))
     return table(("id", "what", "actions, length", "turns"), lines)
+
+
+def made(row: Row, view: str) -> Any:
+    return gym.make(row.id(view)).unwrapped
+
+
+def sizes(row: Row) -> str:
+    """How many actions there are in the first view, and how long its observation is."""
+    env = made(row, row.views[0])
+    return f"{env.action_space.n}, {env.observation_space.shape[0]}"
 
 
 def slug(row: Row) -> str:
@@ -56,26 +77,71 @@ def slug(row: Row) -> str:
 
 
 def index() -> str:
-    """The page that lists the environments."""
+    """The page that lists the environments, with a picture of each task."""
     return f"""# Environments
 
-Actions is the number of tokens, or of summary acts in an act view (`...-act-v0`); length is that of
-the observation, and turns the most utterances of the learner. Each environment also comes as
-`...-utterance-v0`, and through `gym.make_vec`,
-`dialgym.sb3_vec_env`, `dialgym.aec_env` and `dialgym.parallel_env` ([views](../concepts.md#views)).
+{gallery()}
 
-{environments("./")}
+Each environment comes in all [views](../concepts.md#views): tokens, utterances
+(`...-utterance-v0`), acts (`...-act-v0`) where the task has them, batched (`gym.make_vec`,
+`dialgym.sb3_vec_env`), and with both parties as agents (`dialgym.aec_env`, `dialgym.parallel_env`).
+Actions is the number of tokens, or of summary acts in an act view; length is that of the
+observation, and turns the most utterances of the learner.
+
+{environments()}
 This page and those of the tasks are made from `envs_registry.yaml`, the docstrings and the spaces
-themselves.
+themselves; pictures and dialogues are episodes of a scripted policy.
 """
 
 
-def page(variants: list[Row]) -> str:
+def gallery() -> str:
+    """A card for each task: its picture, its name, what it is."""
+    cards = []
+    for name, first in tasks():
+        cls = load(first[0].task)
+        cards.append(
+            f"-   [![{cls.name}]({name}.png)]({name}.md)\n\n"
+            f"    **[{cls.name}]({name}.md)**\n\n    {summary(cls)}\n"
+        )
+    return '<div class="grid cards gallery" markdown>\n\n' + "\n".join(cards) + "\n</div>"
+
+
+def tasks() -> list[tuple[str, list[Row]]]:
+    """The page's name and the rows of each task."""
+    return [(name, list(variants)) for name, variants in groupby(rows(), key=slug)]
+
+
+def summary(cls: type) -> str:
+    """The first paragraph of a docstring, in one line."""
+    return " ".join(next(blocks(inspect.getdoc(cls) or "")))
+
+
+def page(name: str, variants: list[Row]) -> str:
     """The page of a task and of all its environments."""
-    cls = load(variants[0].task)
-    parts = [f"# {cls.name}\n", prose(cls), "## Facts\n", facts(variants[0])]
-    parts += ["## Environments\n", *(variant(row) for row in variants)]
+    cls, shown = load(variants[0].task), sample_of(variants[0])
+    text = prose(cls)
+    rules = text.partition("\n\n")[2]
+    picture = f"![{cls.name}, at the end of the dialogue below]({name}.png){{ .task-picture }}\n"
+    said = (
+        f"An episode of `{shown.policy}` in `{shown.env_id}`, seed {shown.seed}; its return is "
+        f"{shown.gained:.4g}.\n"
+    )
+    parts = [f"# {cls.name}\n", summary(cls) + "\n", picture, at_a_glance(variants[0])]
+    parts += ["## A dialogue\n", said, as_html(shown), "## Rules\n", rules]
+    parts += ["## Parties\n", facts(variants[0]), "## Environments\n", variants_of(variants)]
     return "\n".join(parts)
+
+
+def at_a_glance(row: Row) -> str:
+    """How to make it, and the spaces of its views."""
+    first = row.id(row.views[0])
+    code = f'```python\nimport dialgym\nimport gymnasium as gym\n\nenv = gym.make("{first}")\n```\n'
+    lines = []
+    for view in row.views:
+        env = made(row, view)
+        spaces = shown_space(env.observation_space), shown_space(env.action_space)
+        lines.append((f"`{row.id(view)}`", *spaces))
+    return code + "\n" + table(("view", "observation", "action"), lines)
 
 
 def prose(cls: type) -> str:
@@ -108,9 +174,9 @@ def listing(section: str, lines: list[str], defaults: Mapping[str, Any]) -> str:
         else:
             items[-1][1] += " " + line.strip()
     if section != "Args":
-        return f"## {section}\n\n" + table(HEAD, ((f"`{n}`", what) for n, what in items))
+        return f"### {section}\n\n" + table(HEAD, ((f"`{n}`", what) for n, what in items))
     lines_of = ((f"`{name}`", f"`{defaults[name]!r}`", what) for name, what in items)
-    return "## Arguments\n\n" + table(("argument", "default", "meaning"), lines_of)
+    return "### Arguments\n\n" + table(("argument", "default", "meaning"), lines_of)
 
 
 def facts(row: Row) -> str:
@@ -134,38 +200,36 @@ def hidden(task: Any, party: str) -> str:
     return ", ".join(task.facts.hidden.get(party, ())) or "-"
 
 
-def variant(row: Row) -> str:
-    """One environment: what it is, its settings, its spaces, its reference scores."""
-    spaces = []
-    for view in row.views:
-        env = gym.make(row.id(view)).unwrapped
-        spaces.append((f"`{row.id(view)}`", shown(env.observation_space), shown(env.action_space)))
-    settings = (
-        ", ".join(f"`{name}={value!r}`" for name, value in row.settings.items()) or "defaults"
+def variants_of(variants: list[Row]) -> str:
+    """One table of a task's environments, in place of `gym.make` arguments."""
+    lines = []
+    for row in variants:
+        settings = ", ".join(f"`{name}={value!r}`" for name, value in row.settings.items())
+        lines.append(
+            (f"`{row.id(row.views[0])}`", row.description, settings or "defaults", sizes(row),
+             *references(row), ", ".join(row.tags))
+        )  # fmt: skip
+    text = (
+        "Each row has the views above, with the names in the same form. The mean returns are "
+        "those that [scores](../benchmark.md) are normalised by; where two are given, the second "
+        "is that of built-in data in the place of the original, which may not be at hand.\n\n"
     )
-    return (
-        f"### {row.name}\n\n{row.description}\n\n"
-        f"Settings: {settings}. Tags: {', '.join(row.tags)}. Mean returns: {references(row)}.\n\n"
-        + table(("id", "observation", "action"), spaces)
-    )
+    head = ("id", "what", "settings", "actions, length", "`random`", "expert", "tags")
+    ids = ", ".join(f"`{row.id(view)}`" for row in variants for view in row.views)
+    every = f"\n<details markdown><summary>All ids</summary>\n\n{ids}\n\n</details>\n"
+    return text + table(head, lines) + every
 
 
-def references(row: Row) -> str:
-    """The mean returns that scores are normalised by."""
-    known = {
-        "": row.scores,
-        "where built-in data takes the place of the original, ": row.builtin_scores,
-    }
-    pairs = [where + _pair(scores) for where, scores in known.items() if "expert" in scores]
-    return "; ".join(pairs) or "not measured"
+def references(row: Row) -> tuple[str, str]:
+    """The mean returns of the random policy and of the expert, with the expert's name."""
+    both = [scores for scores in (row.scores, row.builtin_scores) if "expert" in scores]
+    if not both:
+        return "not measured", "not measured"
+    random, best = (" / ".join(str(scores[who]) for scores in both) for who in ("random", "expert"))
+    return random, f"{best} (`{row.expert_policy or 'expert'}`)"
 
 
-def _pair(scores: Mapping[str, Any]) -> str:
-    expert = scores.get("expert_policy", "expert")
-    return f"`random` {scores['random']}, `{expert}` {scores['expert']}"
-
-
-def shown(space: gym.Space) -> str:
+def shown_space(space: gym.Space) -> str:
     """A space in a few characters: the charset of a text is left out."""
     if isinstance(space, gym.spaces.Text):
         return f"`Text({space.min_length}, {space.max_length})`"
@@ -174,10 +238,13 @@ def shown(space: gym.Space) -> str:
 
 def pages() -> dict[str, str]:
     """Every generated page by its path in the site."""
-    made = {"environments/index.md": index()}
-    for name, variants in groupby(rows(), key=slug):
-        made[f"environments/{name}.md"] = page(list(variants))
-    return made
+    made = {f"environments/{name}.md": page(name, variants) for name, variants in tasks()}
+    return {"environments/index.md": index(), **made}
+
+
+def pictures() -> dict[str, bytes]:
+    """The picture of each task by its path in the site."""
+    return {f"environments/{name}.png": sample_of(first[0]).png for name, first in tasks()}
 
 
 def on_config(config: Any) -> Any:
@@ -192,19 +259,19 @@ def on_files(files: Any, config: Any) -> Any:
     """mkdocs: add the generated pages."""
     from mkdocs.structure.files import File
 
-    for path, text in pages().items():
-        files.append(File.generated(config, path, content=text))
+    for path, content in {**pages(), **pictures()}.items():
+        files.append(File.generated(config, path, content=content))
     return files
 
 
 def renew(path: Path) -> None:
-    """Replace what lies between the markers in a file by the table of environments."""
+    """Replace what lies between the markers in a file by the table of tasks."""
     before, begin, rest = path.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise SystemExit(f"{path}: expected the markers {BEGIN!r} and {END!r}. Add both.")
     part = path.with_suffix(".part")
-    part.write_text(f"{before}{BEGIN}\n{environments()}{END}{after}", encoding="utf-8")
+    part.write_text(f"{before}{BEGIN}\n{overview()}{END}{after}", encoding="utf-8")
     os.replace(part, path)
 
 
@@ -212,4 +279,4 @@ if __name__ == "__main__":
     if len(sys.argv) > 1:
         renew(Path(sys.argv[1]))
     else:
-        print(environments())
+        print(overview())

@@ -7,7 +7,7 @@ punished, beside the price of a question; the dialogues are about the same scene
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,17 @@ METHODS: Sequence[Method | Variant] = (
     Method("decision transformer", "decision-transformer", CLONE, greedy=False),
     Method("CHAI", "chai", {**VALUES, "n_timesteps": 1_800, "clone_steps": 600}),
 )
+NO_EXPERT: Sequence[Method | Variant] = (
+    Method("BC", "bc", CLONE, greedy=False),
+    Method("10 % BC", "bc", {**CLONE, "top": 0.1}, greedy=False),
+    Variant("10 % BC, likeliest", "10 % BC"),
+    Method("ILQL", "ilql", {**speaking(beta=64.0), "cql_weight": 0.2, "expectile": TAU}, False),
+    Variant("ILQL, likeliest", "ILQL"),
+)
+"""What learns from dialogues in which nobody asks well: people's, and turns at random from each of
+their states. Values are far apart there, and a share of `BETA` says too much of what is bad."""
+PEOPLE = 4_000
+"""Dialogues of `human-like` in that data."""
 SCRIPTED = ("random", "human-like", "greedy")
 EPISODES = 1_000
 
@@ -58,23 +69,27 @@ EPISODES = 1_000
 def runs(folder: Path, seeds: int) -> list[Run]:
     """Every training of the recipe, penalty by penalty; of each the scripted questioners first.
 
-    A method is called ``hard: ILQL``.
+    A method is called ``hard: ILQL``, and ``hard, no expert: ILQL`` where it learns from data
+    without a good questioner.
     """
-    return [
-        replace(run, method=f"{penalty}: {run.method}")
-        for penalty in PENALTIES
-        for run in _runs(folder / penalty, {**WORDS, "penalty": penalty}, seeds)
-    ]
+    found = []
+    for penalty in PENALTIES:
+        env_kwargs = {**WORDS, "penalty": penalty}
+        games = Games(ENV, "graded", SCENES, SKILLS, env_kwargs)
+        of = [*_bounds(folder / penalty, env_kwargs, seeds)]
+        of += plan(games, METHODS, folder / penalty, seeds)
+        found += [replace(run, method=f"{penalty}: {run.method}") for run in of]
+    games = Games(ENV, "branching", PEOPLE, {}, {**WORDS, "penalty": "hard"})
+    unled = plan(games, NO_EXPERT, folder / "no-expert", seeds)
+    return [*found, *(replace(run, method=f"hard, no expert: {run.method}") for run in unled)]
 
 
-def _runs(folder: Path, env_kwargs: dict[str, Any], seeds: int) -> list[Run]:
-    games = Games(ENV, "graded", SCENES, SKILLS, env_kwargs)
-    bounds = [
-        Run(name, ENV, seed, folder / f"{name}-seed{seed}", None, None, env_kwargs, scripted=name)
-        for seed in range(seeds)
-        for name in SCRIPTED
-    ]
-    return [*bounds, *plan(games, METHODS, folder, seeds)]
+def _bounds(folder: Path, env_kwargs: dict[str, Any], seeds: int) -> Iterator[Run]:
+    """The scripted questioners."""
+    for seed in range(seeds):
+        for name in SCRIPTED:
+            place = folder / f"{name}-seed{seed}"
+            yield Run(name, ENV, seed, place, None, None, env_kwargs, scripted=name)
 
 
 def over_seeds(of: Callable[[Line], np.ndarray], digits: int) -> Callable[[Line], str]:
@@ -103,5 +118,7 @@ About each of {SCENES:,} scenes that were drawn, {SKILLS["human_like"]} stored d
 colon stands which answers cost 2 beside the 1 of a question. Scored in {EPISODES:,} dialogues a
 seed. Cloned policies draw their tokens, the others say the likeliest. Found: the scene ranked
 first. Percentile rank: of the scene, at the end. Just yes or no: such answers in a dialogue. In
-brackets 95 % intervals (Student's t over the seeds' means).
+brackets 95 % intervals (Student's t over the seeds' means). No expert: {PEOPLE:,} dialogues of
+`human-like`, and from each of their states one that goes on at random; beta = 64 there, drawn
+unless it says otherwise.
 """

@@ -5,11 +5,19 @@
 | `evaluate` | `evaluate`: one policy on any ids |
 | `domains` | `evaluate_domains`: policies that share a dialogue over several domains |
 | `result`, `statistics` | `Result`: the episodes, and the figures made of them |
+| `comparison` | differences, probabilities of improvement, profiles, pass^k, detectable gaps |
 | `run` | `benchmark`: several policies side by side, and games to look at |
 | `report`, `plots`, `curves` | tables, pictures, learning curves of runs |
 | `references` | the registry's reference scores |
 """
 
+from dialgym.benchmark.comparison import (
+    mean_difference,
+    minimum_detectable_gap,
+    pass_hat_k,
+    performance_profile,
+    probability_of_improvement,
+)
 from dialgym.benchmark.domains import Scripted, evaluate_domains
 from dialgym.benchmark.evaluate import evaluate
 from dialgym.benchmark.result import Episodes, Result
@@ -29,4 +37,9 @@ __all__ = [
     "evaluate",
     "evaluate_domains",
     "load_results",
+    "mean_difference",
+    "minimum_detectable_gap",
+    "pass_hat_k",
+    "performance_profile",
+    "probability_of_improvement",
 ]

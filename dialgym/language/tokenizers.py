@@ -18,7 +18,12 @@ from dialgym.hub import model_folder, pretrained
 from dialgym.language.text import UNKNOWN
 from dialgym.optional import require
 
-PAD, END, UNK = 0, 1, 2
+PAD = 0
+"""The token that fills an observation on the right."""
+END = 1
+"""The token that ends an utterance."""
+UNK = 2
+"""The token of what is not in the vocabulary."""
 TAGS = {"system": 3, "user": 4}
 SPECIALS = ("<pad>", "<end>", "<unk>", "<system>", "<user>")
 FIRST_TEXT = len(SPECIALS)

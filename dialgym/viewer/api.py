@@ -1,7 +1,5 @@
 """What the page can ask of the viewer: plain requests, plain answers, nothing of HTTP."""
 
-import base64
-import io
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,17 +9,17 @@ from typing import Any
 from dialgym.cache import LRU
 from dialgym.datasets import Dataset, collect
 from dialgym.errors import unknown
-from dialgym.files import parse_yaml
 from dialgym.registry import Entry, entries, entry_of, make_task
 from dialgym.rollouts.policies import named_policies
 from dialgym.viewer.asked import Asked
+from dialgym.viewer.lines import picture_address
 from dialgym.viewer.listing import Listing
 from dialgym.viewer.pairs import Comparison, Side
 from dialgym.viewer.rating import Rater
 from dialgym.viewer.ratings import Ratings
 from dialgym.viewer.replay import replayed
 from dialgym.viewer.runs import Run
-from dialgym.viewer.seats import Seat, Wanted, described
+from dialgym.viewer.seats import Seat, Wanted, described, read_options
 from dialgym.viewer.sources import DIALOGUES, RUN, SCORES, Shelf
 
 MOST_EPISODES = 200
@@ -58,7 +56,7 @@ class Viewer:
     def sources(self, asked: Asked) -> dict[str, Any]:
         """All sources, the ids of environments, and how many ratings there are."""
         return {
-            "sources": [source.about() for source in self.shelf.sources.values()],
+            "sources": [source.about() for source in [*self.shelf.sources.values()]],
             "envs": _choices(),
             "ratings": self.ratings.counts(),
             "chat": self.talk is not None,
@@ -77,13 +75,9 @@ class Viewer:
     def replay(self, asked: Asked) -> dict[str, Any]:
         """The same held once more; see `replayed`. With `values`, those of the model."""
         listing, row = self._listing(asked), asked.whole("row")
-        listing.row(row) if row < len(listing.dataset) else listing.dialogue(row)
-        one = listing.dataset.select([row])
+        one = listing.one(row)
         found = replayed(one)
-        if self.values is not None:
-            for place, value in self.values(one).items():
-                found["turns"].setdefault(place, {}).update(value)
-        return found
+        return found if self.values is None else self._valued(found, one)
 
     def run(self, asked: Asked) -> dict[str, Any]:
         """A training run as it stands."""
@@ -165,7 +159,7 @@ class Viewer:
             asked.text("party", "system"),
             self._against(asked.text("against", "")),
             seed,
-            _options(asked.text("options", "")),
+            read_options(asked.text("options", "")),
             self.settings,
         )
         number = secrets.token_hex(8)
@@ -195,13 +189,23 @@ class Viewer:
 
     def picture(self, asked: Asked) -> dict[str, Any]:
         """The picture of a dialogue, as the address of a PNG file."""
-        return {"picture": _as_address(self._seat(asked).picture())}
+        return {"picture": picture_address(self._seat(asked).picture())}
 
     def chat(self, asked: Asked) -> dict[str, Any]:
         """What the language model says."""
         if self.talk is None:
             raise LookupError("there is no language model; give one with --model.")
         return {"reply": self.talk(asked.text("text"), asked.texts("history"))}
+
+    def _valued(self, found: dict[str, Any], one: Dataset) -> dict[str, Any]:
+        """What was found of a dialogue with what the model thinks of its turns, if it can."""
+        assert self.values is not None
+        try:
+            for place, value in self.values(one).items():
+                found["turns"].setdefault(place, {}).update(value)
+        except (ValueError, RuntimeError) as error:  # another environment than the model's
+            found["note"] = str(error)
+        return found
 
     def _listing(self, asked: Asked) -> Listing:
         found: Listing = self.shelf.find(asked.whole("source"), DIALOGUES)
@@ -269,27 +273,6 @@ def _choices() -> list[dict[str, str]]:
 
 def _same_task(env_id: str | None, entry: Entry) -> bool:
     return env_id is not None and entry_of(env_id).row.task == entry.row.task
-
-
-def _options(text: str) -> dict[str, Any]:
-    """``word=crane, image=3`` as options of reset."""
-    found = {}
-    for part in filter(None, map(str.strip, text.split(","))):
-        name, equals, value = part.partition("=")
-        if not equals:
-            raise ValueError(f"options: expected NAME=VALUE, such as word=crane; got {part!r}.")
-        found[name.strip()] = parse_yaml(value, "options")
-    return found
-
-
-def _as_address(picture: Any) -> str | None:
-    if picture is None:
-        return None
-    from PIL import Image
-
-    file = io.BytesIO()
-    Image.fromarray(picture).save(file, "PNG")
-    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
 def open_viewer(

@@ -1,7 +1,11 @@
 """Utterances and dialogues as the page gets them: plain values, and texts in styled pieces."""
 
+import base64
+import io
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from dialgym.language import Utterance
 from dialgym.tasks import Task
@@ -56,3 +60,14 @@ def first_words(texts: Sequence[str], most: int = 90) -> str:
 def rounded(parts: Mapping[str, float]) -> dict[str, float]:
     """Components of a reward, but for those of nothing."""
     return {name: round(float(value), 6) for name, value in parts.items() if value}
+
+
+def picture_address(picture: np.ndarray | None) -> str | None:
+    """A picture (H, W, 3) uint8 as an address that holds it as a PNG file."""
+    if picture is None:
+        return None
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(picture).save(file, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"

@@ -117,15 +117,23 @@ class Listing:
             "words": first_words(said),
         }
 
-    def dialogue(self, row: int) -> dict[str, Any]:
-        """A dialogue in full.
+    def one(self, row: int) -> Dataset:
+        """A dialogue as a dataset of its own.
 
         Raises:
             LookupError: there is no such row.
         """
         if not 0 <= row < len(self.dataset):
             raise LookupError(f"there is no dialogue {row}; there are {len(self.dataset)}.")
-        stored = self.dataset[row]
+        return self.dataset.select([row])
+
+    def dialogue(self, row: int) -> dict[str, Any]:
+        """A dialogue in full.
+
+        Raises:
+            LookupError: there is no such row.
+        """
+        stored = self.one(row)[0]
         task = self.task(row)
         turns = [
             turn(task, Utterance(t["party"], t["text"]), t["said"], t["reward"])

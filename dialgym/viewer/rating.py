@@ -35,7 +35,7 @@ class Rater:
             LookupError: there is no such reply.
             ValueError: the number is not from 1 to 5.
         """
-        stored = listing.dialogue(row) and listing.dataset[row]
+        stored = listing.one(row)[0]
         if not 0 <= place < len(stored["turns"]) or not stored["turns"][place]["said"]:
             raise LookupError(f"turn {place} of dialogue {row} is no reply of the learner's.")
         key = _key_of_turn(stored, place)
@@ -54,18 +54,20 @@ class Rater:
         Which policy stands on the left is drawn by the key, so that it is the same once more.
         """
         rated = {**self.ratings.read(PREFERENCES), **self.ratings.read(TIES)}
-        found, total, done = None, 0, 0
+        found: dict[str, Any] | None = None
+        seen: set[str] = set()
         for number in range(len(comparison.pairs)):
             parted = comparison.parting(number)
             if parted is None:
                 continue
             key = _key_of_pair(comparison, number, parted)
-            total, done = total + 1, done + (key in rated)
+            seen.add(key)  # the same two replies in the same situation are one comparison
             if found is None and key not in rated:
                 replies = parted.replies[::-1] if _swapped(key) else parted.replies
                 found = {"number": number, "key": key, "replies": list(replies)}
                 found["turns"] = self._context(comparison, number, parted)
-        return {"next": found, "total": total, "done": done, **self.ratings.counts()}
+        done = len(seen & rated.keys())
+        return {"next": found, "total": len(seen), "done": done, **self.ratings.counts()}
 
     def prefer(self, comparison: Comparison, number: int, verdict: str) -> dict[str, Any]:
         """Write down which reply of a pair is better; what the page tells of it.

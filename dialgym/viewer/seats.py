@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dialgym.files import parse_yaml
 from dialgym.language import Letters, Lexicon
 from dialgym.registry import Entry, entry_of, make_task
 from dialgym.rollouts.episodes import policy_rng
@@ -30,7 +31,8 @@ class Wanted:
     Attributes:
         env: an id.
         party: that the person plays.
-        against: who plays the other, as `simulator=` of an env takes it; None for the default.
+        against: who plays the other, as `simulator=` of an env takes it; None for the default,
+            which of the system is the expert, if there is one.
         seed: of the dialogue.
         options: of reset.
         settings: of the environment.
@@ -53,9 +55,10 @@ class Seat:
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted, self.entry = wanted, speaking(entry_of(wanted.env))
-        suited = make_task(self.entry, {}).for_people
-        kwargs = {**suited, **(wanted.settings or {}), "learner": wanted.party}
-        dialogue = make_dialogue(self.entry, {**kwargs, "simulator": wanted.against})
+        task = make_task(self.entry, {})
+        kwargs = {**task.for_people, **(wanted.settings or {}), "learner": wanted.party}
+        against = wanted.against or self._expert_against(task)
+        dialogue = make_dialogue(self.entry, {**kwargs, "simulator": against})
         self.game = Game(dialogue, (wanted.seed, 0), wanted.options)
         self.parts: list[dict[str, float]] = []  # components of what was said
         self.before: list[tuple[Game, list[dict[str, float]]]] = []
@@ -121,8 +124,9 @@ class Seat:
         """
         self._check_open()
         speakers = self.task.speakers.get(self.wanted.party, {})
-        expert = self.entry.row.expert_policy or EXPERT
-        names = [name for name in (expert, *speakers) if name in speakers and name != "random"]
+        names = [
+            name for name in (self._expert, *speakers) if name in speakers and name != "random"
+        ]
         if not names:
             raise ValueError(f"the {self.wanted.party} of {self.task.name} has nobody to ask.")
         speaker: Speaker = self.task.speaker_named(self.wanted.party, names[0])
@@ -200,6 +204,16 @@ class Seat:
             ]
         return found
 
+    @property
+    def _expert(self) -> str:
+        return str(self.entry.row.expert_policy or EXPERT)
+
+    def _expert_against(self, task: Task) -> str | None:
+        """The expert for the system, where a person plays the user and there is one."""
+        system = task.parties[0]
+        known = self.wanted.party != system and self._expert in task.speakers.get(system, {})
+        return self._expert if known else None
+
     def _keep(self) -> None:
         self.before.append((self.game.fork(), [*self.parts]))
 
@@ -242,3 +256,18 @@ def described(env: str) -> dict[str, Any]:
         "turns": task.facts.turn_limit,
         "stand_in": task.stand_in,
     }
+
+
+def read_options(text: str) -> dict[str, Any]:
+    """Options of reset, as a person writes them: ``word=crane``, several with a ``;`` between.
+
+    Raises:
+        ValueError: a part has no ``=``, or its value is no YAML.
+    """
+    found = {}
+    for part in filter(None, map(str.strip, text.split(";"))):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise ValueError(f"options: expected NAME=VALUE, such as word=crane; got {part!r}.")
+        found[name.strip()] = parse_yaml(value, "options")
+    return found

@@ -1,5 +1,6 @@
 """What the viewer is given to show: runs, data sets and results, told by what is in them."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from dialgym.viewer.runs import Run
 
 RUN_FILES = (CHECKPOINT, "checkpoint.zip", "config.yml", *CURVES)
 RESULTS = "results.json"
+MOST_MADE = 12
 RUN, DIALOGUES, SCORES = "run", "dialogues", "results"
 
 
@@ -57,14 +59,21 @@ class Shelf:
     def __init__(self, paths: Sequence[str], trust: bool = False) -> None:
         self.trust = trust
         self.sources: dict[int, Source] = {}
+        self._numbers = itertools.count()
         for path in paths:
             for kind, name, where, content in self._opened(path):
                 self.add(kind, name, where, content)
 
     def add(self, kind: str, name: str, path: str, content: Any) -> Source:
-        """One more source; a name that is taken already gets a number."""
+        """One more source; a name that is taken already gets a number.
+
+        Of those that were made here the last `MOST_MADE` stay.
+        """
+        made = [number for number, source in self.sources.items() if not source.path]
+        if not path and len(made) >= MOST_MADE:
+            del self.sources[made[0]]
         taken = {source.name for source in self.sources.values()}
-        number = len(self.sources)
+        number = next(self._numbers)
         title = name if name not in taken else f"{name} ({number})"
         self.sources[number] = Source(number, kind, title, path, content)
         return self.sources[number]
@@ -82,7 +91,7 @@ class Shelf:
 
     def runs(self) -> dict[str, Run]:
         """The runs by name."""
-        return {s.name: s.content for s in self.sources.values() if s.kind == RUN}
+        return {s.name: s.content for s in [*self.sources.values()] if s.kind == RUN}
 
     def _opened(self, path: str) -> Iterator[tuple[str, str, str, Any]]:
         if path.startswith(PREFIX):

@@ -71,6 +71,9 @@ class Comments(ReplyTask):
     Options of reset: ``index``, a number from 0 to ``len(task.corpus) - 1``. Batched views take a
     list, a value for each row.
 
+    Versions:
+        v0: the first, of dialgym 0.1.
+
     Raises:
         ValueError: a setting is not one of the above, or the data is not usable.
         ImportError: the extra ``rewards`` is not installed.

@@ -67,6 +67,9 @@ class DailyDialog(ReplyTask):
     split in order, to go through it once; or ``dialogue``, and with it ``turn`` (from 1), to
     choose one. Batched views take lists, a value for each row.
 
+    Versions:
+        v0: the first, of dialgym 0.1.
+
     Raises:
         ValueError: a setting is not one of the above, the data is not usable, or the rewards ask
             for acts that it does not have.

@@ -47,6 +47,9 @@ class Logged(ReplyTask):
 
     Options of reset: ``dialogue``, a number from 0 to the number of dialogues - 1.
 
+    Versions:
+        v0: the first, of dialgym 0.1.
+
     Raises:
         ValueError: the data is no folder of imported dialogues, or rewards cannot be.
     """

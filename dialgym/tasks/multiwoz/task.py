@@ -109,6 +109,9 @@ class MultiWOZ(Task):
     ["phone"]}}``; ``domains``, those that a drawn goal is to be about, in order; ``number``, of a
     goal of the frozen set.
 
+    Versions:
+        v0: the first, of dialgym 0.1.
+
     Raises:
         ValueError: a setting is not one of the above, or there is no such world.
 

@@ -88,6 +88,9 @@ class SlotFilling(Task):
     Options of reset: ``constraints``, a mapping of slots to values or ``dontcare``; ``requests``,
     a sequence of slots; ``patience``, how often the user puts up with the same act.
 
+    Versions:
+        v0: the first, of dialgym 0.1.
+
     Raises:
         ValueError: a setting is not one of the above, or there is no such domain.
 

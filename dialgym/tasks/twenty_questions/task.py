@@ -79,6 +79,9 @@ class TwentyQuestions(Task):
 
     Options of reset: ``item``, the hidden thing, by any of its names, with or without its article.
 
+    Versions:
+        v0: the first, of dialgym 0.1.
+
     Raises:
         ValueError: a setting is not one of the above, or the table is not usable.
 

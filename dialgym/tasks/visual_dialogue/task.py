@@ -81,6 +81,9 @@ class VisualDialogue(Task):
 
     Options of reset: ``image``, a number from 0 to ``len(task.pool) - 1``.
 
+    Versions:
+        v0: the first, of dialgym 0.1.
+
     Raises:
         ValueError: a setting is not one of the above, or does not fit the others.
 

@@ -54,6 +54,9 @@ class Wordle(Task):
 
     Options of reset: ``word``, the secret.
 
+    Versions:
+        v0: the first, of dialgym 0.1.
+
     Raises:
         ValueError: a setting is not one of the above, or a word list is not usable.
     """

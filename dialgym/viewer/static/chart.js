@@ -4,7 +4,7 @@ import { h, number, svg } from "./dom.js";
 
 const WIDTH = 1000, HEIGHT = 300, LEFT = 52, RIGHT = 12, TOP = 14, BOTTOM = 34;
 
-export function ticks(low, high, most = 5) {
+export function ticks(low, high, most = 6) {
   const span = high - low || 1;
   const raw = span / most;
   const power = 10 ** Math.floor(Math.log10(raw));

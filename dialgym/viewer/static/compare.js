@@ -49,7 +49,7 @@ export async function compare({ place, site, query, onkey }) {
     step = (by) => open(Math.max(0, Math.min(rows.length - 1, current + by)));
     list();
     show(below, summary(found),
-      h("div.split.open", null, h("section.list", null,
+      h("div.split", null, h("section.list", null,
         h("div.filters", null, choice(NAMES, order, { "aria-label": "order", onchange: (event) => { order = event.target.value; list(); open(0); } })),
         h("div.scroll", null, h("table.figures.seeds", null,
           h("thead", null, h("tr", null, h("th", null, "no."), found.sides.map((side) => h("th", { title: side.name }, side.name)), h("th", { title: "second − first" }, "second − first"))), table))), both));

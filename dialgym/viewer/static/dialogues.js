@@ -55,8 +55,7 @@ export async function dialogues({ place, site, parts, query, onkey }) {
     const row = rows[i].row;
     const found = await trying(() => get(`dialogues/${source.number}/${row}`));
     if (!found || current !== i) return;
-    split.classList.add("open");
-    drawDialogue(one, found, source.number, { back: () => split.classList.remove("open") });
+    drawDialogue(one, found, source.number);
     if (asked_for) { remember(); one.scrollTo({ top: 0 }); if (matchMedia("(max-width: 799px)").matches) one.scrollIntoView(); }
   }
 
@@ -84,20 +83,20 @@ function filters(source, asked, changed) {
 }
 
 // A whole dialogue; also one of two that are compared.
-export function drawDialogue(where, found, source, { back = null, mark = null, title = null, rated = true } = {}) {
+export function drawDialogue(where, found, source, { mark = null, title = null, rated = true } = {}) {
   const turns = h("div.turns");
   const draw = (replay) => show(turns, found.turns.map((turn, place) => utterance(turn, {
     more: replay.turns[place] || {}, told: (replay.told || []).includes(place), mark: mark === place, learner: found.learner,
     extra: turn.said && rated ? stars(source, found, place) : null,
   })));
-  const head = h("div.head", null, back ? h("button.back.quiet", { type: "button", onclick: back }, "← all") : null,
-    h("h2", null, title || `Dialogue ${found.row}`), verdict(found));
+  const head = h("div.head", null, h("h2", null, title || `Dialogue ${found.row}`), verdict(found));
   show(where, head, h("p.meta", null, `${found.env.replace("dialgym/", "")} · ${found.policy} as ${found.learner} · seed ${found.seed}, episode ${found.episode}`),
     found.task === "Wordle" ? board(found.turns, { rows: 0, typed: null, small: true }) : null,
     turns, origin(found));
   draw({ turns: {} });
   get(`dialogues/${source}/${found.row}/replay`).then((replay) => {
     draw(replay);
+    if (replay.note) where.append(h("p.note", null, `No values: ${replay.note}`));
     if (!replay.same) where.append(h("p.note", null, "Held once more, this dialogue goes another way: parts of rewards and masks are those of that one."));
   }).catch((error) => where.append(h("p.note", null, `No parts of rewards, no masks: ${error.message}`)));
 }

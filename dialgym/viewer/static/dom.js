@@ -40,7 +40,7 @@ export function number(value, digits = 2) {
 }
 
 export function percent(value) {
-  return value === null || value === undefined ? "–" : `${(100 * value).toFixed(0)} %`;
+  return value === null || value === undefined ? "–" : `${(100 * value).toFixed(0)}\u00a0%`;
 }
 
 export function count(value, one, many = `${one}s`) {

@@ -9,9 +9,11 @@ const KEYBOARD = ["qwertyuiop", "asdfghjkl", "zxcvbnm"];
 export async function play({ place, site, query, onkey }) {
   const envs = [...new Set(site.envs.map((env) => env.env.replace("dialgym/", "")))];
   const state = { env: query.get("env") || "Wordle-v0", party: query.get("party") || "system", against: "", options: "", seed: query.get("seed") || "" };
-  const setup = h("form.card.setup"), rules = h("details.rules"), table = h("section.table");
+  const setup = h("form"), name = h("summary");
+  const box = h("details.card.setup", { open: matchMedia("(min-width: 800px)").matches }, name, setup);
+  const rules = h("details.rules"), table = h("section.table");
   const seat = new Seat(table, onkey);
-  add(place, h("h1", null, "Play"), setup, rules, table);
+  add(place, h("h1", null, "Play"), box, rules, table);
   setup.addEventListener("submit", (event) => { event.preventDefault(); begin(); });
 
   async function begin() {
@@ -27,6 +29,7 @@ export async function play({ place, site, query, onkey }) {
     const against = [...about.speakers[other], ...about.runs];
     if (!against.includes(state.against)) state.against = "";
     const set = (name, redraw = false) => (event) => { state[name] = event.target.value.trim(); if (redraw) start(); };
+    show(name, `${state.env}, you are the ${state.party}`);
     show(setup, h("datalist", { id: "ids" }, envs.map((env) => h("option", { value: env }))), h("div.filters", null,
       field("environment", h("input", { name: "env", list: "ids", value: state.env, required: true, onchange: set("env", true) })),
       field("you are", choice(about.parties, state.party, { name: "party", onchange: set("party", true) })),
@@ -116,7 +119,7 @@ class Seat {
     const { game } = this;
     const scene = h("div.scene");
     show(this.place, h("div.status", null, this.status()), scene, this.wordle ? this.drawBoard() : this.drawTalk(), game.over ? this.drawEnd() : null);
-    if (game.picture) get(`games/${game.game}/picture`).then((found) => { if (found.picture) show(scene, h("img", { src: found.picture, alt: "the picture that this dialogue is about" })); }).catch(() => {});
+    if (game.picture && !this.wordle) get(`games/${game.game}/picture`).then((found) => { if (found.picture) show(scene, h("img", { src: found.picture, alt: "the picture that this dialogue is about" })); }).catch(() => {});
     if (!this.wordle) {
       const talk = this.place.querySelector(".turns");
       talk.scrollTop = talk.scrollHeight;

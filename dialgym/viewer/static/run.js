@@ -4,7 +4,7 @@ import { get, trying } from "./api.js";
 import { chart } from "./chart.js";
 import { add, choice, h, number, show } from "./dom.js";
 import { tabs } from "./tabs.js";
-import { board, utterance } from "./turns.js";
+import { board, guesses, utterance } from "./turns.js";
 
 const EVERY = 2000;
 
@@ -54,7 +54,7 @@ export async function run({ place, site, parts }) {
     });
     show(samples, h("div.filters", null, select), h("div.grid.wide", null, read.dialogues.map((dialogue) => h("div.card", null,
       h("p.meta", null, `seed ${dialogue.seed} · return `, h("b", null, number(dialogue.return)), dialogue.success === null ? "" : dialogue.success ? " · success" : " · no success"),
-      wordle ? board(dialogue.turns, { rows: 0, typed: null, small: true }) : h("div.turns", null, dialogue.turns.map((turn) => utterance({ ...turn, said: turn.party === "system", reward: null })))))));
+      wordle && 2 * guesses(dialogue.turns).length === dialogue.turns.length ? board(dialogue.turns, { rows: 0, typed: null, small: true }) : h("div.turns", null, dialogue.turns.map((turn) => utterance({ ...turn, said: turn.party === "system", reward: null })))))));
   }
 
   await look();

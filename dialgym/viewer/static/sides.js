@@ -4,16 +4,13 @@ import { get, post, trying } from "./api.js";
 import { choice, field, h, show } from "./dom.js";
 
 // The comparison that was made last is gone on with on the page of ratings.
-export const last = { found: null };
+export const last = { found: null, asked: {} };
 
 export function sides(site, query, made) {
   const stored = site.sources.filter((source) => source.kind === "dialogues");
   const envs = [...new Set(site.envs.filter((env) => env.view !== "utterance").map((env) => env.env.replace("dialgym/", "")))];
   const given = (site.sources.find((source) => source.kind === "run" && source.env)?.env || "").replace("dialgym/", "");
-  const state = {
-    env: query.get("env") || given || "Wordle-20-v0", episodes: query.get("episodes") || 20, seed: query.get("seed") || 0,
-    first: query.get("first") || "", second: query.get("second") || "",
-  };
+  const state = { env: given || "Wordle-20-v0", episodes: 20, seed: 0, first: "", second: "", ...last.asked, ...Object.fromEntries(query) };
   const place = h("form.card.sides", { onsubmit: (event) => { event.preventDefault(); compare(); } });
   const datalist = h("datalist", { id: "envs" }, envs.map((env) => h("option", { value: env })));
   let playing = [];
@@ -57,7 +54,7 @@ export function sides(site, query, made) {
     }));
     button.disabled = false;
     button.textContent = "Compare";
-    if (found) { last.found = found; made(found); }
+    if (found) { last.found = found; last.asked = { ...state }; made(found); }
   }
 
   draw();

@@ -27,7 +27,9 @@ def tiny(method):
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(yesno, "SCENES", 4)
-    monkeypatch.setattr(yesno, "METHODS", tuple(map(tiny, yesno.METHODS)))
+    monkeypatch.setattr(yesno, "PEOPLE", 6)
+    for methods in ("METHODS", "NO_EXPERT"):
+        monkeypatch.setattr(yesno, methods, tuple(map(tiny, getattr(yesno, methods))))
 
 
 def test_learners_of_a_penalty_are_trained_and_scored_under_it(small, tmp_path):
@@ -49,6 +51,15 @@ def test_learners_of_a_penalty_are_trained_and_scored_under_it(small, tmp_path):
     assert betas == [yesno.BETA, 16.0]
 
 
+def test_nobody_asks_well_in_the_data_without_an_expert(small, tmp_path):
+    planned = chosen(yesno.runs(tmp_path, 1), ["hard, no expert: ILQL*"])
+    table = lines(perform(planned, episodes=4))
+    assert [line.method for line in table] == [run.method for run in planned]
+    games = dialgym.load_dataset(tmp_path / "no-expert" / "games-seed0")
+    assert set(games["kind"]) == {"human-like", "random"}
+    assert agents.load(planned[1].model).policy.decoding.beta == 64.0
+
+
 def test_scripted_questioners_are_scored_beside_them(small, tmp_path):
     planned = chosen(yesno.runs(tmp_path, 1), ["hard: human-like", "*: greedy"])
     table = {line.method: line for line in lines(perform(planned, episodes=40))}
@@ -66,9 +77,9 @@ def test_scripted_questioners_are_scored_beside_them(small, tmp_path):
 
 def test_every_method_is_planned_under_every_penalty(tmp_path):
     planned = yesno.runs(tmp_path, 3)
-    rows = len(yesno.METHODS) + len(yesno.SCRIPTED)
-    assert len({run.folder for run in planned}) == len(planned) == 3 * 3 * rows
-    assert len(lines([Score(r, np.zeros(1), np.zeros(1)) for r in planned])) == 3 * rows
+    rows = 3 * (len(yesno.METHODS) + len(yesno.SCRIPTED)) + len(yesno.NO_EXPERT)
+    assert len({run.folder for run in planned}) == len(planned) == 3 * rows
+    assert len(lines([Score(r, np.zeros(1), np.zeros(1)) for r in planned])) == rows
     for run in planned:
         assert run.method.startswith(run.env_kwargs["penalty"])
         method = run.settings and run.settings[1]
@@ -81,7 +92,8 @@ def test_every_method_is_planned_under_every_penalty(tmp_path):
 def test_what_is_chosen_has_to_be_there(tmp_path):
     planned = yesno.runs(tmp_path, 1)
     assert [run.method for run in chosen(planned, ["*: BC"])] == [
-        f"{penalty}: BC" for penalty in yesno.PENALTIES
+        *(f"{penalty}: BC" for penalty in yesno.PENALTIES),
+        "hard, no expert: BC",
     ]
     with pytest.raises(ValueError, match=r"unknown method .hard: ILQ. in --only\. Did you mean"):
         chosen(planned, ["hard: ILQ"])

@@ -1,0 +1,59 @@
+"""The reference of the command line, from the commands themselves: a hook of mkdocs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+from typer.main import get_command
+
+PATH = "reference/command_line.md"
+
+
+def page() -> str:
+    """Every command with its arguments and options."""
+    from dialgym.cli.app import app
+
+    root = get_command(app)
+    lines = ["# Command line\n", "Each command says the same with `--help`.\n"]
+    return "\n".join([*lines, *commands(root, "dialgym")])
+
+
+def commands(command: Any, path: str) -> Iterator[str]:
+    """The sections of a command and of those below it."""
+    context = typer.Context(command, info_name=path)
+    if path != "dialgym":
+        yield from section(command, path, context)
+    for name in getattr(command, "commands", {}):
+        if not command.commands[name].hidden:
+            yield from commands(command.commands[name], f"{path} {name}")
+
+
+def section(command: Any, path: str, context: Any) -> Iterator[str]:
+    """What a command does, and a table of what it takes."""
+    yield f"## {path}\n"
+    yield from (f"{part}\n" for part in paragraphs(command.help or ""))
+    rows = [
+        f"| `{name}` | {escaped(what)} |"
+        for param in command.get_params(context)
+        if (record := param.get_help_record(context)) is not None
+        for name, what in [record]
+        if "--help" not in name
+    ]
+    if rows:
+        yield "\n".join(["| argument or option | meaning |", "| --- | --- |", *rows, ""])
+
+
+def paragraphs(text: str) -> list[str]:
+    return [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
+
+
+def escaped(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """mkdocs: add the page."""
+    from mkdocs.structure.files import File
+
+    files.append(File.generated(config, PATH, content=page()))
+    return files
