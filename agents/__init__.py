@@ -54,6 +54,7 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.policies.speakers import BeamSpeaker, RankedSpeaker
     from agents.policies.utterance import UtteranceGPTPolicy
     from agents.policies.value import ValueGPTPolicy
+    from agents.publishing import from_hub, push_to_hub
     from agents.reward_model.training import train_reward_model
     from agents.saved import start_from
     from agents.storage.models import load, save
@@ -71,6 +72,8 @@ _HOMES = {
     "ChatAgent": "agents.chat.agent",
     "Interrupted": "agents.training.interrupts",
     "RankedSpeaker": "agents.policies.speakers",
+    "from_hub": "agents.publishing",
+    "push_to_hub": "agents.publishing",
     "SelfPlay": "agents.online.self_play",
     "load": "agents.storage.models",
     "save": "agents.storage.models",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from agents.bounds import check_bounds, check_device, check_env, check_timesteps
 from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
 from agents.faults import check_number
+from agents.models.exported import save_pretrained
 from agents.storage.models import SafeFiles, trained_in
 from agents.updater import RENAMED, Compute, Updater
 from dialgym.errors import refuse_renamed, unknown
@@ -138,6 +140,17 @@ class UpdatedLearner(Chats, Learner):
         with torch.no_grad():
             actions: np.ndarray = self.policy._predict(seen, deterministic, masks).cpu().numpy()
         return actions if vectorized else actions.squeeze(0)
+
+    def save_pretrained(self, folder: str | Path, lora: str = "merged") -> Path:
+        """Write the language model that the policy is, for `transformers`, with its tokenizer.
+
+        See `agents.models.exported.save_pretrained`. Of what speaks by values beside, it is the
+        cloned policy.
+
+        Raises:
+            ValueError: the policy is no GPT, or the folder holds other things.
+        """
+        return save_pretrained(self.policy, folder, lora)  # type: ignore[attr-defined]
 
     def save(
         self,

@@ -1,4 +1,4 @@
-"""The Hugging Face hub: what names a repository there, and the only place that fetches from it.
+"""The Hugging Face hub: what names a repository there, and the only place that talks to it.
 
 Models, tokenizers, data sets and their files are named by a path, or by ``hf:NAME``, or by
 ``hf:NAME@REVISION`` for a commit, branch or tag. A path that does not exist is an error, never a
@@ -9,12 +9,14 @@ folder, and runs no code that comes with it. Names that settings hold go whereve
 
 import os
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dialgym.checksums import check_folder
+from dialgym.files import write_folder_atomically
 from dialgym.optional import require
 from dialgym.weights import check_finite
 
@@ -240,3 +242,63 @@ def pretrained(auto: str, folder: Path, **more: Any) -> Any:
     model = found[0] if isinstance(found, tuple) else found  # with what was noted of its loading
     check_finite(model, f"the model {str(folder)!r}", "Train it again, or give another one.")
     return found
+
+
+def publish(
+    folder: Path, target: str, what: str, kind: str = "model", private: bool = False
+) -> str:
+    """Put the files of a folder into a repository of the hub, or into another folder.
+
+    A repository that is not there yet is made. Who may write there is told by the token of
+    ``huggingface-cli login`` or ``HF_TOKEN``.
+
+    Args:
+        folder: with the files.
+        target: ``hf:NAME``, or a path: an empty folder or a new one.
+        what: is published, for messages.
+        kind: "model" or "dataset".
+        private: make a new repository private.
+
+    Returns:
+        ``hf:NAME@COMMIT``, or the path.
+
+    Raises:
+        SourceError: it cannot be written there, or nothing may be asked of the hub.
+        ValueError: it is no name, or the folder is in use.
+        ImportError: `huggingface_hub` is not installed.
+    """
+    name = target.removeprefix(PREFIX)
+    if name == target or _is_path(name):
+        return _put_into(folder, Path(name).expanduser(), what)
+    repository = _repository(name, what)
+    if repository.revision is not None:
+        raise ValueError(f"{what}: expected {PREFIX}NAME to publish to; got {target!r}.")
+    if offline():
+        raise SourceError(f"{what}: {' or '.join(OFFLINE)} forbids to ask the hub. Unset it.")
+    hub = require("huggingface_hub", "data", what)
+    try:
+        api = hub.HfApi()
+        api.create_repo(repository.name, repo_type=kind, private=private, exist_ok=True)
+        commit = api.upload_folder(
+            repo_id=repository.name,
+            repo_type=kind,
+            folder_path=str(folder),
+            commit_message=f"Publish {what}",
+        )
+    except Exception as error:  # the library and its network layer have no common error
+        reason = " ".join(str(error).split())[:300]
+        raise SourceError(
+            f"{what}: {target!r} could not be written on the Hugging Face hub. Check the name, the "
+            f"token (HF_TOKEN, or huggingface-cli login) and the network ({reason})."
+        ) from error
+    return str(Repository(repository.name, commit.oid))
+
+
+def _put_into(folder: Path, target: Path, what: str) -> str:
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise ValueError(
+            f"{what}: {str(target)!r} holds something already. Give a new folder, or "
+            f"{PREFIX}NAME for the Hugging Face hub."
+        )
+    write_folder_atomically(target, lambda new: shutil.copytree(folder, new, dirs_exist_ok=True))
+    return str(target)

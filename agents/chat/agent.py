@@ -12,10 +12,8 @@ from agents.chat.language_model import CausalTalker
 from agents.decoding.replies import PolicyTalker, Talker, Turn, chat
 from agents.decoding.sampling import Sampling, Seed, generator_of
 from dialgym.errors import with_settings
-from dialgym.rollouts.policies import CHECKPOINT, find_checkpoint
-
-CONFIGS = ("config.json", "adapter_config.json")
-"""What a folder of `transformers` or `peft` has."""
+from dialgym.hub import PREFIX
+from dialgym.rollouts.policies import CHECKPOINT, CONFIGS, find_checkpoint
 
 
 class ChatAgent:
@@ -100,7 +98,10 @@ def _talker(model: str | Path, device: str, trust: bool) -> Talker:
     from stable_baselines3.common.utils import get_device
 
     from agents.storage.models import load
+    from agents.storage.places import fetched_agent
 
+    if str(model).startswith(PREFIX):
+        model = fetched_agent(model)
     file = find_checkpoint(model)
     if file is not None:
         return PolicyTalker(load(file, device, trust))

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from agents.models.backbone import Backbone
+from agents.models.exported import NAMES
 from agents.models.gpt import GPT, GPTConfig
 from agents.models.vocabulary import translate
 from dialgym.hub import model_folder, pretrained
@@ -125,8 +126,7 @@ def gpt_of(model: Any, window: int) -> GPT:
 
 def _block_state(block: nn.Module) -> dict[str, Tensor]:
     """The weights of one block of GPT-2 under our names; it keeps its matrices transposed."""
-    names = {"attn.c_attn": "attn.qkv", "attn.c_proj": "attn.proj"}
-    names |= {"mlp.c_fc": "mlp.up", "mlp.c_proj": "mlp.proj", "ln_1": "ln_1", "ln_2": "ln_2"}
+    names = {theirs: ours for ours, theirs in NAMES.items()}
     state = {}
     for name, weight in block.state_dict().items():
         module, _, part = name.rpartition(".")

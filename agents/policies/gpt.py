@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ from agents.decoding.distributions import TokenDistribution
 from agents.decoding.sampling import Masks, Sampling, say_tokens
 from agents.models.build import Execution, build_networks
 from agents.models.cache import to_device
+from agents.models.exported import save_pretrained
 from agents.models.heads import PolicyHead, log_probs_of
 from agents.models.masking import FORBIDDEN, TokenMasker
 from agents.models.observations import (
@@ -348,6 +350,13 @@ class GPTActorCritic(BasePolicy):
     def _bias(embed: FeatureEmbedding | None, features: Tensor | None) -> tuple[Tensor, ...]:
         """What backbones take as a further argument, where there are features."""
         return () if features is None or embed is None else (embed(features),)
+
+    def save_pretrained(self, folder: str | Path, lora: str = "merged") -> Path:
+        """Write what it speaks by as a causal language model of `transformers`, with its tokenizer.
+
+        See `agents.models.exported.save_pretrained`.
+        """
+        return save_pretrained(self, folder, lora)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {

@@ -21,8 +21,10 @@ from stable_baselines3.common.utils import check_for_correct_spaces
 
 from agents.registry import ALGORITHMS, POLICIES, find, home_of, load_class, name_of, named, names
 from agents.storage.archive import Archive, ForeignFile, write_archive
+from agents.storage.places import fetched_agent, moved, with_pretrained
 from agents.storage.values import Unpacker
-from dialgym.hub import commits, pinned_names
+from dialgym.hub import PREFIX, commits, pinned_names
+from dialgym.rollouts.policies import find_checkpoint, find_language_model
 from dialgym.views.played import made_from
 from dialgym.weights import check_finite
 
@@ -94,7 +96,9 @@ def load(
     """The model in a file, of whatever algorithm it is.
 
     Args:
-        path: the file that `model.save`, `agents.save` or `dialgym train` wrote.
+        path: the file that `model.save`, `agents.save` or `dialgym train` wrote, or the folder of
+            its run; the folder of a causal language model of `transformers`, which gives an
+            `agents.ChatAgent`; or ``hf:NAME`` or ``hf:NAME@REVISION`` of either.
         device: as everywhere in PyTorch.
         trust: read pickles and import classes that the file names, which can run code of whoever
             made it; needed for files that Stable-Baselines3 itself or dialgym before 0.2 wrote.
@@ -102,12 +106,18 @@ def load(
         changes: arguments of the algorithm's own `load`.
 
     Returns:
-        The model; it has `predict`.
+        The model; it has `predict`, and a language model `reply`.
 
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: it is no saved model, it needs `trust`, or its class is not registered.
     """
+    if isinstance(path, str | Path):
+        place = fetched_agent(path) if str(path).startswith(PREFIX) else path
+        path = find_checkpoint(place) or place
+        if source := find_language_model(path):
+            talker: Any = load_class("agents.chat.agent:ChatAgent")
+            return talker.load(source, device, trust, **changes)
     return read_model(None, path, env, device, trust=trust, **changes)
 
 
@@ -134,6 +144,7 @@ def read_model(
     settings = archive.read("settings")
     saved = pinned_names(settings["attributes"], archive.read("algorithm").get("hub", {}))
     attributes = {**saved, **(custom_objects or {}), **changes}
+    attributes = with_pretrained(attributes, lambda source: moved(source, path))
     _resolve_names(cls, attributes, Unpacker({}, trust, archive.name))
     if env is not None:
         env = _fitting(cls, env, attributes, force_reset)
@@ -232,7 +243,8 @@ def _attributes(
     left_out = {*exclude, *model._excluded_save_params()} - set(include)
     left_out |= {name.partition(".")[0] for name in (*networks, *variables)}
     left_out |= {name for name in vars(model) if callable(getattr(type(model), name, None))}
-    return {name: value for name, value in vars(model).items() if name not in left_out}
+    kept = {name: value for name, value in vars(model).items() if name not in left_out}
+    return with_pretrained(kept, lambda source: str(Path(source).expanduser().resolve()))
 
 
 def _variables(model: BaseAlgorithm) -> list[str]:

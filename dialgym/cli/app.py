@@ -17,6 +17,7 @@ from dialgym.cli.data import data
 from dialgym.cli.importing import import_
 from dialgym.cli.new import new
 from dialgym.cli.play import play
+from dialgym.cli.push import push
 from dialgym.cli.report import report
 from dialgym.cli.serve_visual import serve_visual
 from dialgym.cli.tasks import check, check_domain, list_ids
@@ -85,6 +86,7 @@ app.command("check")(check)
 app.command("check-domain")(check_domain)
 app.command("collect")(collect)
 app.command("import")(import_)
+app.command("push")(push)
 app.add_typer(new, name="new")
 app.add_typer(data, name="data")
 app.command("train", cls=TrainCommand)(train)

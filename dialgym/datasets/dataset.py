@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from secrets import token_hex
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from dialgym.cache import cache_dir
 from dialgym.datasets.acts import ActData, act_data
+from dialgym.datasets.cards import dataset_card
 from dialgym.datasets.describe import Description, describe
 from dialgym.datasets.export import export
 from dialgym.datasets.foreign import Choices, Report, import_dialogues
@@ -20,7 +22,8 @@ from dialgym.datasets.packing import layout_of
 from dialgym.datasets.schema import arrow, read_tables, with_folder, write_table
 from dialgym.datasets.tokens import TokenData, pack
 from dialgym.errors import unknown, with_settings
-from dialgym.files import parse_json
+from dialgym.files import parse_json, write_text
+from dialgym.hub import publish
 from dialgym.optional import require
 from dialgym.registry import check_id
 from dialgym.trust import check_names, say
@@ -247,8 +250,28 @@ class Dataset:
         """
         return describe(self, plot)
 
+    def push_to_hub(self, name: str, private: bool = False) -> str:
+        """Publish the dialogues, with a card; `load_dataset` takes what is returned.
+
+        Args:
+            name: ``hf:NAME`` on the hub; or a path, for the same files in a new folder.
+            private: make a new repository private.
+
+        Returns:
+            ``hf:NAME@COMMIT``, or the path.
+
+        Raises:
+            SourceError: they cannot be written there.
+            ValueError: there are none, or the folder is in use.
+        """
+        text = dataset_card(self, name)
+        with TemporaryDirectory() as folder:
+            self.save(folder)
+            write_text(Path(folder) / "README.md", text)
+            return publish(Path(folder), name, "dialogues", "dataset", private)
+
     def to_hf(self) -> Any:
-        """The dialogues as a `datasets.Dataset` (its ``push_to_hub`` publishes them).
+        """The dialogues as a `datasets.Dataset` of the same rows.
 
         Raises:
             ImportError: the package datasets is not installed.

@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dialgym.errors import unknown
+from dialgym.hub import PREFIX
 from dialgym.rollouts.episodes import seed_policy
 from dialgym.rollouts.random_text import allowed_text
 from dialgym.simulators import Speaker
@@ -18,6 +19,8 @@ from dialgym.views.played import made_from
 from dialgym.views.wrappers import replacement
 
 CHECKPOINT = "model.zip"
+CONFIGS = ("config.json", "adapter_config.json")
+"""What the folder of a language model has."""
 READERS = "dialgym.checkpoints"
 """Entry points that load a saved model from a path."""
 
@@ -151,6 +154,14 @@ def open_policy(policy: Policy, named: Collection[str], learner: str, trust: boo
     )
 
 
+def find_language_model(path: str | PathLike[str]) -> str | None:
+    """What names a language model: a folder of one, or something of the Hugging Face hub."""
+    if str(path).startswith(PREFIX):
+        return str(path)
+    folder = Path(path).expanduser()
+    return str(folder) if any((folder / name).is_file() for name in CONFIGS) else None
+
+
 def find_checkpoint(path: str | PathLike[str]) -> Path | None:
     """The file that `path` means: itself, with ``.zip`` added, or the model in a run's folder."""
     for file in (Path(path), Path(f"{path}.zip"), Path(path) / CHECKPOINT):
@@ -160,19 +171,21 @@ def find_checkpoint(path: str | PathLike[str]) -> Path | None:
 
 
 def _load(path: str | PathLike[str], named: Collection[str], learner: str, trust: bool) -> Any:
-    file = find_checkpoint(path)
+    file = find_checkpoint(path) or find_language_model(path)
     if file is None and isinstance(path, str) and not {"/", "\\", "."}.intersection(path):
         error = unknown(f"policy for the {learner}", path, named)
-        raise ValueError(f"{error} The path of a checkpoint will do as well.")
+        raise ValueError(
+            f"{error} The path of a checkpoint, or of a language model's folder, will do as well."
+        )
     if file is None:
         raise FileNotFoundError(
-            f"policy: expected a checkpoint, or a folder with {CHECKPOINT}, at {str(path)!r}; "
-            "there is none. Check the path."
+            f"policy: expected a checkpoint, a folder with {CHECKPOINT}, or a language model with "
+            f"{CONFIGS[0]}, at {str(path)!r}; there is none. Check the path."
         )
     return checkpoint_reader(file)(file, trust=trust)
 
 
-def checkpoint_reader(file: Path) -> Callable[..., Any]:
+def checkpoint_reader(file: Path | str) -> Callable[..., Any]:
     """What loads saved models: an entry point, so that nothing here knows who trains them.
 
     It is called with the path and ``trust``, whether pickles may be read.
