@@ -59,6 +59,7 @@ class Seat:
         kwargs = {**task.for_people, **(wanted.settings or {}), "learner": wanted.party}
         against = wanted.against or self._expert_against(task)
         dialogue = make_dialogue(self.entry, {**kwargs, "simulator": against})
+        self.settings = {**kwargs, "simulator": against} if against else kwargs
         self.game = Game(dialogue, (wanted.seed, 0), wanted.options)
         self.parts: list[dict[str, float]] = []  # components of what was said
         self.before: list[tuple[Game, list[dict[str, float]]]] = []
@@ -104,6 +105,7 @@ class Seat:
         self._keep()
         self.game.acts = acts
         self.game.choose(_Choice(act), self.rng)
+        self.game.acts = None
         self._note()
 
     def undo(self) -> None:

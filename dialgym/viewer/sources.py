@@ -12,10 +12,11 @@ from dialgym.datasets import load_dataset
 from dialgym.errors import did_you_mean
 from dialgym.hub import PREFIX
 from dialgym.rollouts.policies import CHECKPOINT
+from dialgym.viewer.asked import NotHereError
 from dialgym.viewer.listing import Listing
-from dialgym.viewer.runs import Run
+from dialgym.viewer.runs import LANGUAGE_MODEL, Run
 
-RUN_FILES = (CHECKPOINT, "checkpoint.zip", "config.yml", *CURVES)
+RUN_FILES = (CHECKPOINT, "checkpoint.zip", "config.yml", *CURVES, *LANGUAGE_MODEL)
 RESULTS = "results.json"
 MOST_MADE = 12
 RUN, DIALOGUES, SCORES = "run", "dialogues", "results"
@@ -82,11 +83,11 @@ class Shelf:
         """The content of a source.
 
         Raises:
-            LookupError: there is none of that number, or it is of another kind.
+            NotHereError: there is none of that number, or it is of another kind.
         """
         source = self.sources.get(number)
         if source is None or source.kind != kind:
-            raise LookupError(f"there is no source {number} of {kind}.")
+            raise NotHereError(f"there is no source {number} of {kind}.")
         return source.content
 
     def runs(self) -> dict[str, Run]:
@@ -102,7 +103,8 @@ class Shelf:
         found = list(self._parts(place))
         if not found:
             raise ValueError(
-                f"view: expected the folder of a run ({CHECKPOINT}, {CURVES[0]}), a data set "
+                f"view: expected the folder of a run ({CHECKPOINT}, {CURVES[0]}), a language "
+                f"model ({LANGUAGE_MODEL[0]}), a data set "
                 f"(*.parquet), or results ({RESULTS}, or what `evaluate --json` writes) at "
                 f"{str(place)!r}; there is none of them. Check the path."
             )
