@@ -208,7 +208,7 @@ class Seat:
 
     @property
     def _expert(self) -> str:
-        return str(self.entry.row.scores.get("expert_policy", EXPERT))
+        return str(self.entry.row.expert_policy or EXPERT)
 
     def _expert_against(self, task: Task) -> str | None:
         """The expert for the system, where a person plays the user and there is one."""
