@@ -16,13 +16,11 @@ from dialgym.benchmark.curves import read_curve, smooth
 from dialgym.files import read_yaml
 from dialgym.locks import LOCK
 from dialgym.registry import Entry, check_id, entry_of
-from dialgym.rollouts.policies import CHECKPOINT
+from dialgym.rollouts.policies import CHECKPOINT, find_language_model
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.viewer.asked import NotHereError
 
 SAMPLES = "samples"
-LANGUAGE_MODEL = ("config.json", "adapter_config.json")
-"""What the folder of a model of `transformers` or `peft` has."""
 MOST_POINTS = 1000
 HEAD = re.compile(r"# seed (?P<seed>\d+): return (?P<gained>\S+?)(?:, (?P<end>(?:no )?success))?")
 LINE = re.compile(rf"({SYSTEM}|{USER}): (.*)")
@@ -49,7 +47,7 @@ class Run:
 
     def is_language_model(self) -> bool:
         """Whether it is the folder of a language model, which can speak in any environment."""
-        return any((self.folder / name).is_file() for name in LANGUAGE_MODEL)
+        return find_language_model(self.folder) is not None
 
     def fits(self, entry: Entry) -> bool:
         """Whether its model could play an environment, as far as the folder tells."""
