@@ -11,7 +11,7 @@ import io
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
@@ -187,13 +187,16 @@ class SafeFiles:
         force_reset: bool = True,
         trust: bool = False,
         **kwargs: Any,
-    ) -> Any:
+    ) -> Self:
         """A model of this class from a file; see `agents.load` and Stable-Baselines3's `load`.
 
         Raises:
             FileNotFoundError, ValueError: as of `agents.load`; or the file is of another class.
         """
-        return read_model(cls, path, env, device, custom_objects, force_reset, trust, **kwargs)
+        found: Self = read_model(
+            cls, path, env, device, custom_objects, force_reset, trust, **kwargs
+        )
+        return found
 
     def set_parameters(
         self,
@@ -269,10 +272,20 @@ def _with_suffix(path: Place) -> Place:
 
 
 def _found(path: Place) -> Place:
-    """The path, with `.zip` where only that is a file."""
-    if not isinstance(path, str | Path) or Path(path).is_file():
+    """The path, with `.zip` where only that is a file, or the model in a run's folder.
+
+    Raises:
+        FileNotFoundError: there is none of them.
+    """
+    if not isinstance(path, str | Path):
         return path
-    return _with_suffix(path)
+    for file in (Path(path), Path(f"{path}.zip"), Path(path) / "model.zip"):
+        if file.is_file():
+            return file
+    raise FileNotFoundError(
+        f"no saved model at {str(path)!r}: expected a file that agents.save or `dialgym train` "
+        "wrote, such as runs/NAME/model.zip, or the folder of a run. Check the path."
+    )
 
 
 def _class_of(cls: Any, archive: Archive) -> Any:

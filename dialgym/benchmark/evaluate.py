@@ -122,6 +122,11 @@ def _check(places: Collection[str], episodes: int, seeds: Sequence[int]) -> None
     if not places:
         raise ValueError("evaluate: ids is empty; expected at least one id. See `dialgym list`.")
     whole_number("episodes", episodes, "evaluate")
+    if not isinstance(seeds, Sequence) or isinstance(seeds, str):
+        raise ValueError(
+            f"evaluate: expected seeds to be a sequence of whole numbers, as (0, 1, 2); got "
+            f"{seeds!r}."
+        )
     whole = all(isinstance(seed, int) and seed >= 0 for seed in seeds)
     if not seeds or not whole or len(set(seeds)) != len(seeds):
         raise ValueError(

@@ -116,7 +116,7 @@ def _score_row(result: Result, env_id: str, span: tuple[float, float]) -> str:
 
 
 def _dialogues(found: Benchmark) -> Iterator[str]:
-    names = dict(label for result in found.results for label in labels([result]))
+    names = found.labels()
     yield '<p class="note">Each row is one dialogue, begun by the same seed for every policy.</p>'
     for env_id, games in groupby(found.games_by_id(), key=lambda game: game.env_id):
         yield f"<h3>{escape(names[env_id].removeprefix(PREFIX))}</h3>\n"

@@ -23,7 +23,7 @@ Interval = tuple[float, float]
 DRAWN, LIKELIEST = "drawn", "likeliest"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Episodes:
     """Episodes of one environment, or of several; row k is one seed of one environment.
 
@@ -41,6 +41,13 @@ class Episodes:
     lengths: np.ndarray
     scores: np.ndarray | None = None
     metrics: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        return (
+            f"Episodes(mean return {self.mean_return:.2f} [{low:.2f}, {high:.2f}], "
+            f"success {self.success:.2f}, {self.returns.size} episodes)"
+        )
 
     @property
     def mean_return(self) -> float:
@@ -86,7 +93,7 @@ class Episodes:
         return bootstrap(self.returns)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """A policy's episodes on each environment, and over all of them.
 
@@ -111,6 +118,10 @@ class Result:
     stand_ins: Mapping[str, str] = field(default_factory=dict)
     oracle: bool = False
     actions: str = ""
+
+    def __repr__(self) -> str:
+        parts = "; ".join(f"{self.label(env_id)}: {part!r}" for env_id, part in self.by_id.items())
+        return f"Result({self.name} in {parts})"
 
     @property
     def name(self) -> str:

@@ -95,9 +95,13 @@ class Benchmark:
         """What it is called; see `Result.label`."""
         return self.results[0].label(self.first_id)
 
+    def labels(self) -> dict[str, str]:
+        """What the environments are called; see `Result.label`."""
+        return {env_id: r.label(env_id) for r in self.results for env_id in r.by_id}
+
     def games_by_id(self) -> list[Game]:
         """The games environment by environment, in each those of the same seed side by side."""
-        places = list(dict.fromkeys(env_id for r in self.results for env_id in r.by_id))
+        places = list(self.labels())
         return sorted(self.games, key=lambda game: (places.index(game.env_id), game.job))
 
     def save(self, folder: str | PathLike[str]) -> list[Path]:
@@ -122,7 +126,7 @@ class Benchmark:
         files = [out / "results.json", out / "table.md"]
         if self.games:
             files.append(out / "games.txt")
-            write_text(files[-1], as_text(self.games_by_id()))
+            write_text(files[-1], as_text(self.games_by_id(), self.labels()))
         return files + self._draw(out)
 
     def _draw(self, out: Path) -> list[Path]:
@@ -283,11 +287,11 @@ def _picture(dialogue: Dialogue) -> np.ndarray:
     return picture
 
 
-def as_text(games: Sequence[Game]) -> str:
+def as_text(games: Sequence[Game], labels: Mapping[str, str]) -> str:
     """The transcripts, episode by episode, the policies below each other."""
     lines = []
     for (env_id, job), alike in groupby(games, key=lambda game: (game.env_id, game.job)):
-        lines.append(f"{env_id}, seed {job[0]}, episode {job[1]}\n{'=' * 60}\n")
+        lines.append(f"{labels[env_id]}, seed {job[0]}, episode {job[1]}\n{'=' * 60}\n")
         for game in alike:
             lines.append(f"{game.policy}: return {game.gained:g}\n\n{_indented(game.text)}\n")
     return "\n".join(lines)

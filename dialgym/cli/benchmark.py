@@ -197,7 +197,7 @@ def default_policies(ids: Sequence[str]) -> list[str]:
         task = make_task(entry, {})
         speakers = task.speakers.get(task.parties[0], {})
         names += ["random-mixture"] if "random-mixture" in speakers else []
-        names += [entry.row.scores["expert_policy"]] if "expert_policy" in entry.row.scores else []
+        names += [entry.row.expert_policy] if entry.row.expert_policy else []
     return list(dict.fromkeys(names))
 
 

@@ -68,7 +68,7 @@ def play(
     suited = make_task(entry, {}).for_people if policy is None else {}
     kwargs = {**suited, **settings(set_), "learner": as_, "simulator": against}
     dialogue = make_dialogue(entry, {**kwargs, "simulator": None})
-    expert = entry.row.scores.get("expert_policy", EXPERT)
+    expert = entry.row.expert_policy or EXPERT
     kwargs["simulator"] = against or _opponent(dialogue, expert)
     number = secrets.randbelow(2**31) if seed is None else seed
     watched = policy is not None

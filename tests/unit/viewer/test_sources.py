@@ -50,7 +50,7 @@ def test_each_kind_is_known_by_what_is_in_it(tmp_path):
     names = ["runs/one", "runs/one/learning_curve.csv", "data", "data/none"][:3]
     shelf = Shelf([str(tmp_path / name) for name in names] + [str(results)])
     kinds = [(source.kind, source.name) for source in shelf.sources.values()]
-    assert kinds == [(RUN, "one"), (RUN, "one (1)"), (DIALOGUES, "data"), (SCORES, "scores")]
+    assert kinds == [(RUN, "one"), (RUN, "runs/one"), (DIALOGUES, "data"), (SCORES, "scores")]
     for source in shelf.sources.values():
         json.dumps(source.about())
 
