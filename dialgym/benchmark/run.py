@@ -172,7 +172,8 @@ def benchmark(
     kwargs = dict(env_kwargs or {})
     entries = [entry_of(env_id) for env_id in ids]
     jobs = [(seeds[0], episode) for episode in range(games)]
-    results, shown, notes = [], [], []
+    results, shown = [], []
+    notes: list[str] = []
     for name, policy in opened(policies, ids, kwargs, trust).items():
         fitting, left_out = _fitting(name, policy, entries, kwargs)
         for best in ways(policy):
