@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dialgym.errors import unknown
-from dialgym.hub import PREFIX
+from dialgym.hub import PREFIX, SourceError, hub_hint
 from dialgym.rollouts.episodes import seed_policy
 from dialgym.rollouts.random_text import allowed_text
 from dialgym.simulators import Speaker
@@ -190,9 +190,9 @@ def _load(path: str | PathLike[str], named: Collection[str], learner: str, trust
             f"{error} The path of a checkpoint, or of a language model's folder, will do as well."
         )
     if file is None:
-        raise FileNotFoundError(
+        raise SourceError(
             f"policy: expected a checkpoint, a folder with {CHECKPOINT}, or a language model with "
-            f"{CONFIGS[0]}, at {str(path)!r}; there is none. Check the path."
+            f"{CONFIGS[0]}, at {str(path)!r}; there is none. Check the path.{hub_hint(str(path))}"
         )
     return checkpoint_reader(file)(file, trust=trust)
 
