@@ -77,12 +77,14 @@ class Benchmark:
         games: some of the episodes on each id.
         curves: learning curves to draw beside them.
         notes: which policy was left out where, and why.
+        absent: the environments in which there is no policy of a name, by name.
     """
 
     results: Sequence[Result]
     games: Sequence[Game] = ()
     curves: Sequence[Curve] = ()
     notes: Sequence[str] = field(default_factory=tuple)
+    absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def first_id(self) -> str:
@@ -173,11 +175,13 @@ def benchmark(
     opened = {name: opened_for(p, entries, kwargs, trust) for name, p in policies.items()}
     jobs = [(seeds[0], episode) for episode in range(games)]
     results, shown, notes = [], [], []
+    absent: dict[str, list[str]] = {}
     for name, policy in opened.items():
         by_id: dict[str, Episodes] = {}
         stand_ins: dict[str, str] = {}
         oracle = False
-        unknown = []
+        unknown: list[str] = []
+        misfits: dict[str, MisfitError] = {}
         for entry in entries:
             if isinstance(policy, str) and policy not in names_in(entry, kwargs):
                 unknown.append(entry.id)
@@ -185,21 +189,28 @@ def benchmark(
             try:
                 part = evaluate(policy, entry, episodes, seeds, kwargs, report=report)
             except MisfitError as misfit:
-                notes.append(f"{name} is left out on {entry.id}: {misfit}")
+                misfits[entry.id] = misfit
                 continue
             by_id |= part.by_id
             stand_ins |= part.stand_ins
             oracle = oracle or part.oracle
+        if misfits:
+            notes.append(_note(name, misfits))
+        if unknown:
+            absent[name] = unknown
         if not by_id:
             raise ValueError(notes[-1])
-        if unknown:
-            notes.append(f"{name} is left out where there is no such policy: {', '.join(unknown)}")
         results.append(Result(name, tuple(seeds), by_id, kwargs, stand_ins, oracle))
         for entry in entries:
             if entry.id in by_id:
                 drawn = entry is entries[0]
                 shown += play_games(results[-1].name, policy, entry, jobs, kwargs, drawn)
-    return Benchmark(results, shown, read, notes)
+    return Benchmark(results, shown, read, notes, absent)
+
+
+def _note(name: str, misfits: Mapping[str, MisfitError]) -> str:
+    """Where a policy was left out, and why in the first of these places."""
+    return f"{name} is left out on {', '.join(misfits)}: {next(iter(misfits.values()))}"
 
 
 def load_results(path: str | PathLike[str]) -> list[Result]:
