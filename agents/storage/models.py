@@ -23,7 +23,7 @@ from agents.registry import ALGORITHMS, POLICIES, find, home_of, load_class, nam
 from agents.storage.archive import Archive, ForeignFile, write_archive
 from agents.storage.places import fetched_agent, moved, with_pretrained
 from agents.storage.values import Unpacker
-from dialgym.hub import PREFIX, commits, pinned_names
+from dialgym.hub import PREFIX, SourceError, commits, hub_hint, pinned_names
 from dialgym.rollouts.policies import find_checkpoint, find_language_model
 from dialgym.views.played import made_from
 from dialgym.weights import check_finite
@@ -275,16 +275,16 @@ def _found(path: Place) -> Place:
     """The path, with `.zip` where only that is a file, or the model in a run's folder.
 
     Raises:
-        FileNotFoundError: there is none of them.
+        SourceError: there is none of them.
     """
     if not isinstance(path, str | Path):
         return path
-    for file in (Path(path), Path(f"{path}.zip"), Path(path) / "model.zip"):
-        if file.is_file():
-            return file
-    raise FileNotFoundError(
+    if file := find_checkpoint(path):
+        return file
+    raise SourceError(
         f"no saved model at {str(path)!r}: expected a file that agents.save or `dialgym train` "
         "wrote, such as runs/NAME/model.zip, or the folder of a run. Check the path."
+        f"{hub_hint(str(path))}"
     )
 
 

@@ -13,7 +13,7 @@ def view(
     paths: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RUN|DATASET|RESULTS]...",
+            metavar="RUN|DATASET|RESULTS",
             help="Folders of runs and data sets, results.json, hf:NAME; by default the runs in "
             "runs/.",
         ),

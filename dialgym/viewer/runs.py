@@ -4,7 +4,9 @@ Everything is read anew at each request, as a run that is going on writes its fi
 """
 
 import csv
+import os
 import re
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,18 +15,18 @@ from typing import Any
 import numpy as np
 
 from dialgym.benchmark.curves import read_curve, smooth
-from dialgym.files import read_yaml
+from dialgym.files import is_running, read_yaml
 from dialgym.locks import LOCK
 from dialgym.registry import Entry, check_id, entry_of
-from dialgym.rollouts.policies import CHECKPOINT
+from dialgym.rollouts.policies import CHECKPOINT, find_language_model
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.viewer.asked import NotHereError
 
 SAMPLES = "samples"
-LANGUAGE_MODEL = ("config.json", "adapter_config.json")
-"""What the folder of a model of `transformers` or `peft` has."""
 MOST_POINTS = 1000
 HEAD = re.compile(r"# seed (?P<seed>\d+): return (?P<gained>\S+?)(?:, (?P<end>(?:no )?success))?")
+HOLDER = re.compile(r"process (?P<process>\d+) on (?P<host>.+)")
+"""What a lock says of who holds it."""
 LINE = re.compile(rf"({SYSTEM}|{USER}): (.*)")
 
 
@@ -49,7 +51,7 @@ class Run:
 
     def is_language_model(self) -> bool:
         """Whether it is the folder of a language model, which can speak in any environment."""
-        return any((self.folder / name).is_file() for name in LANGUAGE_MODEL)
+        return find_language_model(self.folder) is not None
 
     def fits(self, entry: Entry) -> bool:
         """Whether its model could play an environment, as far as the folder tells."""
@@ -66,8 +68,14 @@ class Run:
         return {"name": "agents:ChatAgent", "talker": str(self.folder)}
 
     def is_live(self) -> bool:
-        """Whether a process holds the folder's lock."""
-        return (self.folder / LOCK).is_file()
+        """Whether a process holds the folder's lock; one that was killed has left it there."""
+        try:
+            found = HOLDER.fullmatch((self.folder / LOCK).read_text("utf-8"))
+        except (OSError, UnicodeDecodeError):
+            return False
+        if found is None or found["host"] != socket.gethostname() or os.name != "posix":
+            return True
+        return is_running(int(found["process"]))
 
     def env_id(self) -> str | None:
         """Where it learns, as far as its `config.yml` says so and the id is known here."""

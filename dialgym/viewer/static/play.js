@@ -133,9 +133,9 @@ class Seat {
     return [
       h("span.chip", null, `you are the ${game.learner}`), h("span.chip", null, `${game.left} of ${game.left + game.turn} turns left`),
       h("span.chip", null, "return ", h("b", null, number(game.return))), h("span.chip", null, `seed ${game.seed}`),
-      h("span.grow"),
-      game.undo ? h("button.quiet", { type: "button", onclick: () => this.undo() }, "Take back") : null,
-      game.over ? null : h("button.quiet", { type: "button", onclick: () => this.hint() }, "Hint"),
+      h("div.buttons", null,
+        game.undo ? h("button.quiet", { type: "button", onclick: () => this.undo() }, "Take back") : null,
+        game.over ? null : h("button.quiet", { type: "button", onclick: () => this.hint() }, "Hint")),
       this.hinted === null ? null : h("span.chip.hint", null, `an expert would say: ${this.hinted}`),
     ];
   }

@@ -68,8 +68,13 @@ def test_forms_of_dialogues(form, tmp_path):
     assert dataset.report.kept == 2
 
 
-def test_lists_of_texts_are_rows():
+def test_what_rows_may_stand_in():
     assert texts(Dataset.from_dialogues([SAID])) == SAID
+    assert texts(Dataset.from_dialogues({"one": {"messages": MESSAGES}})) == SAID
+    hf = pytest.importorskip("datasets")
+    rows = hf.Dataset.from_list([{"messages": MESSAGES, "rating": 2}])
+    for source in (rows, rows.to_pandas()):
+        assert rewards(Dataset.from_dialogues(source)) == [0, 0, 0, 2]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +88,16 @@ def test_lists_of_texts_are_rows():
         ({"messages": MESSAGES, "outcome": {"reward": 1}}, {}, [0, 0, 0, 1]),
         ({"messages": MESSAGES, "deal": {"paid": "7"}}, {"reward": "deal.paid"}, [0, 0, 0, 7]),
         ({"messages": MESSAGES, "rating": 4}, {"reward": "none"}, [0, 0, 0, 0]),
+        ({"messages": MESSAGES, "feedback": "thumbs_up"}, {}, [0, 0, 0, 1]),
+        (
+            {
+                "messages": [
+                    {**m, "rating": r} for m, r in zip(MESSAGES, [None, "Good", None, "bad"])
+                ]
+            },
+            {},
+            [0, 1, 0, 0],
+        ),
     ],
 )
 def test_rewards(row, choices, expected, tmp_path):
