@@ -78,6 +78,10 @@ BUILT_IN = (
     "figures on the one do not compare with figures on the other."
 )
 
+DRAWS = (
+    " Drawn, likeliest: a policy that learned by drawing its actions, played so, and taking the "
+    "likeliest."
+)
 ORACLE = " Oracle: a policy that knows what is hidden from its party, which no learner does."
 
 
@@ -86,6 +90,7 @@ def caption(*results: "Result") -> str:
     result = results[0]
     episodes = next(iter(result.by_id.values())).returns.shape[1]
     more = BUILT_IN if any(r.stand_ins for r in results) else ""
+    more += DRAWS if any(r.actions for r in results) else ""
     more += ORACLE if any(r.oracle for r in results) else ""
     return (
         f"{episodes} episodes for each of {len(result.seeds)} seeds. In brackets: 95 % stratified "

@@ -29,7 +29,7 @@ def evaluate(
     policy: Annotated[
         str,
         typer.Argument(
-            help="A registered name, or a checkpoint or its run.",
+            help="A registered name, a run or checkpoint, a language model's folder or hf:NAME.",
             autocompletion=complete_policies,
         ),
     ],
@@ -45,33 +45,50 @@ def evaluate(
     episodes: Episodes = 100,
     seeds: Seeds = "0,1,2",
     num_envs: Annotated[int, typer.Option(min=1, help="Parallel dialogues, for an agent.")] = 128,
-    sample: Annotated[
-        bool, typer.Option("--sample", help="An agent samples instead of taking the likeliest.")
-    ] = False,
-    json: Annotated[Path | None, typer.Option(help="Where to write the result too.")] = None,
+    actions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="drawn|likeliest",
+            help="How an agent chooses its actions; by default as it learned, and where that is by "
+            "drawing them, both ways.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Where to write the result too, the first of two.")
+    ] = None,
     trust: Trust = False,
     set_: Set = None,
 ) -> None:
     """Score one policy: returns, success, normalised score, 95 % intervals."""
     from dialgym.benchmark import evaluate as run
     from dialgym.benchmark.report import rich_table
+    from dialgym.benchmark.result import DRAWN, LIKELIEST
 
+    if actions is not None:
+        one_of("--actions", actions, (DRAWN, LIKELIEST), "dialgym evaluate")
     chosen = numbers(seeds)
-    with progress(policy, len(ids or [policy]) * len(chosen) * episodes) as report:
-        result = run(
-            policy,
-            ids or None,
-            episodes,
-            chosen,
-            settings(set_),
-            num_envs=num_envs,
-            deterministic=not sample,
-            trust=trust,
-            report=report,
-        )
-    console.print(rich_table([result], console.width))
+
+    def score(likeliest: bool | None) -> Any:
+        with progress(policy, len(ids or [policy]) * len(chosen) * episodes) as report:
+            return run(
+                policy,
+                ids or None,
+                episodes,
+                chosen,
+                settings(set_),
+                num_envs=num_envs,
+                deterministic=likeliest,
+                trust=trust,
+                report=report,
+            )
+
+    results = [score(None if actions is None else actions == LIKELIEST)]
+    if actions is None and results[0].actions == DRAWN:
+        results.append(score(True))
+    console.print(rich_table(results, console.width))
     if json:
-        result.to_json(json)
+        results[0].to_json(json)
 
 
 def benchmark(
@@ -199,10 +216,13 @@ def compare(
     """Run the benchmark, print its table and write its folder."""
     from dialgym.benchmark import benchmark as run
     from dialgym.benchmark.report import rich_table
+    from dialgym.benchmark.run import opened, ways
 
-    with progress("episodes", len(policies) * len(ids) * len(seeds) * episodes) as report:
+    playing = opened(policies, ids, kwargs, trust)
+    rounds = sum(len(ways(policy)) for policy in playing.values())
+    with progress("episodes", rounds * len(ids) * len(seeds) * episodes) as report:
         found = run(
-            policies,
+            playing,
             ids,
             episodes,
             seeds,

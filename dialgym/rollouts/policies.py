@@ -53,7 +53,7 @@ class AllowedOnly:
     def __init__(self, model: Any) -> None:
         self.model, self.choose = model, model.replace_forbidden
         self.observation_space, self.action_space = model.observation_space, model.action_space
-        self.trained_in = policy_place(model)
+        self.trained_in, self.learns_by_drawing = policy_place(model), learns_by_drawing(model)
         self._rng = np.random.default_rng(0)
 
     def set_random_seed(self, seed: int) -> None:
@@ -79,6 +79,18 @@ class AllowedOnly:
             mask, action = action_masks[row], int(actions[row])
             actions[row] = replacement(mask, action, self.choose, self._rng)
         return actions, state
+
+
+def learns_by_drawing(policy: Any) -> bool:
+    """Whether a policy's actions are drawn from a distribution while it learns.
+
+    Otherwise the best one by value is taken, but for exploration, or nothing is played. What draws
+    is evaluated as it learned, by drawing: its likeliest actions are other, and often worse,
+    dialogues. A policy may say so by an attribute of this name; on-policy algorithms of
+    Stable-Baselines3, which keep a rollout, need not.
+    """
+    said = getattr(policy, "learns_by_drawing", None)
+    return hasattr(policy, "rollout_buffer_class") if said is None else bool(said)
 
 
 Policy = str | PathLike[str] | Speaker | ActPolicy | Predictor
