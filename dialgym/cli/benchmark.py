@@ -29,7 +29,7 @@ def evaluate(
     policy: Annotated[
         str,
         typer.Argument(
-            help="A registered name, or a checkpoint or its run.",
+            help="A registered name, a run or checkpoint, a language model's folder or hf:NAME.",
             autocompletion=complete_policies,
         ),
     ],

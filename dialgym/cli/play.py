@@ -38,7 +38,8 @@ def play(
     policy: Annotated[
         str | None,
         typer.Option(
-            help="A policy or checkpoint plays in your place.", autocompletion=complete_policies
+            help="A policy plays in your place: a name, a run, a language model's folder.",
+            autocompletion=complete_policies,
         ),
     ] = None,
     hints: Annotated[bool, typer.Option("--hints", help="Show what an expert would say.")] = False,

@@ -50,6 +50,11 @@ def import_dialogues(
         )
     conversations = read_conversations(source, choices, report)
     rated = choices.reward != "none" and any(map(is_rated, conversations))
+    if choices.reward not in (None, "none") and not rated:
+        raise ValueError(
+            f"import: no dialogue has a reward in {choices.reward!r}. Name a column with "
+            "numbers, with dots into what is nested (outcome.reward), or none."
+        )
     dialogues = list(dialogues_of(conversations, choices.system, rated, report))
     if not dialogues:
         raise ValueError(f"import: no dialogue is left of the data.\n{report.to_text()}")

@@ -208,6 +208,8 @@ def test_bad_choices(tmp_path):
         import_dialogues([SAID], tmp_path / "full")
     with pytest.raises(ValueError, match=r"unknown setting 'rewrad'.* Did you mean 'reward'"):
         Dataset.from_dialogues([SAID], rewrad="x")
+    with pytest.raises(ValueError, match="no dialogue has a reward in 'stars'"):
+        Dataset.from_dialogues([SAID], reward="stars")
     with pytest.raises(ValueError, match="window of import must be a whole number from 194"):
         Choices(window=10)
     assert "there is no file or folder 'none.csv'" in fail("import", "none.csv", "--out", "x")
