@@ -45,11 +45,20 @@ def build(folder: Path) -> list[Path]:
     return [*folder.glob("dialgym-*.whl"), *folder.glob("dialgym-*.tar.gz")]
 
 
-def interpreters() -> list[str]:
-    """One of each version that is admitted, by name or as this one."""
-    found = [path for name in PYTHONS if (path := shutil.which(name))]
-    found = [path for path in found if subprocess.run([path, "-c", ADMITTED]).returncode == 0]
-    return found or [sys.executable]
+def interpreters() -> dict[str, str]:
+    """An interpreter of each version that is admitted, by its name."""
+    found = {}
+    for name in PYTHONS:
+        beside = sorted(Path.home().glob(f".pyenv/versions/*/bin/{name}"))
+        paths = [*filter(None, [shutil.which(name)]), *map(str, beside)]
+        if works := [path for path in paths if _starts(path)]:  # pyenv's shims may not
+            found[name] = works[0]
+    return found or {Path(sys.executable).name: sys.executable}
+
+
+def _starts(path: str) -> bool:
+    done = subprocess.run([path, "-c", ADMITTED], capture_output=True, check=False)
+    return done.returncode == 0
 
 
 def try_out(python: str, package: Path, extras: list[str]) -> None:
@@ -75,12 +84,12 @@ def main() -> None:
     parser.add_argument("--extra", action="append", default=[], help="install an extra too")
     arguments = parser.parse_args()
     packages = build(arguments.folder)
-    for python in interpreters():
+    found = interpreters()
+    for name, python in found.items():
         for package in packages:
             try_out(python, package.resolve(), arguments.extra)
-            print(f"{Path(python).name}: {package.name} works", flush=True)
-    missing = [name for name in PYTHONS if not shutil.which(name)]
-    if missing:
+            print(f"{name}: {package.name} works", flush=True)
+    if missing := [name for name in PYTHONS if name not in found]:
         print(f"not at hand: {', '.join(missing)}")
 
 

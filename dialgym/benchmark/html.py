@@ -165,6 +165,7 @@ def _origin(found: Benchmark, hyperparameters: Facts) -> str:
         "seeds": ", ".join(map(str, first.seeds)),
         "episodes for each seed": str(next(iter(first.by_id.values())).returns.shape[1]),
         **({"left out": " ".join(found.notes)} if found.notes else {}),
+        **{f"no policy {name!r} in": ", ".join(ids) for name, ids in found.absent.items()},
         "versions": ", ".join(f"{k} {v}" for k, v in versions().items() if v),
     }
     more = _facts(hyperparameters) if hyperparameters else ""

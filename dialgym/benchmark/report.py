@@ -63,7 +63,8 @@ def rich_table(results: Sequence["Result"], width: int | None = None) -> "Table"
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     table.caption, table.caption_justify = caption(*results), "left"
     for i, column in enumerate(HEAD[1:-1]):
-        table.add_column(column, justify="right" if i else "left", no_wrap=True)
+        kind = {"justify": "right", "no_wrap": True} if i else {"overflow": "fold"}
+        table.add_column(column, **kind)
     for env_id, part in groupby(rows(results), key=itemgetter(0)):
         table.add_section()
         table.add_row(f"[bold]{env_id.removeprefix(PREFIX)}[/bold]")

@@ -78,12 +78,14 @@ class Benchmark:
         games: some of the episodes on each id.
         curves: learning curves to draw beside them.
         notes: which policy was left out where, and why.
+        absent: the environments in which there is no policy of a name, by name.
     """
 
     results: Sequence[Result]
     games: Sequence[Game] = ()
     curves: Sequence[Curve] = ()
     notes: Sequence[str] = field(default_factory=tuple)
+    absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def first_id(self) -> str:
@@ -174,8 +176,12 @@ def benchmark(
     jobs = [(seeds[0], episode) for episode in range(games)]
     results, shown = [], []
     notes: list[str] = []
+    absent: dict[str, list[str]] = {}
     for name, policy in opened(policies, ids, kwargs, trust).items():
-        fitting, left_out = _fitting(name, policy, entries, kwargs)
+        fitting, unknown = _fitting(policy, entries, kwargs)
+        if unknown:
+            absent[name] = unknown
+        misfits: dict[str, MisfitError] = {}
         for best in ways(policy):
             found: list[tuple[Entry, Result]] = []
             for entry in fitting:
@@ -183,27 +189,30 @@ def benchmark(
                 try:
                     found.append((entry, evaluate(policy, entry, episodes, seeds, kwargs, **how)))
                 except MisfitError as misfit:
-                    left_out.append(f"{name} is left out on {entry.id}: {misfit}")
+                    misfits[entry.id] = misfit
             if not found:
-                raise ValueError(left_out[-1])
+                raise ValueError(_note(name, misfits))
             results.append(_together([result for _, result in found]))
             for entry, result in found:
                 place = entry, entry is entries[0]
                 shown += play_games(result.name, policy, *place, jobs, kwargs, best)
-        notes += dict.fromkeys(left_out)
-    return Benchmark(results, shown, read, notes)
+        notes += [_note(name, misfits)] if misfits else []
+    return Benchmark(results, shown, read, notes, absent)
+
+
+def _note(name: str, misfits: Mapping[str, MisfitError]) -> str:
+    """Where a policy was left out, and why in the first of these places."""
+    return f"{name} is left out on {', '.join(misfits)}: {next(iter(misfits.values()))}"
 
 
 def _fitting(
-    name: str, policy: Any, entries: Sequence[Entry], kwargs: Mapping[str, Any]
+    policy: Any, entries: Sequence[Entry], kwargs: Mapping[str, Any]
 ) -> tuple[list[Entry], list[str]]:
-    """Where there is a policy of this name, and a note on where there is none."""
+    """Where there is a policy of this name, and the ids of where there is none."""
     if not isinstance(policy, str):
         return list(entries), []
     known = [entry for entry in entries if policy in names_in(entry, kwargs)]
-    unknown = [entry.id for entry in entries if entry not in known]
-    note = f"{name} is left out where there is no such policy: {', '.join(unknown)}"
-    return known, [note] if unknown else []
+    return known, [entry.id for entry in entries if entry not in known]
 
 
 def _together(parts: Sequence[Result]) -> Result:

@@ -161,7 +161,10 @@ def benchmark(
         console.print(f"trained: {run}", style="dim")
         named["trained"] = str(run)
     curves = curve or (readable_curves([run]) if run else [])
-    return compare(named, chosen, episodes, numbers(seeds), out, curves, games, kwargs, trust, html)
+    return compare(
+        named, chosen, episodes, numbers(seeds), out, curves, games, kwargs, trust, html,
+        all_named=policies is not None,
+    )  # fmt: skip
 
 
 def readable_curves(runs: Sequence[Path]) -> list[Path]:
@@ -212,8 +215,12 @@ def compare(
     kwargs: dict[str, Any],
     trust: bool,
     html: Path | None = None,
+    all_named: bool = True,
 ) -> None:
-    """Run the benchmark, print its table and write its folder."""
+    """Run the benchmark, print its table and write its folder.
+
+    Where the policies were `all_named`, it says which of them an environment does not have.
+    """
     from dialgym.benchmark import benchmark as run
     from dialgym.benchmark.report import rich_table
     from dialgym.benchmark.run import opened, ways
@@ -235,6 +242,9 @@ def compare(
     console.print(rich_table(found.results, console.width))
     for note in found.notes:
         console.print(note, style="yellow", markup=False)
+    for name, places in found.absent.items() if all_named else ():
+        where = ", ".join(places)
+        console.print(f"{name} is left out on {where}: no such policy", style="yellow")
     try:
         files = ", ".join(path.name for path in found.save(out))
     except ImportError as error:  # all but the pictures has been written

@@ -262,10 +262,13 @@ def test_benchmark_of_a_suite():
 
 
 def test_a_policy_is_left_out_where_there_is_none_of_its_name(tmp_path):
-    text = succeed("benchmark", "--ids", f"{SMALL},SlotFilling-act-v0", "-n", "2", "--seeds", "0",
-                   "--out", str(tmp_path))  # fmt: skip
-    assert "optimal is left out where there is no such policy: dialgym/SlotFilling-act-v0" in text
-    assert "handcrafted is left out where there is no such policy: dialgym/Wordle-20-v0" in text
+    both = ("--ids", f"{SMALL},SlotFilling-act-v0", "-n", "2", "--seeds", "0")
+    named = succeed("benchmark", *both, "--policies", "random,optimal", "--out", str(tmp_path))
+    assert "optimal is left out on dialgym/SlotFilling-act-v0: no such policy" in named
+    text = succeed("benchmark", *both, "--out", str(tmp_path))
+    assert "optimal" in text
+    assert "handcrafted" in text
+    assert "left out" not in text
     games = (tmp_path / "games.txt").read_text()
     assert games.count("seed 0, episode 0") == 2
 
