@@ -90,7 +90,7 @@ class ChatAgent:
         return self.talker.answer(turns, self._sampling(self._room(task, party)), generator)
 
     def _room(self, task: Any, party: str) -> dict[str, int]:
-        """At most so many tokens as a task looks at characters, for who does not know its limits."""
+        """As many tokens at most as a task looks at characters, for who knows no limits."""
         if not isinstance(self.talker, CausalTalker) or self.sampling.get("max_tokens"):
             return {}
         bytes_each = 1 if task.facts.charset.isascii() else 4
