@@ -4,7 +4,7 @@
 #   PYTHON   the interpreter it is made from             (the first Python 3.11 to 3.14 found)
 #   TORCH    what to install as PyTorch, before the rest (the pin in constraints.txt)
 #            e.g. TORCH="torch==2.13.0 --index-url URL" to choose the CPU or a CUDA build
-#   ARGS     further arguments of test, nightly, bench and soak, e.g. ARGS="-k wordle"
+#   ARGS     further arguments of test, nightly, bench, soak and dist, e.g. ARGS="-k wordle"
 
 VENV ?= .venv
 PYTHON ?= $(firstword $(foreach p,python3 python3.11 python3.12 python3.13 python3.14,\
@@ -21,7 +21,7 @@ NUMERIC := $(addprefix tests/unit/,models policies buffers decoding online offli
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test nightly audit bench soak docs publish-docs format lint type freeze clean distclean
+.PHONY: help setup run test nightly audit bench soak dist docs publish-docs format lint type freeze clean distclean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ bench: $(INSTALLED)  ## measure the speed of the environments, of the optimal po
 
 soak: $(INSTALLED)  ## attack what may not break: bad inputs, kills, damaged files, races (20 CPU-minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.soak --write $(ARGS)
+
+dist: $(INSTALLED)  ## build wheel and sdist, and try both in clean environments of each Python
+	$(BIN)/python scripts/check_dist.py $(ARGS)
 
 docs: $(INSTALLED)  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from agents.registry import ALGORITHMS, PARTS, POLICIES, register
+from dialgym.errors import did_you_mean
 
 if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.belief.a2c import A2C
@@ -94,7 +95,8 @@ __all__ = sorted([*_HOMES, "register"])
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module 'agents' has no attribute {name!r}; it has {__all__}")
+        hint = did_you_mean(name, __all__) or f" It has {', '.join(__all__)}."
+        raise AttributeError(f"module 'agents' has no attribute {name!r}.{hint}")
     try:
         value = getattr(import_module(_HOMES[name]), name)
     except ModuleNotFoundError as error:

@@ -7,6 +7,12 @@ from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
+import gymnasium as gym
+import torch
+
+from dialgym.registry import entry_of
+from dialgym.tasks import Task
+
 
 class Bounds(NamedTuple):
     """What a number may be.
@@ -47,6 +53,7 @@ FRACTION, POSITIVE, COUNT = Bounds(most=1.0), Bounds(above=True), Bounds(1, whol
 FINITE, FROM_0 = Bounds(-math.inf), Bounds()
 BOUNDS: Mapping[str, Bounds] = {
     "learning_rate": Bounds(),
+    "seed": Bounds(most=2**32 - 1, whole=True),
     "n_steps": COUNT,
     "n_epochs": COUNT,
     "batch_size": COUNT,
@@ -166,3 +173,34 @@ def check_timesteps(where: str, value: Any) -> None:
         bounds = BOUNDS["total_timesteps"]
         raise ValueError(f"{where}: expected total_timesteps to be {bounds}; got {value!r}.")
     check_bounds(where, {"total_timesteps": value})
+
+
+def check_device(device: Any, where: str = "") -> None:
+    """Raise a ValueError unless PyTorch knows the device; None and "auto" will do."""
+    if device is None or device == "auto":
+        return
+    try:
+        torch.device(device)
+    except (RuntimeError, TypeError):
+        hint = " Did you mean 'cuda'?" if "gpu" in str(device).lower() else ""
+        raise ValueError(
+            f"{where + ': ' if where else ''}expected device to be 'auto', 'cpu', 'cuda', 'cuda:1' "
+            f"or another of PyTorch's; got {device!r}.{hint}"
+        ) from None
+
+
+def check_env(env: Any, where: str) -> None:
+    """Raise a ValueError for a task, or an id that Gymnasium does not know, in an env's place."""
+    is_task = isinstance(env, Task) or (isinstance(env, type) and issubclass(env, Task))
+    if is_task:
+        name = env.__name__ if isinstance(env, type) else type(env).__name__
+        raise ValueError(
+            f"{where}: expected an environment, got the task {name}. Make one of it: "
+            "dialgym.sb3_vec_env(task, 8), or dialgym.make(task)."
+        )
+    if isinstance(env, str) and env not in gym.registry:
+        found = entry_of(env).id  # or an error that names the nearest
+        raise ValueError(
+            f"{where}: expected an environment, or an id of Gymnasium; got {env!r}. "
+            f"Say {found!r}, or give dialgym.sb3_vec_env({env!r}, 8)."
+        )

@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
-from agents.bounds import check_bounds, check_timesteps
+from agents.bounds import check_bounds, check_device, check_env, check_timesteps
 from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
 from agents.faults import check_number
 from agents.models.exported import save_pretrained
-from agents.storage.models import SafeFiles
+from agents.storage.models import SafeFiles, trained_in
 from agents.updater import RENAMED, Compute, Updater
-from dialgym.errors import refuse_renamed
+from dialgym.errors import refuse_renamed, unknown
 
 
 class Learner(SafeFiles):
@@ -25,11 +25,36 @@ class Learner(SafeFiles):
 
     num_timesteps: int
     max_grad_norm: float
+    device: torch.device
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """An object whose arguments have been looked at, before anything is made of them."""
         check_bounds(cls.__name__, kwargs)
+        check_device(kwargs.get("device"), cls.__name__)
+        check_env(kwargs["env"] if "env" in kwargs else [*args, None, None][1], cls.__name__)
         return super().__new__(cls)
+
+    def __repr__(self) -> str:
+        policy = getattr(self, "policy", None)
+        if policy is None:  # while it is made or loaded
+            return f"{type(self).__name__}(not made yet)"
+        count = sum(parameter.numel() for parameter in policy.parameters())
+        place = trained_in(self)
+        where = f", {place['id']}" if place else ""
+        return (
+            f"{type(self).__name__}({type(policy).__name__} of {count:,} parameters{where}, "
+            f"{self.device}, {self.num_timesteps:,} timesteps learned)"
+        )
+
+    def _get_policy_from_name(self, policy_name: str) -> Any:
+        aliases = getattr(self, "policy_aliases", {})
+        if policy_name in aliases:
+            return aliases[policy_name]
+        error = unknown("policy", policy_name, aliases, type(self).__name__)
+        raise ValueError(
+            f"{error} A policy class will do as well. An MlpPolicy reads the beliefs of act views; "
+            "token views take a GPT policy."
+        )
 
     def _setup_model(self) -> None:
         check_bounds(type(self).__name__, vars(self))
@@ -96,7 +121,7 @@ class UpdatedLearner(Chats, Learner):
     renamed: ClassVar[Mapping[str, str]] = RENAMED
     """Arguments of earlier versions, and how they are given now."""
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuses arguments of earlier versions, whichever class takes them."""
         refuse_renamed(cls.__name__, kwargs, cls.renamed)
         return super().__new__(cls, *args, **kwargs)

@@ -7,6 +7,7 @@ called.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dialgym.errors import did_you_mean
 from dialgym.registry import list_ids, register, register_all
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ _LAZY = {
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
-        raise AttributeError(f"module 'dialgym' has no attribute {name!r}")
+        hint = did_you_mean(name, __dir__())
+        raise AttributeError(f"module 'dialgym' has no attribute {name!r}.{hint}")
     return getattr(import_module(_LAZY[name]), name)
 
 

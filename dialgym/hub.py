@@ -76,12 +76,16 @@ def locate(source: str | os.PathLike[str], what: str, instead: str = "") -> Path
     path = Path(name).expanduser()
     if path.exists():
         return path.resolve()
-    hint = f" If it is on the Hugging Face hub, say {PREFIX + name!r}." if _NAME.match(name) else ""
-    if _is_path(name) or not _NAME.fullmatch(name.partition("@")[0]):
-        hint = ""
     raise SourceError(
-        f"{what}: there is no file or folder {name!r}. Check the path{instead}.{hint}"
+        f"{what}: there is no file or folder {name!r}. Check the path{instead}.{hub_hint(name)}"
     )
+
+
+def hub_hint(name: str) -> str:
+    """What to say beside an error about a path that might be a name of the hub; else nothing."""
+    if _is_path(name) or not _NAME.fullmatch(name.partition("@")[0]):
+        return ""
+    return f" If it is on the Hugging Face hub, say {PREFIX + name!r}."
 
 
 def _is_path(name: str) -> bool:

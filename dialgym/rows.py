@@ -46,7 +46,8 @@ class Row:
         env_kwargs: arguments of the views (``learner``, ``tokenizer``).
         tags: for `list_ids`.
         scores: reference returns at these settings.
-        builtin_scores: the same where a built-in domain stands in for the one that is named.
+        builtin_scores: the same where something built in stands in for what is named, such as a
+            domain or a corpus.
         namespace: before the slash of its ids; None for ids without one.
     """
 
@@ -72,6 +73,11 @@ class Row:
     def references(self, stand_in: str | None) -> Mapping[str, Any]:
         """The reference scores of what is played, which may be a task's `stand_in`."""
         return self.builtin_scores if stand_in else self.scores
+
+    @property
+    def expert_policy(self) -> str | None:
+        """The name of the expert, if there is one."""
+        return self.scores.get("expert_policy") or self.builtin_scores.get("expert_policy")
 
     def expert(self, stand_in: str | None) -> float | None:
         """The expert's mean return at the row's settings, if there is one."""

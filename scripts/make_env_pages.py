@@ -212,7 +212,7 @@ def variants_of(variants: list[Row]) -> str:
     text = (
         "Each row has the views above, with the names in the same form. The mean returns are "
         "those that [scores](../benchmark.md) are normalised by; where two are given, the second "
-        "is that of a built-in domain in the place of one that is not at hand.\n\n"
+        "is that of built-in data in the place of the original, which may not be at hand.\n\n"
     )
     head = ("id", "what", "settings", "actions, length", "`random`", "expert", "tags")
     ids = ", ".join(f"`{row.id(view)}`" for row in variants for view in row.views)
@@ -222,12 +222,11 @@ def variants_of(variants: list[Row]) -> str:
 
 def references(row: Row) -> tuple[str, str]:
     """The mean returns of the random policy and of the expert, with the expert's name."""
-    if not {"random", "expert"} <= row.scores.keys():
+    both = [scores for scores in (row.scores, row.builtin_scores) if "expert" in scores]
+    if not both:
         return "not measured", "not measured"
-    both = [row.scores, *([row.builtin_scores] if row.builtin_scores else [])]
-    expert = row.scores.get("expert_policy", "expert")
     random, best = (" / ".join(str(scores[who]) for scores in both) for who in ("random", "expert"))
-    return random, f"{best} (`{expert}`)"
+    return random, f"{best} (`{row.expert_policy or 'expert'}`)"
 
 
 def shown_space(space: gym.Space) -> str:

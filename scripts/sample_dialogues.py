@@ -45,7 +45,7 @@ def sample(env_id: str, policy: str, seed: int) -> Sample:
 def sample_of(row: Row) -> Sample:
     """The dialogue that shows what a task is."""
     view = "act" if "act" in row.views else "utterance"
-    policy = row.scores.get("expert_policy", "random")
+    policy = row.expert_policy or "random"
     return sample(row.id(view), policy, SEEDS.get(row.task, 0))
 
 

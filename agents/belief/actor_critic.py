@@ -53,6 +53,8 @@ class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
         ValueError: a number that cannot be, another policy, or other spaces.
     """
 
+    learns_by_drawing = True
+
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": BeliefPolicy}
     policy: BeliefPolicy  # type: ignore[assignment]
     replay_buffer: DialogueMemory  # type: ignore[assignment]

@@ -21,7 +21,6 @@ from agents.registry import find
 from agents.storage.models import read_model
 from agents.training.checkpoint import BEFORE
 from agents.training.config import read_config
-from agents.training.evaluation import learns_by_drawing
 from agents.training.prepare import VIEWS
 from dialgym.benchmark.panels import Learner, Panel, Place, Stored, digest
 from dialgym.benchmark.protocol import hashes, played
@@ -31,6 +30,7 @@ from dialgym.errors import unknown
 from dialgym.files import read_json, write_text
 from dialgym.locks import locked
 from dialgym.registry import entry_of
+from dialgym.rollouts.policies import learns_by_drawing
 from dialgym.versions import hardware
 
 CLOCK = "cost.json"

@@ -22,10 +22,10 @@ from agents.training.checkpoint import BEFORE
 from agents.training.checkpoint import FILE as CHECKPOINT
 from agents.training.config import read_config
 from agents.training.dialogues import FILE, KEPT
-from agents.training.evaluation import learns_by_drawing
 from dialgym.checksums import read_json_checked, write_json_checked
 from dialgym.registry import entry_of
 from dialgym.rollouts.episodes import episode_seed
+from dialgym.rollouts.policies import learns_by_drawing
 
 MODEL = "model.zip"
 TEST_SEED = 7_000_000

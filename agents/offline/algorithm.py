@@ -188,8 +188,9 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         """
         if self.data is None:
             raise ValueError(
-                f"{self.algorithm}: expected a dataset to learn from, got none; give one to the "
-                "constructor, or to load(..., dataset=...)"
+                f"{self.algorithm}: expected stored dialogues to learn from, got dataset=None. "
+                f"Give some, as in {self.algorithm}(policy, env, dataset=load_dataset(PATH)) or "
+                "load(..., dataset=...); `dialgym collect` and `dialgym import` make them"
             )
         if log_interval is not None:
             require(self.algorithm, COUNT, log_interval=log_interval)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -176,7 +176,7 @@ class GDPL(Learner, MaskablePPO):  # type: ignore[misc]
 
     # Rollout: what followed each turn is kept
 
-    def learn(self, *args: Any, **kwargs: Any) -> Any:
+    def learn(self, *args: Any, **kwargs: Any) -> Self:
         """As everywhere in Stable-Baselines3; raises ValueError where there is no expert."""
         if self.expert is None:
             raise ValueError(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -85,7 +85,7 @@ class GPTActorCritic(BasePolicy):
         ValueError: the spaces are not tokens in, token out.
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuses arguments of earlier versions, whichever class takes them."""
         refuse_renamed(cls.__name__, kwargs, cls.renamed)
         return super().__new__(cls)

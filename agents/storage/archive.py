@@ -23,6 +23,7 @@ import agents.storage.spaces  # noqa: F401  (adds the kinds of values that space
 from agents.storage.values import Packer, Unpacker
 from dialgym.archives import UNREADABLE
 from dialgym.files import parse_json, write_atomically
+from dialgym.hub import SourceError, hub_hint
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -110,7 +111,9 @@ class Archive:
         self.name = repr(str(place)) if isinstance(place, str | Path) else "the file"
         self.trust = trust
         if isinstance(place, str | Path) and not Path(place).is_file():
-            raise FileNotFoundError(f"no saved {what} at {self.name}: expected a zip file there")
+            raise SourceError(
+                f"no saved {what} at {self.name}: expected a zip file there.{hub_hint(str(place))}"
+            )
         try:
             self._members = _read_members(place)
         except DAMAGED as error:

@@ -11,7 +11,7 @@ import io
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
@@ -23,7 +23,7 @@ from agents.registry import ALGORITHMS, POLICIES, find, home_of, load_class, nam
 from agents.storage.archive import Archive, ForeignFile, write_archive
 from agents.storage.places import fetched_agent, moved, with_pretrained
 from agents.storage.values import Unpacker
-from dialgym.hub import PREFIX, commits, pinned_names
+from dialgym.hub import PREFIX, SourceError, commits, hub_hint, pinned_names
 from dialgym.rollouts.policies import find_checkpoint, find_language_model
 from dialgym.views.played import made_from
 from dialgym.weights import check_finite
@@ -187,13 +187,16 @@ class SafeFiles:
         force_reset: bool = True,
         trust: bool = False,
         **kwargs: Any,
-    ) -> Any:
+    ) -> Self:
         """A model of this class from a file; see `agents.load` and Stable-Baselines3's `load`.
 
         Raises:
             FileNotFoundError, ValueError: as of `agents.load`; or the file is of another class.
         """
-        return read_model(cls, path, env, device, custom_objects, force_reset, trust, **kwargs)
+        found: Self = read_model(
+            cls, path, env, device, custom_objects, force_reset, trust, **kwargs
+        )
+        return found
 
     def set_parameters(
         self,
@@ -269,10 +272,20 @@ def _with_suffix(path: Place) -> Place:
 
 
 def _found(path: Place) -> Place:
-    """The path, with `.zip` where only that is a file."""
-    if not isinstance(path, str | Path) or Path(path).is_file():
+    """The path, with `.zip` where only that is a file, or the model in a run's folder.
+
+    Raises:
+        SourceError: there is none of them.
+    """
+    if not isinstance(path, str | Path):
         return path
-    return _with_suffix(path)
+    if file := find_checkpoint(path):
+        return file
+    raise SourceError(
+        f"no saved model at {str(path)!r}: expected a file that agents.save or `dialgym train` "
+        "wrote, such as runs/NAME/model.zip, or the folder of a run. Check the path."
+        f"{hub_hint(str(path))}"
+    )
 
 
 def _class_of(cls: Any, archive: Archive) -> Any:

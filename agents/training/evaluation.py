@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from sb3_contrib import QRDQN
-from stable_baselines3 import DQN
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
 from stable_baselines3.common.logger import TensorBoardOutputFormat
@@ -17,7 +15,10 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 from agents.training.tracking import log_dialogues
 from dialgym.files import write_text
-from dialgym.rollouts.policies import takes_masks
+from dialgym.rollouts.policies import learns_by_drawing, takes_masks
+
+DRAWS = 0
+"""Seed of the draws of an evaluation; training's generators are put back after it."""
 
 
 def evaluation(
@@ -29,7 +30,7 @@ def evaluation(
     after: BaseCallback | None = None,
     verbose: int = 0,
 ) -> EvalCallback:
-    """The callback that evaluates greedily each time it is called.
+    """The callback that evaluates each time it is called, drawing actions if the model learns so.
 
     It writes `evaluations.npz` into `directory`, calls `best` where the model is better than ever,
     and then `after`.
@@ -38,8 +39,16 @@ def evaluation(
     kind = EvalCallback
     if takes_masks(model):
         from sb3_contrib.common.maskable.callbacks import MaskableEvalCallback as kind
-    return kind(
+
+    class Evaluation(kind):  # type: ignore[misc, valid-type]
+        def _on_step(self) -> bool:
+            with torch.random.fork_rng(range(torch.cuda.device_count())):
+                torch.manual_seed(DRAWS)
+                return bool(super()._on_step())
+
+    return Evaluation(
         env,
+        deterministic=not learns_by_drawing(model),
         callback_after_eval=after,
         n_eval_episodes=episodes,
         eval_freq=1,
@@ -47,15 +56,6 @@ def evaluation(
         callback_on_new_best=best,
         verbose=verbose,
     )
-
-
-def learns_by_drawing(model: BaseAlgorithm) -> bool:
-    """Whether a model's acts are drawn from its policy while it learns.
-
-    Otherwise the best one by value is taken, but for exploration. What draws is evaluated as it
-    learned by drawing: its likeliest acts are other, and often worse, dialogues.
-    """
-    return not isinstance(model, DQN | QRDQN)
 
 
 class SampleDialogues(BaseCallback):

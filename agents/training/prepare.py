@@ -12,7 +12,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
-from agents.bounds import check_bounds
+from agents.bounds import check_bounds, check_device
 from agents.distributed.processes import Processes
 from agents.learner import UpdatedLearner
 from agents.registry import ACTS, ALGORITHMS, STORED, TOKENS, Algorithm, find
@@ -110,6 +110,8 @@ def prepare(
 ) -> Plan:
     """The plan of a run; see `agents.train` for the arguments, and for what is raised."""
     algorithm, entry = find(algo), entry_of(env_id)
+    check_device(device, "train")
+    check_bounds("train", {"seed": seed})
     kind = VIEWS.get(entry.view)
     say(env_kwargs or {})  # stored dialogues may have been held with the same
     settings = read_config(algorithm, entry.id, changes, config, kind, trust)

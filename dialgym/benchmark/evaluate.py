@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.benchmark.result import Episodes, Result
+from dialgym.benchmark.result import DRAWN, LIKELIEST, Episodes, Result
 from dialgym.errors import whole_number
 from dialgym.registry import Entry, Environment, entry_of
 from dialgym.rollouts import Played, Player, Policy, Report
 from dialgym.rollouts.player import opened_for, opened_where_trained
-from dialgym.rollouts.policies import policy_name
+from dialgym.rollouts.policies import learns_by_drawing, policy_name
 from dialgym.simulators import is_oracle
 
 NEUTRAL = {"tokenizer", "action_masks"}
@@ -26,7 +26,7 @@ def evaluate(
     *,
     name: str | None = None,
     num_envs: int = 128,
-    deterministic: bool = True,
+    deterministic: bool | None = None,
     trust: bool = False,
     report: Report = lambda ended: None,
 ) -> Result:
@@ -49,7 +49,9 @@ def evaluate(
             what a setting names, tables say so, and scores are by references of its own.
         name: what tables call the policy.
         num_envs: dialogues at once, for a policy with `predict`.
-        deterministic: such a policy takes the likeliest action, else samples.
+        deterministic: such a policy takes the likeliest action, else draws one. None for as it
+            learned: one that draws its actions while it learns (PPO, GRPO ...) draws them here,
+            any other takes the likeliest. `Result.actions` says which.
         trust: read a checkpoint where it is a pickle, such as Stable-Baselines3 writes; that can
             run code of whoever made it.
         report: called with the number of episodes that have just ended.
@@ -70,19 +72,22 @@ def evaluate(
     _check(places, episodes, seeds)
     opened = opened_for(policy, list(places.values()), kwargs, trust)
     jobs = [(seed, episode) for seed in seeds for episode in range(episodes)]
+    drawing = learns_by_drawing(opened)
+    best = not drawing if deterministic is None else deterministic
     by_id = {}
     stand_ins: dict[str, str] = {}
     oracle = False
     for entry in places.values():
         size = min(num_envs, len(jobs))
-        player = Player(entry, opened, kwargs, num_envs=size, deterministic=deterministic)
+        player = Player(entry, opened, kwargs, num_envs=size, deterministic=best)
         played = list(player.play(jobs, report=report))
         player.close()
         stand_in, oracle = player.task.stand_in, oracle or is_oracle(player.policy)
         if stand_in:
             stand_ins[entry.id] = stand_in
         by_id[entry.id] = _arrange(played, len(seeds), _references(entry, kwargs, stand_in))
-    return Result(called, tuple(seeds), by_id, kwargs, stand_ins, oracle)
+    actions = (LIKELIEST if best else DRAWN) if drawing else ""
+    return Result(called, tuple(seeds), by_id, kwargs, stand_ins, oracle, actions)
 
 
 def _references(
@@ -117,6 +122,11 @@ def _check(places: Collection[str], episodes: int, seeds: Sequence[int]) -> None
     if not places:
         raise ValueError("evaluate: ids is empty; expected at least one id. See `dialgym list`.")
     whole_number("episodes", episodes, "evaluate")
+    if not isinstance(seeds, Sequence) or isinstance(seeds, str):
+        raise ValueError(
+            f"evaluate: expected seeds to be a sequence of whole numbers, as (0, 1, 2); got "
+            f"{seeds!r}."
+        )
     whole = all(isinstance(seed, int) and seed >= 0 for seed in seeds)
     if not seeds or not whole or len(set(seeds)) != len(seeds):
         raise ValueError(

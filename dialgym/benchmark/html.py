@@ -119,7 +119,7 @@ def _score_row(result: Result, env_id: str, span: tuple[float, float]) -> str:
 
 
 def _dialogues(found: Benchmark) -> Iterator[str]:
-    names = dict(label for result in found.results for label in labels([result]))
+    names = found.labels()
     yield '<p class="note">Each row is one dialogue, begun by the same seed for every policy.</p>'
     for env_id, games in groupby(found.games_by_id(), key=lambda game: game.env_id):
         yield f"<h3>{escape(names[env_id].removeprefix(PREFIX))}</h3>\n"
@@ -168,6 +168,7 @@ def _origin(found: Benchmark, hyperparameters: Facts) -> str:
         "seeds": ", ".join(map(str, first.seeds)),
         "episodes for each seed": str(next(iter(first.by_id.values())).returns.shape[1]),
         **({"left out": " ".join(found.notes)} if found.notes else {}),
+        **{f"no policy {name!r} in": ", ".join(ids) for name, ids in found.absent.items()},
         "versions": ", ".join(f"{k} {v}" for k, v in versions().items() if v),
     }
     more = facts_list(hyperparameters) if hyperparameters else ""

@@ -27,7 +27,7 @@ def reference_scores(
     Without `episodes` there are as many as before.
     """
     episodes = episodes or episodes_of(row)
-    expert = row.scores.get("expert_policy", EXPERT)
+    expert = row.expert_policy or EXPERT
 
     def mean(policy: str) -> float:
         result = evaluate(policy, row.id(row.views[0]), episodes, (seed,), report=report)
@@ -44,7 +44,7 @@ def reference_scores(
 
 def episodes_of(row: Row) -> int:
     """How many episodes a row's scores are made of."""
-    return int(row.scores.get("episodes", EPISODES))
+    return int({**row.builtin_scores, **row.scores}.get("episodes", EPISODES))
 
 
 def scores_name(row: Row) -> str:

@@ -63,7 +63,8 @@ def rich_table(results: Sequence["Result"], width: int | None = None) -> "Table"
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     table.caption, table.caption_justify = caption(*results), "left"
     for i, column in enumerate(HEAD[1:-1]):
-        table.add_column(column, justify="right" if i else "left", no_wrap=True)
+        kind = {"justify": "right", "no_wrap": True} if i else {"overflow": "fold"}
+        table.add_column(column, **kind)
     for env_id, part in groupby(rows(results), key=itemgetter(0)):
         table.add_section()
         table.add_row(f"[bold]{env_id.removeprefix(PREFIX)}[/bold]")
@@ -78,6 +79,10 @@ BUILT_IN = (
     "figures on the one do not compare with figures on the other."
 )
 
+DRAWS = (
+    " Drawn, likeliest: a policy that learned by drawing its actions, played so, and taking the "
+    "likeliest."
+)
 ORACLE = " Oracle: a policy that knows what is hidden from its party, which no learner does."
 
 
@@ -86,6 +91,7 @@ def caption(*results: "Result") -> str:
     result = results[0]
     episodes = next(iter(result.by_id.values())).returns.shape[1]
     more = BUILT_IN if any(r.stand_ins for r in results) else ""
+    more += DRAWS if any(r.actions for r in results) else ""
     more += ORACLE if any(r.oracle for r in results) else ""
     return (
         f"{episodes} episodes for each of {len(result.seeds)} seeds. In brackets: 95 % stratified "

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Interval = tuple[float, float]
+DRAWN, LIKELIEST = "drawn", "likeliest"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Episodes:
     """Episodes of one environment, or of several; row k is one seed of one environment.
 
@@ -40,6 +41,13 @@ class Episodes:
     lengths: np.ndarray
     scores: np.ndarray | None = None
     metrics: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        return (
+            f"Episodes(mean return {self.mean_return:.2f} [{low:.2f}, {high:.2f}], "
+            f"success {self.success:.2f}, {self.returns.size} episodes)"
+        )
 
     @property
     def mean_return(self) -> float:
@@ -85,7 +93,7 @@ class Episodes:
         return bootstrap(self.returns)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """A policy's episodes on each environment, and over all of them.
 
@@ -99,6 +107,8 @@ class Result:
         env_kwargs: what the environments were made with, beside the registry's settings.
         stand_ins: by id, what was played in place of what the settings name: ``built-in``.
         oracle: whether the policy knows what its party is not told; tables say so.
+        actions: of a policy that draws its actions while it learns: whether they were ``"drawn"``
+            here, too, or the ``"likeliest"`` taken; tables say so. Else empty.
     """
 
     policy: str
@@ -107,11 +117,17 @@ class Result:
     env_kwargs: Mapping[str, Any] = field(default_factory=dict)
     stand_ins: Mapping[str, str] = field(default_factory=dict)
     oracle: bool = False
+    actions: str = ""
+
+    def __repr__(self) -> str:
+        parts = "; ".join(f"{self.label(env_id)}: {part!r}" for env_id, part in self.by_id.items())
+        return f"Result({self.name} in {parts})"
 
     @property
     def name(self) -> str:
-        """What tables call the policy: an oracle is marked."""
-        return f"{self.policy} (oracle)" if self.oracle else self.policy
+        """What tables call the policy: with what it knows, or how its actions were chosen."""
+        mark = "oracle" if self.oracle else self.actions
+        return f"{self.policy} ({mark})" if mark else self.policy
 
     def label(self, env_id: str) -> str:
         """What tables call an environment: its id, and in brackets what stood in for it."""
@@ -177,6 +193,7 @@ class Result:
             "env_kwargs": json.loads(json.dumps(dict(self.env_kwargs), default=repr)),
             "stand_ins": dict(self.stand_ins),
             "oracle": self.oracle,
+            "actions": self.actions,
             "environments": {env_id: _as_dict(part) for env_id, part in self.by_id.items()},
         }
 
@@ -185,8 +202,8 @@ class Result:
         """The inverse of `as_dict`."""
         by_id = {env_id: _from_dict(part) for env_id, part in values["environments"].items()}
         seeds, stand_ins = tuple(values["seeds"]), values.get("stand_ins", {})
-        oracle = bool(values.get("oracle", False))
-        return cls(values["policy"], seeds, by_id, values["env_kwargs"], stand_ins, oracle)
+        marks = bool(values.get("oracle", False)), str(values.get("actions", ""))
+        return cls(values["policy"], seeds, by_id, values["env_kwargs"], stand_ins, *marks)
 
     def to_json(self, path: str | PathLike[str]) -> None:
         """Write `as_dict`, atomically and with a checksum."""

@@ -1,7 +1,7 @@
 """The benchmark: several policies on several ids, as tables, plots and sample dialogues."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from os import PathLike
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 from dialgym.benchmark.curves import Curve, read_curve
 from dialgym.benchmark.evaluate import evaluate
 from dialgym.benchmark.report import markdown
-from dialgym.benchmark.result import Episodes, Result, read_json
+from dialgym.benchmark.result import Result, read_json
 from dialgym.checksums import write_json_checked
 from dialgym.files import write_text
 from dialgym.hub import commits
@@ -20,6 +20,7 @@ from dialgym.locks import PATIENCE, locked
 from dialgym.registry import Entry, Environment, entry_of
 from dialgym.rollouts import Job, MisfitError, Player, Policy, Report
 from dialgym.rollouts.player import names_in, opened_for
+from dialgym.rollouts.policies import learns_by_drawing
 from dialgym.views.dialogue import Dialogue, other_party
 from dialgym.views.render import render
 
@@ -77,12 +78,14 @@ class Benchmark:
         games: some of the episodes on each id.
         curves: learning curves to draw beside them.
         notes: which policy was left out where, and why.
+        absent: the environments in which there is no policy of a name, by name.
     """
 
     results: Sequence[Result]
     games: Sequence[Game] = ()
     curves: Sequence[Curve] = ()
     notes: Sequence[str] = field(default_factory=tuple)
+    absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def first_id(self) -> str:
@@ -94,9 +97,13 @@ class Benchmark:
         """What it is called; see `Result.label`."""
         return self.results[0].label(self.first_id)
 
+    def labels(self) -> dict[str, str]:
+        """What the environments are called; see `Result.label`."""
+        return {env_id: r.label(env_id) for r in self.results for env_id in r.by_id}
+
     def games_by_id(self) -> list[Game]:
         """The games environment by environment, in each those of the same seed side by side."""
-        places = list(dict.fromkeys(env_id for r in self.results for env_id in r.by_id))
+        places = list(self.labels())
         return sorted(self.games, key=lambda game: (places.index(game.env_id), game.job))
 
     def save(self, folder: str | PathLike[str]) -> list[Path]:
@@ -121,7 +128,7 @@ class Benchmark:
         files = [out / "results.json", out / "table.md"]
         if self.games:
             files.append(out / "games.txt")
-            write_text(files[-1], as_text(self.games_by_id()))
+            write_text(files[-1], as_text(self.games_by_id(), self.labels()))
         return files + self._draw(out)
 
     def _draw(self, out: Path) -> list[Path]:
@@ -166,36 +173,71 @@ def benchmark(
     read = [read_curve(path) for path in curves]
     kwargs = dict(env_kwargs or {})
     entries = [entry_of(env_id) for env_id in ids]
-    opened = {name: opened_for(p, entries, kwargs, trust) for name, p in policies.items()}
     jobs = [(seeds[0], episode) for episode in range(games)]
-    results, shown, notes = [], [], []
-    for name, policy in opened.items():
-        by_id: dict[str, Episodes] = {}
-        stand_ins: dict[str, str] = {}
-        oracle = False
-        unknown = []
-        for entry in entries:
-            if isinstance(policy, str) and policy not in names_in(entry, kwargs):
-                unknown.append(entry.id)
-                continue
-            try:
-                part = evaluate(policy, entry, episodes, seeds, kwargs, report=report)
-            except MisfitError as misfit:
-                notes.append(f"{name} is left out on {entry.id}: {misfit}")
-                continue
-            by_id |= part.by_id
-            stand_ins |= part.stand_ins
-            oracle = oracle or part.oracle
-        if not by_id:
-            raise ValueError(notes[-1])
+    results, shown = [], []
+    notes: list[str] = []
+    absent: dict[str, list[str]] = {}
+    for name, policy in opened(policies, ids, kwargs, trust).items():
+        fitting, unknown = _fitting(policy, entries, kwargs)
         if unknown:
-            notes.append(f"{name} is left out where there is no such policy: {', '.join(unknown)}")
-        results.append(Result(name, tuple(seeds), by_id, kwargs, stand_ins, oracle))
-        for entry in entries:
-            if entry.id in by_id:
-                drawn = entry is entries[0]
-                shown += play_games(results[-1].name, policy, entry, jobs, kwargs, drawn)
-    return Benchmark(results, shown, read, notes)
+            absent[name] = unknown
+        misfits: dict[str, MisfitError] = {}
+        for best in ways(policy):
+            found: list[tuple[Entry, Result]] = []
+            for entry in fitting:
+                how: dict[str, Any] = {"name": name, "deterministic": best, "report": report}
+                try:
+                    found.append((entry, evaluate(policy, entry, episodes, seeds, kwargs, **how)))
+                except MisfitError as misfit:
+                    misfits[entry.id] = misfit
+            if not found:
+                raise ValueError(_note(name, misfits))
+            results.append(_together([result for _, result in found]))
+            for entry, result in found:
+                place = entry, entry is entries[0]
+                shown += play_games(result.name, policy, *place, jobs, kwargs, best)
+        notes += [_note(name, misfits)] if misfits else []
+    return Benchmark(results, shown, read, notes, absent)
+
+
+def _note(name: str, misfits: Mapping[str, MisfitError]) -> str:
+    """Where a policy was left out, and why in the first of these places."""
+    return f"{name} is left out on {', '.join(misfits)}: {next(iter(misfits.values()))}"
+
+
+def _fitting(
+    policy: Any, entries: Sequence[Entry], kwargs: Mapping[str, Any]
+) -> tuple[list[Entry], list[str]]:
+    """Where there is a policy of this name, and the ids of where there is none."""
+    if not isinstance(policy, str):
+        return list(entries), []
+    known = [entry for entry in entries if policy in names_in(entry, kwargs)]
+    return known, [entry.id for entry in entries if entry not in known]
+
+
+def _together(parts: Sequence[Result]) -> Result:
+    """The results of a policy on an id each, as one."""
+    by_id = {env_id: part for result in parts for env_id, part in result.by_id.items()}
+    stand_ins = {env_id: what for result in parts for env_id, what in result.stand_ins.items()}
+    oracle = any(result.oracle for result in parts)
+    return replace(parts[0], by_id=by_id, stand_ins=stand_ins, oracle=oracle)
+
+
+def opened(
+    policies: Mapping[str, Policy],
+    ids: Sequence[Environment],
+    kwargs: Mapping[str, Any],
+    trust: bool,
+) -> dict[str, Any]:
+    """The policies of a benchmark as objects, those that are registered by name."""
+    entries = [entry_of(env_id) for env_id in ids]
+    return {name: opened_for(p, entries, kwargs, trust) for name, p in policies.items()}
+
+
+def ways(policy: Any) -> tuple[bool | None, ...]:
+    """How an opened policy is to play: as it learned, and where that is by drawing its actions, by
+    taking the likeliest as well."""
+    return (None, True) if learns_by_drawing(policy) else (None,)
 
 
 def load_results(path: str | PathLike[str]) -> list[Result]:
@@ -207,12 +249,14 @@ def play_games(
     name: str,
     policy: Any,
     entry: Entry,
+    pictured: bool,
     jobs: Iterable[Job],
     kwargs: Mapping[str, Any],
-    drawn: bool = True,
+    deterministic: bool | None = None,
 ) -> list[Game]:
     """Let an opened policy play the episodes; they are those of `evaluate`."""
-    player = Player(entry, policy, kwargs, num_envs=1)
+    best = not learns_by_drawing(policy) if deterministic is None else deterministic
+    player = Player(entry, policy, kwargs, num_envs=1, deterministic=best)
     games = []
     for job in jobs:
         dialogue, played = player.hold(job)
@@ -226,7 +270,7 @@ def play_games(
             text=dialogue.transcript(),
             lines=_lines(dialogue),
             hidden=_hidden(dialogue),
-            picture=_picture(dialogue) if drawn else None,
+            picture=_picture(dialogue) if pictured else None,
         )
         games.append(game)
     player.close()
@@ -253,11 +297,11 @@ def _picture(dialogue: Dialogue) -> np.ndarray:
     return picture
 
 
-def as_text(games: Sequence[Game]) -> str:
+def as_text(games: Sequence[Game], labels: Mapping[str, str]) -> str:
     """The transcripts, episode by episode, the policies below each other."""
     lines = []
     for (env_id, job), alike in groupby(games, key=lambda game: (game.env_id, game.job)):
-        lines.append(f"{env_id}, seed {job[0]}, episode {job[1]}\n{'=' * 60}\n")
+        lines.append(f"{labels[env_id]}, seed {job[0]}, episode {job[1]}\n{'=' * 60}\n")
         for game in alike:
             lines.append(f"{game.policy}: return {game.gained:g}\n\n{_indented(game.text)}\n")
     return "\n".join(lines)

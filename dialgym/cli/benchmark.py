@@ -29,7 +29,7 @@ def evaluate(
     policy: Annotated[
         str,
         typer.Argument(
-            help="A registered name, or a checkpoint or its run.",
+            help="A registered name, a run or checkpoint, a language model's folder or hf:NAME.",
             autocompletion=complete_policies,
         ),
     ],
@@ -45,33 +45,50 @@ def evaluate(
     episodes: Episodes = 100,
     seeds: Seeds = "0,1,2",
     num_envs: Annotated[int, typer.Option(min=1, help="Parallel dialogues, for an agent.")] = 128,
-    sample: Annotated[
-        bool, typer.Option("--sample", help="An agent samples instead of taking the likeliest.")
-    ] = False,
-    json: Annotated[Path | None, typer.Option(help="Where to write the result too.")] = None,
+    actions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="drawn|likeliest",
+            help="How an agent chooses its actions; by default as it learned, and where that is by "
+            "drawing them, both ways.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Where to write the result too, the first of two.")
+    ] = None,
     trust: Trust = False,
     set_: Set = None,
 ) -> None:
     """Score one policy: returns, success, normalised score, 95 % intervals."""
     from dialgym.benchmark import evaluate as run
     from dialgym.benchmark.report import rich_table
+    from dialgym.benchmark.result import DRAWN, LIKELIEST
 
+    if actions is not None:
+        one_of("--actions", actions, (DRAWN, LIKELIEST), "dialgym evaluate")
     chosen = numbers(seeds)
-    with progress(policy, len(ids or [policy]) * len(chosen) * episodes) as report:
-        result = run(
-            policy,
-            ids or None,
-            episodes,
-            chosen,
-            settings(set_),
-            num_envs=num_envs,
-            deterministic=not sample,
-            trust=trust,
-            report=report,
-        )
-    console.print(rich_table([result], console.width))
+
+    def score(likeliest: bool | None) -> Any:
+        with progress(policy, len(ids or [policy]) * len(chosen) * episodes) as report:
+            return run(
+                policy,
+                ids or None,
+                episodes,
+                chosen,
+                settings(set_),
+                num_envs=num_envs,
+                deterministic=likeliest,
+                trust=trust,
+                report=report,
+            )
+
+    results = [score(None if actions is None else actions == LIKELIEST)]
+    if actions is None and results[0].actions == DRAWN:
+        results.append(score(True))
+    console.print(rich_table(results, console.width))
     if json:
-        result.to_json(json)
+        results[0].to_json(json)
 
 
 def benchmark(
@@ -144,7 +161,10 @@ def benchmark(
         console.print(f"trained: {run}", style="dim")
         named["trained"] = str(run)
     curves = curve or (readable_curves([run]) if run else [])
-    return compare(named, chosen, episodes, numbers(seeds), out, curves, games, kwargs, trust, html)
+    return compare(
+        named, chosen, episodes, numbers(seeds), out, curves, games, kwargs, trust, html,
+        all_named=policies is not None,
+    )  # fmt: skip
 
 
 def readable_curves(runs: Sequence[Path]) -> list[Path]:
@@ -180,7 +200,7 @@ def default_policies(ids: Sequence[str]) -> list[str]:
         task = make_task(entry, {})
         speakers = task.speakers.get(task.parties[0], {})
         names += ["random-mixture"] if "random-mixture" in speakers else []
-        names += [entry.row.scores["expert_policy"]] if "expert_policy" in entry.row.scores else []
+        names += [entry.row.expert_policy] if entry.row.expert_policy else []
     return list(dict.fromkeys(names))
 
 
@@ -195,14 +215,21 @@ def compare(
     kwargs: dict[str, Any],
     trust: bool,
     html: Path | None = None,
+    all_named: bool = True,
 ) -> None:
-    """Run the benchmark, print its table and write its folder."""
+    """Run the benchmark, print its table and write its folder.
+
+    Where the policies were `all_named`, it says which of them an environment does not have.
+    """
     from dialgym.benchmark import benchmark as run
     from dialgym.benchmark.report import rich_table
+    from dialgym.benchmark.run import opened, ways
 
-    with progress("episodes", len(policies) * len(ids) * len(seeds) * episodes) as report:
+    playing = opened(policies, ids, kwargs, trust)
+    rounds = sum(len(ways(policy)) for policy in playing.values())
+    with progress("episodes", rounds * len(ids) * len(seeds) * episodes) as report:
         found = run(
-            policies,
+            playing,
             ids,
             episodes,
             seeds,
@@ -215,6 +242,9 @@ def compare(
     console.print(rich_table(found.results, console.width))
     for note in found.notes:
         console.print(note, style="yellow", markup=False)
+    for name, places in found.absent.items() if all_named else ():
+        where = ", ".join(places)
+        console.print(f"{name} is left out on {where}: no such policy", style="yellow")
     try:
         files = ", ".join(path.name for path in found.save(out))
     except ImportError as error:  # all but the pictures has been written

@@ -23,7 +23,7 @@ def collect(
     policy: Annotated[
         str,
         typer.Option(
-            help="A registered name or generator, or a checkpoint or its run.",
+            help="A registered name or generator, a run or checkpoint, a language model's folder.",
             autocompletion=complete_policies,
         ),
     ],

@@ -61,7 +61,7 @@ def complete_policies(ctx: typer.Context) -> list[str]:
         task = make_task(entry, {})
         names = [*named_policies(task, ctx.params.get("as_") or task.parties[0], entry.view)]
     except (KeyError, ValueError, ImportError):
-        experts = {entry.row.scores.get("expert_policy") for entry in entries().values()}
+        experts = {entry.row.expert_policy for entry in entries().values()}
         names = ["random", *sorted(name for name in experts if name)]
     return [*names, *runs]
 

@@ -282,9 +282,8 @@ def _print(board: Any) -> None:
 
 def _trained_in(panel: Panel, policy: str, trust: bool) -> tuple[Place, str]:
     """The environment of a model, and whether it was trained by drawing."""
-    require_agents()
-    from agents.training.evaluation import learns_by_drawing
     from dialgym.rollouts.player import opened_where_trained
+    from dialgym.rollouts.policies import learns_by_drawing
 
     opened, entry, settings = opened_where_trained(policy, trust)
     place = panel.place(entry.id)

@@ -47,7 +47,7 @@ def task(
         f"dialgym check {env_id}",
         f"python -m pytest {module}",
         f"dialgym play {env_id}",
-        f"dialgym train ppo {env_id} --timesteps 100000 --out runs/{module}",
+        f"dialgym train ppo {env_id} --timesteps 250000 --out runs/{module}",
         f"dialgym benchmark --ids {env_id} --policies random,bisect,runs/{module}",
         f"python -m {module}.two_party",
     ):

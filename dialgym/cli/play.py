@@ -38,7 +38,8 @@ def play(
     policy: Annotated[
         str | None,
         typer.Option(
-            help="A policy or checkpoint plays in your place.", autocompletion=complete_policies
+            help="A policy plays in your place: a name, a run, a language model's folder.",
+            autocompletion=complete_policies,
         ),
     ] = None,
     hints: Annotated[bool, typer.Option("--hints", help="Show what an expert would say.")] = False,
@@ -68,7 +69,7 @@ def play(
     suited = make_task(entry, {}).for_people if policy is None else {}
     kwargs = {**suited, **settings(set_), "learner": as_, "simulator": against}
     dialogue = make_dialogue(entry, {**kwargs, "simulator": None})
-    expert = entry.row.scores.get("expert_policy", EXPERT)
+    expert = entry.row.expert_policy or EXPERT
     kwargs["simulator"] = against or _opponent(dialogue, expert)
     number = secrets.randbelow(2**31) if seed is None else seed
     watched = policy is not None

@@ -12,13 +12,22 @@ from dialgym.errors import one_of
 from dialgym.registry import entry_of, make_task
 
 
+def _stand_in(entry: registry.Entry) -> str | None:
+    """What is played here in the place of what the id names; only some rows need a look."""
+    return entry.stand_in if entry.row.builtin_scores else None
+
+
+def _label(entry: registry.Entry) -> str:
+    return f"{entry.id} ({_stand_in(entry)})" if _stand_in(entry) else entry.id
+
+
 def _figure(entry: registry.Entry, name: str) -> str:
-    value = entry.row.references(None).get(name)
+    value = entry.row.references(_stand_in(entry)).get(name)
     return f"{value:.2f}" if isinstance(value, float) else str(value or "-")
 
 
 COLUMNS: dict[str, Callable[[registry.Entry], str]] = {
-    "id": lambda entry: entry.id,
+    "id": _label,
     "task": registry.task_name,
     "views": lambda entry: ",".join(entry.row.views),
     "random": lambda entry: _figure(entry, "random"),
@@ -68,6 +77,7 @@ def list_ids(
     """List the environments, a line each.
 
     `random` and `expert` are mean returns of the random policy and of the best scripted one.
+    (built-in): data that comes with dialgym stands in for the original, which is not here.
     """
     shown = words(columns)
     for name in shown:
@@ -129,7 +139,7 @@ def check(
 
     entry = entry_of(target)
     task = make_task(entry, settings(set_))
-    expert = entry.row.scores.get("expert_policy")
+    expert = entry.row.expert_policy
     checks = {
         "rules agree with facts": lambda: testing.check_task(task, episodes),
         "views agree": lambda: testing.check_views(task, episodes),

@@ -13,7 +13,7 @@ def view(
     paths: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[RUN|DATASET|RESULTS]...",
+            metavar="RUN|DATASET|RESULTS",
             help="Folders of runs and data sets, results.json, hf:NAME; by default the runs in "
             "runs/.",
         ),
@@ -22,6 +22,10 @@ def view(
     ratings: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Where ratings of replies are kept.")
     ] = Path("ratings"),
+    games: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Keep the dialogues that are held here as a data set."),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -52,7 +56,7 @@ def view(
     from dialgym.serving import listening
     from dialgym.viewer import open_viewer
     from dialgym.viewer.app import serve_viewer
-    from dialgym.viewer.guard import Guard
+    from dialgym.viewer.guard import LOOPBACK, Guard
     from dialgym.viewer.sources import newest_runs
 
     with listening("view", host, port) as listener:
@@ -64,6 +68,7 @@ def view(
             trust,
             None if model is None else _talk(model, trust),
             None if values is None else _values(values, trust),
+            games,
         )
         guard = Guard(number, (*(allow_host or ()), *([] if host == "0.0.0.0" else [host])))
         name = "127.0.0.1" if host in ("0.0.0.0", "::") else host
@@ -72,6 +77,10 @@ def view(
         count = len(viewer.shelf.sources)
         what = f"{count} source{'' if count == 1 else 's'}"
         console.print(f"showing {what} at {address}", soft_wrap=True, markup=False)
+        if host not in LOOPBACK:
+            console.print(
+                "other machines can reach it; the connection is not encrypted", style="dim"
+            )
         console.print("end with Ctrl-C", style="dim")
         if browser:
             webbrowser.open(address)

@@ -21,7 +21,7 @@ from dialgym.datasets.minari import to_minari
 from dialgym.datasets.packing import layout_of
 from dialgym.datasets.schema import arrow, read_tables, with_folder, write_table
 from dialgym.datasets.tokens import TokenData, pack
-from dialgym.errors import with_settings
+from dialgym.errors import unknown, with_settings
 from dialgym.files import parse_json, write_text
 from dialgym.hub import publish
 from dialgym.optional import require
@@ -29,6 +29,13 @@ from dialgym.registry import check_id
 from dialgym.trust import check_names, say
 
 WHERE = "the dataset"
+
+
+class UnknownColumn(KeyError, ValueError):
+    """A column that a dataset has not: a `KeyError`, as mappings have it."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class Dataset:
@@ -54,6 +61,8 @@ class Dataset:
 
     def __getitem__(self, key: int | str) -> Any:
         if isinstance(key, str):
+            if key not in self.table.column_names:
+                raise UnknownColumn(str(unknown("column", key, self.table.column_names, "dataset")))
             return np.asarray(self.table[key].to_numpy(zero_copy_only=False))
         if not -len(self) <= key < len(self):
             raise IndexError(f"dialogue {key} of {len(self)}")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 from dialgym.archives import SPLITS, Part
 from dialgym.cache import cache_dir
@@ -20,6 +20,7 @@ from dialgym.optional import require
 from dialgym.trust import say
 
 PARQUET = "*.parquet"
+FOREIGN = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".zip")
 HERE = Path()
 BESIDE = ("*.json",)
 """What may lie beside the dialogues: how they are to be read."""
@@ -54,12 +55,30 @@ class DialogueStream:
             yield _dataset(table, "the stream", self._trust, self._folder)
 
 
+@overload
+def load_dataset(
+    path_or_name: str | PathLike[str],
+    streaming: Literal[False] = False,
+    split: str = "train",
+    trust: bool = False,
+) -> Dataset: ...
+
+
+@overload
+def load_dataset(
+    path_or_name: str | PathLike[str],
+    streaming: Literal[True],
+    split: str = "train",
+    trust: bool = False,
+) -> DialogueStream: ...
+
+
 def load_dataset(
     path_or_name: str | PathLike[str],
     streaming: bool = False,
     split: str = "train",
     trust: bool = False,
-) -> Any:
+) -> Dataset | DialogueStream:
     """Dialogues from a folder or file of Parquet, or from the Hugging Face hub.
 
     Args:
@@ -124,10 +143,15 @@ def _files(path: Path) -> Sequence[Path]:
         if not files:
             raise FileNotFoundError(
                 f"load_dataset: no Parquet files in {str(path)!r}. Check the path; `dialgym "
-                "collect` writes such a folder."
+                "collect` writes such a folder, and `dialgym import` of dialogues in other forms."
             )
         _warn_of_lost(path, {file.name for file in files})
         return files
+    if path.suffix.lower() in FOREIGN:
+        raise ValueError(
+            f"load_dataset: {str(path)!r} is no file of stored dialogues, which are Parquet. Make "
+            f"a data set of it: `dialgym import {path} --out FOLDER`, or Dataset.from_dialogues."
+        )
     return [path]
 
 

@@ -150,6 +150,13 @@ def play_games(
         yield table.played()
 
 
+def as_played(game: Game) -> Played:
+    """One game that is over, with what was said."""
+    table = _Table(record=True)
+    table.add(game)
+    return table.played()
+
+
 class _Table:
     """Games that are over, as columns; a dialogue may begin anew once it has been added."""
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dialgym.errors import unknown
-from dialgym.hub import PREFIX
+from dialgym.hub import PREFIX, SourceError, hub_hint
 from dialgym.rollouts.episodes import seed_policy
 from dialgym.rollouts.random_text import allowed_text
 from dialgym.simulators import Speaker
@@ -53,7 +53,7 @@ class AllowedOnly:
     def __init__(self, model: Any) -> None:
         self.model, self.choose = model, model.replace_forbidden
         self.observation_space, self.action_space = model.observation_space, model.action_space
-        self.trained_in = policy_place(model)
+        self.trained_in, self.learns_by_drawing = policy_place(model), learns_by_drawing(model)
         self._rng = np.random.default_rng(0)
 
     def set_random_seed(self, seed: int) -> None:
@@ -79,6 +79,18 @@ class AllowedOnly:
             mask, action = action_masks[row], int(actions[row])
             actions[row] = replacement(mask, action, self.choose, self._rng)
         return actions, state
+
+
+def learns_by_drawing(policy: Any) -> bool:
+    """Whether a policy's actions are drawn from a distribution while it learns.
+
+    Otherwise the best one by value is taken, but for exploration, or nothing is played. What draws
+    is evaluated as it learned, by drawing: its likeliest actions are other, and often worse,
+    dialogues. A policy may say so by an attribute of this name; on-policy algorithms of
+    Stable-Baselines3, which keep a rollout, need not.
+    """
+    said = getattr(policy, "learns_by_drawing", None)
+    return hasattr(policy, "rollout_buffer_class") if said is None else bool(said)
 
 
 Policy = str | PathLike[str] | Speaker | ActPolicy | Predictor
@@ -178,9 +190,9 @@ def _load(path: str | PathLike[str], named: Collection[str], learner: str, trust
             f"{error} The path of a checkpoint, or of a language model's folder, will do as well."
         )
     if file is None:
-        raise FileNotFoundError(
+        raise SourceError(
             f"policy: expected a checkpoint, a folder with {CHECKPOINT}, or a language model with "
-            f"{CONFIGS[0]}, at {str(path)!r}; there is none. Check the path."
+            f"{CONFIGS[0]}, at {str(path)!r}; there is none. Check the path.{hub_hint(str(path))}"
         )
     return checkpoint_reader(file)(file, trust=trust)
 

@@ -180,6 +180,12 @@ class Task(ABC):
         task.made_with = _by_name(cls, args, kwargs)
         return task
 
+    def __repr__(self) -> str:
+        given = self.made_with
+        said = "..." if given is None else ", ".join(f"{k}={_short(v)}" for k, v in given.items())
+        stand_in = f" ({self.stand_in})" if getattr(self, "stand_in", None) else ""
+        return f"{type(self).__name__}({said}){stand_in}"
+
     @classmethod
     def surroundings(cls, settings: Mapping[str, Any]) -> Hashable:
         """What beside its settings decides what a new task is like: the state of files, say."""
@@ -319,3 +325,8 @@ def _by_name(cls: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dic
             return None
         named |= value if kind is Parameter.VAR_KEYWORD else {name: value}
     return named
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -11,7 +11,8 @@ from dialgym.datasets import Dataset, collect
 from dialgym.errors import unknown
 from dialgym.registry import Entry, entries, entry_of, make_task
 from dialgym.rollouts.policies import named_policies
-from dialgym.viewer.asked import Asked
+from dialgym.viewer.asked import Asked, NotHereError
+from dialgym.viewer.kept import keep_game
 from dialgym.viewer.lines import picture_address
 from dialgym.viewer.listing import Listing
 from dialgym.viewer.pairs import Comparison, Side
@@ -37,6 +38,7 @@ class Viewer:
         ratings: where ratings are kept.
         settings: of the environments that are played in the browser.
         talk: what a language model says to a text and the utterances before; None without a model.
+        games: where dialogues that people have held are kept as a data set; None for nowhere.
         values: what a model thinks of the learner's turns in a dataset of one dialogue, by place.
     """
 
@@ -45,6 +47,7 @@ class Viewer:
     settings: Mapping[str, Any] = field(default_factory=dict)
     talk: Talk | None = None
     values: Values | None = None
+    games: Path | None = None
 
     def __post_init__(self) -> None:
         self.rater = Rater(self.ratings)
@@ -101,7 +104,7 @@ class Viewer:
         entry = entry_of(asked.text("env"))
         names = list(named_policies(make_task(entry, self.settings), "system", entry.view))
         runs = {name: run for name, run in self.shelf.runs().items() if run.plays()}
-        fitting = [n for n, run in runs.items() if _same_task(run.env_id(), entry)]
+        fitting = [name for name, run in runs.items() if run.fits(entry)]
         return {"policies": names, "runs": fitting}
 
     def compare(self, asked: Asked) -> dict[str, Any]:
@@ -140,7 +143,7 @@ class Viewer:
     def unrate(self, asked: Asked) -> dict[str, Any]:
         """Take a rating back."""
         if not self.ratings.remove(asked.text("key")):
-            raise LookupError("there is no such rating.")
+            raise NotHereError("there is no such rating.")
         return self.ratings.counts()
 
     # A person plays
@@ -175,6 +178,9 @@ class Viewer:
             seat.choose(asked.whole("act"))
         else:
             refused = seat.say(asked.text("text", ""), asked.flag("sure"))
+        if seat.game.over and self.games is not None:
+            kept = str(keep_game(seat, self.games, asked.text("game")))
+            return {"refused": refused, "kept": kept, **seat.shown()}
         return {"refused": refused, **seat.shown()}
 
     def undo(self, asked: Asked) -> dict[str, Any]:
@@ -194,7 +200,7 @@ class Viewer:
     def chat(self, asked: Asked) -> dict[str, Any]:
         """What the language model says."""
         if self.talk is None:
-            raise LookupError("there is no language model; give one with --model.")
+            raise NotHereError("there is no language model; give one with --model.")
         return {"reply": self.talk(asked.text("text"), asked.texts("history"))}
 
     def _valued(self, found: dict[str, Any], one: Dataset) -> dict[str, Any]:
@@ -214,13 +220,13 @@ class Viewer:
     def _comparison(self, asked: Asked) -> Comparison:
         found = self._comparisons.get(asked.text("comparison"))
         if found is None:
-            raise LookupError("this comparison is no longer there; make it again.")
+            raise NotHereError("this comparison is no longer there; make it again.")
         return found
 
     def _seat(self, asked: Asked) -> Seat:
         found = self._seats.get(asked.text("game"))
         if found is None:
-            raise LookupError("this dialogue is no longer there; begin another one.")
+            raise NotHereError("this dialogue is no longer there; begin another one.")
         return found
 
     def _side(self, side: Asked, whole: Asked) -> Side:
@@ -271,10 +277,6 @@ def _choices() -> list[dict[str, str]]:
     ]
 
 
-def _same_task(env_id: str | None, entry: Entry) -> bool:
-    return env_id is not None and entry_of(env_id).row.task == entry.row.task
-
-
 def open_viewer(
     paths: Sequence[str],
     ratings: Path,
@@ -282,10 +284,11 @@ def open_viewer(
     trust: bool = False,
     talk: Talk | None = None,
     values: Values | None = None,
+    games: Path | None = None,
 ) -> Viewer:
     """The viewer of some runs, data sets and results; see `Shelf` and `Viewer`.
 
     Raises:
         FileNotFoundError, ValueError: there is nothing at a path, or nothing that can be shown.
     """
-    return Viewer(Shelf(paths, trust), Ratings(ratings), settings or {}, talk, values)
+    return Viewer(Shelf(paths, trust), Ratings(ratings), settings or {}, talk, values, games)

@@ -6,6 +6,7 @@ one thread, one request after the other; what only looks does not wait for it.
 
 import asyncio
 import json
+import logging
 import socket
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dialgym.optional import require
 from dialgym.serving import EXTRA, Refused, body_of, fastapi_app, finite, json_answer, serve
 from dialgym.viewer.api import Viewer
-from dialgym.viewer.asked import Asked
+from dialgym.viewer.asked import Asked, NotHereError
 from dialgym.viewer.guard import HEADERS, QUERY, Guard, set_cookie
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ KINDS = {
 }
 BAD = (ValueError, TypeError, ImportError, OSError, FloatingPointError, RuntimeError)
 """What our functions raise for what cannot be."""
+LOG = logging.getLogger(__name__)
 Call = Callable[[Asked], Mapping[str, Any]]
 
 
@@ -120,10 +122,14 @@ def _handler(route: Route, guard: Guard, players: ThreadPoolExecutor) -> Any:
             return json_answer(200, finite(found), HEADERS)
         except Refused as error:
             return json_answer(error.status, {"detail": error.detail}, HEADERS)
-        except LookupError as error:
-            return json_answer(404, {"detail": str(error.args[0])}, HEADERS)
+        except NotHereError as error:
+            return json_answer(404, {"detail": str(error)}, HEADERS)
         except BAD as error:
             return json_answer(400, {"detail": str(error)}, HEADERS)
+        except Exception as error:  # of a task or policy of one's own, say
+            LOG.exception("%s %s", route.method, request.url.path)
+            text = f"{type(error).__name__}: {error} (the terminal says where)"
+            return json_answer(500, {"detail": text}, HEADERS)
 
     return handle
 

@@ -5,6 +5,11 @@ from typing import Any, TypeVar
 
 from dialgym.errors import finite_number, one_of, whole_number
 
+
+class NotHereError(LookupError):
+    """A request names something that is not there."""
+
+
 MOST_CHARACTERS = 20_000  # of one text
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from dialgym.files import parse_json
 from dialgym.language import Utterance
 from dialgym.rollouts.player import make_dialogue
 from dialgym.tasks import Task
-from dialgym.viewer.asked import Asked
+from dialgym.viewer.asked import Asked, NotHereError
 from dialgym.viewer.lines import first_words, number_as_text, turn
 
 SORTS = ("order", "return", "length", "seed")
@@ -121,17 +121,17 @@ class Listing:
         """A dialogue as a dataset of its own.
 
         Raises:
-            LookupError: there is no such row.
+            NotHereError: there is no such row.
         """
         if not 0 <= row < len(self.dataset):
-            raise LookupError(f"there is no dialogue {row}; there are {len(self.dataset)}.")
+            raise NotHereError(f"there is no dialogue {row}; there are {len(self.dataset)}.")
         return self.dataset.select([row])
 
     def dialogue(self, row: int) -> dict[str, Any]:
         """A dialogue in full.
 
         Raises:
-            LookupError: there is no such row.
+            NotHereError: there is no such row.
         """
         stored = self.one(row)[0]
         task = self.task(row)

@@ -6,11 +6,20 @@ the same situation has two replies, which people can compare.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dialgym.benchmark.comparison import mean_difference
+from dialgym.viewer.asked import NotHereError
 from dialgym.viewer.listing import Listing
+
+MOST_LISTED = 2000
+"""Pairs that are looked at one by one."""
+MOST_COMPARED = 20_000
+"""Pairs that statistics are made of; of more dialogues the first ones are compared."""
 
 
 class Parting(NamedTuple):
@@ -85,7 +94,8 @@ class Comparison:
     def __init__(self, sides: tuple[Side, Side]) -> None:
         self.sides = sides
         first, second = (side.by_key() for side in sides)
-        self.pairs = [(row, second[key]) for key, row in first.items() if key in second]
+        pairs = ((row, second[key]) for key, row in first.items() if key in second)
+        self.pairs = list(islice(pairs, MOST_COMPARED))
         if not self.pairs:
             raise ValueError(
                 f"compare: {sides[0].name} and {sides[1].name} have no dialogue of the same "
@@ -93,11 +103,13 @@ class Comparison:
             )
 
     def shown(self) -> dict[str, Any]:
-        """The table: seeds, returns, differences and their mean."""
+        """The table of the first `MOST_LISTED` pairs: seeds, returns, differences; and of all the
+        mean difference, with its 95 % interval."""
         returns = [side.listing.returns for side in self.sides]
         rows = np.array(self.pairs, np.int64)
         gained = np.stack([r[rows[:, i]] for i, r in enumerate(returns)])
         differences = gained[1] - gained[0]
+        estimate = mean_difference(gained[1][None], gained[0][None])
         wins = [int((differences < 0).sum()), int((differences > 0).sum())]
         return {
             "sides": [
@@ -111,14 +123,15 @@ class Comparison:
                 for i, side in enumerate(self.sides)
             ],
             "ties": len(self.pairs) - sum(wins),
-            "difference": float(differences.mean()),
-            "error": _error(differences),
+            "difference": estimate.value,
+            "interval": list(estimate.interval),
+            "count": len(self.pairs),
             "rows": list(self._rows(gained)),
         }
 
     def _rows(self, gained: np.ndarray) -> Iterator[dict[str, Any]]:
         seeds = self.sides[0].listing.columns["seed"]
-        for number, pair in enumerate(self.pairs):
+        for number, pair in enumerate(self.pairs[:MOST_LISTED]):
             first, second = (float(value) for value in gained[:, number])
             yield {
                 "rows": list(pair),
@@ -131,27 +144,26 @@ class Comparison:
         """Both dialogues of a pair, and where they part.
 
         Raises:
-            LookupError: there is no such pair.
+            NotHereError: there is no such pair.
         """
-        if not 0 <= number < len(self.pairs):
-            raise LookupError(f"there is no pair {number}; there are {len(self.pairs)}.")
+        if not 0 <= number < len(self.partings):
+            raise NotHereError(f"there is no pair {number}; there are {len(self.partings)}.")
         pair = self.pairs[number]
         both = [side.listing.dialogue(row) for side, row in zip(self.sides, pair)]
-        found = self.parting(number)
+        found = self.partings[number]
         return {
             "dialogues": both,
             "sources": [side.source for side in self.sides],
             "parts": None if found is None else found.place,
         }
 
-    def parting(self, number: int) -> Parting | None:
-        """Where the dialogues of a pair part."""
+    @cached_property
+    def partings(self) -> list[Parting | None]:
+        """Where the dialogues of the pairs that are listed part."""
+        return [self._parting(number) for number in range(len(self.pairs[:MOST_LISTED]))]
+
+    def _parting(self, number: int) -> Parting | None:
         data: Sequence[Mapping[str, Any]] = [
             side.listing.dataset[row] for side, row in zip(self.sides, self.pairs[number])
         ]
         return parting(data[0], data[1])
-
-
-def _error(values: np.ndarray) -> float | None:
-    """Standard error of a mean; None of one value."""
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None

@@ -6,6 +6,7 @@ from hashlib import blake2b
 from typing import Any
 
 from dialgym.errors import whole_number
+from dialgym.viewer.asked import NotHereError
 from dialgym.viewer.listing import Listing
 from dialgym.viewer.pairs import Comparison, Parting
 from dialgym.viewer.ratings import HIGHEST, LOWEST, PREFERENCES, SCORES, TIES, Ratings
@@ -32,12 +33,12 @@ class Rater:
         """Give a reply a number, or take its number back.
 
         Raises:
-            LookupError: there is no such reply.
+            NotHereError: there is no such reply.
             ValueError: the number is not from 1 to 5.
         """
         stored = listing.one(row)[0]
         if not 0 <= place < len(stored["turns"]) or not stored["turns"][place]["said"]:
-            raise LookupError(f"turn {place} of dialogue {row} is no reply of the learner's.")
+            raise NotHereError(f"turn {place} of dialogue {row} is no reply of the learner's.")
         key = _key_of_turn(stored, place)
         if score is None:
             self.ratings.remove(key)
@@ -56,8 +57,7 @@ class Rater:
         rated = {**self.ratings.read(PREFERENCES), **self.ratings.read(TIES)}
         found: dict[str, Any] | None = None
         seen: set[str] = set()
-        for number in range(len(comparison.pairs)):
-            parted = comparison.parting(number)
+        for number, parted in enumerate(comparison.partings):
             if parted is None:
                 continue
             key = _key_of_pair(comparison, number, parted)
@@ -78,12 +78,12 @@ class Rater:
             verdict: ``left``, ``right`` or ``tie``.
 
         Raises:
-            LookupError: there is no such pair, or its dialogues do not part.
+            NotHereError: there is no such pair, or its dialogues do not part.
         """
         comparison.dialogues(number)
-        parted = comparison.parting(number)
+        parted = comparison.partings[number]
         if parted is None:
-            raise LookupError(f"the dialogues of pair {number} have no replies to compare.")
+            raise NotHereError(f"the dialogues of pair {number} have no replies to compare.")
         key = _key_of_pair(comparison, number, parted)
         names = [side.name for side in comparison.sides]
         first = comparison.sides[0].listing.dataset[comparison.pairs[number][0]]

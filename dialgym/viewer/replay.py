@@ -4,7 +4,8 @@ Seed, options and utterances give the same dialogue again, so that the rules can
 what its reward was made of, what could have been said, and how much was still unknown.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import isclose
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from dialgym.rollouts.player import make_dialogue
 from dialgym.tasks import ExactPosterior, PartyActs, Task
 from dialgym.tasks.posterior import entropy
 from dialgym.viewer.lines import rounded
+from dialgym.views.dialogue import Dialogue
 
 MOST_SHOWN = 60  # characters of an utterance whose masks are shown
 
@@ -29,10 +31,11 @@ def replayed(one: Dataset) -> dict[str, Any]:
         one: a dataset of one row.
 
     Returns:
-        ``same``: whether it went as it is stored; ``told``: the places of what the learner was
-        told in private; ``turns``: for each place of the learner's
-        utterances `components`, `allowed` (by character), `bits` (entropy of what is hidden, before
-        the turn), `act` and `acts`, as far as the task has them.
+        ``same``: whether it went as it is stored; ``rewarded``: whether its rewards are those of
+        the rules (imported dialogues bring their own); ``told``: the places of what the learner
+        was told in private; ``turns``: for each place of the learner's utterances `components`,
+        `allowed` (by character), `bits` (entropy of what is hidden, before the turn), `act` and
+        `acts`, as far as the task has them.
 
     Raises:
         ValueError: its environment is not here, or not to be trusted.
@@ -40,26 +43,32 @@ def replayed(one: Dataset) -> dict[str, Any]:
     row = one[0]
     env_id, settings = one.environment()
     dialogue = make_dialogue(entry_of(env_id), {**settings, "learner": row["learner"]})
-    task, learner = dialogue.task, dialogue.learner
-    rng = np_random(int(row["seed"]))[0]
-    exchange = dialogue.start(rng, parse_json(row["options"] or "{}", "options"))
-    notes: dict[int, dict[str, Any]] = {}
-    said = [(place, turn["text"]) for place, turn in enumerate(row["turns"]) if turn["said"]]
-    chosen = _Chosen(task.acts.get(learner), row)
-    for number, (place, text) in enumerate(said):
-        if exchange.over:
-            break
-        state = dialogue.state
-        note = {"allowed": allowed(task, state, learner, text), "bits": bits(task, state, learner)}
-        note |= chosen.at(number)
-        exchange = dialogue.say(text, rng)
-        notes[place] = {**note, "components": rounded(exchange.components)}
-    lines = task.transcript(dialogue.state, learner)
+    notes = dict(_held(dialogue, row))
+    lines = dialogue.task.transcript(dialogue.state, dialogue.learner)
     return {
         "same": [line.text for line in lines] == [turn["text"] for turn in row["turns"]],
+        "rewarded": all("components" in note for note in notes.values()),
         "told": [place for place, line in enumerate(lines) if line.private],
         "turns": notes,
     }
+
+
+def _held(dialogue: Dialogue, row: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Hold a stored dialogue again: places of the learner's utterances, and notes about each."""
+    task, learner, rng = dialogue.task, dialogue.learner, np_random(int(row["seed"]))[0]
+    exchange = dialogue.start(rng, parse_json(row["options"] or "{}", "options"))
+    chosen = _Chosen(task.acts.get(learner), row)
+    said = [(place, turn) for place, turn in enumerate(row["turns"]) if turn["said"]]
+    for number, (place, turn) in enumerate(said):
+        if exchange.over:
+            return
+        state, text = dialogue.state, turn["text"]
+        note: dict[str, Any] = {"allowed": allowed(task, state, learner, text)}
+        note |= {"bits": bits(task, state, learner), **chosen.at(number)}
+        exchange = dialogue.say(text, rng)
+        if isclose(exchange.reward, turn["reward"], abs_tol=1e-6):
+            note["components"] = rounded(exchange.components)
+        yield place, note
 
 
 def allowed(task: Task, state: Any, party: str, text: str) -> list[dict[str, Any]] | None:

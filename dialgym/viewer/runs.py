@@ -4,7 +4,9 @@ Everything is read anew at each request, as a run that is going on writes its fi
 """
 
 import csv
+import os
 import re
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,20 +15,23 @@ from typing import Any
 import numpy as np
 
 from dialgym.benchmark.curves import read_curve, smooth
-from dialgym.files import read_yaml
+from dialgym.files import is_running, read_yaml
 from dialgym.locks import LOCK
-from dialgym.registry import check_id, entry_of
-from dialgym.rollouts.policies import CHECKPOINT
+from dialgym.registry import Entry, check_id, entry_of
+from dialgym.rollouts.policies import CHECKPOINT, find_language_model
 from dialgym.tasks.base import SYSTEM, USER
+from dialgym.viewer.asked import NotHereError
 
 SAMPLES = "samples"
 MOST_POINTS = 1000
 HEAD = re.compile(r"# seed (?P<seed>\d+): return (?P<gained>\S+?)(?:, (?P<end>(?:no )?success))?")
+HOLDER = re.compile(r"process (?P<process>\d+) on (?P<host>.+)")
+"""What a lock says of who holds it."""
 LINE = re.compile(rf"({SYSTEM}|{USER}): (.*)")
 
 
 class Run:
-    """The folder of a training run.
+    """The folder of a training run, or of a language model.
 
     Args:
         folder: where it lies.
@@ -37,11 +42,23 @@ class Run:
 
     def about(self) -> dict[str, Any]:
         """What the page lists of the run."""
-        return {"env": self.env_id() or "", "live": self.is_live(), "plays": self.plays()}
+        found = {"env": self.env_id() or "", "live": self.is_live(), "plays": self.plays()}
+        return {**found, "language_model": self.is_language_model()}
 
     def plays(self) -> bool:
         """Whether there is a model that can play."""
-        return (self.folder / CHECKPOINT).is_file()
+        return (self.folder / CHECKPOINT).is_file() or self.is_language_model()
+
+    def is_language_model(self) -> bool:
+        """Whether it is the folder of a language model, which can speak in any environment."""
+        return find_language_model(self.folder) is not None
+
+    def fits(self, entry: Entry) -> bool:
+        """Whether its model could play an environment, as far as the folder tells."""
+        if self.is_language_model():
+            return entry.view != "act"
+        env_id = self.env_id()
+        return env_id is not None and entry_of(env_id).row.task == entry.row.task
 
     def as_speaker(self) -> dict[str, str]:
         """Its model in the place of a party, as ``simulator=`` takes it."""
@@ -51,8 +68,14 @@ class Run:
         return {"name": "agents:ChatAgent", "talker": str(self.folder)}
 
     def is_live(self) -> bool:
-        """Whether a process holds the folder's lock."""
-        return (self.folder / LOCK).is_file()
+        """Whether a process holds the folder's lock; one that was killed has left it there."""
+        try:
+            found = HOLDER.fullmatch((self.folder / LOCK).read_text("utf-8"))
+        except (OSError, UnicodeDecodeError):
+            return False
+        if found is None or found["host"] != socket.gethostname() or os.name != "posix":
+            return True
+        return is_running(int(found["process"]))
 
     def env_id(self) -> str | None:
         """Where it learns, as far as its `config.yml` says so and the id is known here."""
@@ -94,11 +117,11 @@ class Run:
         """The sample dialogues of one time.
 
         Raises:
-            LookupError: there are none.
+            NotHereError: there are none.
         """
         file = self.folder / SAMPLES / f"{timesteps}.txt"
         if not file.is_file():
-            raise LookupError(f"there are no samples at {timesteps} timesteps.")
+            raise NotHereError(f"there are no samples at {timesteps} timesteps.")
         return list(read_samples(file.read_text("utf-8")))
 
     def _curve(self) -> dict[str, Any]:

@@ -59,6 +59,7 @@ class Seat:
         kwargs = {**task.for_people, **(wanted.settings or {}), "learner": wanted.party}
         against = wanted.against or self._expert_against(task)
         dialogue = make_dialogue(self.entry, {**kwargs, "simulator": against})
+        self.settings = {**kwargs, "simulator": against} if against else kwargs
         self.game = Game(dialogue, (wanted.seed, 0), wanted.options)
         self.parts: list[dict[str, float]] = []  # components of what was said
         self.before: list[tuple[Game, list[dict[str, float]]]] = []
@@ -104,6 +105,7 @@ class Seat:
         self._keep()
         self.game.acts = acts
         self.game.choose(_Choice(act), self.rng)
+        self.game.acts = None
         self._note()
 
     def undo(self) -> None:
@@ -206,7 +208,7 @@ class Seat:
 
     @property
     def _expert(self) -> str:
-        return str(self.entry.row.scores.get("expert_policy", EXPERT))
+        return str(self.entry.row.expert_policy or EXPERT)
 
     def _expert_against(self, task: Task) -> str | None:
         """The expert for the system, where a person plays the user and there is one."""

@@ -11,11 +11,12 @@ from dialgym.benchmark.result import Result, read_json
 from dialgym.datasets import load_dataset
 from dialgym.errors import did_you_mean
 from dialgym.hub import PREFIX
-from dialgym.rollouts.policies import CHECKPOINT
+from dialgym.rollouts.policies import CHECKPOINT, CONFIGS
+from dialgym.viewer.asked import NotHereError
 from dialgym.viewer.listing import Listing
 from dialgym.viewer.runs import Run
 
-RUN_FILES = (CHECKPOINT, "checkpoint.zip", "config.yml", *CURVES)
+RUN_FILES = (CHECKPOINT, "checkpoint.zip", "config.yml", *CURVES, *CONFIGS)
 RESULTS = "results.json"
 MOST_MADE = 12
 RUN, DIALOGUES, SCORES = "run", "dialogues", "results"
@@ -65,7 +66,7 @@ class Shelf:
                 self.add(kind, name, where, content)
 
     def add(self, kind: str, name: str, path: str, content: Any) -> Source:
-        """One more source; a name that is taken already gets a number.
+        """One more source; a name that is taken already gets the folder before it, or a number.
 
         Of those that were made here the last `MOST_MADE` stay.
         """
@@ -74,7 +75,9 @@ class Shelf:
             del self.sources[made[0]]
         taken = {source.name for source in self.sources.values()}
         number = next(self._numbers)
-        title = name if name not in taken else f"{name} ({number})"
+        longer = f"{Path(path).resolve().parent.name}/{name}" if path else name
+        names = (name, longer, f"{name} ({number})")
+        title = next(each for each in names if each not in taken)
         self.sources[number] = Source(number, kind, title, path, content)
         return self.sources[number]
 
@@ -82,11 +85,11 @@ class Shelf:
         """The content of a source.
 
         Raises:
-            LookupError: there is none of that number, or it is of another kind.
+            NotHereError: there is none of that number, or it is of another kind.
         """
         source = self.sources.get(number)
         if source is None or source.kind != kind:
-            raise LookupError(f"there is no source {number} of {kind}.")
+            raise NotHereError(f"there is no source {number} of {kind}.")
         return source.content
 
     def runs(self) -> dict[str, Run]:
@@ -102,7 +105,8 @@ class Shelf:
         found = list(self._parts(place))
         if not found:
             raise ValueError(
-                f"view: expected the folder of a run ({CHECKPOINT}, {CURVES[0]}), a data set "
+                f"view: expected the folder of a run ({CHECKPOINT}, {CURVES[0]}), a language "
+                f"model ({CONFIGS[0]}), a data set "
                 f"(*.parquet), or results ({RESULTS}, or what `evaluate --json` writes) at "
                 f"{str(place)!r}; there is none of them. Check the path."
             )

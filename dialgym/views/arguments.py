@@ -11,6 +11,17 @@ Options = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """Of a reset: those of all rows, or N of them, one for each row."""
 
 
+class SeedError(gym.error.Error, ValueError):
+    """A seed that is none: Gymnasium's error, and a `ValueError` as those of all arguments."""
+
+
+def check_seed(seed: Any, name: str) -> Any:
+    """The seed; a `SeedError` unless it is None or a whole number from 0."""
+    if seed is None or (isinstance(seed, (int, np.integer)) and seed >= 0):
+        return seed
+    raise SeedError(f"seed of {name}: expected a whole number from 0, or None; got {seed!r}.")
+
+
 def check_actions(actions: Any, space: gym.Space, name: str) -> np.ndarray:
     """The actions of a batch as an array: (N,) integer, or (N, A) int8 of 0 and 1.
 
@@ -48,10 +59,10 @@ def seeds_of_rows(
     if seed is None:
         return None
     if isinstance(seed, (int, np.integer)):
-        return [int(seed) + i for i in range(num_envs)]
+        return [int(check_seed(seed, name)) + i for i in range(num_envs)]
     if isinstance(seed, (Sequence, np.ndarray)) and not isinstance(seed, (str, bytes)):
         if len(seed) == num_envs:
-            return list(seed)
+            return [check_seed(one, name) for one in seed]
         got = f"{len(seed)}"
     else:
         got = f"{seed!r}"

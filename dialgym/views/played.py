@@ -35,6 +35,12 @@ class Played:
     _step_limit: int | None = None
     _spec: Any = None
 
+    def __repr__(self) -> str:
+        name = self._spec.id if self._spec is not None else repr(self.task)
+        count = f", num_envs={self.num_envs}" if hasattr(self, "num_envs") else ""
+        given = "".join(f", {key}={value!r}" for key, value in self.given.items())
+        return f"{type(self).__name__}({name}{given}{count})"
+
     @property
     def spec(self) -> Any:
         """Gymnasium's `EnvSpec`, or None where the env was not made by an id."""

@@ -72,6 +72,9 @@ class DialogueVecEnv(VecEnv):
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
         self._actions: Any = None  # of the step asked for, where `env` has no step_async
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.env!r})"
+
     def reset(self) -> np.ndarray:
         """Begin all dialogues; takes the seeds and options that were set for it.
 

@@ -10,6 +10,7 @@ from gymnasium.error import ResetNeeded
 
 from dialgym.tasks import Task
 from dialgym.tasks.batch import Exchange
+from dialgym.views.arguments import check_seed
 from dialgym.views.belief_gain import BeliefGain
 from dialgym.views.dialogue import (
     Dialogue,
@@ -99,7 +100,7 @@ class DialogueEnv(Played, gym.Env):
         """Begin a dialogue; what `reset` returns."""
 
     def _start(self, seed: int | None, options: dict[str, Any] | None) -> Exchange:
-        super().reset(seed=seed)
+        super().reset(seed=check_seed(seed, self.task.name))
         exchange = self.dialogue.start(self.np_random, options)
         check_floor(self.task, self.learner, exchange.over)
         self._closed_because = ""

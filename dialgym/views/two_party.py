@@ -23,6 +23,7 @@ from dialgym.tasks import Outcome, PartyActs, Task
 from dialgym.tasks.batch import Exchange
 from dialgym.tasks.returns import watch_returns
 from dialgym.views.act_env import act_spaces, acts_of, check_act
+from dialgym.views.arguments import check_seed
 from dialgym.views.dialogue import check_room
 from dialgym.views.info import Info, InfoForm
 from dialgym.views.layout import TokenLayout, tokenizer_of
@@ -111,6 +112,9 @@ class TwoPartyEnv(AECEnv):
         self.observation_spaces = {party: self._space_of(side) for party, side in sides.items()}
         self.action_spaces = {party: side.action_space for party, side in sides.items()}
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.task!r})"
+
     def _space_of(self, side: Any) -> gym.Space:
         if not self._mask_in_observation:
             return side.observation_space
@@ -147,7 +151,7 @@ class TwoPartyEnv(AECEnv):
 
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
         if seed is not None or self.rng is None:
-            self.rng = np_random(seed)[0]
+            self.rng = np_random(check_seed(seed, self.task.name))[0]
         self.dialogue_state = self.task.initial(self.rng, self._known(options))
         self._watches = [watch_returns(self.task, party) for party in self.possible_agents]
         self.agents = self.possible_agents[:]

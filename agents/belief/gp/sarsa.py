@@ -66,6 +66,8 @@ class GPSarsa(DialogueLearner):
         ValueError: a number that cannot be, an unknown kernel, or a prior of other spaces.
     """
 
+    learns_by_drawing = True
+
     coordinates: Coordinates
     process: QProcess
 

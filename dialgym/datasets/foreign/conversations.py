@@ -22,9 +22,10 @@ TEXT = (
 )
 SPEAKER = ("role", "speaker", "from", "sender", "agent", "party", "author", "name", "user", "id")
 ACTION = ("action", "type", "event")
-REWARD = ("reward", "rating", "score")
+REWARD = ("reward", "rating", "score", "feedback")
 OUTCOMES = (
     *("reward", "rewards", "return", "score", "scores", "rating", "ratings", "outcome.reward"),
+    "feedback",
 )
 """Where the reward of a dialogue, or a list of those of its turns, may stand in a row."""
 SUCCESS = ("success", "is_success", "solved", "resolved")
@@ -92,6 +93,11 @@ def conversation_of(
         report.say("rewards", "by turn")
     success = first(row, SUCCESS)
     return Conversation(said, where, found, success if isinstance(success, bool) else None)
+
+
+def has_turns(row: Row) -> bool:
+    """Whether a row has a list of turns under one of the usual names."""
+    return any(_are_turns(listed(row.get(name)), least=1) for name in TURNS)
 
 
 def _turns_of(row: Row) -> tuple[str, list[Any]]:
@@ -251,8 +257,17 @@ def at(row: Row, path: str) -> Any:
     return value
 
 
+LIKED = {"up", "good", "like", "liked", "positive", "helpful", "yes", "true", "\N{THUMBS UP SIGN}"}
+DISLIKED = {"down", "bad", "dislike", "disliked", "negative", "unhelpful", "no", "false"}
+DISLIKED |= {"\N{THUMBS DOWN SIGN}"}
+
+
 def number(value: Any) -> float | None:
-    """A finite number; None for all else."""
+    """A finite number, or 1 and 0 for what is liked and disliked; None for all else."""
+    if isinstance(value, str):
+        word = value.strip().lower().removeprefix("thumb").lstrip("s_- ")
+        if word in LIKED | DISLIKED:
+            return float(word in LIKED)
     if isinstance(value, bool) or value is None:
         return float(value) if value is not None else None
     try:

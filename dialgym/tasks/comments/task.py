@@ -107,6 +107,7 @@ class Comments(ReplyTask):
         one_of("reward", reward, SCALES, self.name)
         one_of("scores", scores, TRANSFORMS, self.name)
         self.data, self.split, self.reward, self.parent = data, split, reward, parent
+        self.stand_in = "built-in" if data is None else None
         self.transform, self.shift = scores, finite_number(f"shift of {self.name}", shift)
         scale = SCALES[reward] if scale is None else scale
         self.scale = finite_number(f"scale of {self.name}", scale)

@@ -105,6 +105,7 @@ class DailyDialog(ReplyTask):
     ) -> None:
         one_of("start", start, STARTS, self.name)
         self.data, self.split, self.start = data, split, start
+        self.stand_in = "built-in" if data is None else None
         self.turns = whole_number("turns", turns, self.name)
         self.context = whole_number("context", context, self.name)
         self.least_context = whole_number("least_context", least_context, self.name, 1, context)

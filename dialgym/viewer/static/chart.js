@@ -2,7 +2,7 @@
 
 import { h, number, svg } from "./dom.js";
 
-const WIDTH = 1000, HEIGHT = 300, LEFT = 52, RIGHT = 12, TOP = 14, BOTTOM = 34;
+const LEFT = 52, RIGHT = 12, TOP = 14, BOTTOM = 34;
 
 export function ticks(low, high, most = 6) {
   const span = high - low || 1;
@@ -21,6 +21,7 @@ function brief(value) {
 
 // lines: {name, xs, ys, kind}; levels: {name: y}
 export function chart({ lines, levels = {}, label, about }) {
+  const WIDTH = Math.min(1000, Math.max(300, document.documentElement.clientWidth - 70)), HEIGHT = WIDTH < 600 ? 230 : 300;
   const drawn = lines.filter((line) => line.xs.length);
   if (!drawn.length) return h("p.empty", null, "No points yet.");
   const xs = drawn.flatMap((line) => line.xs), ys = [...drawn.flatMap((line) => line.ys), ...Object.values(levels)].filter((y) => y !== null);

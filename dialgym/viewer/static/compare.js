@@ -59,9 +59,8 @@ export async function compare({ place, site, query, onkey }) {
 
 function summary(found) {
   const [first, second] = found.sides;
-  const error = found.error === null ? "" : ` ± ${number(found.error)}`;
   return h("div.card.summary", null,
-    [first, second].map((side) => h("div", null, h("h3", null, side.name), h("p", null, "mean return ", h("b", null, number(side.mean)), ` · success ${percent(side.success)} · better in ${side.wins} of ${found.rows.length}`))),
-    h("div", null, h("h3", null, "Difference"), h("p", null, h("b", null, `${found.difference > 0 ? "+" : ""}${number(found.difference)}`), `${error} (mean, standard error) · alike in ${found.ties}`)),
+    [first, second].map((side) => h("div", null, h("h3", null, side.name), h("p", null, "mean return ", h("b", null, number(side.mean)), ` · success ${percent(side.success)} · better in ${side.wins} of ${found.count}`))),
+    h("div", null, h("h3", null, "Difference"), h("p", null, h("b", null, `${found.difference > 0 ? "+" : ""}${number(found.difference)}`), ` [${found.interval.map((bound) => number(bound)).join(", ")}] (mean, 95\u00a0% interval) · alike in ${found.ties}`)),
     h("a.button", { href: "#/rate" }, "Rate these replies"));
 }

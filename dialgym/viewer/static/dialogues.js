@@ -97,6 +97,7 @@ export function drawDialogue(where, found, source, { mark = null, title = null, 
   get(`dialogues/${source}/${found.row}/replay`).then((replay) => {
     draw(replay);
     if (replay.note) where.append(h("p.note", null, `No values: ${replay.note}`));
+    if (replay.same && !replay.rewarded) where.append(h("p.note", null, "Its rewards came with it; the rules would give others."));
     if (!replay.same) where.append(h("p.note", null, "Held once more, this dialogue goes another way: parts of rewards and masks are those of that one."));
   }).catch((error) => where.append(h("p.note", null, `No parts of rewards, no masks: ${error.message}`)));
 }

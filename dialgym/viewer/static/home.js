@@ -34,7 +34,7 @@ export function home({ place, site }) {
 function card(source) {
   const lines = {
     dialogues: () => [count(source.dialogues, "dialogue"), names(source.envs), `by ${names(source.policies) || "nobody named"}`],
-    run: () => [source.env, source.live ? "learning now" : source.plays ? "has a model" : "no model yet"],
+    run: () => [source.env, source.language_model ? "a language model" : source.live ? "learning now" : source.plays ? "has a model" : "no model yet"],
     results: () => [names(source.envs.map((env) => [env])), `${source.policies.join(", ")}`],
   }[source.kind]();
   return h("a.card.link", { href: `#/${PAGES[source.kind]}/${source.number}` },

@@ -61,6 +61,7 @@ function navigate(site, current) {
   if (site.chat) items.push(["Chat", "#/chat", "chat"]);
   show(document.getElementById("nav"), items.map(([text, address, name]) =>
     h("a", { href: address, "aria-current": name === current ? "page" : null }, text)));
+  document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 }
 
 const stored = localStorage.getItem("dialgym-theme");

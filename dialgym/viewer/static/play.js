@@ -75,6 +75,7 @@ class Seat {
     const found = await trying(() => post(`games/${this.game.game}/say`, body));
     if (!found) return;
     this.refused = found.refused ?? null;
+    this.game.kept = null;
     if (this.refused === null) { this.typed = ""; this.hinted = null; }
     else if (this.wordle) notice("Not in the list of words. Enter once more to say it all the same.");
     this.update(found);
@@ -132,9 +133,9 @@ class Seat {
     return [
       h("span.chip", null, `you are the ${game.learner}`), h("span.chip", null, `${game.left} of ${game.left + game.turn} turns left`),
       h("span.chip", null, "return ", h("b", null, number(game.return))), h("span.chip", null, `seed ${game.seed}`),
-      h("span.grow"),
-      game.undo ? h("button.quiet", { type: "button", onclick: () => this.undo() }, "Take back") : null,
-      game.over ? null : h("button.quiet", { type: "button", onclick: () => this.hint() }, "Hint"),
+      h("div.buttons", null,
+        game.undo ? h("button.quiet", { type: "button", onclick: () => this.undo() }, "Take back") : null,
+        game.over ? null : h("button.quiet", { type: "button", onclick: () => this.hint() }, "Hint")),
       this.hinted === null ? null : h("span.chip.hint", null, `an expert would say: ${this.hinted}`),
     ];
   }
@@ -181,6 +182,7 @@ class Seat {
     return h(`div.card.end.${game.success ? "good" : "poor"}`, null,
       h("h2", null, game.success ? "Solved." : "Not solved."),
       h("p", null, `${game.turn} ${game.turn === 1 ? "turn" : "turns"}, return ${number(game.return)}.`), hidden,
+      game.kept ? h("p.note", null, `Kept as ${game.kept}`) : null,
       h("button.primary", { type: "button", onclick: () => this.again() }, "Another one"));
   }
 }

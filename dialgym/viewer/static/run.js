@@ -65,7 +65,7 @@ function drawState(place, found) {
   const { steps, returns } = found.curve;
   const seconds = found.idle === null ? "" : `, last written ${ago(found.idle)} ago`;
   show(place, h(`span.chip${found.live ? ".good" : ""}`, null, found.live ? `● learning now${seconds}` : `ended${seconds}`),
-    h("span.chip", null, found.env || "an environment that is not known here"),
+    h("span.chip", null, found.language_model ? "a language model" : found.env || "an environment that is not known here"),
     steps.length ? h("span.chip", null, `${steps[steps.length - 1].toLocaleString("en")} timesteps`) : null,
     returns.length ? h("span.chip", null, "return ", h("b", null, number(found.curve.smooth[found.curve.smooth.length - 1]))) : null);
 }

@@ -95,5 +95,5 @@ def test_speed_prints_and_writes_its_figures(tmp_path, capsys):
     main(answers=words, repeats=1, seconds=0.01, json=tmp_path / "speed.json")
     assert "CartPole-v1, gym.make" in capsys.readouterr().out
     written = json.loads((tmp_path / "speed.json").read_text())
-    assert {"machine", "figures"} == written.keys()
+    assert {"machine", "figures"} <= written.keys()
     assert all(figure["value"] > 0 for figure in written["figures"])

@@ -78,6 +78,17 @@ def test_list_has_a_line_for_each_and_filters():
     assert "unknown view 'tokens'. Did you mean 'token'?" in fail("list", "--view", "tokens")
 
 
+def test_what_stands_in_for_a_corpus_says_so():
+    lines = succeed("list", "--columns", "id,expert").splitlines()
+    marked = {line.split()[0] for line in lines if "(built-in)" in line}
+    assert {f"dialgym/{name}-v0" for name in ("DailyDialog", "Comments", "MultiWOZ-act")} <= marked
+    assert "dialgym/SlotFilling-act-v0" not in marked
+    assert not any(line.split()[-1] == "-" for line in lines[1:] if line.startswith("dialgym/D"))
+    table = succeed("evaluate", "random", "DailyDialog-v0", "-n", "2", "--seeds", "0")
+    assert "DailyDialog-v0 (built-in)" in table
+    assert "the original is not here" in " ".join(table.split())
+
+
 def test_list_fits_a_terminal(monkeypatch):
     shown = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
     monkeypatch.setattr("dialgym.cli.tasks.console", shown)
@@ -251,10 +262,13 @@ def test_benchmark_of_a_suite():
 
 
 def test_a_policy_is_left_out_where_there_is_none_of_its_name(tmp_path):
-    text = succeed("benchmark", "--ids", f"{SMALL},SlotFilling-act-v0", "-n", "2", "--seeds", "0",
-                   "--out", str(tmp_path))  # fmt: skip
-    assert "optimal is left out where there is no such policy: dialgym/SlotFilling-act-v0" in text
-    assert "handcrafted is left out where there is no such policy: dialgym/Wordle-20-v0" in text
+    both = ("--ids", f"{SMALL},SlotFilling-act-v0", "-n", "2", "--seeds", "0")
+    named = succeed("benchmark", *both, "--policies", "random,optimal", "--out", str(tmp_path))
+    assert "optimal is left out on dialgym/SlotFilling-act-v0: no such policy" in named
+    text = succeed("benchmark", *both, "--out", str(tmp_path))
+    assert "optimal" in text
+    assert "handcrafted" in text
+    assert "left out" not in text
     games = (tmp_path / "games.txt").read_text()
     assert games.count("seed 0, episode 0") == 2
 

@@ -82,7 +82,7 @@ def test_from_nothing_to_an_agent_that_beats_chance(here):
     command = ("-m", "dialgym")
     ran(*command, "new", "task", "order-lunch", cwd=here)
     env_id = "order_lunch:OrderLunch-v0"
-    ran(*command, "train", "ppo", env_id, "--timesteps", "100000", "--out", "runs/lunch", cwd=here)
+    ran(*command, "train", "ppo", env_id, "--timesteps", "250000", "--out", "runs/lunch", cwd=here)
     table = ran(
         *command, "benchmark", "--ids", env_id, "--policies", "random,bisect,runs/lunch", cwd=here
     )

@@ -68,8 +68,13 @@ def test_forms_of_dialogues(form, tmp_path):
     assert dataset.report.kept == 2
 
 
-def test_lists_of_texts_are_rows():
+def test_what_rows_may_stand_in():
     assert texts(Dataset.from_dialogues([SAID])) == SAID
+    assert texts(Dataset.from_dialogues({"one": {"messages": MESSAGES}})) == SAID
+    hf = pytest.importorskip("datasets")
+    rows = hf.Dataset.from_list([{"messages": MESSAGES, "rating": 2}])
+    for source in (rows, rows.to_pandas()):
+        assert rewards(Dataset.from_dialogues(source)) == [0, 0, 0, 2]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +88,16 @@ def test_lists_of_texts_are_rows():
         ({"messages": MESSAGES, "outcome": {"reward": 1}}, {}, [0, 0, 0, 1]),
         ({"messages": MESSAGES, "deal": {"paid": "7"}}, {"reward": "deal.paid"}, [0, 0, 0, 7]),
         ({"messages": MESSAGES, "rating": 4}, {"reward": "none"}, [0, 0, 0, 0]),
+        ({"messages": MESSAGES, "feedback": "thumbs_up"}, {}, [0, 0, 0, 1]),
+        (
+            {
+                "messages": [
+                    {**m, "rating": r} for m, r in zip(MESSAGES, [None, "Good", None, "bad"])
+                ]
+            },
+            {},
+            [0, 1, 0, 0],
+        ),
     ],
 )
 def test_rewards(row, choices, expected, tmp_path):
@@ -193,6 +208,8 @@ def test_bad_choices(tmp_path):
         import_dialogues([SAID], tmp_path / "full")
     with pytest.raises(ValueError, match=r"unknown setting 'rewrad'.* Did you mean 'reward'"):
         Dataset.from_dialogues([SAID], rewrad="x")
+    with pytest.raises(ValueError, match="no dialogue has a reward in 'stars'"):
+        Dataset.from_dialogues([SAID], reward="stars")
     with pytest.raises(ValueError, match="window of import must be a whole number from 194"):
         Choices(window=10)
     assert "there is no file or folder 'none.csv'" in fail("import", "none.csv", "--out", "x")
@@ -205,6 +222,28 @@ def test_files_by_names_of_dialogues_and_splits(tmp_path):
     (source / "test.json").write_text(json.dumps({"d3": {"log": SAID}}))
     assert import_dialogues(source, tmp_path / "all").kept == 3
     assert import_dialogues(source, tmp_path / "some", Choices(split="test")).kept == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"messages": MESSAGES},
+        {"version": 1, "data": [{"messages": MESSAGES}]},
+        {"conversations": [{"messages": MESSAGES}]},
+        {"one": {"messages": MESSAGES}},
+        [SAID],
+        {
+            "rows": [
+                {"dialogue_id": d, "speaker": "ab"[i % 2], "text": text}
+                for d in (1, 2)
+                for i, text in enumerate(SAID)
+            ]
+        },
+    ],
+)
+def test_objects_in_json(content, tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(content), "utf-8")
+    assert texts(Dataset.from_dialogues(tmp_path / "a.json", tmp_path / "out")) == SAID
 
 
 def test_long_ones_lose_their_beginning(tmp_path):

@@ -176,7 +176,7 @@ def test_run_show_compare_and_html(done, tmp_path, monkeypatch):
     text = succeed("leaderboard", "run", "tiny", "--workers", "0", "--out", str(done))
     assert "leaderboard show tiny" in text
     text = succeed("leaderboard", "show", "tiny", *where, "--markdown", str(tmp_path / "t.md"))
-    for name in ("optimal", "random", "ppo (drawn)", "bc (drawn)", "pass^4", "are tied"):
+    for name in ("optimal", "random", "ppo (drawn)", "bc (greedy)", "pass^4", "are tied"):
         assert name in text
     assert (tmp_path / "t.md").read_text("utf-8").startswith("## tiny")
     text = succeed("leaderboard", "compare", "tiny", "optimal", "random", *where)

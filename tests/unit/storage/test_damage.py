@@ -157,5 +157,5 @@ def test_other_files_are_foreign(tmp_path):
 
 
 def test_a_model_is_no_dialogue(run):
-    with pytest.raises(ValueError, match="expected a Parquet file"):
+    with pytest.raises(ValueError, match="no file of stored dialogues"):
         dialgym.load_dataset(run / "model.zip")

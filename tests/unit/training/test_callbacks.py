@@ -151,8 +151,10 @@ def test_samples_change_nothing_in_training(tmp_path):
 def test_learners_with_masks_are_evaluated_and_sampled_with_masks(tmp_path, monkeypatch):
     env = monitored("dialgym/Wordle-Hard-v0", 4, 0, 0, None)
     model = MaskablePPO(MaskableGPTPolicy, env, n_steps=36, batch_size=36, policy_kwargs=TINY)
-    assert type(evaluation(model, env, 4, tmp_path)) is MaskableEvalCallback
-    assert type(evaluation(untrained(), env, 4, tmp_path)) is EvalCallback
+    masked, plain = evaluation(model, env, 4, tmp_path), evaluation(untrained(), env, 4, tmp_path)
+    assert isinstance(masked, MaskableEvalCallback)
+    assert isinstance(plain, EvalCallback)
+    assert not isinstance(plain, MaskableEvalCallback)
     shown = []
     predict = model.predict
 

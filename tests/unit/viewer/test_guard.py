@@ -132,3 +132,17 @@ def test_bad_requests_are_said_to_be(server):
         assert (status, text in json.loads(body)["detail"]) == (expected, True), (path, body)
     assert ask(f"{url}/api/nothing", **own)[0] == 404
     assert ask(f"{url}/docs", **own)[0] == 404
+
+
+def test_an_error_in_a_task_of_ones_own_is_shown(server, monkeypatch, caplog):
+    url, guard = server
+
+    def broken(self, *arguments):
+        raise IndexError("an error of the task")
+
+    monkeypatch.setattr("dialgym.tasks.wordle.Wordle.initial", broken)
+    sent = {"X-Dialgym-Token": guard.token, "Content-Type": "application/json"}
+    status, _, body = ask(f"{url}/api/games", b'{"env": "Wordle-20-v0"}', **sent)
+    assert status == 500
+    assert "IndexError: an error of the task" in json.loads(body)["detail"]
+    assert "Traceback" in caplog.text

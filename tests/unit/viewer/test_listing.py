@@ -119,6 +119,14 @@ def changed(dataset, **columns):
     return Dataset(arrow().Table.from_pylist([row], schema=dataset.table.schema))
 
 
+def test_parts_of_rewards_that_are_not_those_of_the_rules_are_not_shown(dataset):
+    turns = [{**turn, "reward": 7.0 if turn["said"] else 0.0} for turn in dataset[0]["turns"]]
+    found = replayed(changed(dataset, turns=turns))
+    assert found["same"]
+    assert not found["rewarded"]
+    assert not any("components" in note for note in found["turns"].values())
+
+
 def test_a_dialogue_that_goes_another_way_is_said_to(dataset):
     assert not replayed(changed(dataset, seed=1))["same"]
 

@@ -50,6 +50,7 @@ def test_stored_dialogues_are_compared_seed_by_seed(stored, tmp_path):
     assert len(found["rows"]) == 6
     differences = [row["returns"][1] - row["returns"][0] for row in found["rows"]]
     assert found["difference"] == pytest.approx(sum(differences) / 6)
+    assert found["interval"][0] <= found["difference"] <= found["interval"][1]
     assert found["sides"][1]["wins"] == sum(d > 0 for d in differences)
     pair = viewer.pair(Asked({"comparison": found["comparison"], "pair": 0}))
     seeds = {dialogue["seed"] for dialogue in pair["dialogues"]}

@@ -135,3 +135,63 @@ def test_an_environment_is_described_before_it_begins(viewer):
     assert said["refused"] is None
     assert viewer.undo(Asked({"game": begun["game"]}))["turns"] == []
     assert viewer.picture(Asked({"game": begun["game"]}))["picture"] is None
+
+
+def test_a_saved_model_plays_either_side(tmp_path):
+    pytest.importorskip("stable_baselines3")
+    import agents
+    import dialgym
+
+    env = dialgym.sb3_vec_env(SMALL, 2)
+    policy = {"preset": "nano", "n_layer": 1}
+    model = agents.SequencePPO("GPTPolicy", env, n_steps=24, policy_kwargs=policy, seed=0)
+    agents.save(model, tmp_path / "mine" / "model.zip")
+    (tmp_path / "mine" / "config.yml").write_text(f"{SMALL}: {{}}\n", "utf-8")
+    viewer = open_viewer([str(tmp_path / "mine")], tmp_path / "ratings")
+    assert viewer.policies(Asked({"env": SMALL}))["runs"] == ["mine"]
+    assert viewer.policies(Asked({"env": "TwentyQuestions-v0"}))["runs"] == []
+    begun = viewer.begin(Asked({"env": SMALL, "party": "user", "against": "mine", "seed": 1}))
+    said = viewer.say(Asked({"game": begun["game"], "text": "sleep"}))
+    assert said["over"]
+    assert any(turn["party"] == "system" for turn in said["turns"])
+    sides = {"first": {"policy": "mine"}, "second": {"policy": "random"}}
+    found = viewer.compare(Asked({**sides, "env": SMALL, "episodes": 3}))
+    assert len(found["rows"]) == 3
+
+
+def test_a_language_model_can_speak_in_any_words(tmp_path):
+    (tmp_path / "smol").mkdir()
+    (tmp_path / "smol" / "config.json").write_text("{}", "utf-8")
+    viewer = open_viewer([str(tmp_path / "smol")], tmp_path / "ratings")
+    assert viewer.policies(Asked({"env": "TwentyQuestions-v0"}))["runs"] == ["smol"]
+    assert viewer.policies(Asked({"env": "CamRestaurants-Env1-act-v0"}))["runs"] == []
+    assert viewer.about(Asked({"env": SMALL}))["runs"] == ["smol"]
+
+
+def test_dialogues_that_people_hold_are_kept_as_a_data_set(tmp_path):
+    pytest.importorskip("pyarrow")
+    import dialgym
+    from dialgym.viewer.replay import replayed
+
+    viewer = open_viewer([], tmp_path / "ratings", games=tmp_path / "games")
+    for seed in (1, 2):
+        wanted = {"env": SMALL, "options": "word=sleep", "seed": seed}
+        game = viewer.begin(Asked(wanted))["game"]
+        for text in ("white", "sleep"):
+            said = viewer.say(Asked({"game": game, "text": text}))
+        assert said["kept"].endswith(".parquet")
+        viewer.undo(Asked({"game": game}))  # the last turn anew: one dialogue, not two
+        viewer.say(Asked({"game": game, "text": "sleep"}))
+    act = {"env": "CamRestaurants-Env1-act-v0", "party": "system", "seed": 3}
+    game = viewer.begin(Asked(act))["game"]
+    while not (shown := viewer._seats.get(game).shown())["over"]:
+        number = next(act["number"] for act in shown["acts"][::-1] if act["allowed"])
+        viewer.say(Asked({"game": game, "act": number}))
+    data = dialgym.load_dataset(tmp_path / "games")
+    words = data.filter(data["env"] == "dialgym/Wordle-20-utterance-v0")
+    assert len(data) == 3
+    assert set(data["policy"]) == {"person"}
+    assert words.returns.tolist() == [-1, -1]
+    assert words[0]["options"] == '{"word": "sleep"}'
+    assert all(replayed(data.select([row]))["same"] for row in range(3))
+    assert len(words.tokens()) == 2

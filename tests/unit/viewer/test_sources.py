@@ -1,7 +1,9 @@
 """What the viewer is given: told by what is in it, or one clear line."""
 
 import json
+import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import dialgym
+from dialgym.locks import locked
 from dialgym.serving import listening
 from dialgym.viewer.asked import Asked
 from dialgym.viewer.runs import read_samples
@@ -50,7 +53,7 @@ def test_each_kind_is_known_by_what_is_in_it(tmp_path):
     names = ["runs/one", "runs/one/learning_curve.csv", "data", "data/none"][:3]
     shelf = Shelf([str(tmp_path / name) for name in names] + [str(results)])
     kinds = [(source.kind, source.name) for source in shelf.sources.values()]
-    assert kinds == [(RUN, "one"), (RUN, "one (1)"), (DIALOGUES, "data"), (SCORES, "scores")]
+    assert kinds == [(RUN, "one"), (RUN, "runs/one"), (DIALOGUES, "data"), (SCORES, "scores")]
     for source in shelf.sources.values():
         json.dumps(source.about())
 
@@ -76,12 +79,24 @@ def test_a_run_is_shown_as_it_stands(tmp_path):
     assert found["config"] == {SMALL: {"n_envs": 8}}
     with (tmp_path / "one" / "learning_curve.csv").open("a") as file:
         file.write("300,3,5,-2.5,0.6\n")
-    (tmp_path / "one" / ".lock").write_text("process 1")
-    later = run.shown()
+    with locked(tmp_path / "one"):
+        later = run.shown()
     assert later["live"]
     assert later["curve"]["returns"] == [-4.5, -3.5, -2.5]
     with pytest.raises(LookupError, match="no samples at 5 timesteps"):
         run.dialogues(5)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="who is running is told by POSIX systems alone")
+def test_a_run_that_was_killed_is_not_live(tmp_path):
+    run = Shelf([str(make_run(tmp_path / "one"))]).sources[0].content
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    lock = tmp_path / "one" / ".lock"
+    lock.write_text(f"process {ended.pid} on {socket.gethostname()}", "utf-8")
+    assert not run.is_live()
+    lock.write_text(f"process {ended.pid} on another.machine", "utf-8")
+    assert run.is_live()
 
 
 def test_a_run_that_has_only_begun_is_shown(tmp_path):
@@ -153,6 +168,4 @@ def test_the_command_prints_its_address_and_ends_with_an_interrupt(tmp_path):
 
 
 def environment(root: str) -> dict[str, str]:
-    import os
-
     return {**os.environ, "PYTHONPATH": root}

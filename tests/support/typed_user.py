@@ -1,0 +1,44 @@
+"""What a user writes, for type checkers: `tests/unit/test_types.py` runs them on it."""
+
+from typing import assert_type
+
+import gymnasium as gym
+import numpy as np
+
+import agents
+import dialgym
+
+
+def use_it(path: str) -> float:
+    """One of each public thing, with the types that a user counts on."""
+    ids = dialgym.list_ids(tag="quick")
+    assert_type(ids, list[str])
+    env = gym.make(ids[0])
+    env.reset(seed=0, options={"word": "sleep"})
+    batch = dialgym.make_vec("Wordle-20-v0", 4)
+    batch.close()
+    vec = dialgym.sb3_vec_env("Wordle-20-v0", n_envs=8, seed=0)
+    masks: list[np.ndarray] = vec.env_method("action_masks")
+    model = agents.SequencePPO("GPTPolicy", vec, n_steps=36, device="cpu")
+    assert_type(model, agents.SequencePPO)
+    assert_type(model.learn(len(masks)), agents.SequencePPO)
+    model.save(path)
+    again = agents.SequencePPO.load(path)
+    assert_type(again, agents.SequencePPO)
+    games = dialgym.collect("Wordle-20-v0", "random", 10)
+    assert_type(games, dialgym.Dataset)
+    assert_type(dialgym.load_dataset(path), dialgym.Dataset)
+    learner = agents.ILQL("GPTPolicy", vec, dataset=games)
+    assert_type(learner.learn(10), agents.ILQL)
+    result = dialgym.evaluate(again, "Wordle-20-v0", episodes=10)
+    assert_type(result, dialgym.Result)
+    low, high = result["Wordle-20-v0"].interval
+    return low + high + result.mean_return
+
+
+def misuse_it() -> None:
+    """What is to be found fault with."""
+    dialgym.list_ids(task=3)  # wrong
+    dialgym.evaluate("random", "Wordle-20-v0", episodes="ten")  # wrong
+    dialgym.collect("Wordle-20-v0", "random")  # wrong
+    dialgym.Result.from_json(3)  # wrong
