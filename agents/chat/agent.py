@@ -87,7 +87,14 @@ class ChatAgent:
         party = task.speaker(state)
         turns = [Turn(line.speaker == party, line.text) for line in task.transcript(state, party)]
         generator = generator_of(int(rng.integers(2**63)))
-        return self.talker.answer(turns, self._sampling({}), generator)
+        return self.talker.answer(turns, self._sampling(self._room(task, party)), generator)
+
+    def _room(self, task: Any, party: str) -> dict[str, int]:
+        """As many tokens at most as a task looks at characters, for who knows no limits."""
+        if not isinstance(self.talker, CausalTalker) or self.sampling.get("max_tokens"):
+            return {}
+        bytes_each = 1 if task.facts.charset.isascii() else 4
+        return {"max_tokens": bytes_each * task.facts.limit(party)}
 
     def _sampling(self, changes: dict[str, Any]) -> Sampling:
         made: Sampling = with_settings(Sampling, "sampling", {**self.sampling, **changes})

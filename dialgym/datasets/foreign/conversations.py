@@ -95,6 +95,11 @@ def conversation_of(
     return Conversation(said, where, found, success if isinstance(success, bool) else None)
 
 
+def has_turns(row: Row) -> bool:
+    """Whether a row has a list of turns under one of the usual names."""
+    return any(_are_turns(listed(row.get(name)), least=1) for name in TURNS)
+
+
 def _turns_of(row: Row) -> tuple[str, list[Any]]:
     """The column that holds the turns, and the turns."""
     for name in TURNS:

@@ -6,7 +6,7 @@ from os import PathLike
 from typing import Any
 
 from dialgym.archives import SPLITS, Part, parts_of
-from dialgym.datasets.foreign.conversations import Conversation, conversation_of
+from dialgym.datasets.foreign.conversations import Conversation, conversation_of, has_turns
 from dialgym.datasets.foreign.report import Report
 from dialgym.datasets.foreign.tables import columns_of, conversations_in, outcomes_of
 from dialgym.errors import whole_number
@@ -126,6 +126,8 @@ def _rows(part: Part) -> Iterable[tuple[Any, Row]]:
         yield from rows_of(part)
         return
     content = parse_json(part.text(), part.name)
+    if isinstance(content, Mapping) and has_turns(content):
+        content = [content]
     if isinstance(content, Mapping):
         lists = [value for value in content.values() if isinstance(value, list)]
         tables = [rows for rows in lists if rows and all(isinstance(r, Mapping) for r in rows)]

@@ -224,6 +224,28 @@ def test_files_by_names_of_dialogues_and_splits(tmp_path):
     assert import_dialogues(source, tmp_path / "some", Choices(split="test")).kept == 1
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"messages": MESSAGES},
+        {"version": 1, "data": [{"messages": MESSAGES}]},
+        {"conversations": [{"messages": MESSAGES}]},
+        {"one": {"messages": MESSAGES}},
+        [SAID],
+        {
+            "rows": [
+                {"dialogue_id": d, "speaker": "ab"[i % 2], "text": text}
+                for d in (1, 2)
+                for i, text in enumerate(SAID)
+            ]
+        },
+    ],
+)
+def test_objects_in_json(content, tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(content), "utf-8")
+    assert texts(Dataset.from_dialogues(tmp_path / "a.json", tmp_path / "out")) == SAID
+
+
 def test_long_ones_lose_their_beginning(tmp_path):
     long = {"turns": SAID * 40, "rating": 3}
     choices = Choices(window=64, utterance_tokens=16)

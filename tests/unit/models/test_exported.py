@@ -10,6 +10,7 @@ import transformers
 import agents
 import dialgym
 from agents import BC, ILQL, ChatAgent, GPTPolicy, SequencePPO
+from agents.chat.language_model import CausalTalker
 from agents.models.exported import exported_ids
 from dialgym.language import BPETokenizer, HFTokenizer, WordTokenizer
 from dialgym.language.tokenizers import TAGS
@@ -173,6 +174,23 @@ def test_a_folder_is_scored_played_collected_and_compared(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match=r"or a language model with config\.json, at"):
         dialgym.evaluate(tmp_path / "empty", ENV, episodes=1)
+
+
+def test_no_more_is_said_than_a_task_looks_at(tmp_path, monkeypatch):
+    save_model(tmp_path / "lm", "gpt2", n_positions=128)
+    asked = []
+    answer = CausalTalker.answer
+
+    def spied(self, turns, sampling, generator):
+        asked.append(sampling.max_tokens)
+        return answer(self, turns, sampling, generator)
+
+    monkeypatch.setattr(CausalTalker, "answer", spied)
+    dialgym.evaluate(tmp_path / "lm", ENV, episodes=1, seeds=[0])
+    agent = ChatAgent.load(tmp_path / "lm", device="cpu", max_tokens=3)
+    dialgym.evaluate(agent, ENV, episodes=1, seeds=[0])
+    limit = dialgym.make(ENV).unwrapped.task.facts.limit("system")
+    assert asked == [limit] * 6 + [3] * 6
 
 
 def test_the_command_line_takes_a_folder(tmp_path):
