@@ -38,6 +38,7 @@ class Progress:
         self.console = console or Console(stderr=True, highlight=False)
         self._bar: Any = None
         self._lines, self._finished = 0, False
+        self._before: int | None = None  # where what goes on began this time
         self._began = self._drawn = time.monotonic()
         self._next = self._began + FIRST
 
@@ -75,6 +76,7 @@ class Progress:
 
     def reach(self, done: int, note: str | None = None) -> None:
         """So much is done in all; the note stands beside it from now on."""
+        self._before = done if self._before is None else self._before
         self.done = done if self.total is None else min(done, self.total)
         self.note = self.note if note is None else note
         now = time.monotonic()
@@ -96,8 +98,9 @@ class Progress:
             parts.append(f"{100 * self.done // self.total} %")
         parts += [self.note] if self.note else []
         parts.append(spell_seconds(seconds))
-        if self.total and 0 < self.done < self.total:
-            parts.append(f"{spell_seconds(seconds / self.done * (self.total - self.done))} left")
+        new = self.done - (self._before or 0)
+        if self.total and new > 0 and self.done < self.total:
+            parts.append(f"{spell_seconds(seconds / new * (self.total - self.done))} left")
         self.console.print(f"{self.what}: {', '.join(parts)}", markup=False, soft_wrap=True)
         self._lines += 1
 

@@ -140,7 +140,8 @@ class RunReport:
         write_record(plan.directory, self.record)
         facts["model"] = str(plan.directory / MODEL)
         facts["score it"] = scoring_command(self.session)
-        facts["look at it"] = shlex.join(["dialgym", "report", str(plan.directory)])
+        trust = [] if plan.entry.id in entries() else ["--trust"]
+        facts["look at it"] = shlex.join(["dialgym", "report", str(plan.directory), *trust])
         self._tell(facts)
 
     def _tell(self, facts: Facts) -> None:

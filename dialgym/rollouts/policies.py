@@ -19,6 +19,8 @@ from dialgym.views.played import made_from
 from dialgym.views.wrappers import replacement
 
 CHECKPOINT = "model.zip"
+UNFINISHED = "checkpoint.zip"
+"""What a run has before it has a model."""
 CONFIGS = ("config.json", "adapter_config.json")
 """What the folder of a language model has."""
 READERS = "dialgym.checkpoints"
@@ -188,6 +190,11 @@ def _load(path: str | PathLike[str], named: Collection[str], learner: str, trust
         error = unknown(f"policy for the {learner}", path, named)
         raise ValueError(
             f"{error} The path of a checkpoint, or of a language model's folder, will do as well."
+        )
+    if file is None and (Path(path) / UNFINISHED).is_file():
+        raise FileNotFoundError(
+            f"policy: the run in {str(path)!r} is not finished: it has a {UNFINISHED}, and no "
+            f"{CHECKPOINT} yet. Go on with it (dialgym train ... --resume) to its end."
         )
     if file is None:
         raise SourceError(

@@ -40,6 +40,15 @@ def test_without_a_terminal_there_is_a_line_now_and_then(clock):
     assert lines[-1].startswith("ppo: 1,000 of 1,000 timesteps, 100 %")
 
 
+def test_what_goes_on_is_not_thought_to_be_faster_than_it_is(clock):
+    out = console()
+    with Progress("ppo", 1000, console=out) as shown:
+        shown.reach(900)
+        clock.now += 50
+        shown.reach(950)
+    assert out.file.getvalue().splitlines()[0].endswith("50 s, 50 s left")
+
+
 def test_what_is_over_quickly_leaves_no_line():
     out = console()
     with Progress("ppo", 3, console=out) as shown:

@@ -179,6 +179,7 @@ def test_an_interrupted_run_leaves_a_checkpoint_and_goes_on_exactly(tmp_path, mo
             train(tmp_path / "cut", total_timesteps=1500)
     assert caught.value.folder == tmp_path / "cut"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert "is not finished" in fail("evaluate", str(tmp_path / "cut"))
     train(tmp_path / "cut", total_timesteps=1500, resume=True)
     assert curve(tmp_path / "cut") == curve(tmp_path / "whole")
     assert same_weights(tmp_path / "cut", tmp_path / "whole")
