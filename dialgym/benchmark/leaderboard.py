@@ -1,14 +1,15 @@
 """What the rows of a panel say: means with intervals, ranks with ties, comparisons, gaps.
 
 A row of the table is a name with several runs (trainings) in several environments. Environments
-weigh the same. Intervals are of a stratified bootstrap: in each environment the runs are drawn with
-replacement (Agarwal et al. 2021, arXiv 2108.13264), or its episodes where there is one run.
+weigh the same. Intervals of a row are of a stratified bootstrap: in each environment the runs are
+drawn with replacement (Agarwal et al. 2021, arXiv 2108.13264), or its episodes where there is one
+run. Rows are ranked by intervals of their differences; see `difference`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from dialgym.benchmark.panels import Panel
 from dialgym.benchmark.statistics import RESAMPLES, interval, iqm
 from dialgym.benchmark.submission import Submission
 from dialgym.errors import unknown
+from dialgym.optional import require
 
 SMOOTH = 5
 """Rows of a learning curve in whose mean the target is to be reached."""
@@ -134,22 +136,53 @@ def resampled(values: np.ndarray, stratum: int = 0, seed: int = 0) -> np.ndarray
 def difference(first: Contestant, second: Contestant) -> Estimate | None:
     """How much higher the mean of the first is, over the environments of both; None for none.
 
-    Runs of the same seeds have played the same dialogues: such are drawn together. Where both have
-    one run the episodes are.
+    The interval is Student's t over runs, each environment's variance by itself, with the degrees
+    of freedom of Welch and Satterthwaite: a bootstrap of three runs would call one pair in four of
+    equal rows different. Runs of the same seeds have played the same dialogues, and are compared in
+    pairs. Where there is one run, its episodes vary.
+
+    Raises:
+        ImportError: SciPy, of the extra ``agents``, is not installed.
     """
     common = sorted(first.parts.keys() & second.parts.keys())
     if not common:
         return None
-    drawn, values = [], []
-    for i, env_id in enumerate(common):
+    values, spreads = [], list[Spread]()
+    for env_id in common:
         a, b = first.parts[env_id], second.parts[env_id]
         values.append(float(a.values.mean() - b.values.mean()))
         if a.seeds == b.seeds and a.values.shape == b.values.shape:
-            drawn.append(resampled(a.values - b.values, i).mean(1))
+            spreads.append(spread(a.values - b.values))
         else:
-            pair = resampled(a.values, i, 1).mean(1), resampled(b.values, i, 2).mean(1)
-            drawn.append(pair[0] - pair[1])
-    return Estimate(float(np.mean(values)), interval(np.mean(drawn, axis=0)))
+            spreads += [spread(a.values), spread(b.values)]
+    value = float(np.mean(values))
+    half = _half_width(spreads) / len(common)
+    return Estimate(value, (value - half, value + half))
+
+
+class Spread(NamedTuple):
+    """The variance of a mean, and its degrees of freedom."""
+
+    variance: float
+    freedom: int
+
+
+def spread(values: np.ndarray) -> Spread:
+    """Of (K, E) values over runs, or over the episodes of one; NaN for a bare number."""
+    means = values.mean(1) if len(values) > 1 else values[0]
+    if len(means) < 2:
+        return Spread(np.nan, 1)
+    return Spread(float(means.var(ddof=1) / len(means)), len(means) - 1)
+
+
+def _half_width(spreads: Sequence[Spread], level: float = 0.95) -> float:
+    """Of the interval of a sum of means."""
+    total = sum(one.variance for one in spreads)
+    if total == 0 or np.isnan(total):
+        return total
+    freedom = total**2 / sum(one.variance**2 / one.freedom for one in spreads)
+    stats = require("scipy.stats", "agents", "the leaderboard's intervals of differences")
+    return float(stats.t.ppf((1 + level) / 2, freedom) * np.sqrt(total))
 
 
 def improvement(first: Contestant, second: Contestant) -> Estimate | None:
@@ -182,15 +215,38 @@ class Board:
         panel: of which.
         rows: the highest mean first.
         metric: the panel's; the return where there are no references for scores.
+        source: what stood in for the data that is named, if anything.
     """
 
     panel: Panel
     rows: Sequence[Contestant]
     metric: str
+    source: str = "as named"
+
+    @classmethod
+    def all_of(cls, panel: Panel, rows: Sequence[Submission]) -> list[Board]:
+        """A table for each source: figures on what stands in do not compare with others."""
+        sources = sorted({row.source for row in rows}, key=lambda name: (name != "as named", name))
+        boards = (cls.of(panel, [r for r in rows if r.source == one]) for one in sources)
+        made = [replace(board, source=one) for board, one in zip(boards, sources)]
+        return made or [cls.of(panel, [])]
+
+    @property
+    def title(self) -> str:
+        """The panel, and in brackets what stood in for its data."""
+        return self.panel.name + ("" if self.source == "as named" else f" ({self.source})")
+
+    @cached_property
+    def changed(self) -> list[str]:
+        """Environments whose rows were not all made with the same data and simulator."""
+        known: dict[str, set[str]] = {}
+        for row in (one for contestant in self.rows for one in contestant.rows):
+            known.setdefault(row.id, set()).add(str(row.values["hashes"].get("dialogues")))
+        return sorted(env_id for env_id, hashes in known.items() if len(hashes) > 1)
 
     @classmethod
     def of(cls, panel: Panel, rows: Sequence[Submission]) -> Board:
-        """Of the files of a panel."""
+        """Of the files of a panel, all of one source."""
         scored = all(row.column("score") is not None for row in rows)
         metric = panel.metric if panel.metric != "score" or scored else "return"
         names = dict.fromkeys(row.name for row in rows)

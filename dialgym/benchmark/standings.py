@@ -27,7 +27,8 @@ from dialgym.versions import command_line, versions
 
 PASSES = 4
 """The k of pass^k."""
-DRAWN_CURVES = 4
+SHOWN = 4
+"""Rows of which curves are drawn, the best."""
 UNITS = {"score": "score", "return": "return", "success": "success %"}
 
 
@@ -111,15 +112,20 @@ def caption(board: Board) -> str:
         f" Minimum detectable gap (80 % power, median of the rows): {board.gap:.1f}."
     )  # fmt: skip
     joined = " Its runs are known by their means alone." if panel.joined else ""
+    if board.changed:
+        joined += (
+            " NOT COMPARABLE: rows of "
+            f"{', '.join(board.changed)} were made with several versions of data or simulator."
+        )
     target = f"{panel.evaluation.target:g}"
     return (
         f"{panel.label}: {panel.description} Ranked by {UNITS[board.metric]}, the mean over "
         "environments; in brackets the 95 % interval of a bootstrap of each environment's runs (of "
-        "the episodes, where there is one run). Rows whose difference has an interval that holds 0 "
-        "are tied: their ranks overlap; rows that lack environments have no rank. In round "
-        "brackets the way of playing, that of training; "
-        "other way: the same policy played greedily, or drawn. Better than next: probability that "
-        f"a run is better than one of the next row. Steps to target: of training until a score of "
+        "the episodes, where there is one run). Rows whose difference has a 95 % interval "
+        "(Student's t) that holds 0 are tied: their ranks overlap; rows that lack environments "
+        "have no rank. In round brackets the way of playing, that of training; other way: the "
+        "same policy played greedily, or drawn. Better than next: probability that a run is better "
+        "than one of the next row. Steps to target: of training until a score of "
         f"{target}, by the learning curve, and how many runs got there.{joined}{gap}"
     )
 
@@ -127,9 +133,9 @@ def caption(board: Board) -> str:
 def as_markdown(board: Board) -> str:
     """The table of a panel, and what it means."""
     if not board.rows:
-        return f"## {board.panel.name}\n\nNo rows of version {board.panel.version} yet.\n"
+        return f"## {board.title}\n\nNo rows of version {board.panel.version} yet.\n"
     rows = markdown_table([head(board), *table(board)])
-    return f"## {board.panel.name}\n\n{rows}\n{caption(board)}\n"
+    return f"## {board.title}\n\n{rows}\n{caption(board)}\n"
 
 
 def compare(board: Board, first: str, second: str) -> str:
@@ -182,7 +188,7 @@ def write_page(path: str | PathLike[str], board: Board) -> None:
         section("curves", "Learning", "".join(_curves(board))) if any(_curves(board)) else "",
         section("origin", "How it was made", _origin(board)),
     ]
-    write_text(Path(path), page(f"Leaderboard: {board.panel.name}", "".join(parts)))
+    write_text(Path(path), page(f"Leaderboard: {board.title}", "".join(parts)))
 
 
 def _html_table(board: Board) -> str:
@@ -199,8 +205,8 @@ def _html_table(board: Board) -> str:
         plain[1] = f"<td>{escape(cells[1])}"
         lines.append("<tr>" + "".join([*plain[:3], f'<td class="bar">{bar}', *plain[3:]]) + "</tr>")
     return (
-        f'<div class="scroll"><table><thead><tr>{text}</tr></thead><tbody>{"".join(lines)}</tbody>'
-        f'</table></div><p class="note">{escape(caption(board))}</p>'
+        f'<div class="scroll"><table class="standings"><thead><tr>{text}</tr></thead>'
+        f'<tbody>{"".join(lines)}</tbody></table></div><p class="note">{escape(caption(board))}</p>'
     )
 
 
@@ -211,17 +217,18 @@ def _ends(found: Estimate) -> tuple[float, float]:
 
 
 def _profiles(board: Board) -> str:
-    """The share of runs above each value."""
+    """The share of runs above each value, of the first rows."""
     runs = {
         row.name: np.concatenate([part.values.mean(1) for part in row.parts.values()])[None]
-        for row in board.rows
+        for row in board.rows[: min(board.complete, SHOWN)]
     }
     low = min(float(v.min()) for v in runs.values())
     high = max(float(v.max()) for v in runs.values())
     at = np.linspace(low, high if high > low else low + 1, 101)
     shares = {name: performance_profile(values, list(at)) for name, values in runs.items()}
     note = (
-        f"Share of runs, over all environments, whose mean {UNITS[board.metric]} is above a value."
+        f"Share of runs, over all environments, whose mean {UNITS[board.metric]} is above a value; "
+        f"of the best {len(runs)} rows with all environments."
     )
     return f'{draw_profiles(at, shares)}<p class="note">{escape(note)}</p>'
 
@@ -233,7 +240,7 @@ def _curves(board: Board) -> Iterator[str]:
         for row in board.rows:
             own = [np.array(r.values["curve"], float) for r in row.rows if r.id == place.id]
             own = [curve for curve in own if len(curve) > 1]
-            if own and len(found) < DRAWN_CURVES:
+            if own and len(found) < SHOWN:
                 steps = np.linspace(max(c[0, 0] for c in own), min(c[-1, 0] for c in own), 100)
                 mean = np.mean([np.interp(steps, c[:, 0], c[:, 2]) for c in own], axis=0)
                 found.append(Curve(row.name, steps, mean, {}))

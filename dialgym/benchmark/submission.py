@@ -72,6 +72,11 @@ class Submission:
         kept = self.values["hashes"].get("references")
         return None if kept is None else (float(kept[0]), float(kept[1]))
 
+    @property
+    def source(self) -> str:
+        """``as named``, or what stood in for the data that the settings name."""
+        return str(self.values["hashes"].get("source", "as named"))
+
     def column(self, metric: str, way: str | None = None) -> np.ndarray | None:
         """(E,) the score (None without references), the return or the success of each episode."""
         part = self.values["episodes"].get(way or self.way)

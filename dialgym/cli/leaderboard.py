@@ -8,7 +8,7 @@ import typer
 
 from dialgym.benchmark.panels import Panel, Place, panel_named, panels
 from dialgym.cli.benchmark_pydial import check_failures, command, grid_progress, parse_seeds
-from dialgym.cli.common import Trust, complain, console, require_agents, words
+from dialgym.cli.common import Trust, complain, console, go_on, require_agents, words
 
 OUT = Path("runs/leaderboard")
 KEPT = Path("benchmarks/results")
@@ -76,8 +76,12 @@ def run(
     names = words(algorithms or "") or [*chosen.references, *chosen.algorithms]
     places = _places(chosen, envs)
     jobs = jobs_of(chosen, names, places, parse_seeds(seeds or str(chosen.seeds)), out, command())
-    with grid_progress("timesteps") as report:
-        _, failures = run_jobs(jobs, workers, ray, report)
+    try:
+        with grid_progress("timesteps") as report:
+            _, failures = run_jobs(jobs, workers, ray, report)
+    except KeyboardInterrupt as interrupt:
+        go_on(interrupt)
+        raise typer.Exit(130) from None
     where = out / chosen.name
     console.print(f"rows in {where}: dialgym leaderboard show {panel} --results {out}", style="dim")
     check_failures(failures)
@@ -103,9 +107,8 @@ def show(
         raise ValueError(
             f"show: expected either a panel or --all; the panels are {', '.join(panels())}"
         )
-    boards = [
-        _board(panel_named(name), results, every) for name in ([panel] if panel else panels())
-    ]
+    named = [panel] if panel else [*panels()]
+    boards = [board for name in named for board in _boards(panel_named(name), results, every)]
     for board in boards:
         _print(board)
     if markdown:
@@ -122,7 +125,7 @@ def compare(
     """Compare two rows in each environment that both have played."""
     from dialgym.benchmark.standings import compare as compared
 
-    text = compared(_board(panel_named(panel), results), first, second)
+    text = compared(_boards(panel_named(panel), results)[0], first, second)
     console.print(text, markup=False, soft_wrap=True)
 
 
@@ -135,7 +138,7 @@ def html(
     """Write a panel as one page that needs no network: table, profile, curves, origin."""
     from dialgym.benchmark.standings import write_page
 
-    write_page(out, _board(panel_named(panel), results))
+    write_page(out, _boards(panel_named(panel), results)[0])
     console.print(f"wrote {out}", style="dim")
 
 
@@ -237,7 +240,8 @@ def _places(panel: Panel, envs: str | None) -> list[Place]:
     return [panel.place(name) for name in words(envs)] if envs else list(panel.environments)
 
 
-def _board(panel: Panel, results: list[Path] | None, quiet: bool = False) -> Any:
+def _boards(panel: Panel, results: list[Path] | None, quiet: bool = False) -> list[Any]:
+    """The tables of a panel: that of the data that are named first."""
     from dialgym.benchmark.joined import joined_board
     from dialgym.benchmark.leaderboard import Board
     from dialgym.benchmark.submission import read_rows
@@ -246,7 +250,7 @@ def _board(panel: Panel, results: list[Path] | None, quiet: bool = False) -> Any
     if panel.joined is not None:
         found = [folder / panel.joined for folder in folders if (folder / panel.joined).is_dir()]
         if found or not quiet:
-            return joined_board(panel, found[0] if found else folders[0] / panel.joined)
+            return [joined_board(panel, found[0] if found else folders[0] / panel.joined)]
     rows = read_rows(folders, panel)
     if not rows and not quiet:
         where = ", ".join(str(folder / panel.name) for folder in folders)
@@ -255,7 +259,7 @@ def _board(panel: Panel, results: list[Path] | None, quiet: bool = False) -> Any
             f"Make some by `dialgym leaderboard run {panel.name}`, or say where they are "
             "(--results FOLDER)."
         )
-    return Board.of(panel, rows)
+    return Board.all_of(panel, rows)
 
 
 def _print(board: Any) -> None:
@@ -271,7 +275,7 @@ def _print(board: Any) -> None:
         return
     names = head(board)
     shown = range(len(names)) if console.width >= WIDE + 40 else [0, 1, 2, 4]
-    made = Table(title=escape(board.panel.name), caption=escape(caption(board)), box=None)
+    made = Table(title=escape(board.title), caption=escape(caption(board)), box=None)
     made.caption_justify = "left"
     for i in shown:
         made.add_column(escape(names[i]), justify="left" if i == 1 else "right")

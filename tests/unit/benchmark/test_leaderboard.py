@@ -97,6 +97,27 @@ def test_runs_of_the_same_seeds_are_compared_in_pairs():
     assert difference(first, Contestant("c", "drawn", {"x": Part((0,), np.ones((1, 2)))})) is None
 
 
+def test_an_interval_of_a_difference_is_that_of_students_t():
+    stats = pytest.importorskip("scipy.stats")
+    x, y = (row(name, 5.0, seeds=4).parts[IDS[0]].values for name in "ab")
+    a = Contestant("a", "drawn", {IDS[0]: Part((0, 1, 2, 3), x)})
+    b = Contestant("b", "drawn", {IDS[0]: Part((4, 5, 6, 7), y)})
+    welch = stats.ttest_ind(x.mean(1), y.mean(1), equal_var=False).confidence_interval()
+    assert difference(a, b).interval == pytest.approx((welch.low, welch.high))
+    paired = Contestant("b", "drawn", {IDS[0]: Part((0, 1, 2, 3), y)})
+    pairs = stats.ttest_rel(x.mean(1), y.mean(1)).confidence_interval()
+    assert difference(a, paired).interval == pytest.approx((pairs.low, pairs.high))
+
+
+def test_equal_rows_of_three_runs_are_seldom_called_different():
+    found = [
+        difference(row("a", 5.0, 5.0, seeds=3, seed=k), row("b", 5.0, 5.0, seeds=3, seed=k))
+        for k in range(400)
+    ]
+    different = np.mean([low > 0 or high < 0 for _, (low, high) in found])
+    assert different < 0.09
+
+
 def test_probability_of_improvement_is_that_of_all_pairs():
     a, b = row("a", 10.0, 10.0), row("b", 10.5, 9.0)
     slow = []
@@ -158,3 +179,35 @@ def test_an_empty_panel_says_so(tmp_path):
     board = Board.of(TINY, [])
     assert "No rows of version 1 yet" in as_markdown(board)
     write_page(tmp_path / "page.html", board)
+
+
+def made(name, source="as named", dialogues="d"):
+    part = {"returns": [-2.0, -3.0], "solved": [1, 0], "lengths": [2, 3]}
+    values = {
+        "name": name,
+        "id": IDS[0],
+        "seed": 0,
+        "way": "scripted",
+        "episodes": {"scripted": part},
+        "trials": {},
+        "cost": {},
+        "curve": [],
+        "hashes": {"references": [-5.0, -1.0], "source": source, "dialogues": dialogues},
+    }
+    return Submission(values, None)
+
+
+def test_what_stands_in_has_a_table_of_its_own():
+    boards = Board.all_of(TINY, [made("a"), made("b", "built-in"), made("c")])
+    assert [board.title for board in boards] == ["tiny", "tiny (built-in)"]
+    assert [[row.name for row in board.rows] for board in boards] == [["a", "c"], ["b"]]
+    assert "## tiny (built-in)" in as_markdown(boards[1])
+    assert boards[0].rows[0].estimate.value == pytest.approx(62.5)
+    assert boards[0].rows[0].mean_success == 50
+
+
+def test_rows_of_another_simulator_are_marked():
+    (board,) = Board.all_of(TINY, [made("a"), made("b", dialogues="e")])
+    assert "NOT COMPARABLE" in as_markdown(board)
+    (board,) = Board.all_of(TINY, [made("a"), made("b")])
+    assert "NOT COMPARABLE" not in as_markdown(board)

@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import pytest
 
 from dialgym.benchmark.panels import Panel, panel_named, panels, protocol_of
@@ -25,6 +26,8 @@ def test_the_registry_has_the_panels_and_each_of_their_ids_and_policies():
             known = {*task.speakers[task.parties[0]], *task.generators, "random"}
             assert {*panel.references} <= known, place.id
             assert place.data is None or place.data.policy in known, place.id
+            for goal in place.goals:
+                task.initial(np.random.default_rng(0), goal)
 
 
 def test_every_learner_of_a_panel_has_a_budget_and_settings(tmp_path):
