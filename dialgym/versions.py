@@ -1,5 +1,6 @@
 """What figures depend on beside code and settings: versions, machine, commit, and the command."""
 
+import os
 import platform
 import shlex
 import subprocess
@@ -30,6 +31,21 @@ def command_line() -> str:
     if program.name == "__main__.py" and program.parent.name == "dialgym":
         return shlex.join(["python", "-m", "dialgym", *sys.argv[1:]])
     return shlex.join(["dialgym", *sys.argv[1:]]) if program.stem == "dialgym" else ""
+
+
+def hardware() -> dict[str, Any]:
+    """Of the machine: its processor and cores."""
+    try:
+        text = Path("/proc/cpuinfo").read_text("utf-8")
+        lines = [line for line in text.splitlines() if "model name" in line]
+        names = [line.partition(":")[2].strip() for line in lines]
+    except OSError:
+        names = []
+    return {
+        "processor": names[0] if names else platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "system": platform.system(),
+    }
 
 
 def _commit() -> str:

@@ -3,10 +3,12 @@
 | module | what is in it |
 |---|---|
 | `cells` | `Cell`: one training; `Protocol`: how long it learns, when it is tested |
-| `perform` | trains and tests one cell, from wherever a killed one stopped |
+| `jobs` | `Job`: a unit of work with a folder of its own; `perform` |
+| `perform` | a cell of PyDial's benchmark, trained and tested from wherever it was cut off |
 | `pools` | many cells at a time: processes of this machine, or a Ray cluster |
-| `run` | `run_grid`: what is missing is done, with the time that is left |
+| `run` | `run_grid`, `run_jobs`: what is missing is done, with the time that is left |
 | `results` | the figures of many cells, as files and as arrays |
 | `tables`, `plots`, `calibration` | what is shown of them |
+| `panels` | `PanelJob`: a cell of the leaderboard's panels |
 | `published` | the figures of others that they stand beside |
 """

@@ -1,20 +1,21 @@
-"""One cell: trained, tested after each of so many dialogues, and written down."""
+"""One cell of PyDial's benchmark: trained, tested after each of so many dialogues, written down."""
 
 from __future__ import annotations
 
 import csv
 import json
 import shutil
-import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import agents
 import dialgym
 from agents.grid.calibration import calibration
 from agents.grid.cells import APART, Cell, Protocol, Task
+from agents.grid.jobs import Job, read_curve_rows
 from agents.registry import ACTS, find
 from agents.storage.models import read_model
 from agents.training.checkpoint import BEFORE
@@ -22,13 +23,10 @@ from agents.training.checkpoint import FILE as CHECKPOINT
 from agents.training.config import read_config
 from agents.training.dialogues import FILE, KEPT
 from dialgym.checksums import read_json_checked, write_json_checked
-from dialgym.locks import PATIENCE, locked
 from dialgym.registry import entry_of
 from dialgym.rollouts.episodes import episode_seed
 from dialgym.rollouts.policies import learns_by_drawing
-from dialgym.versions import versions
 
-RESULT = "result.json"
 MODEL = "model.zip"
 TEST_SEED = 7_000_000
 """Added to a seed: test dialogues are others than those of training."""
@@ -36,66 +34,67 @@ TESTED_AT_ONCE = 128
 CHECKPOINT_EVERY = 4  # intervals of a thousand timesteps
 
 
-class Job(NamedTuple):
-    """A cell to perform.
+@dataclass(frozen=True)
+class PydialJob(Job):
+    """A cell of PyDial's benchmark to perform.
+
+    Models that have been tested are not kept, but for the last.
 
     Attributes:
         cell, protocol: what is to be done.
-        folder: its own, absolute.
-        command: that asked for it, to be written down.
+        folder, command: as of `Job`.
     """
 
     cell: Cell
     protocol: Protocol
     folder: Path
     command: str = ""
+    unit: ClassVar[str] = "dialogues"
 
+    def __str__(self) -> str:
+        return str(self.cell)
 
-def perform(job: Job) -> dict[str, Any]:
-    """Train and test what has not been yet; the figures, as they stand in the folder's file.
+    @property
+    def kind(self) -> str:
+        """The method."""
+        return self.cell.method.name
 
-    A killed training goes on from its checkpoint, exactly. Models that have been tested are not
-    kept, but for the last.
+    def description(self) -> dict[str, Any]:
+        """See `description`."""
+        return description(self.cell, self.protocol)
 
-    Raises:
-        FolderInUse: another process performs it.
-    """
-    with locked(job.folder, PATIENCE):
-        file = job.folder / RESULT
-        return read_result(file) if file.is_file() else _perform(job, file)
+    def figures(self) -> dict[str, Any]:
+        """Train what is not trained, test what is not tested."""
+        if self.cell.method.learns:
+            _train(self)
+        stages = [stage for dialogues in stages_of(self) for stage in _test(self, dialogues)]
+        return {"stages": stages, "calibration": _calibration(self)}
 
+    def clear(self) -> None:
+        """Without checkpoints and tests."""
+        for name in (CHECKPOINT, BEFORE, "checkpoints", "tensorboard", "tests"):
+            remove(self.folder / name)
 
-def _perform(job: Job, file: Path) -> dict[str, Any]:
-    cell, started = job.cell, time.monotonic()
-    if cell.method.learns:
-        _train(job)
-    result = {
-        **description(cell, job.protocol),
-        "stages": [stage for dialogues in stages_of(job) for stage in _test(job, dialogues)],
-        "calibration": _calibration(job),
-        "command": job.command,
-        "versions": versions(),
-        "seconds": round(time.monotonic() - started, 1),
-    }
-    write_json_checked(file, result, indent=1)
-    for name in (CHECKPOINT, BEFORE, "checkpoints", "tensorboard", "tests"):
-        _remove(job.folder / name)
-    return result
+    def length(self) -> int:
+        """Dialogues, those of tests included."""
+        if not self.cell.method.learns:
+            return self.protocol.episodes
+        return self.protocol.dialogues + len(self.protocol.tests) * self.protocol.episodes
 
+    def done(self) -> int:
+        """Dialogues of training so far."""
+        try:
+            return sum(int(row["episodes"]) for row in read_curve_rows(self.folder))
+        except (KeyError, ValueError):
+            return 0
 
-def read_result(file: Path) -> dict[str, Any]:
-    """What `perform` wrote.
-
-    Raises:
-        ValueError: the file holds something else, or is damaged.
-    """
-    found = read_json_checked(file, "the figures of a cell, as JSON")
-    if not isinstance(found, dict) or "stages" not in found:
-        raise ValueError(
-            f"{str(file)!r}: expected the figures of a cell; got {str(found)[:60]!r}. Delete the "
-            "file to have them made anew."
+    def summary(self, result: Mapping[str, Any]) -> str:
+        """Success and reward at the end."""
+        last = result["stages"][-1]
+        return (
+            f"{100 * last['success']:.1f} %, reward {last['reward']:.1f} after "
+            f"{last['dialogues']} dialogues"
         )
-    return found
 
 
 def description(cell: Cell, protocol: Protocol) -> dict[str, Any]:
@@ -132,12 +131,12 @@ def settings(cell: Cell) -> dict[str, Any]:
     return read_config(row, cell.task.env_id, cell.method.overrides, None, ACTS)
 
 
-def stages_of(job: Job) -> tuple[int, ...]:
+def stages_of(job: PydialJob) -> tuple[int, ...]:
     """After how many dialogues it is tested."""
     return job.protocol.tests if job.cell.method.learns else (0,)
 
 
-def _train(job: Job) -> None:
+def _train(job: PydialJob) -> None:
     if (job.folder / MODEL).is_file():
         return
     cell, protocol = job.cell, job.protocol
@@ -157,7 +156,7 @@ def _train(job: Job) -> None:
     )
 
 
-def _test(job: Job, dialogues: int) -> list[dict[str, Any]]:
+def _test(job: PydialJob, dialogues: int) -> list[dict[str, Any]]:
     """The figures after so many dialogues of training; kept, as a grid may be killed here too.
 
     A policy is tested as it learned: drawing acts, or taking the best; one that draws is at last
@@ -180,7 +179,7 @@ def _test(job: Job, dialogues: int) -> list[dict[str, Any]]:
     return found
 
 
-def _played(job: Job, policy: Any, dialogues: int, drawn: bool) -> dict[str, Any]:
+def _played(job: PydialJob, policy: Any, dialogues: int, drawn: bool) -> dict[str, Any]:
     """The figures of a policy's test dialogues."""
     task, episodes = job.cell.task.env_id, job.protocol.episodes
     played = dialgym.evaluate(
@@ -206,7 +205,7 @@ def _load(cell: Cell, path: Path) -> Any:
     return read_model(find(cell.method.algorithm).load(), path, device="cpu")
 
 
-def _calibration(job: Job) -> dict[str, Any] | None:
+def _calibration(job: PydialJob) -> dict[str, Any] | None:
     """Of a model with a distribution of Q; see `calibration`."""
     if not job.cell.method.learns:
         return None
@@ -231,7 +230,8 @@ def _cost(folder: Path, dialogues: int) -> Mapping[str, float]:
     return {"timesteps": int(row["timesteps"]), "cpu_seconds": float(row["cpu_seconds"])}
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Remove a file or a folder, where there is one."""
     if path.is_dir():
         shutil.rmtree(path)
     else:

@@ -18,13 +18,18 @@ from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from agents.grid.perform import RESULT, Job, perform, read_result
+from agents.grid.jobs import Job, perform, read_result
 from dialgym.domains.domain import PYDIAL
 from dialgym.files import write_text
 from dialgym.optional import require
 
 ERROR = "error.txt"
-IMPORTED = (__name__, "agents.training.run", "agents.belief", "sb3_contrib", "torch._dynamo")
+NICENESS = 10
+"""Of processes: whoever works at the machine goes first."""
+IMPORTED = (
+    *(__name__, "agents.grid.perform", "agents.training.run", "agents.belief", "sb3_contrib"),
+    "torch._dynamo",
+)
 """What a cell needs, imported once by the process that those of the cells are forked from: it
 takes 4 seconds of a CPU, and the first optimizer imports the last of them."""
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
@@ -95,10 +100,12 @@ def _work(job: Job) -> None:
 
 
 def _perform_alone(job: Job) -> dict[str, Any]:
-    """In a process of its own, with one thread."""
+    """In a process of its own, with one thread and low priority."""
     import torch
 
     torch.set_num_threads(1)
+    if hasattr(os, "nice"):
+        os.nice(max(0, NICENESS - os.nice(0)))
     return perform(job)
 
 
@@ -112,8 +119,8 @@ def _end_with_parent() -> None:
 
 def _outcome(process: BaseProcess, job: Job) -> Ended:
     process.join()
-    if process.exitcode == 0 and (job.folder / RESULT).is_file():
-        return job, read_result(job.folder / RESULT)
+    if process.exitcode == 0 and job.result.is_file():
+        return job, read_result(job.result)
     file = job.folder / ERROR
     if file.is_file():
         return job, Failure(file.read_text("utf-8").partition("\n\n")[0])
@@ -202,8 +209,8 @@ def _fetched(ray: Any, reference: Any, job: Job) -> Ended:
         return job, Failure(str(error.cause))
     except ray.exceptions.RayError as error:
         return job, Failure(str(error))
-    if not (job.folder / RESULT).is_file():  # the node has a folder of its own
+    if not job.result.is_file():  # the node has a folder of its own
         import json
 
-        write_text(job.folder / RESULT, json.dumps(result, indent=1) + "\n")
+        write_text(job.result, json.dumps(result, indent=1) + "\n")
     return job, result

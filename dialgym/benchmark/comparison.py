@@ -57,7 +57,7 @@ def probability_of_improvement(first: np.ndarray, second: np.ndarray, seed: int 
     x, y = _paired(first).mean(1), _paired(second).mean(1)
     rng = np.random.default_rng(seed)
     drawn = (v[rng.integers(len(v), size=(RESAMPLES, len(v)))] for v in (x, y))
-    return Estimate(float(_better(x[None], y[None])[0]), interval(_better(*drawn)))
+    return Estimate(float(better_pairs(x[None], y[None])[0]), interval(better_pairs(*drawn)))
 
 
 def performance_profile(returns: np.ndarray, thresholds: Sequence[float]) -> np.ndarray:
@@ -144,7 +144,7 @@ def _resamples(values: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarr
     return [(row, rng.integers(values.shape[1], size=size)) for row in values]
 
 
-def _better(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def better_pairs(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """(B,) of (B, K) and (B, L): the share of pairs in which x is higher; ties count half."""
     pairs = x[:, :, None] - y[:, None, :]
     return np.asarray(((pairs > 0) + 0.5 * (pairs == 0)).mean((1, 2)))

@@ -45,13 +45,13 @@ def write_report(
     """
     name = title or _title(found.results)
     parts = [
-        _section("run", "The run", _facts(run)) if run else "",
-        _section("scores", "Scores", "".join(_scores(found.results))),
-        _section("curve", "Learning", draw_curves(found.curves)) if found.curves else "",
-        _section("dialogues", "Dialogues", "".join(_dialogues(found))) if found.games else "",
-        _section("origin", "How it was made", _origin(found, hyperparameters or {})),
+        section("run", "The run", facts_list(run)) if run else "",
+        section("scores", "Scores", "".join(_scores(found.results))),
+        section("curve", "Learning", draw_curves(found.curves)) if found.curves else "",
+        section("dialogues", "Dialogues", "".join(_dialogues(found))) if found.games else "",
+        section("origin", "How it was made", _origin(found, hyperparameters or {})),
     ]
-    write_text(Path(path), _page(name, "".join(parts)))
+    write_text(Path(path), page(name, "".join(parts)))
 
 
 def _title(results: Sequence[Result]) -> str:
@@ -60,7 +60,8 @@ def _title(results: Sequence[Result]) -> str:
     return f"{', '.join(result.name for result in results)} in {where}"
 
 
-def _page(title: str, body: str) -> str:
+def page(title: str, body: str) -> str:
+    """A whole page in the style of reports; the body is HTML."""
     style = (files("dialgym.benchmark") / "report.css").read_text("utf-8")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -73,11 +74,13 @@ def _page(title: str, body: str) -> str:
     )
 
 
-def _section(name: str, title: str, body: str) -> str:
+def section(name: str, title: str, body: str) -> str:
+    """A part of a page; the body is HTML."""
     return f'<section id="{name}">\n<h2>{escape(title)}</h2>\n{body}\n</section>\n'
 
 
-def _facts(facts: Facts) -> str:
+def facts_list(facts: Facts) -> str:
+    """Names with values, as HTML."""
     rows = "".join(f"<dt>{escape(k)}</dt><dd>{escape(str(v))}</dd>" for k, v in facts.items())
     return f'<dl class="facts">{rows}</dl>'
 
@@ -168,9 +171,9 @@ def _origin(found: Benchmark, hyperparameters: Facts) -> str:
         **{f"no policy {name!r} in": ", ".join(ids) for name, ids in found.absent.items()},
         "versions": ", ".join(f"{k} {v}" for k, v in versions().items() if v),
     }
-    more = _facts(hyperparameters) if hyperparameters else ""
+    more = facts_list(hyperparameters) if hyperparameters else ""
     details = f"<details><summary>hyperparameters</summary>{more}</details>" if more else ""
-    return f"{_facts(facts)}{details}"
+    return f"{facts_list(facts)}{details}"
 
 
 def plain_facts(values: Mapping[str, object], names: Iterable[str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Small drawings as SVG, to stand in a page: intervals and learning curves."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -57,14 +57,32 @@ def draw_curves(curves: Sequence[Curve]) -> str:
     )
 
 
+def draw_profiles(at: np.ndarray, shares: Mapping[str, np.ndarray]) -> str:
+    """The share of runs above each of (T,) values, (T,) from 0 to 1 by name."""
+    first, last = float(at[0]), float(at[-1])
+    frame = _Frame(last, 0.0, 1.0, first)
+    parts = [*_axes(frame)]
+    for i, values in enumerate(shares.values()):
+        parts.append(_path(frame, at, values, f"line c{i % 4}"))
+    keys = " ".join(
+        f'<span class="key c{i % 4}">{escape(name)}</span>' for i, name in enumerate(shares)
+    )
+    return (
+        f'<p class="keys">{keys}</p><div class="scroll"><svg class="curve" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="share of runs above a value">'
+        f"{''.join(parts)}</svg></div>"
+    )
+
+
 class _Frame:
     """Where values lie in the drawing."""
 
-    def __init__(self, last: float, low: float, high: float) -> None:
-        self.last, self.low, self.high = last or 1.0, low, high
+    def __init__(self, last: float, low: float, high: float, first: float = 0.0) -> None:
+        self.first, self.last = first, last if last > first else first + 1.0
+        self.low, self.high = low, high
 
     def x(self, step: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * step / self.last
+        return LEFT + (WIDTH - LEFT - RIGHT) * (step - self.first) / (self.last - self.first)
 
     def y(self, value: float) -> float:
         share = (value - self.low) / (self.high - self.low)
@@ -76,7 +94,7 @@ def _axes(frame: _Frame) -> Iterator[str]:
         y = frame.y(value)
         yield f'<line class="faint" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
         yield f'<text class="end" x="{LEFT - 8}" y="{y + 4:.1f}">{value:g}</text>'
-    for step in ticks(0, frame.last):
+    for step in ticks(frame.first, frame.last):
         yield (
             f'<text class="middle" x="{frame.x(step):.1f}" y="{HEIGHT - 12}">'
             f"{_thousands(step)}</text>"
@@ -93,7 +111,13 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 
 def _thousands(step: float) -> str:
-    return f"{step / 1e6:g}M" if step >= 1e6 else f"{step / 1e3:g}k" if step >= 1e3 else f"{step:g}"
+    return (
+        f"{step / 1e6:g}M"
+        if abs(step) >= 1e6
+        else f"{step / 1e3:g}k"
+        if abs(step) >= 1e3
+        else f"{step:g}"
+    )
 
 
 def _path(frame: _Frame, steps: np.ndarray, values: np.ndarray, kind: str) -> str:

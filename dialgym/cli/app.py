@@ -15,6 +15,7 @@ from dialgym.cli.collect import collect
 from dialgym.cli.common import complain
 from dialgym.cli.data import data
 from dialgym.cli.importing import import_
+from dialgym.cli.leaderboard import leaderboard
 from dialgym.cli.new import new
 from dialgym.cli.play import play
 from dialgym.cli.push import push
@@ -98,3 +99,4 @@ app.command("view")(view)
 app.command("evaluate")(evaluate)
 app.command("benchmark")(benchmark)
 app.command("benchmark pydial")(benchmark_pydial)
+app.add_typer(leaderboard, name="leaderboard")

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -82,6 +82,11 @@ def benchmark_pydial(
         console.print(f"without pictures: {error}", style="yellow", markup=False)
         files = "tables.md"
     console.print(f"in {where}: {files}", style="dim")
+    check_failures(failures)
+
+
+def check_failures(failures: Mapping[Any, str]) -> None:
+    """Raises ValueError where cells of a grid have failed, and says why."""
     if failures:
         reasons = "; ".join(f"{cell}: {reason}" for cell, reason in failures.items())
         raise ValueError(
@@ -116,12 +121,12 @@ def command() -> str:
 
 
 @contextmanager
-def grid_progress() -> Iterator[Callable[[Any], None]]:
-    """A bar of dialogues with the time left, and a line for each cell that has ended."""
+def grid_progress(unit: str = "dialogues") -> Iterator[Callable[[Any], None]]:
+    """A bar of units with the time left, and a line for each cell that has ended."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     hidden = not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        shown = bar.add_task("dialogues", total=None)
+        shown = bar.add_task(unit, total=None)
 
         def report(progress: Any) -> None:
             left = (
@@ -131,8 +136,8 @@ def grid_progress() -> Iterator[Callable[[Any], None]]:
             bar.update(
                 shown,
                 description=f"{cells}{left}",
-                total=progress.dialogues,
-                completed=progress.dialogues_done,
+                total=progress.length,
+                completed=progress.done,
             )
             if progress.ended:
                 console.print(
@@ -142,15 +147,11 @@ def grid_progress() -> Iterator[Callable[[Any], None]]:
         yield report
 
 
-def line(cell: Any, found: Any) -> str:
-    """A cell and what came of it."""
+def line(job: Any, found: Any) -> str:
+    """A job and what came of it."""
     if not isinstance(found, dict):
-        return f"{cell}: failed: {found.reason}"
-    last = found["stages"][-1]
-    return (
-        f"{cell}: {100 * last['success']:.1f} %, reward {last['reward']:.1f} after "
-        f"{last['dialogues']} dialogues ({duration(found['seconds'])})"
-    )
+        return f"{job}: failed: {found.reason}"
+    return f"{job}: {job.summary(found)} ({duration(found['seconds'])})"
 
 
 def duration(seconds: float) -> str:

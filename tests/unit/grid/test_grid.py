@@ -14,7 +14,8 @@ import pytest
 pytest.importorskip("stable_baselines3")
 from agents.grid import perform as performing
 from agents.grid.cells import Cell, Method, Protocol, Task, cells_of, tasks_of
-from agents.grid.perform import RESULT, Job
+from agents.grid.jobs import RESULT
+from agents.grid.perform import PydialJob
 from agents.grid.pools import Failure
 from agents.grid.report import write_report
 from agents.grid.results import Results
@@ -241,7 +242,7 @@ def test_without_ray_the_message_says_what_to_install(tmp_path, monkeypatch):
 
 
 def test_models_are_kept_at_the_dialogues_that_were_asked_for(tmp_path):
-    job = Job(Cell(PPO, CR1[0], 0), BRIEF, tmp_path)
+    job = PydialJob(Cell(PPO, CR1[0], 0), BRIEF, tmp_path)
     performing._train(job)
     names = {path.name for path in (tmp_path / "checkpoints").iterdir()}
     assert names == {"model_10_dialogues.zip", "model_20_dialogues.zip"}

@@ -1,0 +1,273 @@
+"""What the rows of a panel say: means with intervals, ranks with ties, comparisons, gaps.
+
+A row of the table is a name with several runs (trainings) in several environments. Environments
+weigh the same. Intervals are of a stratified bootstrap: in each environment the runs are drawn with
+replacement (Agarwal et al. 2021, arXiv 2108.13264), or its episodes where there is one run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from dialgym.benchmark.comparison import Estimate, better_pairs, minimum_detectable_gap, pass_hat_k
+from dialgym.benchmark.panels import Panel
+from dialgym.benchmark.statistics import RESAMPLES, interval, iqm
+from dialgym.benchmark.submission import Submission
+from dialgym.errors import unknown
+
+SMOOTH = 5
+"""Rows of a learning curve in whose mean the target is to be reached."""
+
+
+class Part(NamedTuple):
+    """A row of the table in one environment.
+
+    Attributes:
+        seeds: of the runs, ascending.
+        values: (K, E) the metric in the episodes of each run; (K, 1) where means alone are known.
+    """
+
+    seeds: tuple[int, ...]
+    values: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Contestant:
+    """A row of the table.
+
+    Attributes:
+        name: of it.
+        way: how it is played: drawn, greedy or scripted.
+        parts: by id.
+        other: the same played the other way, drawn or greedy; empty for scripted policies.
+        success: (K, E) per cent, by id.
+        rows: the files; none of a joined panel.
+    """
+
+    name: str
+    way: str
+    parts: Mapping[str, Part]
+    other: Mapping[str, Part] = field(default_factory=dict)
+    success: Mapping[str, np.ndarray] = field(default_factory=dict)
+    rows: Sequence[Submission] = ()
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """The mean over environments."""
+        drawn = [resampled(part.values, i).mean(1) for i, part in enumerate(self._ordered)]
+        value = np.mean([part.values.mean() for part in self._ordered])
+        return Estimate(float(value), interval(np.mean(drawn, axis=0)))
+
+    @cached_property
+    def iqm(self) -> Estimate:
+        """The interquartile mean over the runs of all environments."""
+        means = np.concatenate([part.values.mean(1) for part in self._ordered])
+        drawn = [resampled(part.values, i) for i, part in enumerate(self._ordered)]
+        ordered = np.sort(np.concatenate(drawn, axis=1), axis=1)
+        cut = ordered.shape[1] // 4
+        kept = ordered[:, cut : ordered.shape[1] - cut].mean(1)
+        return Estimate(iqm(means), interval(kept))
+
+    @property
+    def mean_success(self) -> float:
+        """Per cent, the mean over environments."""
+        return float(np.mean([values.mean() for values in self.success.values()]))
+
+    @property
+    def other_mean(self) -> float | None:
+        """The metric when it is played the other way, over the same environments; None for none."""
+        if self.other.keys() != self.parts.keys():
+            return None
+        return float(np.mean([part.values.mean() for part in self.other.values()]))
+
+    @property
+    def runs(self) -> int:
+        """In the environment that has fewest."""
+        return min(len(part.seeds) for part in self.parts.values())
+
+    @cached_property
+    def by_seed(self) -> np.ndarray:
+        """(K,) means over environments of the seeds that all of them have."""
+        common = set.intersection(*(set(part.seeds) for part in self.parts.values()))
+        chosen = [
+            [part.values[part.seeds.index(seed)].mean() for part in self.parts.values()]
+            for seed in sorted(common)
+        ]
+        return np.mean(chosen, axis=1) if chosen else np.zeros(0)
+
+    def pass_k(self, k: int) -> float | None:
+        """pass^k over the goals of all environments and runs; None where no goals were fixed."""
+        trials = [row.values["trials"].get(self.way) for row in self.rows]
+        found = [pass_hat_k(np.array(t, bool), k) for t in trials if t and len(t[0]) >= k]
+        return float(np.mean(found)) if found else None
+
+    def cost(self, name: str) -> float | None:
+        """The mean over all runs of an entry of their cost; None where it is not known."""
+        found = [row.values["cost"].get(name) for row in self.rows]
+        known = [float(v) for v in found if isinstance(v, int | float)]
+        return float(np.mean(known)) if known else None
+
+    @property
+    def _ordered(self) -> list[Part]:
+        return [self.parts[env_id] for env_id in sorted(self.parts)]
+
+
+def resampled(values: np.ndarray, stratum: int = 0, seed: int = 0) -> np.ndarray:
+    """(B, K) means of runs that are drawn with replacement; (B, 1) of episodes of a single run.
+
+    NaN for a single run whose mean alone is known: nothing tells how it varies.
+    """
+    if values.size == 1:
+        return np.full((RESAMPLES, 1), np.nan)
+    source = values.mean(1) if len(values) > 1 else values[0]
+    rng = np.random.default_rng([seed, stratum])
+    if len(values) > 1:
+        return np.asarray(source[rng.integers(len(source), size=(RESAMPLES, len(source)))])
+    return np.array([rng.choice(source, len(source)).mean() for _ in range(RESAMPLES)])[:, None]
+
+
+def difference(first: Contestant, second: Contestant) -> Estimate | None:
+    """How much higher the mean of the first is, over the environments of both; None for none.
+
+    Runs of the same seeds have played the same dialogues: such are drawn together. Where both have
+    one run the episodes are.
+    """
+    common = sorted(first.parts.keys() & second.parts.keys())
+    if not common:
+        return None
+    drawn, values = [], []
+    for i, env_id in enumerate(common):
+        a, b = first.parts[env_id], second.parts[env_id]
+        values.append(float(a.values.mean() - b.values.mean()))
+        if a.seeds == b.seeds and a.values.shape == b.values.shape:
+            drawn.append(resampled(a.values - b.values, i).mean(1))
+        else:
+            pair = resampled(a.values, i, 1).mean(1), resampled(b.values, i, 2).mean(1)
+            drawn.append(pair[0] - pair[1])
+    return Estimate(float(np.mean(values)), interval(np.mean(drawn, axis=0)))
+
+
+def improvement(first: Contestant, second: Contestant) -> Estimate | None:
+    """The probability that a run of the first is better, the mean over common environments.
+
+    None where there is none, or one run only of either.
+    """
+    common = sorted(first.parts.keys() & second.parts.keys())
+    pairs = [(first.parts[i].values.mean(1), second.parts[i].values.mean(1)) for i in common]
+    if not pairs or min(min(len(x), len(y)) for x, y in pairs) < 2:
+        return None
+    rng, drawn = np.random.default_rng(0), []
+    for x, y in pairs:
+        xs, ys = (v[rng.integers(len(v), size=(RESAMPLES, len(v)))] for v in (x, y))
+        drawn.append(better_pairs(xs, ys))
+    value = np.mean([better_pairs(x[None], y[None])[0] for x, y in pairs])
+    return Estimate(float(value), interval(np.mean(drawn, axis=0)))
+
+
+def is_better(found: Estimate | None) -> bool:
+    """Whether an interval of a difference lies above 0."""
+    return found is not None and found.interval[0] > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """The table of a panel.
+
+    Attributes:
+        panel: of which.
+        rows: the highest mean first.
+        metric: the panel's; the return where there are no references for scores.
+    """
+
+    panel: Panel
+    rows: Sequence[Contestant]
+    metric: str
+
+    @classmethod
+    def of(cls, panel: Panel, rows: Sequence[Submission]) -> Board:
+        """Of the files of a panel."""
+        scored = all(row.column("score") is not None for row in rows)
+        metric = panel.metric if panel.metric != "score" or scored else "return"
+        names = dict.fromkeys(row.name for row in rows)
+        made = [contestant(name, [r for r in rows if r.name == name], metric) for name in names]
+        return cls.sorted(panel, made, metric)
+
+    @classmethod
+    def sorted(cls, panel: Panel, rows: Sequence[Contestant], metric: str) -> Board:
+        """Of contestants."""
+        most = max((len(row.parts) for row in rows), default=0)
+        key = lambda row: (len(row.parts) < most, -row.estimate.value, row.name)  # noqa: E731
+        return cls(panel, sorted(rows, key=key), metric)
+
+    @cached_property
+    def ranks(self) -> list[tuple[int, int]]:
+        """Of each row the best and the worst rank that the intervals of differences leave open.
+
+        Rows whose difference has an interval that holds 0 are tied: their ranks overlap. Rows that
+        lack environments have none: they stand at the end, and are in no other row's way.
+        """
+        whole = self.rows[: self.complete]
+        n = len(whole)
+        better = [[is_better(difference(a, b)) for b in whole] for a in whole]
+        return [
+            (1 + sum(better[j][i] for j in range(n)), n - sum(better[i][j] for j in range(n)))
+            for i in range(n)
+        ]
+
+    @cached_property
+    def complete(self) -> int:
+        """How many rows, the first ones, have all environments that some row has."""
+        most = max((len(row.parts) for row in self.rows), default=0)
+        return sum(len(row.parts) == most for row in self.rows)
+
+    def __getitem__(self, name: str) -> Contestant:
+        for row in self.rows:
+            if row.name == name:
+                return row
+        raise unknown("row", name, [row.name for row in self.rows], self.panel.label)
+
+    @cached_property
+    def gap(self) -> float | None:
+        """The median of the minimum detectable gaps of the rows with two runs or more."""
+        seeds = [row.by_seed for row in self.rows if row.way != "scripted"]
+        gaps = [minimum_detectable_gap(means[:, None]) for means in seeds if len(means) > 1]
+        return float(np.median(gaps)) if gaps else None
+
+
+def contestant(name: str, rows: Sequence[Submission], metric: str) -> Contestant:
+    """The rows of one name together."""
+    way = rows[0].way
+    other = {"drawn": "greedy", "greedy": "drawn"}.get(way, "")
+    parts, others, success = {}, {}, {}
+    for env_id in sorted({row.id for row in rows}):
+        own = sorted((row for row in rows if row.id == env_id), key=lambda row: row.seed)
+        seeds = tuple(row.seed for row in own)
+        parts[env_id] = Part(seeds, np.array([row.column(metric) for row in own], float))
+        success[env_id] = np.array([row.column("success") for row in own], float)
+        if other and all(other in row.values["episodes"] for row in own):
+            found = np.array([row.column(metric, other) for row in own], float)
+            others[env_id] = Part(seeds, found)
+    return Contestant(name, way, parts, others, success, rows)
+
+
+def cost_of_score(row: Submission, target: float) -> tuple[float, float] | None:
+    """Timesteps and seconds of training until the learning curve reached a score; None if never.
+
+    The mean of `SMOOTH` rows of the curve counts.
+    """
+    references = row.values["hashes"].get("references")
+    if references is None or len(row.values["curve"]) < SMOOTH:
+        return None
+    random, expert = references
+    curve = np.array(row.values["curve"], float)
+    means = np.convolve(curve[:, 2], np.ones(SMOOTH) / SMOOTH, "valid")
+    reached = np.flatnonzero(100 * (means - random) / (expert - random) >= target)
+    if not len(reached):
+        return None
+    steps, seconds, _ = curve[reached[0] + SMOOTH - 1]
+    return float(steps), float(seconds)

@@ -1,0 +1,321 @@
+"""Panels of the leaderboard: what is played, learned by and counted, fixed and with a version.
+
+They stand in `panels:` of envs_registry.yaml. A change that moves figures is a new version: rows of
+another one are not shown beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Self
+
+from dialgym.errors import unknown
+from dialgym.registry import entry_of
+from dialgym.rows import read_registry
+
+METRICS = ("score", "return", "success")
+BUDGETS = ("tokens", "acts", "dialogues", "gradient_steps")
+"""Units of a budget: what an algorithm plays, or how often it learns from stored dialogues."""
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The dialogues that learners read which do not play.
+
+    Attributes:
+        policy: or generator that held them.
+        episodes: how many.
+        seed: of the first; the same for all learners and seeds.
+        policy_kwargs: settings of the policy.
+    """
+
+    policy: str
+    episodes: int
+    seed: int = 1_000_000
+    policy_kwargs: Values = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Place:
+    """An environment of a panel.
+
+    Attributes:
+        id: in full.
+        settings: as for `gym.make`.
+        budget: by unit.
+        goals: options of `reset`, a mapping for each goal that pass^k is measured with.
+        data: stored dialogues; None where nobody reads any.
+    """
+
+    id: str
+    settings: Values = field(default_factory=dict)
+    budget: Mapping[str, int] = field(default_factory=dict)
+    goals: tuple[Values, ...] = ()
+    data: Stored | None = None
+
+    @property
+    def short(self) -> str:
+        """The id without its namespace."""
+        return self.id.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class Learner:
+    """An algorithm of a panel.
+
+    Attributes:
+        name: of its row in tables.
+        algorithm: in the table of algorithms.
+        hyperparameters: that replace those tuned for the environment.
+        start: the learner whose model it begins with.
+    """
+
+    name: str
+    algorithm: str
+    hyperparameters: Values = field(default_factory=dict)
+    start: str | None = None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How a policy is scored.
+
+    Attributes:
+        episodes: of each seed of training, drawn and greedy.
+        seed: added to that of the training, so that rows of one seed play the same dialogues.
+        trials: dialogues of each goal, for pass^k.
+        target: the score that is looked for on the way, for the cost of reaching it.
+    """
+
+    episodes: int = 500
+    seed: int = 7_000_000
+    trials: int = 8
+    target: float = 90.0
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A fixed set of environments, budgets and learners.
+
+    Attributes:
+        name, version, description: what it is called, and about.
+        environments: what is played.
+        algorithms: the learners of its own table; others may be added.
+        evaluation: how policies are scored.
+        seeds: trainings of each learner.
+        references: scripted policies that stand beside them.
+        metric: what rows are ranked by: the normalised score, the return or the success.
+        joined: the folder of `benchmarks/results` whose rows it takes over: trainings that another
+            command made. There is nothing to run then.
+    """
+
+    name: str
+    version: int
+    description: str
+    environments: tuple[Place, ...]
+    algorithms: Mapping[str, Learner] = field(default_factory=dict)
+    evaluation: Evaluation = field(default_factory=Evaluation)
+    seeds: int = 5
+    references: tuple[str, ...] = ()
+    metric: str = "score"
+    joined: str | None = None
+
+    def place(self, env_id: str) -> Place:
+        """The environment of an id, with or without the namespace.
+
+        Raises:
+            ValueError: the panel has none of that name.
+        """
+        for place in self.environments:
+            if env_id in (place.id, place.short):
+                return place
+        raise unknown("environment", env_id, (p.short for p in self.environments), self.label)
+
+    @property
+    def label(self) -> str:
+        """``wordle, version 1``."""
+        return f"{self.name}, version {self.version}"
+
+    @classmethod
+    def of(cls, name: str, values: Any) -> Self:
+        """A panel from plain values.
+
+        Raises:
+            ValueError: they are not of this form; the message says what, where, expected, got.
+        """
+        where = f"panel {name!r}"
+        row = _Reader(where, values, _fields(cls, "name"))
+        shared = row.numbers("budget", BUDGETS)
+        data = _stored(f"{where}, data", row.take("data", dict, None))
+        listed = enumerate(row.take("environments", list))
+        places = tuple(_place(f"{where}, environments[{i}]", v, shared, data) for i, v in listed)
+        learners = row.take("algorithms", dict, {})
+        found = cls(
+            name,
+            row.count("version"),
+            row.take("description", str),
+            places,
+            {key: _learner(where, str(key), value) for key, value in learners.items()},
+            _evaluation(f"{where}, evaluation", row.take("evaluation", dict, {})),
+            row.count("seeds", 5),
+            tuple(row.take("references", list, [])),
+            row.one_of("metric", METRICS, "score"),
+            row.take("joined", str, None),
+        )
+        return found._checked(where)
+
+    def _checked(self, where: str) -> Self:
+        ids = [place.id for place in self.environments]
+        if not ids or len(set(ids)) < len(ids):
+            raise ValueError(f"{where}, environments: expected distinct ids, got {ids}")
+        for learner in self.algorithms.values():
+            if learner.start is not None and learner.start not in self.algorithms:
+                raise unknown("learner", learner.start, self.algorithms, f"{where}, start")
+        return self
+
+
+def panels() -> Mapping[str, Panel]:
+    """The panels of envs_registry.yaml, by name."""
+    return _panels()
+
+
+def panel_named(name: str) -> Panel:
+    """One of them.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    if name not in panels():
+        raise unknown("panel", name, panels(), "envs_registry.yaml")
+    return panels()[name]
+
+
+@cache
+def _panels() -> Mapping[str, Panel]:
+    rows = read_registry().get("panels") or {}
+    return {name: Panel.of(name, values) for name, values in rows.items()}
+
+
+def protocol_of(panel: Panel, place: Place) -> str:
+    """A hash of how policies are scored in an environment."""
+    scored = {**vars(panel.evaluation), "settings": place.settings, "goals": place.goals}
+    return digest([panel.name, panel.version, place.id, scored])
+
+
+def digest(values: Any) -> str:
+    """16 hexadecimal digits of plain values."""
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+# Reading
+
+
+def _place(where: str, values: Any, shared: Mapping[str, int], data: Stored | None) -> Place:
+    """An environment; an id alone will do."""
+    row = _Reader(where, {"id": values} if isinstance(values, str) else values, _fields(Place))
+    try:
+        env_id = entry_of(row.take("id", str)).id
+    except ValueError as error:
+        raise ValueError(f"{where}, id: {error}") from None
+    goals = row.take("goals", list, [])
+    own = _stored(f"{where}, data", row.take("data", dict, None))
+    return Place(
+        env_id,
+        row.take("settings", dict, {}),
+        {**shared, **row.numbers("budget", BUDGETS)},
+        tuple(dict(goal) for goal in goals),
+        own or data,
+    )
+
+
+def _learner(where: str, name: str, values: Any) -> Learner:
+    row = _Reader(f"{where}, algorithms, {name}", values or {}, _fields(Learner, "name"))
+    return Learner(
+        name,
+        row.take("algorithm", str, name),
+        row.take("hyperparameters", dict, {}),
+        row.take("start", str, None),
+    )
+
+
+def _evaluation(where: str, values: Values) -> Evaluation:
+    row, default = _Reader(where, values, _fields(Evaluation)), Evaluation()
+    return Evaluation(
+        row.count("episodes", default.episodes),
+        row.count("seed", default.seed),
+        row.count("trials", default.trials),
+        float(row.take("target", (int, float), default.target)),
+    )
+
+
+def _stored(where: str, values: Values | None) -> Stored | None:
+    if values is None:
+        return None
+    row = _Reader(where, values, _fields(Stored))
+    return Stored(
+        row.take("policy", str),
+        row.count("episodes"),
+        row.count("seed", Stored.seed),
+        row.take("policy_kwargs", dict, {}),
+    )
+
+
+def _fields(cls: Any, *without: str) -> list[str]:
+    extra = ["budget", "data"] if cls is Panel else []
+    return [name for name in cls.__dataclass_fields__ if name not in without] + extra
+
+
+_NEEDED: Any = object()
+
+
+class _Reader:
+    """Takes typed values out of a mapping; any other content is one clear error."""
+
+    def __init__(self, where: str, values: Any, known: Iterable[str]) -> None:
+        if not isinstance(values, Mapping):
+            raise ValueError(f"{where}: expected names with values, got {values!r}")
+        self.where, self.values = where, values
+        for name in values:
+            if name not in known:
+                raise unknown("entry", name, known, where)
+
+    def take(self, name: str, kind: Any, default: Any = _NEEDED) -> Any:
+        """An entry of a type; a truth value is no number."""
+        value = self.values.get(name, default)
+        if value is _NEEDED:
+            raise ValueError(f"{self.where}: expected an entry {name!r}, got {sorted(self.values)}")
+        if value is default or (isinstance(value, kind) and not isinstance(value, bool)):
+            return value
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        expected = " or ".join(_KINDS[one] for one in kinds)
+        raise ValueError(f"{self.where}, {name}: expected {expected}, got {value!r}")
+
+    def count(self, name: str, default: Any = _NEEDED) -> int:
+        """A whole number from 1."""
+        value: int = self.take(name, int, default)
+        if value < 1:
+            raise ValueError(f"{self.where}, {name}: expected a whole number from 1, got {value}")
+        return value
+
+    def one_of(self, name: str, known: Iterable[str], default: str) -> str:
+        """One of some texts."""
+        value: str = self.take(name, str, default)
+        if value not in known:
+            raise unknown(name, value, known, self.where)
+        return value
+
+    def numbers(self, name: str, known: Iterable[str]) -> dict[str, int]:
+        """Whole numbers from 1 by known names."""
+        part = _Reader(f"{self.where}, {name}", self.take(name, dict, {}), known)
+        return {key: part.count(key) for key in part.values}
+
+
+_KINDS: Mapping[Any, str] = {
+    str: "a text", int: "a whole number", float: "a number", list: "a list", dict: "a mapping",
+}  # fmt: skip

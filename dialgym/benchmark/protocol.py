@@ -1,0 +1,244 @@
+"""The protocol of the leaderboard: how a policy is played for a row, and how a row is replayed."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from dialgym.benchmark.evaluate import evaluate
+from dialgym.benchmark.panels import Panel, Place, digest, panel_named, protocol_of
+from dialgym.benchmark.result import Episodes
+from dialgym.benchmark.submission import CLOSE, COLUMNS, FORM, Submission, columns, statistics
+from dialgym.checksums import checksum, write_json_checked
+from dialgym.files import write_atomically
+from dialgym.registry import entry_of
+from dialgym.rollouts import Policy
+from dialgym.rollouts.player import Player
+from dialgym.rollouts.policies import find_checkpoint
+from dialgym.versions import command_line, hardware, versions
+
+AT_ONCE = 128
+"""Dialogues at a time: draws depend on it, so it is a part of the protocol."""
+TRACED = 8
+"""Dialogues in the fingerprint of an environment."""
+
+
+def played(
+    panel: Panel, place: Place, policy: Policy, seed: int, predicts: bool, trust: bool = False
+) -> dict[str, Any]:
+    """The figures of a policy by the panel's protocol, as they stand in a row.
+
+    Args:
+        panel, place: what is played.
+        policy: as of `dialgym.evaluate`.
+        seed: of the training.
+        predicts: it is a model: it plays drawn and greedily; else it plays once.
+        trust: as of `dialgym.evaluate`.
+    """
+    ways = ("drawn", "greedy") if predicts else ("scripted",)
+    episodes = {way: _episodes(panel, place, policy, seed, way, trust) for way in ways}
+    return {
+        "episodes": {way: columns(part) for way, part in episodes.items()},
+        "statistics": {way: statistics(columns(part)) for way, part in episodes.items()},
+        "trials": {way: _trials(panel, place, policy, seed, way, trust) for way in ways}
+        if place.goals
+        else {},
+    }
+
+
+def score(
+    panel: Panel,
+    place: Place,
+    policy: Policy,
+    name: str,
+    seed: int,
+    out: Path,
+    way: str = "drawn",
+    trust: bool = False,
+) -> Path:
+    """Score a policy of one's own by the protocol, and write its row, with its model beside it.
+
+    Args:
+        panel, place: what is played.
+        policy: as of `dialgym.evaluate`: a name, a checkpoint, an object.
+        name: of the row.
+        seed: of its training, or which of several such policies it is.
+        out: the folder of all panels.
+        way: how a model was trained: drawn or greedy.
+        trust: as of `dialgym.evaluate`.
+
+    Returns:
+        The row's file.
+
+    Raises:
+        ValueError, FileNotFoundError: as of `dialgym.evaluate`.
+    """
+    started, cpu = time.monotonic(), time.process_time()
+    file = out / panel.name / name / f"{place.short}-seed{seed}.json"
+    model = find_checkpoint(policy) if isinstance(policy, (str, Path)) else None
+    found = played(panel, place, policy, seed, model is not None, trust)
+    known = hashes(panel, place)
+    if model is not None:
+        kept = file.with_suffix("") / "model.zip"
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        if not (kept.exists() and kept.samefile(model)):
+            write_atomically(kept, lambda temporary: shutil.copyfile(model, temporary))
+        known["model"] = checksum(model)
+    spent = {"wall_seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - cpu}
+    row = {
+        "form": FORM,
+        "panel": panel.name,
+        "version": panel.version,
+        "id": place.id,
+        "name": name,
+        "seed": seed,
+        "kind": "scripted" if model is None else "model",
+        "policy": policy if isinstance(policy, str) else policy_path(policy),
+        "settings": {},
+        "env_kwargs": dict(place.settings),
+        **found,
+        "way": "scripted" if model is None else way,
+        "hashes": known,
+        "curve": [],
+        "cost": {key: round(value, 1) for key, value in spent.items()},
+        "hardware": hardware(),
+        "command": command_line(),
+        "versions": versions(),
+        "seconds": round(spent["wall_seconds"], 1),
+    }
+    write_json_checked(file, row, indent=1)
+    return file
+
+
+def policy_path(policy: Policy) -> str:
+    """``module:Class`` of a policy that is an object; a path as it is."""
+    if isinstance(policy, (str, PathLike)):
+        return str(policy)
+    return f"{type(policy).__module__}:{type(policy).__qualname__}"
+
+
+def _episodes(
+    panel: Panel, place: Place, policy: Policy, seed: int, way: str, trust: bool
+) -> Episodes:
+    found = evaluate(
+        policy,
+        place.id,
+        panel.evaluation.episodes,
+        [panel.evaluation.seed + seed],
+        place.settings,
+        num_envs=AT_ONCE,
+        deterministic=way != "drawn",
+        trust=trust,
+    )
+    return found[place.id]
+
+
+def _trials(
+    panel: Panel, place: Place, policy: Policy, seed: int, way: str, trust: bool
+) -> list[list[bool]]:
+    """(G, n) successes of n dialogues of each goal."""
+    first, count = panel.evaluation.seed + seed, panel.evaluation.trials
+    player = Player(
+        place.id,
+        policy,
+        place.settings,
+        num_envs=count,
+        deterministic=way != "drawn",
+        trust=trust,
+    )
+    rows = []
+    try:
+        for goal in place.goals:
+            parts = list(player.play([(first, e) for e in range(count)], goal))
+            rows.append([bool(s) for part in parts for s in part.success])
+    finally:
+        player.close()
+    return rows
+
+
+def hashes(panel: Panel, place: Place, references: bool = True) -> dict[str, Any]:
+    """What figures of an environment depend on beside the policy.
+
+    `dialogues` is a hash of words, rewards and ends of a few dialogues of a scripted policy:
+    whatever moves a simulator, a set of goals or a data set moves it. `protocol` is one of what the
+    panel says of the environment.
+    """
+    entry = entry_of(place.id)
+    policy = panel.references[0] if panel.references else "random"
+    player = Player(entry, policy, place.settings, record=True)
+    try:
+        parts = list(player.play([(0, episode) for episode in range(TRACED)]))
+        stand_in = player.task.stand_in
+    finally:
+        player.close()
+    turns = [part.turns for part in parts if part.turns is not None]
+    said = [[t.sizes, t.party, t.text] for t in turns]
+    gained = [[round(float(r), 2) for r in part.returns] for part in parts]
+    scores = entry.row.references(stand_in) if references and not place.settings else {}
+    ends = [scores.get("random"), scores.get("expert")]
+    return {
+        "dialogues": digest([said, gained]),
+        "by": policy,
+        "source": stand_in or "as named",
+        "protocol": protocol_of(panel, place),
+        "references": None if None in ends or ends[0] == ends[1] else ends,
+    }
+
+
+def replay(row: Submission, policy: Policy, trust: bool = False) -> list[str]:
+    """Play a row's policy again, and say where its episodes are others.
+
+    Args:
+        row: the row.
+        policy: the model or policy that it is of.
+        trust: as of `dialgym.evaluate`.
+    """
+    panel = panel_named(row.values["panel"])
+    place = panel.place(row.id)
+    wrong = []
+    expected, here = row.values["hashes"], hashes(panel, place)
+    for key in ("dialogues", "source"):
+        if here[key] != expected.get(key):
+            wrong.append(
+                f"hashes, {key}: the environment here is another ({here[key]!r}, the row's is "
+                f"{expected.get(key)!r}): other data, or another version"
+            )
+    for way, part in row.values["episodes"].items():
+        again = columns(_episodes(panel, place, policy, row.seed, way, trust))
+        for key in COLUMNS:
+            pairs = enumerate(zip(part[key], again[key], strict=True))
+            other = [e for e, (a, b) in pairs if abs(a - b) > CLOSE]
+            if other:
+                first = other[0]
+                wrong.append(
+                    f"{way}, {key}: {len(other)} of {len(part[key])} episodes are others, the "
+                    f"first {first}: {part[key][first]} in the file, {again[key][first]} played"
+                )
+    return wrong
+
+
+def model_of(row: Submission, given: str | Path | None = None) -> Path | str:
+    """The policy of a row, to be played: a registered name, or the file of its model.
+
+    Args:
+        row: the row.
+        given: where its model lies; beside the file if None.
+
+    Raises:
+        FileNotFoundError: it is not there.
+        ValueError: it is another model.
+    """
+    if row.values["kind"] == "scripted":
+        return row.values["policy"] if given is None else str(given)
+    path = Path(given) if given else row.file.with_suffix("") / "model.zip"
+    path = path / "model.zip" if path.is_dir() else path
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{str(row.file)!r}: its model is not at {str(path)!r}. Say where it is (--model FILE)."
+        )
+    if checksum(path) != row.values["hashes"].get("model"):
+        raise ValueError(f"{str(path)!r} is not the model of {str(row.file)!r}: another checksum")
+    return path

@@ -1,0 +1,260 @@
+"""Tables of the leaderboard: a panel's rows, a comparison of two, as Markdown and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from dialgym.benchmark.comparison import Estimate, performance_profile
+from dialgym.benchmark.curves import Curve
+from dialgym.benchmark.html import facts_list, page, section
+from dialgym.benchmark.leaderboard import (
+    Board,
+    Contestant,
+    cost_of_score,
+    difference,
+    improvement,
+    is_better,
+)
+from dialgym.benchmark.report import markdown_table
+from dialgym.benchmark.svg import draw_curves, draw_interval, draw_profiles
+from dialgym.files import write_text
+from dialgym.versions import command_line, versions
+
+PASSES = 4
+"""The k of pass^k."""
+DRAWN_CURVES = 4
+UNITS = {"score": "score", "return": "return", "success": "success %"}
+
+
+def head(board: Board) -> list[str]:
+    """The names of the columns."""
+    names = [
+        "rank",
+        "policy",
+        UNITS[board.metric],
+        "IQM",
+        "success",
+        "other way",
+        "better than next",
+    ]
+    if _has_passes(board):
+        names.append(f"pass^{PASSES}")
+    return [*names, "environments", "runs", "steps to target", "CPU h a run"]
+
+
+def table(board: Board) -> list[list[str]]:
+    """The cells of each row, the best first."""
+    return [_cells(board, i) for i in range(len(board.rows))]
+
+
+def _cells(board: Board, i: int) -> list[str]:
+    row = board.rows[i]
+    low, high = board.ranks[i] if i < board.complete else (0, 0)
+    rank = f"{low}" if low == high else f"{low}-{high}"
+    cpu = row.cost("cpu_seconds")
+    cells = [
+        rank if low else "-",
+        f"{row.name} ({row.way})" if row.way != "scripted" else f"{row.name}",
+        spelled(row.estimate),
+        spelled(row.iqm),
+        f"{row.mean_success:.1f} %",
+        "-" if row.other_mean is None else f"{row.other_mean:.1f}",
+        _next(board, i),
+    ]
+    if _has_passes(board):
+        found = row.pass_k(PASSES)
+        cells.append("-" if found is None else f"{100 * found:.1f} %")
+    steps = [cost_of_score(one, board.panel.evaluation.target) for one in row.rows]
+    return [
+        *cells,
+        f"{len(row.parts)}",
+        f"{row.runs}",
+        reached([None if s is None else s[0] for s in steps]),
+        "-" if cpu is None else f"{cpu / 3600:.2f}",
+    ]
+
+
+def spelled(found: Estimate, digits: int = 1) -> str:
+    """A figure with its interval."""
+    low, high = found.interval
+    if not np.isfinite([low, high]).all():
+        return f"{found.value:.{digits}f}"
+    return f"{found.value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def reached(found: Sequence[float | None]) -> str:
+    """The median of those that got there, and how many did."""
+    known = [value for value in found if value is not None]
+    return f"{np.median(known):,.0f} ({len(known)} of {len(found)})" if known else "-"
+
+
+def _next(board: Board, i: int) -> str:
+    if i + 1 >= board.complete:
+        return "-"
+    found = improvement(board.rows[i], board.rows[i + 1])
+    return "-" if found is None else spelled(found, 2)
+
+
+def _has_passes(board: Board) -> bool:
+    return any(row.pass_k(PASSES) is not None for row in board.rows)
+
+
+def caption(board: Board) -> str:
+    """What the figures mean."""
+    panel = board.panel
+    gap = "" if board.gap is None else (
+        f" Minimum detectable gap (80 % power, median of the rows): {board.gap:.1f}."
+    )  # fmt: skip
+    joined = " Its runs are known by their means alone." if panel.joined else ""
+    target = f"{panel.evaluation.target:g}"
+    return (
+        f"{panel.label}: {panel.description} Ranked by {UNITS[board.metric]}, the mean over "
+        "environments; in brackets the 95 % interval of a bootstrap of each environment's runs (of "
+        "the episodes, where there is one run). Rows whose difference has an interval that holds 0 "
+        "are tied: their ranks overlap; rows that lack environments have no rank. In round "
+        "brackets the way of playing, that of training; "
+        "other way: the same policy played greedily, or drawn. Better than next: probability that "
+        f"a run is better than one of the next row. Steps to target: of training until a score of "
+        f"{target}, by the learning curve, and how many runs got there.{joined}{gap}"
+    )
+
+
+def as_markdown(board: Board) -> str:
+    """The table of a panel, and what it means."""
+    if not board.rows:
+        return f"## {board.panel.name}\n\nNo rows of version {board.panel.version} yet.\n"
+    rows = markdown_table([head(board), *table(board)])
+    return f"## {board.panel.name}\n\n{rows}\n{caption(board)}\n"
+
+
+def compare(board: Board, first: str, second: str) -> str:
+    """Two rows in each environment that both have played, as Markdown.
+
+    Raises:
+        ValueError: there is no such row, or no environment that both have played.
+    """
+    a, b = board[first], board[second]
+    whole = difference(a, b)
+    if whole is None:
+        raise ValueError(f"compare: {first} and {second} have no environment in common")
+    common = [env_id for env_id in a.parts if env_id in b.parts]
+    rows = [["environment", first, second, "difference"]]
+    for env_id in common:
+        one, other = (_only(row, env_id) for row in (a, b))
+        found = difference(one, other)
+        assert found is not None
+        cells = [spelled(one.estimate), spelled(other.estimate), spelled(found)]
+        rows.append([env_id.rpartition("/")[2], *cells])
+    chance = improvement(a, b)
+    verdict = (
+        f"{first} is better" if is_better(whole)
+        else f"{second} is better" if is_better(difference(b, a))
+        else "a tie: the interval holds 0"
+    )  # fmt: skip
+    more = "" if chance is None else f" Probability of improvement: {spelled(chance, 2)}."
+    return (
+        f"{markdown_table(rows)}\nOver {len(common)} environments the difference is "
+        f"{spelled(whole)} ({UNITS[board.metric]}): {verdict}.{more}\n"
+    )
+
+
+def _only(row: Contestant, env_id: str) -> Contestant:
+    return Contestant(row.name, row.way, {env_id: row.parts[env_id]})
+
+
+# As a page
+
+
+def write_page(path: str | PathLike[str], board: Board) -> None:
+    """Write a panel as one HTML file that needs no network.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    parts = [
+        section("table", "Table", _html_table(board)),
+        section("profile", "Performance profile", _profiles(board)) if board.rows else "",
+        section("curves", "Learning", "".join(_curves(board))) if any(_curves(board)) else "",
+        section("origin", "How it was made", _origin(board)),
+    ]
+    write_text(Path(path), page(f"Leaderboard: {board.panel.name}", "".join(parts)))
+
+
+def _html_table(board: Board) -> str:
+    if not board.rows:
+        return "<p>No rows yet.</p>"
+    ends = [bound for row in board.rows for bound in _ends(row.estimate)]
+    span = min(ends), max(ends)
+    columns = [*head(board)[:3], "", *head(board)[3:]]
+    text = "".join(f"<th>{escape(name)}" for name in columns)
+    lines = []
+    for row, cells in zip(board.rows, table(board), strict=True):
+        bar = draw_interval(row.estimate.value, *_ends(row.estimate), span)
+        plain = [f'<td class="n">{escape(cell)}' for cell in cells]
+        plain[1] = f"<td>{escape(cells[1])}"
+        lines.append("<tr>" + "".join([*plain[:3], f'<td class="bar">{bar}', *plain[3:]]) + "</tr>")
+    return (
+        f'<div class="scroll"><table><thead><tr>{text}</tr></thead><tbody>{"".join(lines)}</tbody>'
+        f'</table></div><p class="note">{escape(caption(board))}</p>'
+    )
+
+
+def _ends(found: Estimate) -> tuple[float, float]:
+    """The interval; the value alone where there is none."""
+    known = np.isfinite(found.interval).all()
+    return found.interval if known else (found.value, found.value)
+
+
+def _profiles(board: Board) -> str:
+    """The share of runs above each value."""
+    runs = {
+        row.name: np.concatenate([part.values.mean(1) for part in row.parts.values()])[None]
+        for row in board.rows
+    }
+    low = min(float(v.min()) for v in runs.values())
+    high = max(float(v.max()) for v in runs.values())
+    at = np.linspace(low, high if high > low else low + 1, 101)
+    shares = {name: performance_profile(values, list(at)) for name, values in runs.items()}
+    note = (
+        f"Share of runs, over all environments, whose mean {UNITS[board.metric]} is above a value."
+    )
+    return f'{draw_profiles(at, shares)}<p class="note">{escape(note)}</p>'
+
+
+def _curves(board: Board) -> Iterator[str]:
+    """Of each environment the learning curves of the best rows, the mean of their runs."""
+    for place in board.panel.environments:
+        found: list[Curve] = []
+        for row in board.rows:
+            own = [np.array(r.values["curve"], float) for r in row.rows if r.id == place.id]
+            own = [curve for curve in own if len(curve) > 1]
+            if own and len(found) < DRAWN_CURVES:
+                steps = np.linspace(max(c[0, 0] for c in own), min(c[-1, 0] for c in own), 100)
+                mean = np.mean([np.interp(steps, c[:, 0], c[:, 2]) for c in own], axis=0)
+                found.append(Curve(row.name, steps, mean, {}))
+        if found:
+            yield f"<h3>{escape(place.short)}</h3>{draw_curves(found)}"
+
+
+def _origin(board: Board) -> str:
+    rows = [one for row in board.rows for one in row.rows]
+    hours = sum(float(one.values["cost"].get("cpu_seconds", 0)) for one in rows) / 3600
+    machines = sorted({str(one.values["hardware"].get("processor")) for one in rows})
+    facts = {
+        "panel": board.panel.label,
+        "about": board.panel.description,
+        "environments": ", ".join(place.short for place in board.panel.environments),
+        "files": str(len(rows)) if rows else f"joined from {board.panel.joined}",
+        "CPU hours": f"{hours:.1f}" if rows else "not known",
+        "hardware": ", ".join(machines) or "not known",
+        "commands": "; ".join(sorted({str(one.values["command"]) for one in rows}))
+        or "see tables.md",
+        "this page": command_line() or "from Python",
+        "versions": ", ".join(f"{k} {v}" for k, v in versions().items() if v),
+    }
+    return facts_list(facts)

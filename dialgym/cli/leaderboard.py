@@ -1,0 +1,339 @@
+"""``dialgym leaderboard``: run panels, show and compare their rows, add and check one's own."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dialgym.benchmark.panels import Panel, Place, panel_named, panels
+from dialgym.cli.benchmark_pydial import check_failures, command, grid_progress, parse_seeds
+from dialgym.cli.common import Trust, complain, console, require_agents, words
+
+OUT = Path("runs/leaderboard")
+KEPT = Path("benchmarks/results")
+leaderboard = typer.Typer(
+    no_args_is_help=True, help="Panels of environments: run, show, compare, add, check."
+)
+
+
+def complete_panels() -> list[str]:
+    """Names of panels, for completion."""
+    return list(panels())
+
+
+PanelName = Annotated[
+    str, typer.Argument(metavar="PANEL", autocompletion=complete_panels, help="Its name.")
+]
+Results = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help=f"Folders of rows, the first counts most; by default {KEPT} and {OUT}.",
+        show_default=False,
+    ),
+]
+Envs = Annotated[
+    str | None,
+    typer.Option(metavar="ID,ID,...", help="Environments of the panel; all by default."),
+]
+Out = Annotated[Path, typer.Option(help="Folder of the runs and rows, which go on from there.")]
+
+
+@leaderboard.command("run")
+def run(
+    panel: PanelName,
+    algorithms: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,NAME,...",
+            help="Learners and reference policies of the panel, or algorithms; all of the panel "
+            "by default.",
+            show_default=False,
+        ),
+    ] = None,
+    envs: Envs = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="N", help="How many, from 0; or which: 0,1,2 or 3-5.")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=0, help="Processes of one thread each; 0 is this process alone.")
+    ] = 1,
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="An existing Ray cluster, in place of processes."),
+    ] = None,
+    out: Out = OUT,
+) -> None:
+    """Train and score learners by a panel's protocol: a file for each environment and seed.
+
+    What has been done is not done again; killed at any moment, the same command goes on.
+    """
+    require_agents()
+    from agents.grid.panels import jobs_of
+    from agents.grid.run import run_jobs
+
+    chosen = panel_named(panel)
+    names = words(algorithms or "") or [*chosen.references, *chosen.algorithms]
+    places = _places(chosen, envs)
+    jobs = jobs_of(chosen, names, places, parse_seeds(seeds or str(chosen.seeds)), out, command())
+    with grid_progress("timesteps") as report:
+        _, failures = run_jobs(jobs, workers, ray, report)
+    where = out / chosen.name
+    console.print(f"rows in {where}: dialgym leaderboard show {panel} --results {out}", style="dim")
+    check_failures(failures)
+
+
+@leaderboard.command("show")
+def show(
+    panel: Annotated[
+        str | None,
+        typer.Argument(metavar="[PANEL]", autocompletion=complete_panels, show_default=False),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All panels.")] = False,
+    results: Results = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="A file to write the tables into, too, as Markdown.")
+    ] = None,
+) -> None:
+    """Show the table of a panel: means with intervals, ranks with ties, costs."""
+    from dialgym.benchmark.standings import as_markdown
+    from dialgym.files import write_text
+
+    if (panel is None) == (not every):
+        raise ValueError(
+            f"show: expected either a panel or --all; the panels are {', '.join(panels())}"
+        )
+    boards = [
+        _board(panel_named(name), results, every) for name in ([panel] if panel else panels())
+    ]
+    for board in boards:
+        _print(board)
+    if markdown:
+        write_text(markdown, "\n".join(map(as_markdown, boards)))
+
+
+@leaderboard.command("compare")
+def compare(
+    panel: PanelName,
+    first: Annotated[str, typer.Argument(metavar="A", help="A row.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another.")],
+    results: Results = None,
+) -> None:
+    """Compare two rows in each environment that both have played."""
+    from dialgym.benchmark.standings import compare as compared
+
+    text = compared(_board(panel_named(panel), results), first, second)
+    console.print(text, markup=False, soft_wrap=True)
+
+
+@leaderboard.command("html")
+def html(
+    panel: PanelName,
+    out: Annotated[Path, typer.Option(help="The HTML file.")],
+    results: Results = None,
+) -> None:
+    """Write a panel as one page that needs no network: table, profile, curves, origin."""
+    from dialgym.benchmark.standings import write_page
+
+    write_page(out, _board(panel_named(panel), results))
+    console.print(f"wrote {out}", style="dim")
+
+
+@leaderboard.command("add")
+def add(
+    panel: PanelName,
+    policies: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="POLICY...",
+            help="Runs or checkpoints, one for each seed; or a registered policy, or MODULE:CLASS.",
+        ),
+    ],
+    name: Annotated[str | None, typer.Option(help="What the table calls it.")] = None,
+    envs: Envs = None,
+    seeds: Annotated[
+        str, typer.Option(metavar="N", help="Of a policy that is not trained: how many, or which.")
+    ] = "1",
+    out: Out = OUT,
+    trust: Trust = False,
+) -> None:
+    """Score a model or policy of your own by a panel's protocol: it joins the table."""
+    from dialgym.benchmark.protocol import score
+    from dialgym.rollouts.policies import find_checkpoint, policy_name
+
+    chosen = panel_named(panel)
+    called = name or policy_name(policies[0]).replace(":", ".")
+    if not called or set(called) & set("/\\") or called.startswith("."):
+        raise ValueError(f"--name: expected a name without slashes, got {called!r}")
+    models = [find_checkpoint(policy) is not None for policy in policies]
+    if not all(models) and (any(models) or len(policies) > 1):
+        raise ValueError(
+            "add: expected checkpoints, one for each seed, or one policy; got "
+            f"{', '.join(policies)}"
+        )
+    work: list[tuple[Any, Place, int, str]] = []
+    if all(models):
+        for policy in policies:
+            place, way = _trained_in(chosen, policy, trust)
+            seed = sum(1 for _, other, _, _ in work if other.id == place.id)
+            work.append((policy, place, seed, way))
+    else:
+        own: Any = _imported(policies[0], True)
+        work = [
+            (own, place, seed, "scripted")
+            for seed in parse_seeds(seeds)
+            for place in _places(chosen, envs)
+        ]
+    for policy, place, seed, way in work:
+        file = score(chosen, place, policy, called, seed, out, way, trust)
+        console.print(f"wrote {file}", style="dim", soft_wrap=True)
+    console.print(f"dialgym leaderboard show {panel} --results {out}", style="dim", soft_wrap=True)
+
+
+@leaderboard.command("check")
+def check(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Rows, or folders of some.")
+    ],
+    replayed: Annotated[
+        bool, typer.Option("--replay", help="Play the model or policy again, all episodes.")
+    ] = False,
+    model: Annotated[
+        Path | None, typer.Option(help="Where the model of a row lies, if not beside it.")
+    ] = None,
+    trust: Trust = False,
+) -> None:
+    """Check rows of the leaderboard: form, completeness, hashes, statistics; by --replay all."""
+    from dialgym.benchmark.protocol import model_of, replay
+    from dialgym.benchmark.submission import read_submission
+
+    bad = 0
+    rows = [row for file in files for row in _rows_below(file)]
+    for file in rows:
+        wrong = []
+        try:
+            row = read_submission(file)
+            if replayed:
+                policy = _imported(str(model_of(row, model)), trust)
+                wrong = replay(row, policy, trust)
+        except (ValueError, FileNotFoundError) as error:
+            wrong = [str(error)]
+        for text in wrong:
+            complain(f"{file}: {text}")
+        bad += bool(wrong)
+        if not wrong:
+            how = "played again alike" if replayed else "form, hashes and statistics hold"
+            console.print(f"{file}: {how}", markup=False, soft_wrap=True)
+    for text in _missing(files):
+        console.print(text, style="yellow", markup=False, soft_wrap=True)
+    if bad:
+        raise typer.Exit(2)
+
+
+# What they share
+
+
+def _places(panel: Panel, envs: str | None) -> list[Place]:
+    return [panel.place(name) for name in words(envs)] if envs else list(panel.environments)
+
+
+def _board(panel: Panel, results: list[Path] | None, quiet: bool = False) -> Any:
+    from dialgym.benchmark.joined import joined_board
+    from dialgym.benchmark.leaderboard import Board
+    from dialgym.benchmark.submission import read_rows
+
+    folders = results or [KEPT, OUT]
+    if panel.joined is not None:
+        found = [folder / panel.joined for folder in folders if (folder / panel.joined).is_dir()]
+        if found or not quiet:
+            return joined_board(panel, found[0] if found else folders[0] / panel.joined)
+    rows = read_rows(folders, panel)
+    if not rows and not quiet:
+        where = ", ".join(str(folder / panel.name) for folder in folders)
+        raise ValueError(
+            f"panel {panel.label}: expected rows such as ppo/ID-seed0.json in {where}, got none. "
+            f"Make some by `dialgym leaderboard run {panel.name}`, or say where they are "
+            "(--results FOLDER)."
+        )
+    return Board.of(panel, rows)
+
+
+def _print(board: Any) -> None:
+    """The table, without some columns where the terminal is narrow; Markdown elsewhere."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from dialgym.benchmark.report import WIDE
+    from dialgym.benchmark.standings import as_markdown, caption, head, table
+
+    if not console.is_terminal or not board.rows:
+        console.print(as_markdown(board), markup=False, soft_wrap=True)
+        return
+    names = head(board)
+    shown = range(len(names)) if console.width >= WIDE + 40 else [0, 1, 2, 4]
+    made = Table(title=escape(board.panel.name), caption=escape(caption(board)), box=None)
+    made.caption_justify = "left"
+    for i in shown:
+        made.add_column(escape(names[i]), justify="left" if i == 1 else "right")
+    for cells in table(board):
+        made.add_row(*(escape(cells[i]) for i in shown))
+    console.print(made)
+
+
+def _trained_in(panel: Panel, policy: str, trust: bool) -> tuple[Place, str]:
+    """The environment of a model, and whether it was trained by drawing."""
+    from dialgym.rollouts.player import opened_where_trained
+    from dialgym.rollouts.policies import learns_by_drawing
+
+    opened, entry, settings = opened_where_trained(policy, trust)
+    place = panel.place(entry.id)
+    if dict(settings) != dict(place.settings):
+        raise ValueError(
+            f"{policy} was trained with the settings {settings}; the panel {panel.label} plays "
+            f"{place.short} with {dict(place.settings)}"
+        )
+    return place, "drawn" if learns_by_drawing(opened) else "greedy"
+
+
+def _imported(policy: str, trust: bool) -> Any:
+    """An object of ``module:Class``; any other policy as it is."""
+    from dialgym.rows import load
+    from dialgym.trust import distrusted
+
+    if ":" not in policy or Path(policy).exists() or policy.startswith("hf:"):
+        return policy
+    if not trust:
+        raise distrusted(policy, "policy of the row")
+    try:
+        found = load(policy)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"policy: expected module:Class, got {policy!r} ({error})") from error
+    return found() if isinstance(found, type) else found
+
+
+def _rows_below(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.rglob("*-seed*.json"))
+    if not found:
+        raise ValueError(f"check: expected rows (ID-seedN.json) below {str(path)!r}, got none")
+    return found
+
+
+def _missing(paths: list[Path]) -> list[str]:
+    """What the rows of a folder lack of their panel's environments and seeds."""
+    found: dict[tuple[str, str], set[tuple[str, int]]] = {}
+    for file in (file for path in paths if path.is_dir() for file in _rows_below(path)):
+        try:
+            row = json.loads(file.read_text("utf-8"))
+            place = str(row["id"]), int(row["seed"])
+            found.setdefault((str(row["panel"]), str(row["name"])), set()).add(place)
+        except (ValueError, KeyError, TypeError):
+            continue
+    lines = []
+    for (name, row), cells in found.items():
+        panel = panels().get(name)
+        wanted = len(panel.environments) * panel.seeds if panel else 0
+        if len(cells) < wanted:
+            lines.append(f"{name}/{row}: {len(cells)} of {wanted} cells of the panel")
+    return lines

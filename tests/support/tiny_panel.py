@@ -1,0 +1,38 @@
+"""A panel that is trained in seconds."""
+
+from dialgym.benchmark import panels as room
+from dialgym.benchmark.panels import Panel
+
+NETWORK = {"preset": "nano", "n_head": 2, "n_layer": 1, "n_embd": 16}
+PPO = {"n_envs": 8, "n_steps": 16, "batch_size": 64, "n_epochs": 1, "policy_kwargs": NETWORK}
+BC = {"batch_size": 16, "policy_kwargs": NETWORK}
+VALUES = {
+    "version": 1,
+    "description": "Twenty words, for tests.",
+    "environments": [
+        {
+            "id": "Wordle-20-v0",
+            "goals": [{"word": "heard"}, {"word": "level"}],
+        }
+    ],
+    "budget": {"tokens": 1000, "gradient_steps": 20},
+    "data": {"policy": "mixture", "episodes": 60, "seed": 5},
+    "algorithms": {
+        "ppo": {"hyperparameters": PPO},
+        "bc": {"hyperparameters": BC},
+        "bc-ppo": {"algorithm": "ppo", "hyperparameters": PPO, "start": "bc"},
+    },
+    "evaluation": {"episodes": 24, "seed": 77, "trials": 4},
+    "seeds": 2,
+    "references": ["random", "optimal"],
+}
+TINY = Panel.of("tiny", VALUES)
+
+
+def install(monkeypatch=None):
+    """Let it be the only panel; for the rest of the process where there is no fixture."""
+    if monkeypatch is None:
+        room._panels = lambda: {"tiny": TINY}
+    else:
+        monkeypatch.setattr(room, "_panels", lambda: {"tiny": TINY})
+    return TINY

@@ -1,0 +1,290 @@
+"""A tiny panel from end to end: run, killed, shown, added to, checked, replayed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytest.importorskip("stable_baselines3")
+pytest.importorskip("pyarrow")
+import agents
+from agents.grid.panels import clocked, jobs_of
+from agents.grid.run import run_jobs
+from agents.training.curves import LearningCurve
+from dialgym.benchmark.submission import read_rows, read_submission
+from dialgym.checksums import ENTRY
+from tests.support.commands import fail, succeed
+from tests.support.tiny_panel import BC, PPO, TINY, install
+
+PLACES = TINY.environments
+ROW = "Wordle-20-v0-seed0.json"
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch):
+    install(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """The folder of a panel that has been run."""
+    out = tmp_path_factory.mktemp("panel")
+    names = ["random", "optimal", "ppo", "bc", "bc-ppo"]
+    _, failures = run_jobs(jobs_of(TINY, names, PLACES, [0, 1], out, "dialgym test"), 0)
+    assert not failures
+    return out
+
+
+def same(row):
+    """Without what depends on the machine."""
+    curve = [[steps, mean] for steps, _, mean in row["curve"]]
+    timed = ("seconds", "cost", "versions", "hardware", "command", "curve")
+    kept = {k: v for k, v in row.items() if k not in timed}
+    kept["hashes"] = {k: v for k, v in kept["hashes"].items() if k != "model"}
+    return kept, curve
+
+
+def test_a_row_says_all_that_it_is_of(done):
+    row = read_submission(done / "tiny" / "ppo" / ROW).values
+    assert (row["panel"], row["version"], row["id"]) == ("tiny", 1, "dialgym/Wordle-20-v0")
+    assert (row["way"], row["kind"], row["policy"], row["command"]) == (
+        *("drawn", "trained", "ppo"),
+        "dialgym test",
+    )
+    assert {len(part["returns"]) for part in row["episodes"].values()} == {24}
+    assert set(row["episodes"]) == {"drawn", "greedy"}
+    assert row["settings"]["n_timesteps"] == 1000
+    assert row["cost"]["trained"] >= 1000
+    assert row["cost"]["cpu_seconds"] > 0
+    assert row["curve"]
+    assert {"dialogues", "protocol", "model", "source"} <= set(row["hashes"])
+    assert [len(goal) for goal in row["trials"]["drawn"]] == [4, 4]
+    assert row["hardware"]["cores"]
+
+
+def test_stored_dialogues_are_collected_once_and_their_hash_is_kept(done):
+    hashes = [read_submission(done / "tiny" / n / ROW).values["hashes"] for n in ("bc", "bc-ppo")]
+    assert hashes[0]["data"] == hashes[1]["data"]
+    assert len(list((done / "tiny" / "data").glob("*.parquet"))) <= 1
+    assert len(list((done / "tiny" / "data").glob("Wordle-20-v0-mixture-*[!g]"))) == 1
+
+
+def test_what_begins_with_another_learners_model_says_so(done):
+    row = read_submission(done / "tiny" / "bc-ppo" / ROW).values
+    assert row["settings"]["start"]["n_timesteps"] == 20
+    assert row["cost"]["trained"] >= 1020
+    assert (done / "tiny" / "bc-ppo" / ROW[:-5] / "start" / "model.zip").is_file()
+
+
+def test_rows_of_a_seed_play_the_same_dialogues(done):
+    rows = {(r.name, r.seed): r for r in read_rows([done], TINY)}
+    assert len(rows) == 10
+    seeds = [rows["optimal", k].column("return").tolist() for k in (0, 1)]
+    assert seeds[0] != seeds[1]
+
+
+def test_what_is_done_is_not_done_again_and_other_budgets_are_refused(done, monkeypatch):
+    monkeypatch.setattr("agents.grid.pools.perform", None)
+    jobs = jobs_of(TINY, ["ppo"], PLACES, [0], done)
+    assert len(run_jobs(jobs, 0)[0]) == 1
+    changed = type(PLACES[0])(**{**vars(PLACES[0]), "budget": {"tokens": 2000}})
+    with pytest.raises(ValueError, match=r"other settings \(n_timesteps: 1000 -> 2000\)"):
+        run_jobs(jobs_of(TINY, ["ppo"], [changed], [0], done), 0)
+
+
+def test_a_training_that_is_cut_off_goes_on_exactly(done, tmp_path, monkeypatch):
+    monkeypatch.setattr("agents.grid.panels.CHECKPOINT_EVERY", 1)
+    jobs = jobs_of(TINY, ["ppo"], PLACES, [0], tmp_path, "dialgym test")
+    step = LearningCurve._on_step
+
+    def stop(self):
+        if self.num_timesteps > 600:
+            raise KeyboardInterrupt
+        return step(self)
+
+    monkeypatch.setattr(LearningCurve, "_on_step", stop)
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs(jobs, 0)
+    monkeypatch.setattr(LearningCurve, "_on_step", step)
+    assert (jobs[0].folder / "checkpoint.zip").is_file()
+    assert 0 < jobs[0].done() < jobs[0].length()
+    (row,) = run_jobs(jobs, 0)[0].values()
+    assert same(row) == same(read_submission(done / "tiny" / "ppo" / ROW).values)
+    assert not (jobs[0].folder / "checkpoint.zip").exists()
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from tests.support.tiny_panel import *
+if __name__ == "__main__":
+    install()
+    from agents.grid.panels import jobs_of
+    from agents.grid.run import run_jobs
+    jobs = jobs_of(TINY, ["random", "ppo", "bc"], TINY.environments, [0, 1], Path(sys.argv[1]))
+    found, failures = run_jobs(jobs, 2)
+    assert not failures, failures
+"""
+
+
+@pytest.mark.slow
+def test_a_panel_that_is_killed_gives_the_same_rows(done, tmp_path):
+    script, out = tmp_path / "run.py", tmp_path / "out"
+    script.write_text(SCRIPT, "utf-8")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(["", *sys.path])}
+    process = subprocess.Popen([sys.executable, script, out], env=env)
+    while process.poll() is None and not list(out.rglob("*seed*.json")):
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    time.sleep(0.5)  # its workers end by themselves
+    assert subprocess.run([sys.executable, script, out], env=env, check=False).returncode == 0
+    rows = read_rows([out], TINY)
+    assert len(rows) == 6
+    for row in rows:
+        whole = read_submission(done / "tiny" / row.name / row.file.name)
+        assert row.values["episodes"] == whole.values["episodes"]
+
+
+def test_the_clock_goes_on(tmp_path):
+    file = tmp_path / "cost.json"
+    with clocked(file):
+        time.sleep(0.2)
+    first = json.loads(file.read_text("utf-8"))
+    with clocked(file):
+        time.sleep(0.2)
+    assert json.loads(file.read_text("utf-8"))["wall_seconds"] >= first["wall_seconds"] + 0.1
+
+
+def test_names_that_nobody_knows_are_said(tmp_path):
+    with pytest.raises(ValueError, match=r"unknown algorithm 'pppo' in --algorithms.*'ppo'"):
+        jobs_of(TINY, ["pppo"], PLACES, [0], tmp_path)
+    with pytest.raises(ValueError, match=r"--algorithms: none of pg plays Wordle-20-v0"):
+        jobs_of(TINY, ["pg"], PLACES, [0], tmp_path)
+
+
+# The command line
+
+
+def test_run_show_compare_and_html(done, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    where = ["--results", str(done)]
+    text = succeed("leaderboard", "run", "tiny", "--workers", "0", "--out", str(done))
+    assert "leaderboard show tiny" in text
+    text = succeed("leaderboard", "show", "tiny", *where, "--markdown", str(tmp_path / "t.md"))
+    for name in ("optimal", "random", "ppo (drawn)", "bc (greedy)", "pass^4", "are tied"):
+        assert name in text
+    assert (tmp_path / "t.md").read_text("utf-8").startswith("## tiny")
+    text = succeed("leaderboard", "compare", "tiny", "optimal", "random", *where)
+    assert "optimal is better" in text
+    assert "unknown row 'opt'" in fail("leaderboard", "compare", "tiny", "opt", "random", *where)
+    succeed("leaderboard", "html", "tiny", "--out", str(tmp_path / "p.html"), *where)
+    assert "Learning" in (tmp_path / "p.html").read_text("utf-8")
+
+
+def test_errors_of_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "expected rows such as ppo/ID-seed0.json" in fail("leaderboard", "show", "tiny")
+    assert "either a panel or --all" in fail("leaderboard", "show")
+    assert "unknown panel 'tin'" in fail("leaderboard", "run", "tin")
+    assert "No rows of version 1" in succeed("leaderboard", "show", "--all")
+    run = ["leaderboard", "run", "tiny", "--envs"]
+    assert "unknown environment 'Wordle-v0'" in fail(*run, "Wordle-v0")
+    assert "expected whole numbers" in fail("leaderboard", "run", "tiny", "--seeds", "x-1")
+
+
+def test_models_of_ones_own_join_the_table(done, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    agents.train(
+        "ppo", "Wordle-20-v0", 200, seed=3, log_dir="mine", overrides=PPO, progress_bar=False
+    )
+    add = ["leaderboard", "add", "tiny"]
+    succeed(*add, "mine", "--name", "me", "--out", "own")
+    row = read_submission("own/tiny/me/" + ROW)
+    assert (row.values["kind"], row.way) == ("model", "drawn")
+    text = succeed("leaderboard", "show", "tiny", "--results", "own", "--results", str(done))
+    assert "me (drawn)" in text
+    assert "played again alike" in succeed("leaderboard", "check", str(row.file), "--replay")
+    succeed(*add, "optimal", "--seeds", "2", "--out", "own")
+    assert "played again alike" in succeed("leaderboard", "check", "own/tiny/optimal", "--replay")
+    assert "expected a name without slashes" in fail(*add, "optimal", "--name", "../x")
+    assert "expected a checkpoint" in fail(*add, "nobody/model.zip", "--name", "x")
+
+
+def test_a_policy_of_ones_own_is_imported_only_where_that_was_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my_words.py").write_text(
+        "class First:\n    def reply(self, task, state, rng):\n        return task.words()[0]\n"
+    )
+    succeed("leaderboard", "add", "tiny", "my_words:First", "--out", "own")
+    (file,) = (tmp_path / "own").rglob("*seed0.json")
+    assert "trust" in fail("leaderboard", "check", str(file), "--replay")
+    assert "alike" in succeed("leaderboard", "check", str(file), "--replay", "--trust")
+
+
+def manipulated(done, tmp_path, change, name="ppo"):
+    """A copy of a row, changed as one does who knows about the checksum."""
+    row = json.loads((done / "tiny" / name / ROW).read_text("utf-8"))
+    row.pop(ENTRY)
+    change(row)
+    file = tmp_path / ROW
+    file.write_text(json.dumps(row), "utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda r: r["episodes"]["drawn"]["solved"].__setitem__(0, 7), "expected 0 or 1"),
+        (lambda r: r["episodes"]["drawn"]["returns"].pop(), "expected 24 finite numbers, got 23"),
+        (lambda r: r["statistics"]["drawn"].update(success=1.0), "expected those of the episodes"),
+        (lambda r: r["hashes"].update(protocol="0"), "made by another protocol"),
+        (lambda r: r.update(version=2), "version: expected 1 of 'tiny', got 2"),
+        (lambda r: r.update(id="dialgym/Wordle-v0"), "unknown environment"),
+        (lambda r: r.update(panel="huge"), "unknown panel 'huge'"),
+        (lambda r: r.update(way="loud"), "unknown way 'loud'"),
+        (lambda r: r.pop("cost"), "cost: expected an object, got None"),
+        (lambda r: r.update(form="x"), "expected an object whose form is"),
+    ],
+)
+def test_a_manipulated_file_is_found_out(done, tmp_path, change, message):
+    file = manipulated(done, tmp_path, change)
+    assert message in fail("leaderboard", "check", str(file))
+
+
+def test_a_changed_byte_is_found_by_the_checksum(done, tmp_path):
+    text = (done / "tiny" / "ppo" / ROW).read_text("utf-8").replace('"seed": 0', '"seed": 1', 1)
+    (tmp_path / ROW).write_text(text, "utf-8")
+    assert "is damaged" in fail("leaderboard", "check", str(tmp_path / ROW))
+
+
+def test_better_episodes_with_their_statistics_are_found_by_playing_again(done, tmp_path):
+    def improve(row):
+        part = row["episodes"]["drawn"]
+        part["returns"][3] += 1.0
+        row["statistics"]["drawn"]["return"] = round(sum(part["returns"]) / 24, 6)
+
+    file = manipulated(done, tmp_path, improve)
+    assert "statistics hold" in succeed("leaderboard", "check", str(file))
+    model = str(done / "tiny" / "ppo" / ROW[:-5])
+    text = fail("leaderboard", "check", str(file), "--replay", "--model", model)
+    assert "drawn, returns: 1 of 24 episodes are others, the first 3" in text
+    assert "its model is not at" in fail("leaderboard", "check", str(file), "--replay")
+    other = str(done / "tiny" / "bc" / ROW[:-5])
+    text = fail("leaderboard", "check", str(file), "--replay", "--model", other)
+    assert "another checksum" in text
+
+
+def test_all_rows_of_a_panel_play_again_alike(done):
+    text = succeed("leaderboard", "check", str(done / "tiny"), "--replay")
+    assert text.count("played again alike") == 10
+    assert "cells of the panel" not in text
+
+
+def test_the_tiny_learners_are_those_of_the_panel():
+    assert TINY.algorithms["bc"].hyperparameters == BC
