@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.benchmark.result import DRAWN, LIKELIEST, Episodes, Result
+from dialgym.benchmark.result import DRAWN, GREEDY, Episodes, Result
 from dialgym.errors import whole_number
 from dialgym.registry import Entry, Environment, entry_of
 from dialgym.rollouts import Played, Player, Policy, Report
@@ -86,7 +86,7 @@ def evaluate(
         if stand_in:
             stand_ins[entry.id] = stand_in
         by_id[entry.id] = _arrange(played, len(seeds), _references(entry, kwargs, stand_in))
-    actions = (LIKELIEST if best else DRAWN) if drawing else ""
+    actions = (GREEDY if best else DRAWN) if drawing else ""
     return Result(called, tuple(seeds), by_id, kwargs, stand_ins, oracle, actions)
 
 

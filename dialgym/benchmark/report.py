@@ -80,7 +80,7 @@ BUILT_IN = (
 )
 
 DRAWS = (
-    " Drawn, likeliest: a policy that learned by drawing its actions, played so, and taking the "
+    " Drawn, greedy: a policy that learned by drawing its actions, played so, and taking the "
     "likeliest."
 )
 ORACLE = " Oracle: a policy that knows what is hidden from its party, which no learner does."

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Interval = tuple[float, float]
-DRAWN, LIKELIEST = "drawn", "likeliest"
+DRAWN, GREEDY = "drawn", "greedy"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,7 +108,7 @@ class Result:
         stand_ins: by id, what was played in place of what the settings name: ``built-in``.
         oracle: whether the policy knows what its party is not told; tables say so.
         actions: of a policy that draws its actions while it learns: whether they were ``"drawn"``
-            here, too, or the ``"likeliest"`` taken; tables say so. Else empty.
+            here, too, or the likeliest taken, ``"greedy"``; tables say so. Else empty.
     """
 
     policy: str

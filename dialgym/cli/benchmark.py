@@ -48,7 +48,7 @@ def evaluate(
     actions: Annotated[
         str | None,
         typer.Option(
-            metavar="drawn|likeliest",
+            metavar="drawn|greedy",
             help="How an agent chooses its actions; by default as it learned, and where that is by "
             "drawing them, both ways.",
             show_default=False,
@@ -63,10 +63,10 @@ def evaluate(
     """Score one policy: returns, success, normalised score, 95 % intervals."""
     from dialgym.benchmark import evaluate as run
     from dialgym.benchmark.report import rich_table
-    from dialgym.benchmark.result import DRAWN, LIKELIEST
+    from dialgym.benchmark.result import DRAWN, GREEDY
 
     if actions is not None:
-        one_of("--actions", actions, (DRAWN, LIKELIEST), "dialgym evaluate")
+        one_of("--actions", actions, (DRAWN, GREEDY), "dialgym evaluate")
     chosen = numbers(seeds)
 
     def score(likeliest: bool | None) -> Any:
@@ -83,7 +83,7 @@ def evaluate(
                 report=report,
             )
 
-    results = [score(None if actions is None else actions == LIKELIEST)]
+    results = [score(None if actions is None else actions == GREEDY)]
     if actions is None and results[0].actions == DRAWN:
         results.append(score(True))
     console.print(rich_table(results, console.width))

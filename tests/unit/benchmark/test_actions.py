@@ -35,19 +35,19 @@ def test_the_default_is_how_a_policy_learned():
     assert drawn.mean_return > greedy.mean_return == -8.0
     found = dialgym.evaluate(Asks(), ID, 40)
     assert (found[ID].returns == drawn[ID].returns).all()
-    assert [r.name for r in (found, drawn, greedy)] == ["Asks (drawn)"] * 2 + ["Asks (likeliest)"]
+    assert [r.name for r in (found, drawn, greedy)] == ["Asks (drawn)"] * 2 + ["Asks (greedy)"]
     other = dialgym.evaluate(Answers(), ID, 40)
     assert (other.mean_return, other.name, other.actions) == (-8.0, "Answers", "")
 
 
 def test_a_benchmark_has_both_ways():
     found = benchmark({"ours": Asks(), "values": Answers(), "random": "random"}, [ID], 20, games=1)
-    names = ["ours (drawn)", "ours (likeliest)", "values", "random"]
+    names = ["ours (drawn)", "ours (greedy)", "values", "random"]
     assert [result.name for result in found.results] == names
     assert [game.policy for game in found.games] == names
     assert found.results[1].mean_return == -8.0 == found.games[1].gained
-    assert "Drawn, likeliest:" in found.results[0].to_markdown()
-    assert "Drawn, likeliest:" not in found.results[3].to_markdown()
+    assert "Drawn, greedy:" in found.results[0].to_markdown()
+    assert "Drawn, greedy:" not in found.results[3].to_markdown()
 
 
 def test_results_remember_it(tmp_path):
@@ -71,8 +71,8 @@ def test_the_command_line_shows_both(tmp_path, monkeypatch):
     model = sb3.PPO("MlpPolicy", dialgym.sb3_vec_env(ID, 2, seed=0), n_steps=8, seed=0)
     agents.save(model, tmp_path / "ppo.zip")
     both = succeed("evaluate", "ppo.zip", ID, "-n", "5")
-    assert both.index("(drawn)") < both.index("(likeliest)")
-    assert "(likeliest)" not in succeed("evaluate", "ppo.zip", ID, "-n", "5", "--actions", "drawn")
-    assert "(drawn)" not in succeed("evaluate", "ppo.zip", ID, "-n", "5", "--actions", "likeliest")
+    assert both.index("(drawn)") < both.index("(greedy)")
+    assert "(greedy)" not in succeed("evaluate", "ppo.zip", ID, "-n", "5", "--actions", "drawn")
+    assert "(drawn)" not in succeed("evaluate", "ppo.zip", ID, "-n", "5", "--actions", "greedy")
     refused = fail("evaluate", "ppo.zip", ID, "--actions", "both")
-    assert "must be one of 'drawn', 'likeliest'; got 'both'" in refused
+    assert "must be one of 'drawn', 'greedy'; got 'both'" in refused

@@ -134,6 +134,6 @@ def test_a_report_of_a_run(tmp_path, monkeypatch):
     text = (tmp_path / "one" / "report.html").read_text()
     for part in ("<title>one in Wordle-20-v0", "words=7", 'id="curve"', "n_steps"):
         assert part in text
-    assert all(f"<strong>one ({way})</strong>" in text for way in ("drawn", "likeliest"))
+    assert all(f"<strong>one ({way})</strong>" in text for way in ("drawn", "greedy"))
     succeed("train", "ppo", SMALL, *small, "--out", "two")
     assert "expected runs in one environment" in fail("report", "one", "two")
