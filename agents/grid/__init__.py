@@ -9,6 +9,6 @@
 | `run` | `run_grid`, `run_jobs`: what is missing is done, with the time that is left |
 | `results` | the figures of many cells, as files and as arrays |
 | `tables`, `plots`, `calibration` | what is shown of them |
-| `panels` | `PanelJob`: a cell of the leaderboard's panels |
+| `panels`, `cost` | `PanelJob`: a cell of the leaderboard's panels, and what it took |
 | `published` | the figures of others that they stand beside |
 """

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,6 +12,7 @@ from typing import Any, ClassVar
 import agents
 import dialgym
 from agents.grid.cells import APART
+from agents.grid.cost import clocked, short_curve
 from agents.grid.jobs import Job, read_curve_rows
 from agents.grid.perform import CHECKPOINT, CHECKPOINT_EVERY, MODEL, remove
 from agents.registry import find
@@ -27,7 +25,7 @@ from dialgym.benchmark.protocol import hashes, played
 from dialgym.benchmark.submission import FORM
 from dialgym.checksums import checksum
 from dialgym.errors import unknown
-from dialgym.files import read_json, write_text
+from dialgym.files import read_json
 from dialgym.locks import locked
 from dialgym.registry import entry_of
 from dialgym.rollouts.policies import learns_by_drawing
@@ -108,7 +106,7 @@ class PanelJob(Job):
             **found,
             "way": way,
             "hashes": known,
-            "curve": _curve(self.folder),
+            "curve": short_curve(self.folder),
             "cost": {**read_json(self.folder / CLOCK, "a cost"), "trained": self.done()},
             "hardware": hardware(),
         }
@@ -316,41 +314,3 @@ def _plays(panel: Panel, learner: Learner, place: Place) -> bool:
     rows = [find(one.algorithm) for one in chain]
     kind = VIEWS.get(entry_of(place.id).view)
     return all(not row.plays or kind in row.kind for row in rows)
-
-
-# What it took
-
-
-@contextmanager
-def clocked(file: Path) -> Iterator[None]:
-    """Add up what the block takes, over all processes that have worked at it, killed ones too."""
-    before = read_json(file, "a cost") if file.is_file() else {}
-    base = {name: before.get(name, 0.0) for name in ("wall_seconds", "cpu_seconds")}
-    wall, cpu, ended = time.monotonic(), time.process_time(), threading.Event()
-
-    def write() -> None:
-        spent = {
-            "wall_seconds": round(base["wall_seconds"] + time.monotonic() - wall, 1),
-            "cpu_seconds": round(base["cpu_seconds"] + time.process_time() - cpu, 1),
-        }
-        write_text(file, json.dumps(spent) + "\n")
-
-    def keep() -> None:
-        while not ended.wait(10.0):
-            write()
-
-    thread = threading.Thread(target=keep, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-        write()
-
-
-def _curve(folder: Path) -> list[list[float]]:
-    """Timesteps, seconds and mean return while learning; at most 200 of the rows."""
-    rows = [row for row in read_curve_rows(folder) if row.get("mean_return")]
-    kept = rows[:: max(1, -(-len(rows) // 200))]
-    return [[float(row[k]) for k in ("timesteps", "seconds", "mean_return")] for row in kept]

@@ -8,7 +8,7 @@
 | `comparison` | differences, probabilities of improvement, profiles, pass^k, detectable gaps |
 | `run` | `benchmark`: several policies side by side, and games to look at |
 | `report`, `plots`, `curves` | tables, pictures, learning curves of runs |
-| `panels`, `protocol`, `submission` | the leaderboard: what is played, how, and rows as files |
+| `panels`, `reading`, `protocol`, `submission` | the leaderboard: protocol and rows as files |
 | `leaderboard`, `joined`, `standings` | its statistics, ranks and tables |
 | `references` | the registry's reference scores |
 """

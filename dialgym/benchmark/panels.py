@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Self
 
+from dialgym.benchmark.reading import Reader
 from dialgym.errors import unknown
 from dialgym.registry import entry_of
 from dialgym.rows import read_registry
@@ -149,7 +150,7 @@ class Panel:
             ValueError: they are not of this form; the message says what, where, expected, got.
         """
         where = f"panel {name!r}"
-        row = _Reader(where, values, _fields(cls, "name"))
+        row = Reader(where, values, _fields(cls, "name"))
         shared = row.numbers("budget", BUDGETS)
         data = _stored(f"{where}, data", row.take("data", dict, None))
         listed = enumerate(row.take("environments", list))
@@ -218,7 +219,7 @@ def digest(values: Any) -> str:
 
 def _place(where: str, values: Any, shared: Mapping[str, int], data: Stored | None) -> Place:
     """An environment; an id alone will do."""
-    row = _Reader(where, {"id": values} if isinstance(values, str) else values, _fields(Place))
+    row = Reader(where, {"id": values} if isinstance(values, str) else values, _fields(Place))
     try:
         env_id = entry_of(row.take("id", str)).id
     except ValueError as error:
@@ -235,7 +236,7 @@ def _place(where: str, values: Any, shared: Mapping[str, int], data: Stored | No
 
 
 def _learner(where: str, name: str, values: Any) -> Learner:
-    row = _Reader(f"{where}, algorithms, {name}", values or {}, _fields(Learner, "name"))
+    row = Reader(f"{where}, algorithms, {name}", values or {}, _fields(Learner, "name"))
     return Learner(
         name,
         row.take("algorithm", str, name),
@@ -245,7 +246,7 @@ def _learner(where: str, name: str, values: Any) -> Learner:
 
 
 def _evaluation(where: str, values: Values) -> Evaluation:
-    row, default = _Reader(where, values, _fields(Evaluation)), Evaluation()
+    row, default = Reader(where, values, _fields(Evaluation)), Evaluation()
     return Evaluation(
         row.count("episodes", default.episodes),
         row.count("seed", default.seed),
@@ -257,7 +258,7 @@ def _evaluation(where: str, values: Values) -> Evaluation:
 def _stored(where: str, values: Values | None) -> Stored | None:
     if values is None:
         return None
-    row = _Reader(where, values, _fields(Stored))
+    row = Reader(where, values, _fields(Stored))
     return Stored(
         row.take("policy", str),
         row.count("episodes"),
@@ -269,53 +270,3 @@ def _stored(where: str, values: Values | None) -> Stored | None:
 def _fields(cls: Any, *without: str) -> list[str]:
     extra = ["budget", "data"] if cls is Panel else []
     return [name for name in cls.__dataclass_fields__ if name not in without] + extra
-
-
-_NEEDED: Any = object()
-
-
-class _Reader:
-    """Takes typed values out of a mapping; any other content is one clear error."""
-
-    def __init__(self, where: str, values: Any, known: Iterable[str]) -> None:
-        if not isinstance(values, Mapping):
-            raise ValueError(f"{where}: expected names with values, got {values!r}")
-        self.where, self.values = where, values
-        for name in values:
-            if name not in known:
-                raise unknown("entry", name, known, where)
-
-    def take(self, name: str, kind: Any, default: Any = _NEEDED) -> Any:
-        """An entry of a type; a truth value is no number."""
-        value = self.values.get(name, default)
-        if value is _NEEDED:
-            raise ValueError(f"{self.where}: expected an entry {name!r}, got {sorted(self.values)}")
-        if value is default or (isinstance(value, kind) and not isinstance(value, bool)):
-            return value
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        expected = " or ".join(_KINDS[one] for one in kinds)
-        raise ValueError(f"{self.where}, {name}: expected {expected}, got {value!r}")
-
-    def count(self, name: str, default: Any = _NEEDED) -> int:
-        """A whole number from 1."""
-        value: int = self.take(name, int, default)
-        if value < 1:
-            raise ValueError(f"{self.where}, {name}: expected a whole number from 1, got {value}")
-        return value
-
-    def one_of(self, name: str, known: Iterable[str], default: str) -> str:
-        """One of some texts."""
-        value: str = self.take(name, str, default)
-        if value not in known:
-            raise unknown(name, value, known, self.where)
-        return value
-
-    def numbers(self, name: str, known: Iterable[str]) -> dict[str, int]:
-        """Whole numbers from 1 by known names."""
-        part = _Reader(f"{self.where}, {name}", self.take(name, dict, {}), known)
-        return {key: part.count(key) for key in part.values}
-
-
-_KINDS: Mapping[Any, str] = {
-    str: "a text", int: "a whole number", float: "a number", list: "a list", dict: "a mapping",
-}  # fmt: skip

@@ -12,7 +12,8 @@ import pytest
 pytest.importorskip("stable_baselines3")
 pytest.importorskip("pyarrow")
 import agents
-from agents.grid.panels import clocked, jobs_of
+from agents.grid.cost import clocked
+from agents.grid.panels import jobs_of
 from agents.grid.run import run_jobs
 from agents.training.curves import LearningCurve
 from dialgym.benchmark.submission import read_rows, read_submission

@@ -1,0 +1,57 @@
+"""Plain values of a file, read strictly: what is not of the form is one clear error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dialgym.errors import unknown
+
+_NEEDED: Any = object()
+
+
+class Reader:
+    """Takes typed values out of a mapping; any other content is one clear error."""
+
+    def __init__(self, where: str, values: Any, known: Iterable[str]) -> None:
+        if not isinstance(values, Mapping):
+            raise ValueError(f"{where}: expected names with values, got {values!r}")
+        self.where, self.values = where, values
+        for name in values:
+            if name not in known:
+                raise unknown("entry", name, known, where)
+
+    def take(self, name: str, kind: Any, default: Any = _NEEDED) -> Any:
+        """An entry of a type; a truth value is no number."""
+        value = self.values.get(name, default)
+        if value is _NEEDED:
+            raise ValueError(f"{self.where}: expected an entry {name!r}, got {sorted(self.values)}")
+        if value is default or (isinstance(value, kind) and not isinstance(value, bool)):
+            return value
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        expected = " or ".join(_KINDS[one] for one in kinds)
+        raise ValueError(f"{self.where}, {name}: expected {expected}, got {value!r}")
+
+    def count(self, name: str, default: Any = _NEEDED) -> int:
+        """A whole number from 1."""
+        value: int = self.take(name, int, default)
+        if value < 1:
+            raise ValueError(f"{self.where}, {name}: expected a whole number from 1, got {value}")
+        return value
+
+    def one_of(self, name: str, known: Iterable[str], default: str) -> str:
+        """One of some texts."""
+        value: str = self.take(name, str, default)
+        if value not in known:
+            raise unknown(name, value, known, self.where)
+        return value
+
+    def numbers(self, name: str, known: Iterable[str]) -> dict[str, int]:
+        """Whole numbers from 1 by known names."""
+        part = Reader(f"{self.where}, {name}", self.take(name, dict, {}), known)
+        return {key: part.count(key) for key in part.values}
+
+
+_KINDS: Mapping[Any, str] = {
+    str: "a text", int: "a whole number", float: "a number", list: "a list", dict: "a mapping",
+}  # fmt: skip
