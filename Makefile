@@ -29,7 +29,7 @@ help:  ## list these targets
 setup: $(INSTALLED)  ## build the virtual environment (done once, and again when a pin changes)
 
 run: $(INSTALLED)  ## the main job: train a small GPT with PPO, score it beside scripted policies, report
-	$(BIN)/dialgym train ppo Wordle-20-v0 --force
+	$(BIN)/dialgym train ppo Wordle-20-v0 --timesteps 1000000 --force
 	$(BIN)/dialgym benchmark --suite wordle
 	$(BIN)/dialgym report
 
