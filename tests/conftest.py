@@ -1,6 +1,7 @@
 """What several tests share."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from dialgym import hub, registry, trust
 from tests.support.pretend_hub import PretendHub
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start what runs behind them
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 for folder in ("DIALGYM_PYDIAL", "DIALGYM_MULTIWOZ"):  # where a test wants them it says so
     os.environ.pop(folder, None)
 

@@ -63,7 +63,7 @@ def _go(write: Write, place: Path, told: Path, after: float) -> None:
     time.sleep(after)
     try:
         write(place)
-    except FolderInUse:
+    except (FolderInUse, FileExistsError):  # the other one writes, or has a run there by now
         told.touch()
 
 

@@ -82,4 +82,6 @@ def import_(
     report = import_dialogues(files, out, choices)
     console.print(report.to_text(), markup=False, soft_wrap=True)
     env = "dialgym/Logged-v0" if task is None else task
-    console.print(f"\nLearn from them: dialgym train ilql {env} --data {out}", style="dim")
+    console.print(
+        f"\nLearn from them: dialgym train ilql {env} --data {out}", style="dim", soft_wrap=True
+    )

@@ -120,11 +120,13 @@ def saved(model):
 
 @pytest.mark.parametrize("name", ["feudal-dqn", "feudal-gain", "feudal-acer"])
 def test_a_killed_run_goes_on_exactly(name, tmp_path):
-    small = {"learning_starts": 50, "policy_kwargs": {"net_arch": [16]}}
+    small = {"learning_starts": 50, "policy_kwargs": {"net_arch": [16]}, "learning_rate": 1e-3}
+    small |= {"exploration_initial_eps": 0.1, "exploration_final_eps": 0.1}  # whatever the budget
     settings = {"n_envs": 2, "overrides": small, "progress_bar": False, "seed": 1}
-    whole = agents.train(name, CR, 400, log_dir=tmp_path / "a", **settings)
-    agents.train(name, CR, 200, log_dir=tmp_path / "b", checkpoint_every=1, **settings)
-    on = agents.train(name, CR, 400, log_dir=tmp_path / "b", resume=True, **settings)
+    whole = agents.train(name, CR, 1300, log_dir=tmp_path / "a", **settings)
+    agents.train(name, CR, 1100, log_dir=tmp_path / "b", checkpoint_every=1, **settings)
+    assert (tmp_path / "b" / "checkpoint.zip").is_file()
+    on = agents.train(name, CR, 1300, log_dir=tmp_path / "b", resume=True, **settings)
     assert on.num_timesteps == whole.num_timesteps
     for one, other in zip(whole.policy.parameters(), on.policy.parameters()):
         assert torch.equal(one, other)

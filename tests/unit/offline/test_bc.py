@@ -158,7 +158,9 @@ def test_only_the_best_dialogues_are_cloned_where_only_they_are_given(games):
 def test_bad_data_is_one_clear_error(games):
     with pytest.raises(ValueError, match="expected a dialgym Dataset, its TokenData"):
         made([1, 2])
-    with pytest.raises(ValueError, match=r"expected a dataset to learn from, got none"):
+    with pytest.raises(
+        ValueError, match="expected stored dialogues to learn from, got dataset=None"
+    ):
         made().learn(1)
     with pytest.raises(ValueError, match="expected batch_size to be a whole number from 1; got 0"):
         made(games, batch_size=0)
