@@ -186,6 +186,6 @@ def test_importing_agents_is_light():
 def test_an_unknown_public_name_is_explained():
     import agents
 
-    with pytest.raises(AttributeError, match="no attribute 'GPTPolcy'. Did you mean 'GPTPolicy'"):
+    with pytest.raises(AttributeError, match=r"no attribute 'GPTPolcy'\. Did you mean 'GPTPolicy'"):
         _ = agents.GPTPolcy
     assert set(agents.__all__) <= set(dir(agents))
