@@ -93,7 +93,7 @@ def agent_card(model: Any, name: str, results: Sequence[Result]) -> str:
     return card(
         head,
         f"{type(model).__name__} on {', '.join(ids) or 'a dialogue task'}",
-        f"An agent of [dialgym](https://pypi.org/project/dialgym/) {__version__}.",
+        f"An agent of [dialgym](https://github.com/dialgym/dialgym) {__version__}.",
         table(_rows(results)) if results else "It has not been scored.",
         "## Use it",
         code(f"dialgym evaluate {shown} {used}", "bash"),

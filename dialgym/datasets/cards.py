@@ -50,7 +50,7 @@ def dataset_card(dataset: Any, name: str) -> str:
     return card(
         head,
         f"{count:,} dialogues",
-        "Stored dialogues of [dialgym](https://pypi.org/project/dialgym/), with rewards.",
+        "Stored dialogues of [dialgym](https://github.com/dialgym/dialgym), with rewards.",
         code(dataset.describe().to_text()),
         "The first of them:",
         code(first),
