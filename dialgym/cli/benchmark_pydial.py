@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from dialgym.cli.common import console, numbers, require_agents, words
+from dialgym.cli.common import Ray, Workers, console, numbers, require_agents, words
 
 OUT = Path("runs/pydial")
 
@@ -31,13 +31,8 @@ def benchmark_pydial(
     seeds: Annotated[
         str, typer.Option(metavar="N", help="How many, from 0; or which: 0,1,2 or 100-104.")
     ] = "10",
-    workers: Annotated[
-        int, typer.Option(min=0, help="Processes of one thread each; 0 is this process alone.")
-    ] = 1,
-    ray: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="An existing Ray cluster, in place of processes."),
-    ] = None,
+    workers: Workers = 1,
+    ray: Ray = None,
     out: Annotated[Path, typer.Option(help="Folder of the runs, which go on from there.")] = OUT,
     results: Annotated[
         Path | None, typer.Option(help="Folder of figures, tables, plots; default OUT/results.")

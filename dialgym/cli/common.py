@@ -27,6 +27,13 @@ Set = Annotated[
 ]
 Episodes = Annotated[int, typer.Option("--episodes", "-n", min=1, help="Episodes for each seed.")]
 Seeds = Annotated[str, typer.Option(metavar="N,N,...", help="Seeds of the episodes.")]
+Workers = Annotated[
+    int, typer.Option(min=0, help="Processes of one thread each; 0 is this process alone.")
+]
+Ray = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="An existing Ray cluster, in place of processes."),
+]
 Trust = Annotated[
     bool,
     typer.Option(

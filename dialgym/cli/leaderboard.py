@@ -8,7 +8,16 @@ import typer
 
 from dialgym.benchmark.panels import Panel, Place, panel_named, panels
 from dialgym.cli.benchmark_pydial import check_failures, command, grid_progress, parse_seeds
-from dialgym.cli.common import Trust, complain, console, go_on, require_agents, words
+from dialgym.cli.common import (
+    Ray,
+    Trust,
+    Workers,
+    complain,
+    console,
+    go_on,
+    require_agents,
+    words,
+)
 
 OUT = Path("runs/leaderboard")
 KEPT = Path("benchmarks/results")
@@ -55,13 +64,8 @@ def run(
     seeds: Annotated[
         str | None, typer.Option(metavar="N", help="How many, from 0; or which: 0,1,2 or 3-5.")
     ] = None,
-    workers: Annotated[
-        int, typer.Option(min=0, help="Processes of one thread each; 0 is this process alone.")
-    ] = 1,
-    ray: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="An existing Ray cluster, in place of processes."),
-    ] = None,
+    workers: Workers = 1,
+    ray: Ray = None,
     out: Out = OUT,
 ) -> None:
     """Train and score learners by a panel's protocol: a file for each environment and seed.

@@ -1,6 +1,7 @@
 """Corpora of tasks: split by name, and cached as arrays."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -21,6 +22,26 @@ class InSplit(Protocol):
 
 
 Item = TypeVar("Item", bound=InSplit)
+
+
+class Consecutive:
+    """Dialogues whose utterances lie one after another.
+
+    Attributes:
+        offsets: (N+1,) int64; dialogue i is the utterances from ``offsets[i]`` to
+            ``offsets[i+1]``.
+    """
+
+    offsets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """`offsets` as plain numbers."""
+        found: list[int] = self.offsets.tolist()
+        return found
 
 
 def cached(

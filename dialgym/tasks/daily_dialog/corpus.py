@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,15 @@ import numpy as np
 
 from dialgym.rewards import Reply
 from dialgym.sources import fingerprint, locate
-from dialgym.tasks.corpora import by_split, cached, from_bytes, split_of, splits_of, to_bytes
+from dialgym.tasks.corpora import (
+    Consecutive,
+    by_split,
+    cached,
+    from_bytes,
+    split_of,
+    splits_of,
+    to_bytes,
+)
 from dialgym.tasks.daily_dialog.formats import (
     ACTS,
     BUILTIN,
@@ -24,7 +32,7 @@ VERSION = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Corpus:
+class Corpus(Consecutive):
     """N dialogues of T utterances in all.
 
     Attributes:
@@ -41,15 +49,6 @@ class Corpus:
     act_names: Sequence[str]
     emotion_names: Sequence[str]
     offsets: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    @cached_property
-    def starts(self) -> list[int]:
-        """`offsets` as plain numbers."""
-        found: list[int] = self.offsets.tolist()
-        return found
 
     def length(self, dialogue: int) -> int:
         """How many utterances a dialogue has."""

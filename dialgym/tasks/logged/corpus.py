@@ -14,7 +14,7 @@ from dialgym.archives import parts_of
 from dialgym.files import read_json
 from dialgym.sources import fingerprint, locate, rows_of
 from dialgym.tasks.base import SYSTEM, USER
-from dialgym.tasks.corpora import cached, from_bytes, to_bytes
+from dialgym.tasks.corpora import Consecutive, cached, from_bytes, to_bytes
 
 CARD = "logged.json"
 """The file of a folder of imported dialogues that declares their sizes."""
@@ -92,7 +92,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, eq=False)
-class Corpus:
+class Corpus(Consecutive):
     """N dialogues of T utterances in all, the parties in turns.
 
     Attributes:
@@ -105,15 +105,6 @@ class Corpus:
     texts: Sequence[str]
     own: np.ndarray
     offsets: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    @cached_property
-    def starts(self) -> list[int]:
-        """`offsets` as plain numbers."""
-        found: list[int] = self.offsets.tolist()
-        return found
 
     @cached_property
     def said(self) -> list[int]:
