@@ -1,7 +1,7 @@
 """Small drawings as SVG, to stand in a page: intervals and learning curves."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -45,13 +45,7 @@ def draw_curves(curves: Sequence[Curve]) -> str:
     for i, curve in enumerate(curves):
         parts.append(_path(frame, curve.steps, curve.returns, f"raw c{i % 4}"))
         parts.append(_path(frame, curve.steps, smooth(curve.returns), f"line c{i % 4}"))
-    names = " ".join(
-        f'<span class="key c{i % 4}">{escape(curve.name)}</span>' for i, curve in enumerate(curves)
-    )
-    return (
-        f'<p class="keys">{names}</p><div class="scroll"><svg class="curve" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="mean return while learning">'
-        f"{''.join(parts)}</svg></div>"
+    return _drawing([curve.name for curve in curves], parts, "mean return while learning") + (
         '<p class="note">Mean return of the dialogues that ended while learning, against '
         "timesteps; thin: as measured, thick: smoothed. Dashed: scripted policies.</p>"
     )
@@ -64,12 +58,17 @@ def draw_profiles(at: np.ndarray, shares: Mapping[str, np.ndarray]) -> str:
     parts = [*_axes(frame)]
     for i, values in enumerate(shares.values()):
         parts.append(_path(frame, at, values, f"line c{i % 4}"))
+    return _drawing(shares, parts, "share of runs above a value")
+
+
+def _drawing(names: Iterable[str], parts: Iterable[str], label: str) -> str:
+    """A drawing of lines below the names of these, each in its colour."""
     keys = " ".join(
-        f'<span class="key c{i % 4}">{escape(name)}</span>' for i, name in enumerate(shares)
+        f'<span class="key c{i % 4}">{escape(name)}</span>' for i, name in enumerate(names)
     )
     return (
         f'<p class="keys">{keys}</p><div class="scroll"><svg class="curve" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="share of runs above a value">'
+        f'viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">'
         f"{''.join(parts)}</svg></div>"
     )
 
