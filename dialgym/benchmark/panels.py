@@ -151,10 +151,10 @@ class Panel:
         """
         where = f"panel {name!r}"
         row = Reader(where, values, _fields(cls, "name"))
-        shared = row.numbers("budget", BUDGETS)
+        settings, budget = row.take("settings", dict, {}), row.numbers("budget", BUDGETS)
         data = _stored(f"{where}, data", row.take("data", dict, None))
         listed = enumerate(row.take("environments", list))
-        places = tuple(_place(f"{where}, environments[{i}]", v, shared, data) for i, v in listed)
+        places = tuple(_place(f"{where}, environments[{i}]", v, settings, budget, data) for i, v in listed)
         learners = row.take("algorithms", dict, {})
         found = cls(
             name,
@@ -217,8 +217,10 @@ def digest(values: Any) -> str:
 # Reading
 
 
-def _place(where: str, values: Any, shared: Mapping[str, int], data: Stored | None) -> Place:
-    """An environment; an id alone will do."""
+def _place(
+    where: str, values: Any, settings: Values, budget: Mapping[str, int], data: Stored | None
+) -> Place:
+    """An environment, whose own entries go over the panel's; an id alone will do."""
     row = Reader(where, {"id": values} if isinstance(values, str) else values, _fields(Place))
     try:
         env_id = entry_of(row.take("id", str)).id
@@ -228,8 +230,8 @@ def _place(where: str, values: Any, shared: Mapping[str, int], data: Stored | No
     own = _stored(f"{where}, data", row.take("data", dict, None))
     return Place(
         env_id,
-        row.take("settings", dict, {}),
-        {**shared, **row.numbers("budget", BUDGETS)},
+        {**settings, **row.take("settings", dict, {})},
+        {**budget, **row.numbers("budget", BUDGETS)},
         tuple(dict(goal) for goal in goals),
         own or data,
     )
@@ -268,5 +270,5 @@ def _stored(where: str, values: Values | None) -> Stored | None:
 
 
 def _fields(cls: Any, *without: str) -> list[str]:
-    extra = ["budget", "data"] if cls is Panel else []
+    extra = ["settings", "budget", "data"] if cls is Panel else []
     return [name for name in cls.__dataclass_fields__ if name not in without] + extra

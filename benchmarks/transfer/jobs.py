@@ -1,0 +1,168 @@
+"""A row of the leaderboard in a setting that its model was not trained in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import dialgym
+from agents.grid.jobs import Job
+from benchmarks.transfer.axes import Axis, Target
+from dialgym.benchmark.panels import Panel
+from dialgym.benchmark.protocol import AT_ONCE, model_of
+from dialgym.benchmark.submission import Submission, columns, statistics
+from dialgym.versions import hardware
+
+FORM = "dialgym transfer row 1"
+
+
+@dataclass(frozen=True)
+class TransferJob(Job):
+    """A row's policy, played in one target in the way that it was trained.
+
+    It plays the dialogues of the leaderboard's protocol: those of a seed are the same for all
+    policies and targets, as far as their hidden parts go.
+
+    Attributes:
+        axis: what is changed.
+        panel: of the row.
+        row: of the leaderboard, with its model beside it.
+        target: what is played.
+        episodes: dialogues.
+        folder, command: as of `Job`.
+    """
+
+    axis: Axis
+    panel: Panel
+    row: Submission
+    target: Target
+    episodes: int
+    folder: Path
+    command: str = ""
+    unit: ClassVar[str] = "dialogues"
+
+    def __hash__(self) -> int:
+        return hash(self.folder)
+
+    def __str__(self) -> str:
+        place = self.panel.place(self.row.id).short
+        return f"{self.row.name} of {place} seed {self.row.seed} at {self.target.name}"
+
+    def __reduce__(self) -> Any:
+        """An axis holds functions, and is found again by its name."""
+        given = self.axis.name, self.panel, self.row, self.target, self.episodes
+        return _made_again, (*given, self.folder, self.command)
+
+    @property
+    def kind(self) -> str:
+        """The row and its environment."""
+        return f"{self.row.name} {self.row.id}"
+
+    @property
+    def home(self) -> bool:
+        """Whether the target is what the model was trained in."""
+        return self.target.name == self.axis.home(self.panel.place(self.row.id))
+
+    def description(self) -> dict[str, Any]:
+        """What is played by whom."""
+        described = {
+            "form": FORM,
+            "axis": self.axis.name,
+            "panel": self.panel.name,
+            "version": self.panel.version,
+            "name": self.row.name,
+            "policy": self.row.values["policy"],
+            "model": self.row.values["hashes"].get("model"),
+            "trained_in": self.row.id,
+            "seed": self.row.seed,
+            "way": self.row.way,
+            "target": self.target.name,
+            "id": self.target.id,
+            "env_kwargs": dict(self.target.settings),
+            "first_episode": self.panel.evaluation.seed + self.row.seed,
+            "episodes_played": self.episodes,
+        }
+        return dict(json.loads(json.dumps(described, default=str)))
+
+    def figures(self) -> dict[str, Any]:
+        """Return, success and length of every episode."""
+        result = dialgym.evaluate(
+            model_of(self.row),
+            self.target.id,
+            self.episodes,
+            [self.panel.evaluation.seed + self.row.seed],
+            dict(self.target.settings),
+            num_envs=AT_ONCE,
+            deterministic=self.row.way != "drawn",
+        )
+        episodes = columns(result[self.target.id])
+        return {
+            "episodes": episodes,
+            "statistics": statistics(episodes),
+            "source": result.stand_ins.get(self.target.id, "as named"),
+            "hardware": hardware(),
+        }
+
+    def clear(self) -> None:
+        """Nothing lies beside the figures."""
+
+    def length(self) -> int:
+        """Dialogues."""
+        return self.episodes
+
+    def done(self) -> int:
+        """None before all are."""
+        return 0
+
+    def summary(self, result: Mapping[str, Any]) -> str:
+        """Return and success."""
+        found = result["statistics"]
+        return f"{found['return']:.2f}, {100 * found['success']:.1f} %"
+
+
+def _made_again(axis: str, *given: Any) -> TransferJob:
+    from benchmarks.transfer.axes import AXES
+
+    return TransferJob(AXES[axis], *given)
+
+
+def jobs_of(
+    axis: Axis,
+    panel: Panel,
+    rows: Sequence[Submission],
+    episodes: int,
+    out: Path,
+    command: str = "",
+) -> list[TransferJob]:
+    """What is to be scored: every row in every target of its environment, seed by seed.
+
+    Args:
+        axis: what is changed.
+        panel: of the rows.
+        rows: of the leaderboard.
+        episodes: dialogues in each target.
+        out: the folder of all axes.
+        command: that asked for it.
+
+    Raises:
+        ValueError: the axis has targets for none of them.
+    """
+    order = {place.id: i for i, place in enumerate(panel.environments)}
+    found = []
+    for row in sorted(rows, key=lambda row: (row.seed, order[row.id], row.name)):
+        if row.way == "scripted" and not axis.scripted:
+            continue
+        place = panel.place(row.id)
+        home = out.resolve() / axis.name / panel.name / row.name / f"{place.short}-seed{row.seed}"
+        for target in axis.targets(panel, place):
+            folder = home / target.name.replace(" %", "").replace("/", "-")
+            found.append(TransferJob(axis, panel, row, target, episodes, folder, command))
+    if not found:
+        raise ValueError(
+            f"{axis.name}: none of the {len(rows)} rows of the panel {panel.label} has other "
+            "settings of this kind to be played in"
+        )
+    return found
