@@ -26,7 +26,7 @@ from agents.decoding.sampling import Masks, Sampling, say_tokens
 from agents.models.build import Execution, build_networks
 from agents.models.cache import to_device
 from agents.models.exported import save_pretrained
-from agents.models.heads import PolicyHead, log_probs_of
+from agents.models.heads import PolicyHead, log_probs_of, masked_logits
 from agents.models.masking import FORBIDDEN, TokenMasker
 from agents.models.observations import (
     FeatureEmbedding,
@@ -252,10 +252,12 @@ class GPTActorCritic(BasePolicy):
         """Actions (B,), values (B, 1) and log-probabilities (B,) for observations of B rows."""
         seen = Observed.of(obs)
         hidden = self._hidden(seen)
-        distribution = self._distribution(seen, hidden, action_masks)
-        actions = distribution.get_actions(deterministic=deterministic)
+        logits, used = masked_logits(self.policy_head, hidden, self.allowed(seen, action_masks))
+        distribution = self.action_dist.proba_distribution(action_logits=logits)
+        chosen = distribution.get_actions(deterministic=deterministic)
         values = self.value_head(self._value_hidden(seen, hidden))
-        return actions, values, distribution.log_prob(actions)
+        log_probs = distribution.log_prob(chosen)
+        return chosen if used is None else used[chosen], values, log_probs
 
     def evaluate_actions(
         self, obs: PyTorchObs, actions: Tensor, action_masks: MASK_TYPES | None = None

@@ -1,4 +1,4 @@
-"""Print how fast the learners are; rates are per CPU-second of one thread, of gpu of wall time."""
+"""Print how fast the learners are; rates are per CPU-second of one thread."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import torch
 
 from benchmarks.environments.__main__ import show
 from benchmarks.environments.timing import Figure, machine
-from benchmarks.training import gpu, grpo, language, memory, offline, reply, tiny
+from benchmarks.training import grpo, language, memory, offline, reply, tiny
 from dialgym.errors import unknown
 
-PARTS = ("tiny", "iteration", "rollout", "update", "language", "offline", "memory", "grpo", "gpu")
+PARTS = ("tiny", "iteration", "rollout", "update", "language", "offline", "memory", "grpo")
 
 
 def figures(parts: list[str], repeats: int) -> Iterator[Figure]:
@@ -34,14 +34,12 @@ def figures(parts: list[str], repeats: int) -> Iterator[Figure]:
         yield from memory.figures()
     if "grpo" in parts:
         yield from grpo.figures()
-    if "gpu" in parts:
-        yield from gpu.figures()
 
 
 def main() -> None:
     """Measure and print a table."""
     parser = argparse.ArgumentParser("python -m benchmarks.training", description=__doc__)
-    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all but gpu by default")
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all by default")
     parser.add_argument("--repeats", type=int, default=5, help="rounds, whose median counts")
     arguments = parser.parse_args()
     for part in arguments.parts:
@@ -51,7 +49,7 @@ def main() -> None:
     torch.manual_seed(0)
     print(*(f"{name}: {value}" for name, value in machine().items()), sep="\n")
     print(f"PyTorch: {torch.__version__}\n")
-    show(list(figures(arguments.parts or list(PARTS[:-1]), arguments.repeats)))
+    show(list(figures(arguments.parts or list(PARTS), arguments.repeats)))
 
 
 if __name__ == "__main__":

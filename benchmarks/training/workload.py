@@ -21,6 +21,8 @@ from dialgym.views.token_vector_env import TokenVectorEnv
 WORDS, FIRST_WORD = 507, 0x4E00
 """With the 5 special tokens a vocabulary of 512. Each word is one character, as in Chinese: an
 utterance's limit is one of characters and of tokens alike."""
+MANY, FIRST_OF_MANY = 0x8000, 0x20000
+"""Where there are more words than that, they begin beyond the surrogates."""
 REPLY = 20  # most tokens of a reply, its <end> included
 LENGTH_BONUS = 0.1
 
@@ -43,14 +45,16 @@ class Reply(Task):
     Args:
         shortest, longest: words of each of the five turns, drawn uniformly. 9 and 13 make prompts
             of 56 to 76 tokens, tags and ``<end>`` included, 66 on average.
+        words: of the vocabulary; with 5 special tokens it is that of the token view.
     """
 
     name = "Reply"
 
-    def __init__(self, shortest: int = 9, longest: int = 13) -> None:
+    def __init__(self, shortest: int = 9, longest: int = 13, words: int = WORDS) -> None:
         self.sizes = (shortest, longest + 1)
-        self.alphabet = "".join(map(chr, range(FIRST_WORD, FIRST_WORD + WORDS)))
-        weights = 1 / np.arange(1.0, WORDS + 1)  # Zipf's law, as in everyday text
+        self.first = FIRST_OF_MANY if words > MANY else FIRST_WORD
+        self.alphabet = "".join(map(chr, range(self.first, self.first + words)))
+        weights = 1 / np.arange(1.0, words + 1)  # Zipf's law, as in everyday text
         self._cumulative = (weights / weights.sum()).cumsum()
         self.facts = Facts(
             turn_limit=1,
@@ -71,7 +75,7 @@ class Reply(Task):
         self.check_options(options)
         sizes = rng.integers(*self.sizes, size=5)
         ranks = np.searchsorted(self._cumulative, rng.random(int(sizes.sum()) + REPLY - 1))
-        text = ranks.clip(max=WORDS - 1) + FIRST_WORD
+        text = ranks.clip(max=len(self.alphabet) - 1) + self.first
         *turns, reference = ("".join(map(chr, part)) for part in np.split(text, sizes.cumsum()))
         speakers = ("user", "system", "user", "system", "user")
         return Chat(reference, [Utterance(s, t) for s, t in zip(speakers, turns)])
