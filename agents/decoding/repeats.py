@@ -1,13 +1,12 @@
 """The likeliest token that does not say again what the speaker has said before.
 
-Greedy decoding of a policy that learned by drawing can ask the same again until the other party hangs
-up: what would have got it out of there, chance, is gone.
+Greedy decoding of a policy that learned by drawing can ask the same again until the other party
+hangs up: what would have got it out of there, chance, is gone.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import torch
 from torch import Tensor
 
 
