@@ -48,13 +48,15 @@ class PolicyHead(nn.Module):
             with torch.no_grad():
                 own.copy_(torch.zeros_like(own) if initial is None else initial)
 
-    def forward(self, hidden: Tensor) -> Tensor:
+    def forward(self, hidden: Tensor, tokens: Tensor | None = None) -> Tensor:
+        """Logits (..., V), or (..., K) of the `tokens` (K,)."""
+        weight = self.weight if tokens is None else self.weight[tokens]
         # bfloat16 would round a logit of 8 to 1/32, which moves the ratios of PPO; only for large
         # vocabularies is that the price of speed.
         if self.weight.numel() > EXACT_HEAD:
-            return F.linear(hidden, self.weight).float()
+            return F.linear(hidden, weight).float()
         with exactly(hidden):
-            return F.linear(hidden.float(), self.weight.float())
+            return F.linear(hidden.float(), weight.float())
 
 
 def log_probs_of(
@@ -95,15 +97,51 @@ def _log_probs_of(
     allowed: Tensor | None,
     entropy_gradient: bool,
 ) -> tuple[Tensor, Tensor]:
-    logits = head(hidden)
-    if allowed is not None:
-        if allowed.dtype == torch.uint8:
-            allowed = unpacked_bits(allowed, logits.shape[-1])
-        logits = logits.masked_fill(~allowed, FORBIDDEN)
+    if allowed is not None and allowed.dtype == torch.uint8:
+        allowed = unpacked_bits(allowed, head.weight.shape[0])
+    logits, used = masked_logits(head, hidden, allowed, actions)
+    if used is not None:
+        actions = torch.searchsorted(used, actions)
     log_probs = logits.log_softmax(-1)
     with torch.set_grad_enabled(torch.is_grad_enabled() and entropy_gradient):
-        entropy = -(log_probs.exp() * log_probs).sum(-1)
+        # Not log_probs.exp(): MKL takes ten times as long where an exponential vanishes.
+        entropy = -(logits.softmax(-1) * log_probs).sum(-1)
     return log_probs.gather(-1, actions[:, None])[:, 0], entropy
+
+
+def masked_logits(
+    head: PolicyHead, hidden: Tensor, allowed: Tensor | None, actions: Tensor | None = None
+) -> tuple[Tensor, Tensor | None]:
+    """Logits of the tokens that may be said anywhere in a batch, forbidden ones at `FORBIDDEN`.
+
+    A token that is allowed nowhere has no probability and no gradient, so that leaving it out
+    changes nothing; where masks are narrow these are nearly all of a vocabulary.
+
+    Args:
+        head: of the policy.
+        hidden: (N, d).
+        allowed: (N, V) bool; None allows all.
+        actions: (N,) int64, kept whether they are allowed or not.
+
+    Returns:
+        Logits (N, K), and their tokens (K,) in ascending order; None for all of them, K = V. On a
+        GPU it is all: which are used would have to be waited for.
+    """
+    if allowed is None:
+        return head(hidden), None
+    used = _used(allowed, actions) if allowed.device.type == "cpu" else None
+    if used is not None:
+        allowed = allowed[:, used]
+    return head(hidden, used).masked_fill(~allowed, FORBIDDEN), used
+
+
+def _used(allowed: Tensor, actions: Tensor | None) -> Tensor | None:
+    """Tokens (K,) that are allowed in some row of (N, V), or chosen; None where it is most."""
+    anywhere = allowed.any(0)
+    if actions is not None:
+        anywhere[actions] = True
+    used = anywhere.nonzero()[:, 0]
+    return None if 2 * len(used) > len(anywhere) else used
 
 
 class ValueHead(nn.Module):

@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium import spaces
 
 from agents.storage.values import EXACT, KINDS, Json, Packer, Unpacker
-from dialgym.language.constraints import TokenAutomaton
+from dialgym.language.automata import TokenAutomaton
 from dialgym.language.tokenizers import BPETokenizer, CharTokenizer, HFTokenizer, WordTokenizer
 from dialgym.views.spaces import TokenBox
 

@@ -1,14 +1,7 @@
 """Utterances, dialogue acts, tokenizers, and constraints on what may be said."""
 
-from dialgym.language.constraints import (
-    AnyText,
-    Constraint,
-    Grammar,
-    Letters,
-    Lexicon,
-    TokenAutomaton,
-    compile_constraint,
-)
+from dialgym.language.automata import TokenAutomaton, compile_constraint
+from dialgym.language.constraints import AnyText, Constraint, Grammar, Letters, Lexicon
 from dialgym.language.text import Utterance, render_transcript
 from dialgym.language.tokenizers import (
     END,

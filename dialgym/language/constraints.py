@@ -1,18 +1,13 @@
-"""Constraints on what may be said next, over text and compiled to tokens.
+"""Constraints on what may be said next, over text.
 
-A task states a constraint on the text of an utterance; a tokenizer turns it into a
-`TokenAutomaton`, whose rows are the action masks of the token views.
+A task states a constraint on the text of an utterance; `automata.py` compiles it to the tokens of a
+tokenizer.
 """
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, Protocol, cast
-
-import numpy as np
-
-from dialgym.language.tokenizers import END, FIRST_TEXT, Tokenizer
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 
 class Constraint(Protocol):
@@ -202,141 +197,3 @@ class Grammar:
             return node
         words = self._words[node]
         return self._after[node][words[lo]] if lo < len(words) and len(words[lo]) == depth else None
-
-
-@dataclass(frozen=True, eq=False)
-class TokenAutomaton:
-    """A constraint over the tokens of one utterance; it starts in state 0, after the speaker's tag.
-
-    Attributes:
-        transitions: (S, V) int32, the next state for each token. A forbidden token leads to the
-            dead state, the last one, in which only ``<end>`` is allowed.
-        allowed: (S, V) bool, what may be said in each state. No row is empty.
-    """
-
-    transitions: np.ndarray
-    allowed: np.ndarray
-
-    @cached_property
-    def allowed_int8(self) -> np.ndarray:
-        """(S, V) int8 of 0 and 1, the same memory as `allowed`: the type of masks in infos."""
-        return self.allowed.view(np.int8)
-
-    def walk(self, tokens: Iterable[int], state: int = 0) -> int:
-        """The state after `tokens`, beginning in `state`."""
-        step = self.transitions.item  # quicker than an index: a mask at every token waits for it
-        for token in tokens:
-            state = step(state, token)
-        return state
-
-
-def compile_constraint(constraint: Constraint, tokenizer: Tokenizer) -> TokenAutomaton:
-    """The automaton of `constraint` over the tokens of `tokenizer`.
-
-    Tokens are spelled out and walked through the constraint from each reachable state, so
-    multi-character tokens are allowed exactly where all of their characters are. Automata are
-    remembered and shared; nobody may write into them.
-
-    Raises:
-        ValueError: no utterance that the tokenizer can write meets the constraint.
-    """
-    return _compiled(cast(Hashable, constraint), cast(Hashable, tokenizer))
-
-
-@lru_cache(maxsize=64)
-def _compiled(constraint: Any, tokenizer: Any) -> TokenAutomaton:
-    spellings = {first: _spellings(tokenizer, first) for first in (True, False)}
-    number: dict[tuple[Any, bool], int] = {(constraint.start, True): 0}
-    rows: list[Row] = []
-    for state, first in _discovered(number):
-        row: Row = {}
-        for token, after in _allowed(constraint, state, spellings[first]):
-            row[token] = number.setdefault((after, False), len(number))
-        if constraint.accepts(state):
-            row[END] = 0
-        rows.append(row)
-    return _tables(_without_dead_ends(rows), tokenizer.vocab_size)
-
-
-Row = dict[int, int]
-"""The tokens allowed in a state, and the state that each leads to."""
-
-
-def _without_dead_ends(rows: list[Row]) -> list[Row]:
-    """The rows without tokens after which the utterance could never rightly end.
-
-    A tokenizer may have a token for the beginning of a word and none for its rest.
-    """
-    before: list[list[int]] = [[] for _ in rows]
-    for state, row in enumerate(rows):
-        for token, after in row.items():
-            if token != END:
-                before[after].append(state)
-    frontier = [state for state, row in enumerate(rows) if END in row]
-    alive = set(frontier)
-    while frontier:
-        fresh = [state for state in before[frontier.pop()] if state not in alive]
-        alive.update(fresh)
-        frontier += fresh
-    if 0 not in alive:
-        raise ValueError(
-            "no utterance that the tokenizer can write meets the constraint. "
-            "Use another tokenizer, or one whose vocabulary has the task's words."
-        )
-    return [{t: s for t, s in row.items() if t == END or s in alive} for row in rows]
-
-
-@dataclass(slots=True)
-class Spelling:
-    """What tokens may add after some characters: a node of a trie."""
-
-    tokens: list[int] = field(default_factory=list)  # those that end here
-    longer: dict[str, "Spelling"] = field(default_factory=dict)
-
-
-@lru_cache(maxsize=4)
-def _spellings(tokenizer: Any, first: bool) -> Spelling:
-    """All text tokens, letter by letter, as the first of an utterance or a later one."""
-    root = Spelling()
-    for token in range(FIRST_TEXT, tokenizer.vocab_size):
-        text = tokenizer.piece(token, first)
-        node = root
-        for char in text:
-            node = node.longer.setdefault(char, Spelling())
-        if text:
-            node.tokens.append(token)
-    return root
-
-
-def _allowed(constraint: Any, state: Any, spelling: Spelling) -> Iterator[tuple[int, Any]]:
-    """The tokens that the constraint allows in a state, and the state after each."""
-    choices = constraint.choices(state)
-    for char in spelling.longer if choices is None else choices:
-        longer = spelling.longer.get(char)
-        after = None if longer is None else constraint.advance(state, char)
-        if longer is not None and after is not None:
-            for token in longer.tokens:
-                yield token, after
-            yield from _allowed(constraint, after, longer)
-
-
-def _discovered(number: dict[tuple[Any, bool], int]) -> Iterator[tuple[Any, bool]]:
-    """The states in the order of their numbers, those found on the way included."""
-    seen = 0
-    while seen < len(number):
-        fresh = list(number)[seen:]
-        seen += len(fresh)
-        yield from fresh
-
-
-def _tables(rows: list[Row], vocab_size: int) -> TokenAutomaton:
-    dead = len(rows)
-    transitions = np.full((dead + 1, vocab_size), dead, np.int32)
-    allowed = np.zeros((dead + 1, vocab_size), bool)
-    for state, row in enumerate(rows):
-        tokens = list(row)
-        transitions[state, tokens] = list(row.values())
-        allowed[state, tokens] = True
-    allowed[~allowed.any(1), END] = True
-    transitions[:, END] = 0
-    return TokenAutomaton(transitions, allowed)

@@ -14,6 +14,7 @@ from dialgym.language import (
     WordTokenizer,
     compile_constraint,
 )
+from dialgym.language.automata import AutomatonCache
 
 CHARS = CharTokenizer("abc ")
 WORD_LISTS = st.lists(st.text("abc", min_size=1, max_size=4), min_size=1, max_size=12)
@@ -95,3 +96,21 @@ def test_equal_constraints_share_an_automaton():
 def test_an_empty_lexicon_is_refused():
     with pytest.raises(ValueError, match="the list of words is empty"):
         Lexicon([])
+
+
+def test_automata_are_remembered_up_to_a_size():
+    lexicons = [Lexicon(["a" * n]) for n in range(1, 5)]
+    sizes = [compile_constraint(lexicon, CHARS).nbytes for lexicon in lexicons]
+    cache = AutomatonCache(sum(sizes[1:]))
+    made = [cache.automaton(lexicon, CHARS) for lexicon in lexicons]
+    assert len(cache) == 3
+    assert cache.held == sum(sizes[1:])
+    assert cache.automaton(Lexicon(["aaaa"]), CharTokenizer("abc ")) is made[3]
+    assert cache.automaton(lexicons[0], CHARS) is not made[0]
+
+
+def test_an_automaton_of_any_size_is_remembered():
+    cache = AutomatonCache(1)
+    made = cache.automaton(Lexicon(["a"]), CHARS)
+    assert cache.automaton(Lexicon(["a"]), CHARS) is made
+    assert len(cache) == 1
