@@ -154,7 +154,9 @@ class Panel:
         settings, budget = row.take("settings", dict, {}), row.numbers("budget", BUDGETS)
         data = _stored(f"{where}, data", row.take("data", dict, None))
         listed = enumerate(row.take("environments", list))
-        places = tuple(_place(f"{where}, environments[{i}]", v, settings, budget, data) for i, v in listed)
+        places = tuple(
+            _place(f"{where}, environments[{i}]", v, settings, budget, data) for i, v in listed
+        )
         learners = row.take("algorithms", dict, {})
         found = cls(
             name,
