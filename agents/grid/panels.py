@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -307,6 +308,18 @@ def learner_named(panel: Panel, name: str) -> Learner | None:
     except ValueError:
         known = (*panel.algorithms, *panel.references, *agents.registry.names())
         raise unknown("algorithm", name, known, "--algorithms") from None
+
+
+def cells_asked_for(panel: Panel) -> int:
+    """How many cells a panel's own learners and references come to, with all seeds."""
+    if panel.joined:
+        raise ValueError(f"panel {panel.name!r} takes over the rows of another command")
+    playing = (
+        learner is None or _plays(panel, learner, place)
+        for learner in map(partial(learner_named, panel), [*panel.references, *panel.algorithms])
+        for place in panel.environments
+    )
+    return panel.seeds * sum(playing)
 
 
 def _plays(panel: Panel, learner: Learner, place: Place) -> bool:

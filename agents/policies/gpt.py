@@ -22,6 +22,7 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import Tensor
 
 from agents.decoding.distributions import TokenDistribution
+from agents.decoding.repeats import unrepeated
 from agents.decoding.sampling import Masks, Sampling, say_tokens
 from agents.models.build import Execution, build_networks
 from agents.models.cache import to_device
@@ -79,6 +80,9 @@ class GPTActorCritic(BasePolicy):
             as `class` and gives it further arguments: `{"class":
             "agents.models.heads.MLPHead", "outputs": 1}`.
         execution: how the networks are run, see `Execution`.
+        avoid_repeats: a deterministic choice does not lead into an utterance that the learner has
+            said before in the dialogue, where another token has at least this probability; see
+            `agents.decoding.repeats`. None, the default, takes the likeliest token always.
         optimizer_class, optimizer_kwargs: as everywhere in Stable-Baselines3.
 
     Raises:
@@ -112,6 +116,7 @@ class GPTActorCritic(BasePolicy):
         share_features_extractor: bool = True,
         value_head: str | type[torch.nn.Module] | Mapping[str, Any] | None = None,
         execution: Execution | Mapping[str, Any] | None = None,
+        avoid_repeats: float | None = None,
         use_sde: bool = False,
         optimizer_class: type[torch.optim.Optimizer] = torch.optim.Adam,
         optimizer_kwargs: dict[str, Any] | None = None,
@@ -119,6 +124,7 @@ class GPTActorCritic(BasePolicy):
         if use_sde:
             raise ValueError("GPTPolicy: use_sde=True is for continuous actions; leave it out")
         check_spaces(observation_space, action_space)
+        _check_repeats(avoid_repeats, token_space(observation_space))
         self.config = {
             "preset": preset,
             "n_layer": n_layer,
@@ -132,6 +138,7 @@ class GPTActorCritic(BasePolicy):
             "share_features_extractor": share_features_extractor,
             "value_head": value_head,
             "execution": Execution.of(execution),
+            "avoid_repeats": avoid_repeats,
         }
         super().__init__(
             observation_space,
@@ -289,7 +296,13 @@ class GPTActorCritic(BasePolicy):
         action_masks: MASK_TYPES | None = None,
     ) -> Tensor:
         distribution = self.get_distribution(observation, action_masks)
-        return distribution.get_actions(deterministic=deterministic)
+        least = self.config["avoid_repeats"]
+        if not deterministic or least is None:
+            return distribution.get_actions(deterministic=deterministic)
+        seen = Observed.of(observation)
+        probabilities = distribution.distribution.probs  # type: ignore[attr-defined]
+        tag = self.token_space.learner_tag
+        return unrepeated(probabilities, seen.tokens.cpu().numpy(), seen.lengths, tag, least)
 
     def utter(
         self,
@@ -380,6 +393,18 @@ class GPTPolicy(GPTActorCritic, ActorCriticPolicy):  # type: ignore[misc]
 
 class MaskableGPTPolicy(GPTActorCritic, MaskableActorCriticPolicy):  # type: ignore[misc]
     """`GPTPolicy` with the env's own action masks: `MaskablePPO(MaskableGPTPolicy, env)`."""
+
+
+def _check_repeats(least: float | None, space: Any) -> None:
+    if least is None:
+        return
+    if not 0 < least <= 1:
+        raise ValueError(f"avoid_repeats: expected a probability above 0 or None, got {least}")
+    if getattr(space, "learner_tag", None) is None:
+        raise ValueError(
+            "avoid_repeats: expected an observation space with a `learner_tag`, which tells the "
+            f"learner's utterances from others', got {type(space).__name__}; leave it out"
+        )
 
 
 def token_log_probs(head: PolicyHead, hidden: Tensor, allowed: Tensor | None) -> Tensor:

@@ -16,8 +16,8 @@ from benchmarks.transfer.table import as_markdown, cells_of
 from dialgym.benchmark.panels import Panel, panel_named, panels
 from dialgym.benchmark.submission import Submission, read_rows
 from dialgym.cli.benchmark_pydial import check_failures, grid_progress, parse_seeds
+from dialgym.cli.boards import OUT
 from dialgym.cli.common import words
-from dialgym.cli.leaderboard import OUT
 from dialgym.errors import unknown
 from dialgym.files import write_text
 

@@ -31,6 +31,26 @@ def joined_board(panel: Panel, folder: Path) -> Board:
     return Board.sorted(panel, rows, panel.metric)
 
 
+def cpu_seconds_of(folder: Path) -> float:
+    """Of training all that the files are of, tests left out.
+
+    Raises:
+        ValueError: a file is not of this form.
+    """
+    spent: dict[tuple[str, ...], float] = {}
+    for file in sorted(folder.glob("*.csv")):
+        with file.open(encoding="utf-8", newline="") as lines:
+            for row in csv.DictReader(lines):
+                try:
+                    cell = file.stem, row["domain"], row["env"], row["seed"]
+                    spent[cell] = max(spent.get(cell, 0.0), float(row["cpu_seconds"]))
+                except (KeyError, ValueError, TypeError) as error:
+                    raise ValueError(
+                        f"{str(file)!r}: expected CPU seconds (cpu_seconds), got {row}"
+                    ) from error
+    return sum(spent.values())
+
+
 def _contestant(panel: Panel, file: Path) -> Contestant | None:
     """The last tests of a method; drawn where it learned so."""
     by_way: dict[int, Cells] = {0: {}, 1: {}}

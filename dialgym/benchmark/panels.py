@@ -1,7 +1,8 @@
 """Panels of the leaderboard: what is played, learned by and counted, fixed and with a version.
 
 They stand in `panels:` of envs_registry.yaml. A change that moves figures is a new version: rows of
-another one are not shown beside it.
+another one are not shown beside it. ``wordle@0.1`` is a panel with a tenth of the budgets of
+`wordle`: its rows lie and are shown apart.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Self
 
@@ -21,6 +22,8 @@ from dialgym.rows import read_registry
 METRICS = ("score", "return", "success")
 BUDGETS = ("tokens", "acts", "dialogues", "gradient_steps")
 """Units of a budget: what an algorithm plays, or how often it learns from stored dialogues."""
+SHARE = "@"
+"""Between the name of a panel and a share of its budgets."""
 Values = Mapping[str, Any]
 
 
@@ -63,6 +66,11 @@ class Place:
     def short(self) -> str:
         """The id without its namespace."""
         return self.id.rpartition("/")[2]
+
+    def scaled(self, share: float) -> Self:
+        """With that share of every budget; stored dialogues stay as many."""
+        budget = {unit: max(1, round(share * amount)) for unit, amount in self.budget.items()}
+        return replace(self, budget=budget)
 
 
 @dataclass(frozen=True)
@@ -142,6 +150,29 @@ class Panel:
         """``wordle, version 1``."""
         return f"{self.name}, version {self.version}"
 
+    def scaled(self, share: float) -> Self:
+        """The panel with that share of every budget: another one, ``wordle@0.1``, of its own rows.
+
+        Raises:
+            ValueError: the share is not between 0 and 1, or the panel has no budgets.
+        """
+        if self.joined:
+            raise ValueError(
+                f"panel {self.name!r} takes over the rows of another command, and has no budgets "
+                "to take a share of"
+            )
+        if not 0 < share < 1:
+            raise ValueError(
+                f"panel {self.name!r}: expected a share of its budgets between 0 and 1, such as "
+                f"{self.name}{SHARE}0.1, got {share:g}"
+            )
+        return replace(
+            self,
+            name=f"{self.name}{SHARE}{share:g}",
+            description=f"{self.description} With {100 * share:g} % of the budgets.",
+            environments=tuple(place.scaled(share) for place in self.environments),
+        )
+
     @classmethod
     def of(cls, name: str, values: Any) -> Self:
         """A panel from plain values.
@@ -188,14 +219,24 @@ def panels() -> Mapping[str, Panel]:
 
 
 def panel_named(name: str) -> Panel:
-    """One of them.
+    """One of them; ``wordle@0.1`` is that of the name with a tenth of its budgets.
 
     Raises:
-        ValueError: there is none of that name.
+        ValueError: there is none of that name, or the share is none.
     """
-    if name not in panels():
+    whole, scaled, share = name.partition(SHARE)
+    if whole not in panels():
         raise unknown("panel", name, panels(), "envs_registry.yaml")
-    return panels()[name]
+    panel = panels()[whole]
+    if not scaled:
+        return panel
+    try:
+        amount = float(share)
+    except ValueError:
+        raise ValueError(
+            f"panel {name!r}: expected a number after {SHARE!r}, such as {whole}{SHARE}0.1"
+        ) from None
+    return panel.scaled(amount)
 
 
 @cache

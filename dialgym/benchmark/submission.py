@@ -119,6 +119,11 @@ def read_rows(folders: Iterable[Path], panel: Panel) -> list[Submission]:
     for folder in folders:
         for file in sorted((folder / panel.name).glob("*/*-seed*.json")):
             row = read_submission(file)
+            if row.values["panel"] != panel.name:
+                raise ValueError(
+                    f"{str(file)!r} is of the panel {row.values['panel']}, not of {panel.name}: "
+                    "rows of two panels do not compare. Move it to the folder of its panel."
+                )
             if row.values["version"] == panel.version:
                 found.setdefault((row.name, row.id, row.seed), row)
     return list(found.values())

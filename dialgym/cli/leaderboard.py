@@ -1,6 +1,7 @@
 """``dialgym leaderboard``: run panels, show and compare their rows, add and check one's own."""
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +9,7 @@ import typer
 
 from dialgym.benchmark.panels import Panel, Place, panel_named, panels
 from dialgym.cli.benchmark_pydial import check_failures, command, grid_progress, parse_seeds
+from dialgym.cli.boards import KEPT, OUT, boards_of, print_board, total
 from dialgym.cli.common import (
     Ray,
     Trust,
@@ -19,8 +21,6 @@ from dialgym.cli.common import (
     words,
 )
 
-OUT = Path("runs/leaderboard")
-KEPT = Path("benchmarks/results")
 leaderboard = typer.Typer(
     no_args_is_help=True, help="Panels of environments: run, show, compare, add, check."
 )
@@ -32,7 +32,12 @@ def complete_panels() -> list[str]:
 
 
 PanelName = Annotated[
-    str, typer.Argument(metavar="PANEL", autocompletion=complete_panels, help="Its name.")
+    str,
+    typer.Argument(
+        metavar="PANEL",
+        autocompletion=complete_panels,
+        help="Its name; wordle@0.1 is wordle with a tenth of the budgets, and has its own rows.",
+    ),
 ]
 Results = Annotated[
     list[Path] | None,
@@ -103,20 +108,25 @@ def show(
         Path | None, typer.Option(help="A file to write the tables into, too, as Markdown.")
     ] = None,
 ) -> None:
-    """Show the table of a panel: means with intervals, ranks with ties, costs."""
+    """Show the table of a panel: means with intervals, ranks with ties, costs; or all and a sum."""
     from dialgym.benchmark.standings import as_markdown
+    from dialgym.benchmark.totals import as_markdown as totals_as_markdown
     from dialgym.files import write_text
 
     if (panel is None) == (not every):
         raise ValueError(
             f"show: expected either a panel or --all; the panels are {', '.join(panels())}"
         )
-    named = [panel] if panel else [*panels()]
-    boards = [board for name in named for board in _boards(panel_named(name), results, every)]
-    for board in boards:
-        _print(board)
+    chosen = [panel_named(name) for name in ([panel] if panel else panels())]
+    boards = [boards_of(one, results, every) for one in chosen]
+    for board in chain.from_iterable(boards):
+        print_board(board)
+    texts = [as_markdown(board) for board in chain.from_iterable(boards)]
+    if every:
+        texts.append(totals_as_markdown([total(of, results) for of in boards]))
+        console.print(texts[-1], markup=False, soft_wrap=True)
     if markdown:
-        write_text(markdown, "\n".join(map(as_markdown, boards)))
+        write_text(markdown, "\n".join(texts))
 
 
 @leaderboard.command("compare")
@@ -129,7 +139,7 @@ def compare(
     """Compare two rows in each environment that both have played."""
     from dialgym.benchmark.standings import compare as compared
 
-    text = compared(_boards(panel_named(panel), results)[0], first, second)
+    text = compared(boards_of(panel_named(panel), results)[0], first, second)
     console.print(text, markup=False, soft_wrap=True)
 
 
@@ -142,7 +152,7 @@ def html(
     """Write a panel as one page that needs no network: table, profile, curves, origin."""
     from dialgym.benchmark.standings import write_page
 
-    write_page(out, _boards(panel_named(panel), results)[0])
+    write_page(out, boards_of(panel_named(panel), results)[0])
     console.print(f"wrote {out}", style="dim")
 
 
@@ -244,50 +254,6 @@ def _places(panel: Panel, envs: str | None) -> list[Place]:
     return [panel.place(name) for name in words(envs)] if envs else list(panel.environments)
 
 
-def _boards(panel: Panel, results: list[Path] | None, quiet: bool = False) -> list[Any]:
-    """The tables of a panel: that of the data that are named first."""
-    from dialgym.benchmark.joined import joined_board
-    from dialgym.benchmark.leaderboard import Board
-    from dialgym.benchmark.submission import read_rows
-
-    folders = results or [KEPT, OUT]
-    if panel.joined is not None:
-        found = [folder / panel.joined for folder in folders if (folder / panel.joined).is_dir()]
-        if found or not quiet:
-            return [joined_board(panel, found[0] if found else folders[0] / panel.joined)]
-    rows = read_rows(folders, panel)
-    if not rows and not quiet:
-        where = ", ".join(str(folder / panel.name) for folder in folders)
-        raise ValueError(
-            f"panel {panel.label}: expected rows such as ppo/ID-seed0.json in {where}, got none. "
-            f"Make some by `dialgym leaderboard run {panel.name}`, or say where they are "
-            "(--results FOLDER)."
-        )
-    return Board.all_of(panel, rows)
-
-
-def _print(board: Any) -> None:
-    """The table, without some columns where the terminal is narrow; Markdown elsewhere."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    from dialgym.benchmark.report import WIDE
-    from dialgym.benchmark.standings import as_markdown, caption, head, table
-
-    if not console.is_terminal or not board.rows:
-        console.print(as_markdown(board), markup=False, soft_wrap=True)
-        return
-    names = head(board)
-    shown = range(len(names)) if console.width >= WIDE + 40 else [0, 1, 2, 4]
-    made = Table(title=escape(board.title), caption=escape(caption(board)), box=None)
-    made.caption_justify = "left"
-    for i in shown:
-        made.add_column(escape(names[i]), justify="left" if i == 1 else "right")
-    for cells in table(board):
-        made.add_row(*(escape(cells[i]) for i in shown))
-    console.print(made)
-
-
 def _trained_in(panel: Panel, policy: str, trust: bool) -> tuple[Place, str]:
     """The environment of a model, and whether it was trained by drawing."""
     from dialgym.rollouts.player import opened_where_trained
@@ -335,13 +301,14 @@ def _missing(paths: list[Path]) -> list[str]:
         try:
             row = json.loads(file.read_text("utf-8"))
             place = str(row["id"]), int(row["seed"])
-            found.setdefault((str(row["panel"]), str(row["name"])), set()).add(place)
+            of = panel_named(str(row["panel"])).name, str(row["name"])
+            found.setdefault(of, set()).add(place)
         except (ValueError, KeyError, TypeError):
             continue
     lines = []
     for (name, row), cells in found.items():
-        panel = panels().get(name)
-        wanted = len(panel.environments) * panel.seeds if panel else 0
+        panel = panel_named(name)
+        wanted = len(panel.environments) * panel.seeds
         if len(cells) < wanted:
             lines.append(f"{name}/{row}: {len(cells)} of {wanted} cells of the panel")
     return lines

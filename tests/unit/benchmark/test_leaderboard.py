@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dialgym.benchmark.joined import cpu_seconds_of
 from dialgym.benchmark.leaderboard import (
     Board,
     Contestant,
@@ -14,6 +15,8 @@ from dialgym.benchmark.leaderboard import (
 )
 from dialgym.benchmark.standings import as_markdown, compare, table, write_page
 from dialgym.benchmark.submission import Submission
+from dialgym.benchmark.totals import as_markdown as totals_as_markdown
+from dialgym.benchmark.totals import total_of
 from tests.support.tiny_panel import TINY
 
 IDS = ("dialgym/Wordle-20-v0", "dialgym/Wordle-200-v0")
@@ -211,3 +214,25 @@ def test_rows_of_another_simulator_are_marked():
     assert "NOT COMPARABLE" in as_markdown(board)
     (board,) = Board.all_of(TINY, [made("a"), made("b")])
     assert "NOT COMPARABLE" not in as_markdown(board)
+
+
+def test_totals_tell_the_cells_of_a_panel_from_others():
+    asked, own = row("ppo", 1.0, 2.0, seeds=2), row("mine", 1.0, seeds=3)
+    board = Board.sorted(TINY, [asked, own], "score")
+    found = total_of([board], 10, None)
+    assert (found.cells, found.wanted, found.others, found.seeds) == (4, 10, 3, (2, 3, 2))
+    assert found.cpu_seconds is None
+    text = totals_as_markdown([found, found._replace(panel="b", cpu_seconds=7200.0, wanted=None)])
+    assert "| tiny | 4 of 10 | 3 | 2 to 3 of 2 | - |" in text
+    assert "| b | 4 | 3 | 2 to 3 of 2 | 2.00 |" in text
+    assert "| all | 8 | 6 |  | 2.00 |" in text
+
+
+def test_the_cost_of_a_joined_panel_is_that_of_its_files(tmp_path):
+    head = "domain,env,seed,cpu_seconds\n"
+    (tmp_path / "dqn.csv").write_text(head + "CR,1,0,10\nCR,1,0,25\nCR,1,1,5\n", "utf-8")
+    (tmp_path / "acer.csv").write_text(head + "CR,1,0,2.5\n", "utf-8")
+    assert cpu_seconds_of(tmp_path) == 32.5
+    (tmp_path / "bad.csv").write_text("domain,env,seed\nCR,1,0\n", "utf-8")
+    with pytest.raises(ValueError, match="expected CPU seconds"):
+        cpu_seconds_of(tmp_path)

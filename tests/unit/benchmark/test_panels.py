@@ -52,6 +52,36 @@ def test_an_environment_takes_over_what_is_said_for_all():
     assert (first.budget["tokens"], second.budget["tokens"]) == (5, 1000)
 
 
+def test_a_share_of_the_budgets_is_a_panel_of_its_own():
+    tenth = panel_named("wordle@0.1")
+    whole = panel_named("wordle")
+    assert tenth.name == "wordle@0.1"
+    assert tenth.label == "wordle@0.1, version 1"
+    for small, place in zip(tenth.environments, whole.environments, strict=True):
+        assert small.budget == {unit: round(0.1 * n) for unit, n in place.budget.items()}
+        assert (small.data, small.settings) == (place.data, place.settings)
+        assert protocol_of(tenth, small) != protocol_of(whole, place)
+    assert tenth.description.endswith("With 10 % of the budgets.")
+    assert TINY.scaled(1e-6).environments[0].budget == {"tokens": 1, "gradient_steps": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("wordle@1", r"a share of its budgets between 0 and 1, such as wordle@0.1, got 1"),
+        ("wordle@-2", r"between 0 and 1, .* got -2"),
+        ("wordle@nan", r"between 0 and 1, .* got nan"),
+        ("wordle@", r"panel 'wordle@': expected a number after '@', such as wordle@0.1"),
+        ("wordle@x", r"expected a number after '@'"),
+        ("wordl@0.1", r"unknown panel 'wordl@0.1'"),
+        ("slot-filling-acts@0.1", r"takes over the rows of another command, and has no budgets"),
+    ],
+)
+def test_shares_that_are_none_are_refused(name, message):
+    with pytest.raises(ValueError, match=message):
+        panel_named(name)
+
+
 @pytest.mark.parametrize(
     ("entries", "message"),
     [

@@ -187,6 +187,36 @@ def test_run_show_compare_and_html(done, tmp_path, monkeypatch):
     assert "Learning" in (tmp_path / "p.html").read_text("utf-8")
 
 
+def test_rows_of_a_share_of_the_budgets_stand_apart(done, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = ["leaderboard", "run", "tiny@0.5", "--algorithms", "bc,random", "--workers", "0"]
+    succeed(*run, "--seeds", "1", "--out", str(done))
+    row = read_submission(done / "tiny@0.5" / "bc" / ROW).values
+    assert (row["panel"], row["settings"]["n_timesteps"]) == ("tiny@0.5", 10)
+    assert len(read_rows([done], TINY)) == 10
+    text = succeed("leaderboard", "show", "tiny@0.5", "--results", str(done))
+    assert text.startswith("## tiny@0.5")
+    assert "With 50 % of the budgets." in text
+    (moved := tmp_path / "tiny" / "bc").mkdir(parents=True)
+    (moved / ROW).write_text((done / "tiny@0.5" / "bc" / ROW).read_text("utf-8"), "utf-8")
+    assert "is of the panel tiny@0.5, not of tiny" in fail(
+        "leaderboard", "show", "tiny", "--results", str(tmp_path)
+    )
+    succeed("leaderboard", "check", str(done / "tiny@0.5"), "--replay")
+
+
+def test_all_panels_are_shown_with_what_they_have_cost(done, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = succeed("leaderboard", "show", "--all", "--results", str(done), "--markdown", "t.md")
+    rows = read_rows([done], TINY)
+    hours = sum(row.values["cost"]["cpu_seconds"] for row in rows) / 3600
+    assert f"| tiny | 10 of 10 | 0 | 2 of 2 | {hours:.2f} |" in text
+    assert f"| all | 10 | 0 |  | {hours:.2f} |" in text
+    assert "## What is there" in (tmp_path / "t.md").read_text("utf-8")
+    assert "| tiny | 0 of 10 | 0 | 0 of 2 | - |" in succeed("leaderboard", "show", "--all")
+    assert "What is there" not in succeed("leaderboard", "show", "tiny", "--results", str(done))
+
+
 def test_errors_of_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "expected rows such as ppo/ID-seed0.json" in fail("leaderboard", "show", "tiny")

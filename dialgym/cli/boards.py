@@ -1,0 +1,75 @@
+"""Tables of the leaderboard in the terminal: from folders of rows to what is shown of them."""
+
+from pathlib import Path
+from typing import Any
+
+from dialgym.benchmark.panels import Panel
+from dialgym.cli.common import console, require_agents
+
+OUT = Path("runs/leaderboard")
+KEPT = Path("benchmarks/results")
+
+
+def boards_of(panel: Panel, results: list[Path] | None, quiet: bool = False) -> list[Any]:
+    """The tables of a panel: that of the data that are named first."""
+    from dialgym.benchmark.joined import joined_board
+    from dialgym.benchmark.leaderboard import Board
+    from dialgym.benchmark.submission import read_rows
+
+    folders = results or [KEPT, OUT]
+    if panel.joined is not None:
+        found = _joined_folder(panel.joined, results)
+        if found or not quiet:
+            return [joined_board(panel, found or folders[0] / panel.joined)]
+    rows = read_rows(folders, panel)
+    if not rows and not quiet:
+        where = ", ".join(str(folder / panel.name) for folder in folders)
+        raise ValueError(
+            f"panel {panel.label}: expected rows such as ppo/ID-seed0.json in {where}, got none. "
+            f"Make some by `dialgym leaderboard run {panel.name}`, or say where they are "
+            "(--results FOLDER)."
+        )
+    return Board.all_of(panel, rows)
+
+
+def total(boards: list[Any], results: list[Path] | None) -> Any:
+    """How much of a panel is there, and what it has cost."""
+    from dialgym.benchmark.joined import cpu_seconds_of
+    from dialgym.benchmark.totals import total_of
+
+    panel: Panel = boards[0].panel
+    if panel.joined is None:
+        require_agents()
+        from agents.grid.panels import cells_asked_for
+
+        return total_of(boards, cells_asked_for(panel), None)
+    folder = _joined_folder(panel.joined, results)
+    return total_of(boards, None, None if folder is None else cpu_seconds_of(folder))
+
+
+def _joined_folder(name: str, results: list[Path] | None) -> Path | None:
+    """The first that is there of those that another command keeps its figures in."""
+    found = (folder / name for folder in results or [KEPT, OUT])
+    return next((folder for folder in found if folder.is_dir()), None)
+
+
+def print_board(board: Any) -> None:
+    """The table, without some columns where the terminal is narrow; Markdown elsewhere."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from dialgym.benchmark.report import WIDE
+    from dialgym.benchmark.standings import as_markdown, caption, head, table
+
+    if not console.is_terminal or not board.rows:
+        console.print(as_markdown(board), markup=False, soft_wrap=True)
+        return
+    names = head(board)
+    shown = range(len(names)) if console.width >= WIDE + 40 else [0, 1, 2, 4]
+    made = Table(title=escape(board.title), caption=escape(caption(board)), box=None)
+    made.caption_justify = "left"
+    for i in shown:
+        made.add_column(escape(names[i]), justify="left" if i == 1 else "right")
+    for cells in table(board):
+        made.add_row(*(escape(cells[i]) for i in shown))
+    console.print(made)
