@@ -16,9 +16,12 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.compiler import is_compiling
 from torch.utils.checkpoint import checkpoint
 
 from agents.models.cache import Group, KVCache, Slots, computing_dtype
+from agents.models.packing import Alike, Packing, Rows
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,31 @@ class Attention(nn.Module):
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return self.proj(y.transpose(1, 2).flatten(2))
 
+    def packed(self, x: Tensor, packing: Packing, last: bool) -> Tensor:
+        """Packed tokens (n, d) to what each has read; with `last` only the asked for, (N, d)."""
+        heads = self.qkv(x).view(len(x), 3, self.n_head, -1)
+        parts = heads.split([group.tokens.total for group in packing.groups])
+        if not last:
+            read = [self._read(part, group.tokens) for part, group in zip(parts, packing.groups)]
+            return self.proj(torch.cat(read))
+        asked = heads[:, 0].index_select(0, packing.asked)
+        queries = asked.split([group.asked.total for group in packing.groups])
+        read = [self._ask(*each) for each in zip(queries, parts, packing.groups)]
+        return self.proj(torch.cat(read))
+
+    def _read(self, heads: Tensor, rows: Rows) -> Tensor:
+        """Queries, keys and values (n, 3, nh, hs) of like sequences to (n, d)."""
+        q, k, v = rows.pad(heads).permute(2, 0, 3, 1, 4)  # (b, nh, k, hs)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return rows.unpad(y.transpose(1, 2).flatten(2))
+
+    def _ask(self, queries: Tensor, heads: Tensor, group: Alike) -> Tensor:
+        """Of queries (m, nh, hs) at the places asked for, what they read, (m, d)."""
+        q = group.asked.pad(queries).transpose(1, 2)  # (b, nh, places, hs)
+        k, v = group.tokens.pad(heads[:, 1:]).permute(2, 0, 3, 1, 4)  # (b, nh, k, hs)
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=group.visible)
+        return group.asked.unpad(y.transpose(1, 2).flatten(2))
+
     def extend(self, x: Tensor, layer: int, cache: KVCache, slots: Slots, last: bool) -> Tensor:
         """Packed new tokens (n, d) to what each has read; with `last` only that of ends, (b, d)."""
         heads = self.qkv(x).view(len(x), 3, self.n_head, -1)
@@ -107,11 +135,44 @@ class Attention(nn.Module):
         return group.unpad(y.transpose(1, 2).flatten(2))
 
 
+class GELU(nn.GELU):
+    """The tanh form, by a sigmoid where that is quicker: (1 + tanh u) / 2 = sigmoid(2 u)."""
+
+    def __init__(self) -> None:
+        super().__init__(approximate="tanh")
+
+    def forward(self, x: Tensor) -> Tensor:
+        # A GPU and a compiler fuse it; in halves each of our steps would round.
+        if x.device.type == "cpu" and x.dtype == torch.float32 and not is_compiling():
+            return _SigmoidGELU.apply(x)  # type: ignore[no-any-return]
+        return super().forward(x)
+
+
+class _SigmoidGELU(torch.autograd.Function):
+    """x s(v), v = a x + b x^3; its derivative is s + s (1 - s) (a x + 3 b x^3)."""
+
+    a = math.sqrt(8 / math.pi)
+    b = 0.044715 * a
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        s = x.square().mul_(_SigmoidGELU.b).add_(_SigmoidGELU.a).mul_(x).sigmoid_()
+        ctx.save_for_backward(x, s)
+        return x * s
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        x, s = ctx.saved_tensors
+        slope = x.square().mul_(3 * _SigmoidGELU.b).add_(_SigmoidGELU.a).mul_(x)
+        return slope.mul_(1 - s).add_(1).mul_(s).mul_(grads[0])
+
+
 class MLP(nn.Sequential):
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()
         self.up = nn.Linear(config.n_embd, 4 * config.n_embd)
-        self.act = nn.GELU(approximate="tanh")
+        self.act = GELU()
         self.proj = nn.Linear(4 * config.n_embd, config.n_embd)
 
 
@@ -123,10 +184,16 @@ class Block(nn.Module):
         self.ln_2 = nn.LayerNorm(config.n_embd)
         self.mlp = MLP(config)
 
-    def forward(self, x: Tensor, at: Tensor | None = None) -> Tensor:
-        x = x + self.attn(self.ln_1(x))
-        if at is not None:
-            x = x.flatten(0, 1)[at]
+    def forward(
+        self, x: Tensor, at: Tensor | None = None, packing: Packing | None = None
+    ) -> Tensor:
+        """All of (B, T, d) or of packed (n, d); in the last layer only what stands `at`."""
+        if packing is None:
+            x = x + self.attn(self.ln_1(x))
+            x = x if at is None else x.flatten(0, 1)[at]
+        else:
+            y = self.attn.packed(self.ln_1(x), packing, at is not None)
+            x = (x if at is None else x.index_select(0, packing.asked)) + y
         return x + self.mlp(self.ln_2(x))
 
     def extend(self, x: Tensor, layer: int, cache: KVCache, slots: Slots, last: bool) -> Tensor:
@@ -188,16 +255,26 @@ class GPT(nn.Module):
         t = tokens.shape[1]
         if t > self.window:
             raise ValueError(f"GPT: sequences of {t} tokens, the window is {self.window}")
-        x = self.wte(tokens) + self.wpe.weight[:t]  # (B, T, d)
-        if bias is not None:
-            x = x + bias[:, None]
+        packing = None
+        # Sequences are packed on a CPU alone: a GPU would have to be waited for.
+        if at is not None and len(at) and at.device.type == "cpu" and not is_compiling():
+            packing = Packing.of(at.numpy(), t)
+        x = self._embedded(tokens, bias, packing)
         last = len(self.blocks) - 1
         recompute = self.gradient_checkpointing and torch.is_grad_enabled()
         for layer, block in enumerate(self.blocks):
-            places = at if layer == last else None
             run = partial(checkpoint, block, use_reentrant=False) if recompute else block
-            x = run(x, places)
-        return self.ln_f(x)
+            x = run(x, at if layer == last else None, packing)
+        x = self.ln_f(x)
+        return x if packing is None or packing.back is None else x[packing.back]
+
+    def _embedded(self, tokens: Tensor, bias: Tensor | None, packing: Packing | None) -> Tensor:
+        """Embeddings (B, T, d), or packed (n, d)."""
+        if packing is None:
+            x = self.wte(tokens) + self.wpe.weight[: tokens.shape[1]]
+            return x if bias is None else x + bias[:, None]
+        x = self.wte(tokens.flatten()[packing.tokens]) + self.wpe(packing.positions)
+        return x if bias is None else x + bias[packing.rows]
 
     def new_cache(self, rows: int) -> KVCache:
         c, weight = self.config, self.wte.weight
