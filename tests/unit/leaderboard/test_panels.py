@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from dialgym.benchmark.panels import Panel, panel_named, panels, protocol_of
+from dialgym.leaderboard.panels import Panel, panel_named, panels, protocol_of
 from dialgym.registry import entry_of, make_task
 from tests.support.tiny_panel import TINY, VALUES
 
