@@ -57,7 +57,7 @@ def reached(name, rerun, folder, seed=0):
     panel = panel_named(name)
     if panel.joined:
         return of_the_grid(rerun, folder, seed)
-    panel = panel.scaled(SHARE)
+    panel = panel.scaled(rerun.share)
     jobs = jobs_of(panel, [rerun.learner], [panel.place(rerun.env)], [seed], folder)
     _, failures = run_jobs(jobs, 0)
     assert not failures
