@@ -8,7 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dialgym.errors import did_you_mean
-from dialgym.registry import list_ids, register, register_all
+from dialgym.registration import register, register_all
+from dialgym.registry import list_ids
 
 if TYPE_CHECKING:
     from dialgym.benchmark import Result, evaluate

@@ -1,4 +1,4 @@
-"""The registry of ids: environments into Gymnasium, and from an id to its task and views.
+"""The registry of ids: from an id, or what stands for one, to its task and views.
 
 An id, a `Task` object, a subclass of `Task` and ``module:Class`` are interchangeable wherever one
 is asked for; `entry_of` takes them all.
@@ -13,7 +13,7 @@ from inspect import getdoc, isclass, signature
 from typing import TYPE_CHECKING, Any, Self
 
 import gymnasium as gym
-from gymnasium.envs.registration import EnvSpec, parse_env_id
+from gymnasium.envs.registration import EnvSpec
 
 from dialgym.errors import one_of, unexpected, unknown
 from dialgym.rows import NAMESPACE, VIEWS, Row, environment_rows, load, read_registry, row_of
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from dialgym.tasks.base import Task
 
 MAKE_VIEW = "dialgym.views.making:make_view"
-MAKE_BATCHED_VIEW = "dialgym.views.making:make_batched_view"
 
 
 @dataclass(frozen=True)
@@ -69,12 +68,19 @@ _added: dict[str, Entry] = {}
 
 
 @cache
-def _built_in() -> Mapping[str, Entry]:
-    return {entry.id: entry for row in environment_rows() for entry in _entries_of(row)}
+def built_in() -> Mapping[str, Entry]:
+    """The ids of envs_registry.yaml, in its order."""
+    return {entry.id: entry for row in environment_rows() for entry in entries_of(row)}
 
 
-def _entries_of(row: Row) -> list[Entry]:
+def entries_of(row: Row) -> list[Entry]:
+    """The ids of a row, one for each of its views."""
     return [Entry(row.id(view), row, view) for view in row.views]
+
+
+def add(entry: Entry) -> None:
+    """Let an id be found until the process ends; see `dialgym.register`."""
+    _added[entry.id] = entry
 
 
 def check_id(env_id: str, where: str) -> None:
@@ -95,7 +101,7 @@ def check_id(env_id: str, where: str) -> None:
 
 def entries() -> Mapping[str, Entry]:
     """All ids: those of envs_registry.yaml in its order, then those of `register`."""
-    return {**_built_in(), **_added}
+    return {**built_in(), **_added}
 
 
 def list_ids(
@@ -172,7 +178,7 @@ def entry_of(target: Environment) -> Entry:
         return _entry_of_spec(target)
     if isinstance(target, Mapping):  # an entry in a spec that was written as JSON
         return Entry(target["id"], row_of(target["row"]), target["view"])
-    return _entries_of(_row_of_task(target))[0]
+    return entries_of(_row_of_task(target))[0]
 
 
 def _entry_named(name: str) -> Entry:
@@ -277,94 +283,6 @@ def path_of(entry_point: Any) -> str:
     return f"{module}:{name}" if name else repr(entry_point)
 
 
-def register(
-    id: str,
-    task: Any,
-    settings: Mapping[str, Any] | None = None,
-    *,
-    views: Sequence[str] | None = None,
-    view_settings: Mapping[str, Mapping[str, Any]] | None = None,
-    env_kwargs: Mapping[str, Any] | None = None,
-    tags: Sequence[str] = (),
-    description: str | None = None,
-    scores: Mapping[str, Any] | None = None,
-) -> list[str]:
-    """Give a task of one's own an id for each view, in every tool and in Gymnasium.
-
-    It lasts as long as the process. Do it where the module of the task is imported, and
-    ``gym.make("my_module:Guess-v0")`` and ``dialgym evaluate my_module:Guess-v0`` find it anywhere,
-    worker processes too. What is registered once more is replaced.
-
-    Args:
-        id: of the token view: ``Guess-v0``, ``mylab/Guess-v0``; that of the utterance view is then
-            ``Guess-utterance-v0``, that of the act view ``Guess-act-v0``.
-        task: ``module:Class``, a subclass of `Task`, or a `Task`.
-        settings: arguments of the task, unless the caller of ``gym.make`` says otherwise.
-        views: of ``token``, ``utterance`` and ``act``; None for all that the task has, which makes
-            it once to see; else nothing is imported before the id is used.
-        view_settings: more arguments of the task, by view.
-        env_kwargs: arguments of the views: ``{"learner": "user"}``.
-        tags: for `list_ids`.
-        description: one sentence; None for the first line of the class's docstring, where the
-            class is at hand.
-        scores: reference returns (``{"random": -5.0, "expert": -1.0, "expert_policy": "optimal"}``)
-            for normalised scores.
-
-    Returns:
-        The ids.
-
-    Raises:
-        ValueError: the id is impossible or one of dialgym's own, or the task cannot be made.
-    """
-    namespace, name, version = parse_env_id(id)
-    columns = {
-        "name": name,
-        "task": task,
-        "description": description or "",
-        "version": version,
-        "settings": {**(settings or {})},
-        "views": tuple(views or VIEWS),
-        "view_settings": dict(view_settings or {}),
-        "env_kwargs": dict(env_kwargs or {}),
-        "tags": tuple(tags),
-        "scores": dict(scores or {}),
-        "namespace": namespace,
-    }
-    row = _completed(Row(**columns), look=views is None)
-    _check_ids(id, row)
-    for entry in _entries_of(row):
-        _added[entry.id] = entry
-        gym.registry.pop(entry.id, None)  # or Gymnasium warns of what is meant
-        gym.register(**spec_fields(entry, entry))
-    return [row.id(view) for view in row.views]
-
-
-def _completed(row: Row, look: bool) -> Row:
-    """A row with what only the task itself can tell, as far as it is at hand or asked for."""
-    if isinstance(row.task, str) and not look:
-        return replace(row, description=row.description or row.task)
-    base = entry_of(row.task).row
-    row = replace(row, task=base.task, settings={**base.settings, **row.settings})
-    if look:
-        task = make_task(Entry(row.name, row, "token"), {})
-        row = replace(row, views=tuple(v for v in VIEWS if v != "act" or task.acts))
-    return replace(row, description=row.description or base.description)
-
-
-def _check_ids(id: str, row: Row) -> None:
-    for suffix, *_ in VIEWS.values():
-        if suffix and row.name.endswith(suffix):
-            raise ValueError(
-                f"register: expected the id of the token view, such as "
-                f"{row.name.removesuffix(suffix)}-v0; got {id!r}. Those of the others follow."
-            )
-    for view in row.views:
-        one_of("views", view, VIEWS, id)
-        taken = {row.id(view), f"{NAMESPACE}/{row.id(view)}"}.intersection(_built_in())
-        if taken:
-            raise ValueError(f"register: {taken.pop()!r} is dialgym's own. Choose another id.")
-
-
 def settings_beside(entry: Entry) -> dict[str, Any]:
     """What its id leaves open of an entry: the settings of a task that nobody has registered."""
     if entry.id in entries() or entry.id in gym.registry:
@@ -394,30 +312,6 @@ def check_portable(entry: Entry, kwargs: Mapping[str, Any]) -> None:
                 f"workers: other processes cannot import {path}, {what}. Put its class into a "
                 "module of its own, at the top level, or use workers=0."
             )
-
-
-def register_all() -> None:
-    """Make every id of envs_registry.yaml known to Gymnasium. Loads no task and no view."""
-    for entry in _built_in().values():
-        gym.register(**spec_fields(entry, entry.id))
-    for env_id in read_registry().get("removed") or {}:
-        gym.register(env_id, MAKE_VIEW, kwargs={"env_id": env_id})
-
-
-def spec_fields(entry: Entry, env_id: str | Entry) -> dict[str, Any]:
-    """What Gymnasium is told of an entry; `env_id` is what finds it again.
-
-    That is the entry itself where other processes may not know the id.
-    """
-    return {
-        "id": entry.id,
-        "entry_point": MAKE_VIEW,
-        "vector_entry_point": MAKE_BATCHED_VIEW,
-        "disable_env_checker": True,  # the tests run the checker on every id
-        "order_enforce": False,  # the views say it themselves
-        "reward_threshold": None if entry.row.builtin_scores else entry.row.expert(None),
-        "kwargs": {"env_id": env_id},
-    }
 
 
 def view_arguments(view: Any) -> list[str]:

@@ -21,12 +21,12 @@ from agents.storage.models import read_model
 from agents.training.checkpoint import BEFORE
 from agents.training.config import read_config
 from agents.training.prepare import VIEWS
-from dialgym.benchmark.panels import Learner, Panel, Place, Stored, digest
-from dialgym.benchmark.protocol import hashes, played
-from dialgym.benchmark.submission import FORM
 from dialgym.checksums import checksum
 from dialgym.errors import unknown
 from dialgym.files import read_json
+from dialgym.leaderboard.panels import Learner, Panel, Place, Stored, digest
+from dialgym.leaderboard.protocol import hashes, played
+from dialgym.leaderboard.submission import FORM
 from dialgym.locks import locked
 from dialgym.registry import entry_of
 from dialgym.rollouts.policies import learns_by_drawing

@@ -300,7 +300,7 @@ class GPTActorCritic(BasePolicy):
         if not deterministic or least is None:
             return distribution.get_actions(deterministic=deterministic)
         seen = Observed.of(observation)
-        probabilities = distribution.distribution.probs  # type: ignore[attr-defined]
+        probabilities = distribution.distribution.probs  # type: ignore[union-attr]
         tag = self.token_space.learner_tag
         return unrepeated(probabilities, seen.tokens.cpu().numpy(), seen.lengths, tag, least)
 

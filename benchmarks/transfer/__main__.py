@@ -13,13 +13,13 @@ from benchmarks.transfer.axes import AXES, Axis
 from benchmarks.transfer.jobs import jobs_of
 from benchmarks.transfer.pictures import draw
 from benchmarks.transfer.table import as_markdown, cells_of
-from dialgym.benchmark.panels import Panel, panel_named, panels
-from dialgym.benchmark.submission import Submission, read_rows
 from dialgym.cli.benchmark_pydial import check_failures, grid_progress, parse_seeds
 from dialgym.cli.boards import OUT
 from dialgym.cli.common import words
 from dialgym.errors import unknown
 from dialgym.files import write_text
+from dialgym.leaderboard.panels import Panel, panel_named, panels
+from dialgym.leaderboard.submission import Submission, read_rows
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import dialgym
 from agents.grid.jobs import Job
 from benchmarks.transfer.axes import Axis, Target
-from dialgym.benchmark.panels import Panel
-from dialgym.benchmark.protocol import AT_ONCE, model_of
-from dialgym.benchmark.submission import Submission, columns, statistics
+from dialgym.leaderboard.panels import Panel
+from dialgym.leaderboard.protocol import AT_ONCE, model_of
+from dialgym.leaderboard.submission import Submission, columns, statistics
 from dialgym.versions import hardware
 
 FORM = "dialgym transfer row 1"

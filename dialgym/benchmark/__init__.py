@@ -7,9 +7,7 @@
 | `result`, `statistics` | `Result`: the episodes, and the figures made of them |
 | `comparison` | differences, probabilities of improvement, profiles, pass^k, detectable gaps |
 | `run` | `benchmark`: several policies side by side, and games to look at |
-| `report`, `plots`, `curves` | tables, pictures, learning curves of runs |
-| `panels`, `reading`, `protocol`, `submission` | the leaderboard: protocol and rows as files |
-| `leaderboard`, `joined`, `standings` | its statistics, ranks and tables |
+| `report`, `plots`, `curves`, `svg` | tables, pictures, learning curves of runs |
 | `references` | the registry's reference scores |
 """
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from dialgym.benchmark.panels import Panel
 from dialgym.cli.common import console, require_agents
+from dialgym.leaderboard.panels import Panel
 
 OUT = Path("runs/leaderboard")
 KEPT = Path("benchmarks/results")
@@ -12,9 +12,9 @@ KEPT = Path("benchmarks/results")
 
 def boards_of(panel: Panel, results: list[Path] | None, quiet: bool = False) -> list[Any]:
     """The tables of a panel: that of the data that are named first."""
-    from dialgym.benchmark.joined import joined_board
-    from dialgym.benchmark.leaderboard import Board
-    from dialgym.benchmark.submission import read_rows
+    from dialgym.leaderboard.board import Board
+    from dialgym.leaderboard.joined import joined_board
+    from dialgym.leaderboard.submission import read_rows
 
     folders = results or [KEPT, OUT]
     if panel.joined is not None:
@@ -34,8 +34,8 @@ def boards_of(panel: Panel, results: list[Path] | None, quiet: bool = False) -> 
 
 def total(boards: list[Any], results: list[Path] | None) -> Any:
     """How much of a panel is there, and what it has cost."""
-    from dialgym.benchmark.joined import cpu_seconds_of
-    from dialgym.benchmark.totals import total_of
+    from dialgym.leaderboard.joined import cpu_seconds_of
+    from dialgym.leaderboard.totals import total_of
 
     panel: Panel = boards[0].panel
     if panel.joined is None:
@@ -59,7 +59,7 @@ def print_board(board: Any) -> None:
     from rich.table import Table
 
     from dialgym.benchmark.report import WIDE
-    from dialgym.benchmark.standings import as_markdown, caption, head, table
+    from dialgym.leaderboard.standings import as_markdown, caption, head, table
 
     if not console.is_terminal or not board.rows:
         console.print(as_markdown(board), markup=False, soft_wrap=True)

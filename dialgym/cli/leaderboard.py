@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from dialgym.benchmark.panels import Panel, Place, panel_named, panels
 from dialgym.cli.benchmark_pydial import check_failures, command, grid_progress, parse_seeds
 from dialgym.cli.boards import KEPT, OUT, boards_of, print_board, total
 from dialgym.cli.common import (
@@ -20,6 +19,7 @@ from dialgym.cli.common import (
     require_agents,
     words,
 )
+from dialgym.leaderboard.panels import Panel, Place, panel_named, panels
 
 leaderboard = typer.Typer(
     no_args_is_help=True, help="Panels of environments: run, show, compare, add, check."
@@ -109,9 +109,9 @@ def show(
     ] = None,
 ) -> None:
     """Show the table of a panel: means with intervals, ranks with ties, costs; or all and a sum."""
-    from dialgym.benchmark.standings import as_markdown
-    from dialgym.benchmark.totals import as_markdown as totals_as_markdown
     from dialgym.files import write_text
+    from dialgym.leaderboard.standings import as_markdown
+    from dialgym.leaderboard.totals import as_markdown as totals_as_markdown
 
     if (panel is None) == (not every):
         raise ValueError(
@@ -137,7 +137,7 @@ def compare(
     results: Results = None,
 ) -> None:
     """Compare two rows in each environment that both have played."""
-    from dialgym.benchmark.standings import compare as compared
+    from dialgym.leaderboard.standings import compare as compared
 
     text = compared(boards_of(panel_named(panel), results)[0], first, second)
     console.print(text, markup=False, soft_wrap=True)
@@ -150,7 +150,7 @@ def html(
     results: Results = None,
 ) -> None:
     """Write a panel as one page that needs no network: table, profile, curves, origin."""
-    from dialgym.benchmark.standings import write_page
+    from dialgym.leaderboard.standings import write_page
 
     write_page(out, boards_of(panel_named(panel), results)[0])
     console.print(f"wrote {out}", style="dim")
@@ -175,7 +175,7 @@ def add(
     trust: Trust = False,
 ) -> None:
     """Score a model or policy of your own by a panel's protocol: it joins the table."""
-    from dialgym.benchmark.protocol import score
+    from dialgym.leaderboard.protocol import score
     from dialgym.rollouts.policies import find_checkpoint, policy_name
 
     chosen = panel_named(panel)
@@ -221,8 +221,8 @@ def check(
     trust: Trust = False,
 ) -> None:
     """Check rows of the leaderboard: form, completeness, hashes, statistics; by --replay all."""
-    from dialgym.benchmark.protocol import model_of, replay
-    from dialgym.benchmark.submission import read_submission
+    from dialgym.leaderboard.protocol import model_of, replay
+    from dialgym.leaderboard.submission import read_submission
 
     bad = 0
     rows = [row for file in files for row in _rows_below(file)]

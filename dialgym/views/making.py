@@ -6,6 +6,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
+from dialgym.registration import spec_fields
 from dialgym.registry import (
     MAKE_VIEW,
     VIEWS,
@@ -16,7 +17,6 @@ from dialgym.registry import (
     load,
     make_task,
     path_of,
-    spec_fields,
     view_arguments,
 )
 

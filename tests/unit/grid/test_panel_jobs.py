@@ -16,8 +16,8 @@ from agents.grid.cost import clocked
 from agents.grid.panels import jobs_of
 from agents.grid.run import run_jobs
 from agents.training.curves import LearningCurve
-from dialgym.benchmark.submission import read_rows, read_submission
 from dialgym.checksums import ENTRY
+from dialgym.leaderboard.submission import read_rows, read_submission
 from tests.support.commands import fail, succeed
 from tests.support.tiny_panel import BC, PPO, TINY, install
 

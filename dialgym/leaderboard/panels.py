@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Self
 
-from dialgym.benchmark.reading import Reader
 from dialgym.errors import unknown
+from dialgym.leaderboard.reading import Reader
 from dialgym.registry import entry_of
 from dialgym.rows import read_registry
 

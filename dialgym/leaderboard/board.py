@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dialgym.benchmark.comparison import Estimate, better_pairs, minimum_detectable_gap, pass_hat_k
-from dialgym.benchmark.panels import Panel
 from dialgym.benchmark.statistics import RESAMPLES, interval, iqm
-from dialgym.benchmark.submission import Submission
 from dialgym.errors import unknown
+from dialgym.leaderboard.panels import Panel
+from dialgym.leaderboard.submission import Submission
 from dialgym.optional import require
 
 SMOOTH = 5

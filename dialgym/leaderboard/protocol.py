@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from dialgym.benchmark.evaluate import evaluate
-from dialgym.benchmark.panels import Panel, Place, digest, panel_named, protocol_of
 from dialgym.benchmark.result import Episodes
-from dialgym.benchmark.submission import CLOSE, COLUMNS, FORM, Submission, columns, statistics
 from dialgym.checksums import checksum, write_json_checked
 from dialgym.files import write_atomically
+from dialgym.leaderboard.panels import Panel, Place, digest, panel_named, protocol_of
+from dialgym.leaderboard.submission import CLOSE, COLUMNS, FORM, Submission, columns, statistics
 from dialgym.registry import entry_of
 from dialgym.rollouts import Policy
 from dialgym.rollouts.player import Player

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from dialgym.benchmark.joined import cpu_seconds_of
-from dialgym.benchmark.leaderboard import (
+from dialgym.leaderboard.board import (
     Board,
     Contestant,
     Part,
@@ -13,10 +12,11 @@ from dialgym.benchmark.leaderboard import (
     improvement,
     resampled,
 )
-from dialgym.benchmark.standings import as_markdown, compare, table, write_page
-from dialgym.benchmark.submission import Submission
-from dialgym.benchmark.totals import as_markdown as totals_as_markdown
-from dialgym.benchmark.totals import total_of
+from dialgym.leaderboard.joined import cpu_seconds_of
+from dialgym.leaderboard.standings import as_markdown, compare, table, write_page
+from dialgym.leaderboard.submission import Submission
+from dialgym.leaderboard.totals import as_markdown as totals_as_markdown
+from dialgym.leaderboard.totals import total_of
 from tests.support.tiny_panel import TINY
 
 IDS = ("dialgym/Wordle-20-v0", "dialgym/Wordle-200-v0")

@@ -12,7 +12,10 @@ import numpy as np
 from dialgym.benchmark.comparison import Estimate, performance_profile
 from dialgym.benchmark.curves import Curve
 from dialgym.benchmark.html import facts_list, page, section
-from dialgym.benchmark.leaderboard import (
+from dialgym.benchmark.report import markdown_table
+from dialgym.benchmark.svg import draw_curves, draw_interval, draw_profiles
+from dialgym.files import write_text
+from dialgym.leaderboard.board import (
     Board,
     Contestant,
     cost_of_score,
@@ -20,9 +23,6 @@ from dialgym.benchmark.leaderboard import (
     improvement,
     is_better,
 )
-from dialgym.benchmark.report import markdown_table
-from dialgym.benchmark.svg import draw_curves, draw_interval, draw_profiles
-from dialgym.files import write_text
 from dialgym.versions import command_line, versions
 
 PASSES = 4

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dialgym.benchmark.leaderboard import Board, Contestant, Part
-from dialgym.benchmark.panels import Panel
+from dialgym.leaderboard.board import Board, Contestant, Part
+from dialgym.leaderboard.panels import Panel
 
 DOMAINS = {"CR": "CamRestaurants", "SFR": "SFRestaurants", "LAP": "Laptops11"}
 COLUMNS = ("domain", "env", "seed", "dialogues", "drawn", "success", "reward")

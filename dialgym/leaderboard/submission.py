@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.benchmark.panels import Panel, panel_named, protocol_of
 from dialgym.benchmark.result import Episodes
 from dialgym.checksums import read_json_checked
 from dialgym.errors import unknown
+from dialgym.leaderboard.panels import Panel, panel_named, protocol_of
 
 FORM = "dialgym leaderboard row 1"
 WAYS = ("drawn", "greedy", "scripted")

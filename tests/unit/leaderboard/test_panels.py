@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from dialgym.benchmark.panels import Panel, panel_named, panels, protocol_of
+from dialgym.leaderboard.panels import Panel, panel_named, panels, protocol_of
 from dialgym.registry import entry_of, make_task
 from tests.support.tiny_panel import TINY, VALUES
 
@@ -56,7 +56,7 @@ def test_a_share_of_the_budgets_is_a_panel_of_its_own():
     tenth = panel_named("wordle@0.1")
     whole = panel_named("wordle")
     assert tenth.name == "wordle@0.1"
-    assert tenth.label == "wordle@0.1, version 1"
+    assert tenth.label == f"wordle@0.1, version {whole.version}"
     for small, place in zip(tenth.environments, whole.environments, strict=True):
         assert small.budget == {unit: round(0.1 * n) for unit, n in place.budget.items()}
         assert (small.data, small.settings) == (place.data, place.settings)

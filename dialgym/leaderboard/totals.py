@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dialgym.benchmark.leaderboard import Board
 from dialgym.benchmark.report import markdown_table
+from dialgym.leaderboard.board import Board
 
 
 class Total(NamedTuple):

@@ -1,0 +1,134 @@
+"""Ids for Gymnasium: those of envs_registry.yaml, and those of tasks of one's own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.envs.registration import parse_env_id
+
+from dialgym.errors import one_of
+from dialgym.registry import (
+    MAKE_VIEW,
+    Entry,
+    add,
+    built_in,
+    entries_of,
+    entry_of,
+    make_task,
+)
+from dialgym.rows import NAMESPACE, VIEWS, Row, read_registry
+
+MAKE_BATCHED_VIEW = "dialgym.views.making:make_batched_view"
+
+
+def register(
+    id: str,
+    task: Any,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    views: Sequence[str] | None = None,
+    view_settings: Mapping[str, Mapping[str, Any]] | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
+    tags: Sequence[str] = (),
+    description: str | None = None,
+    scores: Mapping[str, Any] | None = None,
+) -> list[str]:
+    """Give a task of one's own an id for each view, in every tool and in Gymnasium.
+
+    It lasts as long as the process. Do it where the module of the task is imported, and
+    ``gym.make("my_module:Guess-v0")`` and ``dialgym evaluate my_module:Guess-v0`` find it anywhere,
+    worker processes too. What is registered once more is replaced.
+
+    Args:
+        id: of the token view: ``Guess-v0``, ``mylab/Guess-v0``; that of the utterance view is then
+            ``Guess-utterance-v0``, that of the act view ``Guess-act-v0``.
+        task: ``module:Class``, a subclass of `Task`, or a `Task`.
+        settings: arguments of the task, unless the caller of ``gym.make`` says otherwise.
+        views: of ``token``, ``utterance`` and ``act``; None for all that the task has, which makes
+            it once to see; else nothing is imported before the id is used.
+        view_settings: more arguments of the task, by view.
+        env_kwargs: arguments of the views: ``{"learner": "user"}``.
+        tags: for `list_ids`.
+        description: one sentence; None for the first line of the class's docstring, where the
+            class is at hand.
+        scores: reference returns (``{"random": -5.0, "expert": -1.0, "expert_policy": "optimal"}``)
+            for normalised scores.
+
+    Returns:
+        The ids.
+
+    Raises:
+        ValueError: the id is impossible or one of dialgym's own, or the task cannot be made.
+    """
+    namespace, name, version = parse_env_id(id)
+    columns = {
+        "name": name,
+        "task": task,
+        "description": description or "",
+        "version": version,
+        "settings": {**(settings or {})},
+        "views": tuple(views or VIEWS),
+        "view_settings": dict(view_settings or {}),
+        "env_kwargs": dict(env_kwargs or {}),
+        "tags": tuple(tags),
+        "scores": dict(scores or {}),
+        "namespace": namespace,
+    }
+    row = _completed(Row(**columns), look=views is None)
+    _check_ids(id, row)
+    for entry in entries_of(row):
+        add(entry)
+        gym.registry.pop(entry.id, None)  # or Gymnasium warns of what is meant
+        gym.register(**spec_fields(entry, entry))
+    return [row.id(view) for view in row.views]
+
+
+def _completed(row: Row, look: bool) -> Row:
+    """A row with what only the task itself can tell, as far as it is at hand or asked for."""
+    if isinstance(row.task, str) and not look:
+        return replace(row, description=row.description or row.task)
+    base = entry_of(row.task).row
+    row = replace(row, task=base.task, settings={**base.settings, **row.settings})
+    if look:
+        task = make_task(Entry(row.name, row, "token"), {})
+        row = replace(row, views=tuple(v for v in VIEWS if v != "act" or task.acts))
+    return replace(row, description=row.description or base.description)
+
+
+def _check_ids(id: str, row: Row) -> None:
+    for suffix, *_ in VIEWS.values():
+        if suffix and row.name.endswith(suffix):
+            raise ValueError(
+                f"register: expected the id of the token view, such as "
+                f"{row.name.removesuffix(suffix)}-v0; got {id!r}. Those of the others follow."
+            )
+    for view in row.views:
+        one_of("views", view, VIEWS, id)
+        taken = {row.id(view), f"{NAMESPACE}/{row.id(view)}"}.intersection(built_in())
+        if taken:
+            raise ValueError(f"register: {taken.pop()!r} is dialgym's own. Choose another id.")
+
+
+def register_all() -> None:
+    """Make every id of envs_registry.yaml known to Gymnasium. Loads no task and no view."""
+    for entry in built_in().values():
+        gym.register(**spec_fields(entry, entry.id))
+    for env_id in read_registry().get("removed") or {}:
+        gym.register(env_id, MAKE_VIEW, kwargs={"env_id": env_id})
+
+
+def spec_fields(entry: Entry, env_id: str | Entry) -> dict[str, Any]:
+    """What Gymnasium is told of an entry; `env_id` is what finds it again.
+
+    That is the entry itself where other processes may not know the id.
+    """
+    return {
+        "id": entry.id,
+        "entry_point": MAKE_VIEW,
+        "vector_entry_point": MAKE_BATCHED_VIEW,
+        "disable_env_checker": True,  # the tests run the checker on every id
+        "order_enforce": False,  # the views say it themselves
+        "reward_threshold": None if entry.row.builtin_scores else entry.row.expert(None),
+        "kwargs": {"env_id": env_id},
+    }
