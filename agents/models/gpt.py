@@ -127,11 +127,11 @@ class Attention(nn.Module):
             q, k, v = group.pad(heads).permute(2, 0, 3, 1, 4)  # (b, nh, k, hs)
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         else:
-            q = group.pad(heads[:, 0]).transpose(1, 2)
+            q = group.pad(heads[:, 0]).transpose(1, 2) / math.sqrt(heads.shape[-1])
             keys, values = cache.read(layer, group)  # (b, nh, span, hs)
             # Plain products: for a few queries a row they beat the fused kernels on a CPU.
-            scores = q @ keys.transpose(2, 3) / math.sqrt(q.shape[-1])
-            y = (scores + group.bias).softmax(-1) @ values  # (b, nh, k, hs)
+            scores = (q @ keys.transpose(2, 3)).add_(group.bias)
+            y = scores.softmax(-1) @ values  # (b, nh, k, hs)
         return group.unpad(y.transpose(1, 2).flatten(2))
 
 

@@ -9,7 +9,7 @@ import torch
 
 from benchmarks.environments.__main__ import show
 from benchmarks.environments.timing import Figure, machine
-from benchmarks.training import grpo, language, memory, offline, reply, tiny
+from benchmarks.training import grpo, language, length, memory, offline, reply, tiny
 from dialgym.errors import unknown
 
 PARTS = ("tiny", "iteration", "rollout", "update", "language", "offline", "memory", "grpo")
@@ -26,6 +26,8 @@ def figures(parts: list[str], repeats: int) -> Iterator[Figure]:
             yield from reply.rollout_figures(n_envs, repeats)
     if "update" in parts:
         yield from reply.update_figures(repeats)
+    if "length" in parts:
+        yield from length.figures(repeats)
     if "language" in parts:
         yield from language.figures(min(repeats, 3))
     if "offline" in parts:

@@ -7,6 +7,7 @@ about 68, 5 epochs, one thread. Text, tokenizer and dialogue-act classifier are 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import dialgym
 from benchmarks.environments.timing import Figure
@@ -22,7 +23,7 @@ FASTEST = 50.0
 
 def figures(repeats: int) -> Iterator[Figure]:
     """Steps of whole iterations on real replies, beside those with random text and a bare F1."""
-    shape = {"n_steps": REPLY, "batch_size": 8 * REPLY, "n_epochs": EPOCHS}
+    shape: dict[str, Any] = {"n_steps": REPLY, "batch_size": 8 * REPLY, "n_epochs": EPOCHS}
     learners = {
         "random": Learner(reply_env(ENVS), **shape),
         "everyday": Learner(dialgym.sb3_vec_env(ID, ENVS, seed=0), **shape),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -49,16 +50,24 @@ class Reading(VecEnvWrapper):
 
 
 class Learner:
-    """PPO with a "mini" GPT (4 layers of 256), ready for its first rollout.
+    """PPO with a GPT, ready for its first rollout.
 
     Args:
         env: whose tokens are said and heard.
         n_steps: of a rollout, in each dialogue.
         batch_size: transitions of a minibatch.
         n_epochs: of an update.
+        policy: arguments of the policy; by default a "mini" GPT (4 layers of 256).
     """
 
-    def __init__(self, env: VecEnv, n_steps: int, batch_size: int, n_epochs: int) -> None:
+    def __init__(
+        self,
+        env: VecEnv,
+        n_steps: int,
+        batch_size: int,
+        n_epochs: int,
+        policy: Mapping[str, Any] | None = None,
+    ) -> None:
         self._reading = Reading(env)
         self.ppo: Any = LEARNER(
             GPTPolicy,
@@ -67,7 +76,7 @@ class Learner:
             batch_size=batch_size,
             n_epochs=n_epochs,
             gamma=1.0,
-            policy_kwargs={"preset": "mini"},
+            policy_kwargs=dict(policy or {"preset": "mini"}),
             seed=0,
             device="cpu",
         )

@@ -56,11 +56,14 @@ def rollout_figures(n_envs: int, repeats: int) -> Iterator[Figure]:
     new = n_envs * REPLY
     bare = Figure(f"bare sampling, {n_envs} rows, new tokens", new / spent["bare"], "/s")
     yield bare
-    yield Figure("  decode only", (new - n_envs) / spent["decode"], "/s", None, bare, "bare")
+    decoding = (new - n_envs) / spent["decode"]
+    alone = Figure("  decoding alone, prompts read before", decoding, "/s", None, bare, "bare")
+    yield alone
     yield Figure("  Hugging Face generate", new / spent["usual"], "/s", None, bare, "bare")
     steps = learner.steps / spent["ours"]
     bar = round(ROLLOUT * bare.value)
     yield Figure(f"rollout, {n_envs} dialogues, steps", steps, "/s", bar, bare, "bare")
+    yield Figure("  the same", steps, "/s", None, alone, "decoding")
 
 
 def update_figures(repeats: int) -> Iterator[Figure]:

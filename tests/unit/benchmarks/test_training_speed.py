@@ -7,7 +7,7 @@ import torch
 pytest.importorskip("stable_baselines3")
 from agents import GPTPolicy
 from agents.models.gpt import GPT, GPTConfig
-from benchmarks.training import alternate, bare, grpo, tiny
+from benchmarks.training import alternate, bare, grpo, length, tiny
 from benchmarks.training.learner import Learner, Reading
 from benchmarks.training.workload import LENGTH_BONUS, REPLY, Reply, reply_env, unigram_f1
 from dialgym.testing import check_batch, check_task, check_views
@@ -163,3 +163,11 @@ def test_a_learner_runs_by_parts(monkeypatch):
     learner.iterate()
     assert learner.ppo.num_timesteps == 2 * learner.steps == 4 * REPLY
     assert any(not torch.equal(b, p) for b, p in zip(before, learner.model.parameters()))
+
+
+def test_padding_is_counted():
+    learner = length.made(128)
+    learner.rollout()
+    tokens, rows, attention = length.padding(learner.ppo)
+    assert tokens == learner.tokens
+    assert tokens <= attention <= rows
