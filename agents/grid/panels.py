@@ -159,12 +159,13 @@ class PanelJob(Job):
         row, view = find(learner.algorithm), entry_of(self.place.id).view
         plays = {"token": ("tokens", "dialogues"), "act": ("acts", "dialogues")}.get(view, ())
         units = plays if row.plays else ("gradient_steps",)
+        budget = {**self.place.budget, **learner.budget}
         for unit in units:
-            if unit in self.place.budget:
-                return unit, self.place.budget[unit]
+            if unit in budget:
+                return unit, budget[unit]
         raise ValueError(
             f"{self}: expected a budget of {' or '.join(units)} in the panel {self.panel.label}, "
-            f"got {dict(self.place.budget)}"
+            f"got {budget}"
         )
 
     def _settings(self, learner: Learner) -> dict[str, Any]:

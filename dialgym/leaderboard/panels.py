@@ -69,8 +69,7 @@ class Place:
 
     def scaled(self, share: float) -> Self:
         """With that share of every budget; stored dialogues stay as many."""
-        budget = {unit: max(1, round(share * amount)) for unit, amount in self.budget.items()}
-        return replace(self, budget=budget)
+        return replace(self, budget=_scaled(self.budget, share))
 
 
 @dataclass(frozen=True)
@@ -82,12 +81,22 @@ class Learner:
         algorithm: in the table of algorithms.
         hyperparameters: that replace those tuned for the environment.
         start: the learner whose model it begins with.
+        budget: by unit, in place of an environment's.
     """
 
     name: str
     algorithm: str
     hyperparameters: Values = field(default_factory=dict)
     start: str | None = None
+    budget: Mapping[str, int] = field(default_factory=dict)
+
+    def scaled(self, share: float) -> Self:
+        """With that share of its own budget, if it has any."""
+        return replace(self, budget=_scaled(self.budget, share))
+
+
+def _scaled(budget: Mapping[str, int], share: float) -> dict[str, int]:
+    return {unit: max(1, round(share * amount)) for unit, amount in budget.items()}
 
 
 @dataclass(frozen=True)
@@ -171,6 +180,7 @@ class Panel:
             name=f"{self.name}{SHARE}{share:g}",
             description=f"{self.description} With {100 * share:g} % of the budgets.",
             environments=tuple(place.scaled(share) for place in self.environments),
+            algorithms={name: one.scaled(share) for name, one in self.algorithms.items()},
         )
 
     @classmethod
@@ -287,6 +297,7 @@ def _learner(where: str, name: str, values: Any) -> Learner:
         row.take("algorithm", str, name),
         row.take("hyperparameters", dict, {}),
         row.take("start", str, None),
+        row.numbers("budget", BUDGETS),
     )
 
 
