@@ -138,16 +138,22 @@ class _State:
         )
 
     def _seconds_left(self, left: Mapping[Job, int], done: Mapping[Job, int]) -> float | None:
-        """By what a unit has cost each kind so far; of one not yet seen, by the mean of others."""
+        """By what a unit has cost each kind so far.
+
+        Units differ from kind to kind (tokens, gradient steps), so that a job of a kind not yet
+        seen is taken to last as long as one of the others does.
+        """
         costs: dict[str, list[float]] = {}
+        whole: list[float] = []
         for job in self.jobs:
             if done[job]:
                 ended = job in self.results
                 seconds = self.results[job]["seconds"] if ended else job.spent()
                 costs.setdefault(job.kind, []).append(seconds / done[job])
+                whole.append(seconds / done[job] * (done[job] + left[job]))
         if not costs:
             return None
         means = {kind: sum(values) / len(values) for kind, values in costs.items()}
-        other = sum(means.values()) / len(means)
-        work = sum(n * means.get(job.kind, other) for job, n in left.items())
+        other = sum(whole) / len(whole)
+        work = sum(n * means[job.kind] if job.kind in means else other for job, n in left.items())
         return work / self.workers

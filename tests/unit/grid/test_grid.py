@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 
@@ -19,7 +20,7 @@ from agents.grid.perform import PydialJob
 from agents.grid.pools import Failure
 from agents.grid.report import write_report
 from agents.grid.results import Results
-from agents.grid.run import finished, run_grid
+from agents.grid.run import _State, finished, run_grid
 from agents.training.dialogues import Dialogues
 
 SMALL = {"n_envs": 4, "n_steps": 16, "batch_size": 64, "policy_kwargs": {"net_arch": [16]}}
@@ -249,3 +250,30 @@ def test_models_are_kept_at_the_dialogues_that_were_asked_for(tmp_path):
     rows = (tmp_path / "dialogues.csv").read_text("utf-8").splitlines()
     assert rows[0] == "dialogues,timesteps,cpu_seconds"
     assert [row.split(",")[0] for row in rows[1:]] == ["10", "20"]
+
+
+class Timed(NamedTuple):
+    """A job that has run so far."""
+
+    kind: str
+    units: int
+    played: int = 0
+    seconds: float = 0.0
+
+    def length(self):
+        return self.units
+
+    def done(self):
+        return self.played
+
+    def spent(self):
+        return self.seconds
+
+
+def test_the_time_left_heeds_that_kinds_count_different_units():
+    steps = Timed("clone", 300, 300, 60.0)
+    state = _State([steps, Timed("tokens", 300_000)], {steps: {"seconds": 60.0}}, workers=1)
+    assert state.progress().seconds_left == 60  # as long as the other job, not 1,000 times as long
+    half = Timed("tokens", 300_000, 150_000, 30.0)
+    state = _State([steps, half, Timed("tokens", 100_000)], {steps: {"seconds": 60.0}}, workers=2)
+    assert state.progress().seconds_left == (30 + 20) / 2
