@@ -237,15 +237,27 @@ def _curves(board: Board) -> Iterator[str]:
     """Of each environment the learning curves of the best rows, the mean of their runs."""
     for place in board.panel.environments:
         found: list[Curve] = []
+        references = _scripted(board, place.id)
         for row in board.rows:
             own = [np.array(r.values["curve"], float) for r in row.rows if r.id == place.id]
             own = [curve for curve in own if len(curve) > 1]
             if own and len(found) < SHOWN:
                 steps = np.linspace(max(c[0, 0] for c in own), min(c[-1, 0] for c in own), 100)
                 mean = np.mean([np.interp(steps, c[:, 0], c[:, 2]) for c in own], axis=0)
-                found.append(Curve(row.name, steps, mean, {}))
+                found.append(Curve(row.name, steps, mean, references))
         if found:
             yield f"<h3>{escape(place.short)}</h3>{draw_curves(found)}"
+
+
+def _scripted(board: Board, env_id: str) -> dict[str, float]:
+    """The mean returns of the scripted policies there, by name."""
+    scripted = [row for row in board.rows if row.way == "scripted"]
+    found = {row.name: [r for r in row.rows if r.id == env_id] for row in scripted}
+    return {
+        name: float(np.mean([r.values["statistics"][r.way]["return"] for r in own]))
+        for name, own in found.items()
+        if own
+    }
 
 
 def _origin(board: Board) -> str:

@@ -1,5 +1,7 @@
 """Statistics of the leaderboard against slow versions, on made-up runs."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from dialgym.leaderboard.board import (
     resampled,
 )
 from dialgym.leaderboard.joined import cpu_seconds_of
-from dialgym.leaderboard.standings import as_markdown, compare, table, write_page
+from dialgym.leaderboard.standings import _scripted, as_markdown, compare, table, write_page
 from dialgym.leaderboard.submission import Submission
 from dialgym.leaderboard.totals import as_markdown as totals_as_markdown
 from dialgym.leaderboard.totals import total_of
@@ -176,6 +178,17 @@ def test_the_page_needs_no_network_and_hostile_names_stay_text(tmp_path):
     assert "://" not in text
     assert text.count("<svg") >= 3
     assert "| 1 |" in as_markdown(board)
+
+
+def test_scripted_policies_stand_beside_learning_curves():
+    def of(way, *returns):
+        stats = [{"statistics": {way: {"return": r}}} for r in returns]
+        rows = [SimpleNamespace(id="a", way=way, values=each) for each in stats]
+        return SimpleNamespace(name=way, way=way, rows=rows)
+
+    board = SimpleNamespace(rows=[of("scripted", -1.0, -2.0), of("drawn", 5.0)])
+    assert _scripted(board, "a") == {"scripted": -1.5}
+    assert _scripted(board, "b") == {}
 
 
 def test_an_empty_panel_says_so(tmp_path):
