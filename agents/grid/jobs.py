@@ -21,13 +21,16 @@ class Job(ABC):
 
     Attributes:
         folder: its own, absolute.
-        command: that asked for it, which is written down with the figures.
         unit: what its length is counted in.
     """
 
     folder: Path
-    command: str
     unit: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def command(self) -> str:
+        """What makes the figures, which is written down with them."""
 
     @property
     @abstractmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -46,7 +47,7 @@ class PanelJob(Job):
         name: of the row.
         learner: what is trained; None for a scripted policy.
         seed: of the training and of the episodes.
-        folder, command: as of `Job`.
+        folder: as of `Job`.
     """
 
     panel: Panel
@@ -55,7 +56,6 @@ class PanelJob(Job):
     learner: Learner | None
     seed: int
     folder: Path
-    command: str = ""
     unit: ClassVar[str] = "timesteps"
 
     def __hash__(self) -> int:
@@ -68,6 +68,14 @@ class PanelJob(Job):
     def kind(self) -> str:
         """The row and the environment."""
         return f"{self.name} {self.place.short}"
+
+    @property
+    def command(self) -> str:
+        """What makes this row anew, whichever command asked for it."""
+        chosen = ["--algorithms", self.name, "--envs", self.place.short]
+        seeds = f"{self.seed}-{self.seed}"
+        told = ["leaderboard", "run", self.panel.name, *chosen, "--seeds", seeds]
+        return shlex.join(["dialgym", *told])
 
     @property
     def result(self) -> Path:
@@ -254,7 +262,6 @@ def jobs_of(
     places: Sequence[Place],
     seeds: Sequence[int],
     out: Path,
-    command: str = "",
 ) -> list[Job]:
     """Every cell, seed by seed: what is cut short covers all environments.
 
@@ -264,7 +271,6 @@ def jobs_of(
         places: environments of the panel; those that an algorithm cannot play are left out.
         seeds: of the trainings.
         out: the folder of all panels.
-        command: that asked for it.
 
     Raises:
         ValueError: a name is unknown, nothing is left, or a setting is impossible.
@@ -283,7 +289,7 @@ def jobs_of(
                 if learner is None or _plays(panel, learner, place):
                     folder = root / name.replace(":", ".") / f"{place.short}-seed{seed}"
                     called = name.replace(":", ".")
-                    found.append(PanelJob(panel, place, called, learner, seed, folder, command))
+                    found.append(PanelJob(panel, place, called, learner, seed, folder))
     if not found:
         raise ValueError(
             f"--algorithms: none of {', '.join(algorithms) or 'no names'} plays "

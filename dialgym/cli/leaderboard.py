@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dialgym.cli.benchmark_pydial import check_failures, command, grid_progress, parse_seeds
+from dialgym.cli.benchmark_pydial import check_failures, grid_progress, parse_seeds
 from dialgym.cli.boards import KEPT, OUT, boards_of, print_board, total
 from dialgym.cli.common import (
     Ray,
@@ -84,7 +84,7 @@ def run(
     chosen = panel_named(panel)
     names = words(algorithms or "") or [*chosen.references, *chosen.algorithms]
     places = _places(chosen, envs)
-    jobs = jobs_of(chosen, names, places, parse_seeds(seeds or str(chosen.seeds)), out, command())
+    jobs = jobs_of(chosen, names, places, parse_seeds(seeds or str(chosen.seeds)), out)
     try:
         with grid_progress("timesteps") as report:
             _, failures = run_jobs(jobs, workers, ray, report)

@@ -35,7 +35,7 @@ def done(tmp_path_factory):
     """The folder of a panel that has been run."""
     out = tmp_path_factory.mktemp("panel")
     names = ["random", "optimal", "ppo", "bc", "bc-ppo"]
-    _, failures = run_jobs(jobs_of(TINY, names, PLACES, [0, 1], out, "dialgym test"), 0)
+    _, failures = run_jobs(jobs_of(TINY, names, PLACES, [0, 1], out), 0)
     assert not failures
     return out
 
@@ -54,7 +54,7 @@ def test_a_row_says_all_that_it_is_of(done):
     assert (row["panel"], row["version"], row["id"]) == ("tiny", 1, "dialgym/Wordle-20-v0")
     assert (row["way"], row["kind"], row["policy"], row["command"]) == (
         *("drawn", "trained", "ppo"),
-        "dialgym test",
+        "dialgym leaderboard run tiny --algorithms ppo --envs Wordle-20-v0 --seeds 0-0",
     )
     assert {len(part["returns"]) for part in row["episodes"].values()} == {24}
     assert set(row["episodes"]) == {"drawn", "greedy"}
@@ -99,7 +99,7 @@ def test_what_is_done_is_not_done_again_and_other_budgets_are_refused(done, monk
 
 def test_a_training_that_is_cut_off_goes_on_exactly(done, tmp_path, monkeypatch):
     monkeypatch.setattr("agents.grid.panels.CHECKPOINT_EVERY", 1)
-    jobs = jobs_of(TINY, ["ppo"], PLACES, [0], tmp_path, "dialgym test")
+    jobs = jobs_of(TINY, ["ppo"], PLACES, [0], tmp_path)
     step = LearningCurve._on_step
 
     def stop(self):
@@ -138,7 +138,7 @@ def test_a_panel_that_is_killed_gives_the_same_rows(done, tmp_path):
     script.write_text(SCRIPT, "utf-8")
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(["", *sys.path])}
     process = subprocess.Popen([sys.executable, script, out], env=env)
-    while process.poll() is None and not list(out.rglob("*seed*.json")):
+    while process.poll() is None and not list(out.glob("*/*/*seed*.json")):
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
