@@ -47,7 +47,8 @@ RERUNS = {
     # -0.5 for one that does not learn
     "slot-filling-words": Rerun("ppo", "CamRestaurants-Env1-v0", random=-4.5, bar=3.0),
     "multi-domain": Rerun("bc", "MultiWOZ-v0"),
-    "questions": Rerun("bc", "TwentyQuestions-16-v0"),
+    # -2.5 for one that does not learn
+    "questions": Rerun("ppo", "VisualDialogue-100-v0", random=-3.0, bar=-2.1, share=0.5),
     "language": Rerun("bc", "Comments-v0"),
 }
 
