@@ -39,6 +39,9 @@ PanelName = Annotated[
         help="Its name; wordle@0.1 is wordle with a tenth of the budgets, and has its own rows.",
     ),
 ]
+Markdown = Annotated[
+    Path | None, typer.Option(help="A file to write the tables into, too, as Markdown.")
+]
 Results = Annotated[
     list[Path] | None,
     typer.Option(
@@ -104,9 +107,7 @@ def show(
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All panels.")] = False,
     results: Results = None,
-    markdown: Annotated[
-        Path | None, typer.Option(help="A file to write the tables into, too, as Markdown.")
-    ] = None,
+    markdown: Markdown = None,
 ) -> None:
     """Show the table of a panel: means with intervals, ranks with ties, costs; or all and a sum."""
     from dialgym.files import write_text
@@ -135,12 +136,16 @@ def compare(
     first: Annotated[str, typer.Argument(metavar="A", help="A row.")],
     second: Annotated[str, typer.Argument(metavar="B", help="Another.")],
     results: Results = None,
+    markdown: Markdown = None,
 ) -> None:
     """Compare two rows in each environment that both have played."""
+    from dialgym.files import write_text
     from dialgym.leaderboard.standings import compare as compared
 
     text = compared(boards_of(panel_named(panel), results)[0], first, second)
     console.print(text, markup=False, soft_wrap=True)
+    if markdown:
+        write_text(markdown, text)
 
 
 @leaderboard.command("html")
