@@ -38,8 +38,8 @@ class ReturnEmbedding(nn.Module):
         self.scale.copy_(deviation if deviation > 0 else torch.ones_like(deviation))
 
 
-def add_to_embeddings(backbone: Any, what: Callable[[], Tensor]) -> None:
-    """Let a backbone add `what()`, (d,) or (B, 1, d), to the embedding of each token it reads."""
+def add_to_embeddings(backbone: Any, what: Callable[[], Tensor | float]) -> None:
+    """Let a backbone add `what()`, (d,) or a number, to the embedding of each token it reads."""
     model = getattr(backbone, "model", None)
     embedding = backbone.wte if model is None else model.get_input_embeddings()
     embedding.register_forward_hook(lambda module, inputs, output: output + what())

@@ -13,6 +13,7 @@ from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor
 
 from agents.buffers.stored import DecisionBatch
+from agents.models.observations import FeatureEmbedding
 from agents.models.returns import ReturnEmbedding, add_to_embeddings
 from agents.offline.algorithm import Losses
 from agents.offline.bc import BC
@@ -33,16 +34,20 @@ class ReturnGPTPolicy(GPTPolicy):
         super()._build(lr_schedule)
         self.return_embedding = ReturnEmbedding(self.backbone.width)
         self.register_buffer("_target", torch.zeros(()))
-        self._given: Tensor | None = None  # (B, 1), in place of the target
-        add_to_embeddings(self.backbone, self._embedded_return)
+        self._given: Tensor | None = None  # (B,), in place of the target
+        add_to_embeddings(self.backbone, self._embedded_target)
         self.optimizer = self.optimizer_class(
             [p for p in self.parameters() if p.requires_grad],
             lr=lr_schedule(1),  # type: ignore[call-arg]
             **self.optimizer_kwargs,
         )
 
-    def _embedded_return(self) -> Tensor:
-        return self.return_embedding(self._target if self._given is None else self._given)
+    def _embedded_target(self) -> Tensor | float:
+        return self.return_embedding(self._target) if self._given is None else 0.0
+
+    def _bias(self, embed: FeatureEmbedding | None, features: Tensor | None) -> tuple[Tensor, ...]:
+        bias = super()._bias(embed, features)
+        return bias if self._given is None else (sum(bias, self.return_embedding(self._given)),)
 
     @property
     def target_return(self) -> float:
@@ -56,7 +61,7 @@ class ReturnGPTPolicy(GPTPolicy):
     @contextmanager
     def given(self, returns: Tensor) -> Iterator[None]:
         """Within, whole sequences are read as those of dialogues that earn `returns` (B,)."""
-        self._given = returns[:, None]
+        self._given = returns
         try:
             yield
         finally:

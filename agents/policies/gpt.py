@@ -361,8 +361,7 @@ class GPTActorCritic(BasePolicy):
         hidden = self.backbone(tokens, at, *self._bias(self.features, features))
         return log_probs_of(self.policy_head, hidden, actions, allowed)[0]
 
-    @staticmethod
-    def _bias(embed: FeatureEmbedding | None, features: Tensor | None) -> tuple[Tensor, ...]:
+    def _bias(self, embed: FeatureEmbedding | None, features: Tensor | None) -> tuple[Tensor, ...]:
         """What backbones take as a further argument, where there are features."""
         return () if features is None or embed is None else (embed(features),)
 

@@ -95,7 +95,8 @@ def run(
         go_on(interrupt)
         raise typer.Exit(130) from None
     where = out / chosen.name
-    console.print(f"rows in {where}: dialgym leaderboard show {panel} --results {out}", style="dim")
+    hint = f"rows in {where}: dialgym leaderboard show {panel} --results {out}"
+    console.print(hint, style="dim", soft_wrap=True)
     check_failures(failures)
 
 
