@@ -158,19 +158,21 @@ class _Names:
 
 @dataclass(frozen=True)
 class ActExamples:
-    """All utterances of the training split whose act is known.
+    """All utterances of a split whose act is known.
 
     Attributes:
         data: see `DailyDialog`.
         context: most utterances before each.
+        split: of the data.
     """
 
     data: Any
     context: int
+    split: str = "train"
 
     def __call__(self) -> Sequence[tuple[Reply, str]]:
         """The utterances as replies, and their acts."""
-        corpus = load_corpus(self.data, "train")
+        corpus = load_corpus(self.data, self.split)
         found = []
         for dialogue in range(len(corpus)):
             for turn in range(corpus.length(dialogue)):

@@ -10,7 +10,8 @@ from dialgym.errors import one_of, whole_number
 from dialgym.language import Utterance
 from dialgym.language.text import CHARSET
 from dialgym.optional import check_installed
-from dialgym.rewards import Components, Reply, make_rewards
+from dialgym.rewards import Components, Reply, Reward, make_rewards
+from dialgym.rewards.bayes import Judge
 from dialgym.rewards.judges import Intent
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
 from dialgym.tasks.corpora import training_split
@@ -118,7 +119,8 @@ class DailyDialog(ReplyTask):
             needed = ("nltk", "rouge_score", "sacrebleu", "sklearn")
             check_installed("rewards", f"{self.name} with its own rewards", *needed)
         spec = REWARDS if rewards is None else rewards
-        self.rewards = make_rewards(spec, ActExamples(data, self.context))
+        self.examples = ActExamples(data, self.context)
+        self.rewards = make_rewards(spec, self.examples)
         self._check()
         self.facts = self._facts()
 
@@ -253,6 +255,10 @@ class DailyDialog(ReplyTask):
         state.answered += 1
         state.turn += 1
         return Outcome.of({SYSTEM: {}, USER: {}})
+
+    def judge(self) -> Reward:
+        """Whether a reply does the person's act, by naive Bayes on the validation split."""
+        return Judge(ActExamples(self.data, 0, "validation"))
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the dialogues, which the other process reads from the data or the cache."""
