@@ -1,5 +1,6 @@
 """Everyday dialogues of a split as flat arrays, read once per process; examples of acts."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,6 +28,7 @@ from dialgym.tasks.daily_dialog.formats import (
     read_dialogues,
 )
 
+DAILYDIALOG = "DIALGYM_DAILYDIALOG"
 VERSION = 2
 """Of the form in which dialogues are kept in the cache."""
 
@@ -84,6 +86,11 @@ class Corpus(Consecutive):
         if most is not None:
             good &= turn <= most
         return np.stack([dialogue[good], turn[good]], 1)
+
+
+def data_named(data: Any) -> Any:
+    """The data that a setting names; where it names none, what ``$DIALGYM_DAILYDIALOG`` does."""
+    return data if data is not None else os.environ.get(DAILYDIALOG)
 
 
 def load_corpus(data: Any, split: str) -> Corpus:
