@@ -14,8 +14,8 @@ from tests.support.pretend_hub import PretendHub
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start what runs behind them
     signal.signal(signal.SIGINT, signal.default_int_handler)
-for folder in ("DIALGYM_PYDIAL", "DIALGYM_MULTIWOZ"):  # where a test wants them it says so
-    os.environ.pop(folder, None)
+for name in ("PYDIAL", "MULTIWOZ", "DAILYDIALOG"):  # where a test wants such data it says so
+    os.environ.pop(f"DIALGYM_{name}", None)
 
 DATA = Path(os.environ.get("DIALGYM_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

@@ -26,7 +26,7 @@ from dialgym.checksums import checksum
 from dialgym.errors import unknown
 from dialgym.files import read_json
 from dialgym.leaderboard.panels import Learner, Panel, Place, Stored, digest
-from dialgym.leaderboard.protocol import hashes, played
+from dialgym.leaderboard.protocol import hashes, played, settings_of
 from dialgym.leaderboard.submission import FORM
 from dialgym.locks import locked
 from dialgym.registry import entry_of
@@ -94,7 +94,7 @@ class PanelJob(Job):
             "kind": "trained" if self.learner else "scripted",
             "policy": self.learner.algorithm if self.learner else self.name,
             "settings": self._settings(self.learner) if self.learner else {},
-            "env_kwargs": dict(self.place.settings),
+            **settings_of(self.place),
         }
         return dict(json.loads(json.dumps(described, default=str)))
 

@@ -92,7 +92,7 @@ def _user(place: Place) -> str:
 
 def _environments(panel: Panel, place: Place) -> list[Target]:
     return [
-        Target(other.short, other.id, other.settings)
+        Target(other.short, other.id, other.scored)
         for other in panel.environments
         if spaces_of(other) == spaces_of(place)
     ]

@@ -85,7 +85,7 @@ def evaluate(
         stand_in, oracle = player.task.stand_in, oracle or is_oracle(player.policy)
         if stand_in:
             stand_ins[entry.id] = stand_in
-        by_id[entry.id] = _arrange(played, len(seeds), _references(entry, kwargs, stand_in))
+        by_id[entry.id] = arranged(played, len(seeds), _references(entry, kwargs, stand_in))
     actions = (GREEDY if best else DRAWN) if drawing else ""
     return Result(called, tuple(seeds), by_id, kwargs, stand_ins, oracle, actions)
 
@@ -101,9 +101,16 @@ def _references(
     return random, expert
 
 
-def _arrange(
-    played: Iterable[Played], seeds: int, references: tuple[float, float] | None
+def arranged(
+    played: Iterable[Played], seeds: int, references: tuple[float, float] | None = None
 ) -> Episodes:
+    """Dialogues, as many for each of some seeds, as `Episodes`.
+
+    Args:
+        played: seed after seed.
+        seeds: how many.
+        references: mean returns of the random policy and the expert.
+    """
     parts = list(played)
 
     def rows(columns: Iterable[np.ndarray]) -> np.ndarray:

@@ -59,6 +59,7 @@ def print_board(board: Any) -> None:
     from rich.table import Table
 
     from dialgym.benchmark.report import WIDE
+    from dialgym.leaderboard.measure_tables import measures_as_markdown
     from dialgym.leaderboard.standings import as_markdown, caption, head, table
 
     if not console.is_terminal or not board.rows:
@@ -73,3 +74,5 @@ def print_board(board: Any) -> None:
     for cells in table(board):
         made.add_row(*(escape(cells[i]) for i in shown))
     console.print(made)
+    if measures := measures_as_markdown(board):
+        console.print(measures, markup=False, soft_wrap=True)

@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any, Self
 
 from dialgym.errors import unknown
+from dialgym.leaderboard.measures import check_names
 from dialgym.leaderboard.reading import Reader
 from dialgym.registry import entry_of
 from dialgym.rows import read_registry
@@ -54,6 +55,8 @@ class Place:
         budget: by unit.
         goals: options of `reset`, a mapping for each goal that pass^k is measured with.
         data: stored dialogues; None where nobody reads any.
+        held_out: settings over those, by which policies are scored and nothing is learned.
+        measures: of the replies that are scored, see `dialgym.leaderboard.measures`.
     """
 
     id: str
@@ -61,6 +64,13 @@ class Place:
     budget: Mapping[str, int] = field(default_factory=dict)
     goals: tuple[Values, ...] = ()
     data: Stored | None = None
+    held_out: Values = field(default_factory=dict)
+    measures: tuple[str, ...] = ()
+
+    @property
+    def scored(self) -> dict[str, Any]:
+        """The settings in which policies are scored."""
+        return {**self.settings, **self.held_out}
 
     @property
     def short(self) -> str:
@@ -194,10 +204,9 @@ class Panel:
         row = Reader(where, values, _fields(cls, "name"))
         settings, budget = row.take("settings", dict, {}), row.numbers("budget", BUDGETS)
         data = _stored(f"{where}, data", row.take("data", dict, None))
+        common = Place("", settings, budget, (), data, row.take("held_out", dict, {}))
         listed = enumerate(row.take("environments", list))
-        places = tuple(
-            _place(f"{where}, environments[{i}]", v, settings, budget, data) for i, v in listed
-        )
+        places = tuple(_place(f"{where}, environments[{i}]", v, common) for i, v in listed)
         learners = row.take("algorithms", dict, {})
         found = cls(
             name,
@@ -258,6 +267,8 @@ def _panels() -> Mapping[str, Panel]:
 def protocol_of(panel: Panel, place: Place) -> str:
     """A hash of how policies are scored in an environment."""
     scored = {**vars(panel.evaluation), "settings": place.settings, "goals": place.goals}
+    more = {"held_out": place.held_out, "measures": place.measures}
+    scored |= {name: value for name, value in more.items() if value}
     return digest([panel.name, panel.version, place.id, scored])
 
 
@@ -270,10 +281,8 @@ def digest(values: Any) -> str:
 # Reading
 
 
-def _place(
-    where: str, values: Any, settings: Values, budget: Mapping[str, int], data: Stored | None
-) -> Place:
-    """An environment, whose own entries go over the panel's; an id alone will do."""
+def _place(where: str, values: Any, common: Place) -> Place:
+    """An environment, whose own entries go over what all have in common; an id alone will do."""
     row = Reader(where, {"id": values} if isinstance(values, str) else values, _fields(Place))
     try:
         env_id = entry_of(row.take("id", str)).id
@@ -283,10 +292,12 @@ def _place(
     own = _stored(f"{where}, data", row.take("data", dict, None))
     return Place(
         env_id,
-        {**settings, **row.take("settings", dict, {})},
-        {**budget, **row.numbers("budget", BUDGETS)},
+        {**common.settings, **row.take("settings", dict, {})},
+        {**common.budget, **row.numbers("budget", BUDGETS)},
         tuple(dict(goal) for goal in goals),
-        own or data,
+        own or common.data,
+        {**common.held_out, **row.take("held_out", dict, {})},
+        check_names(row.take("measures", list, []), f"{where}, measures"),
     )
 
 
@@ -324,5 +335,5 @@ def _stored(where: str, values: Values | None) -> Stored | None:
 
 
 def _fields(cls: Any, *without: str) -> list[str]:
-    extra = ["settings", "budget", "data"] if cls is Panel else []
+    extra = ["settings", "budget", "data", "held_out"] if cls is Panel else []
     return [name for name in cls.__dataclass_fields__ if name not in without] + extra

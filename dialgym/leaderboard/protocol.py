@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from dialgym.benchmark.evaluate import evaluate
-from dialgym.benchmark.result import Episodes
+from dialgym.benchmark.evaluate import arranged
 from dialgym.checksums import checksum, write_json_checked
 from dialgym.files import write_atomically
+from dialgym.leaderboard.measures import differing, measured
 from dialgym.leaderboard.panels import Panel, Place, digest, panel_named, protocol_of
 from dialgym.leaderboard.submission import CLOSE, COLUMNS, FORM, Submission, columns, statistics
 from dialgym.registry import entry_of
@@ -39,14 +40,22 @@ def played(
         trust: as of `dialgym.evaluate`.
     """
     ways = ("drawn", "greedy") if predicts else ("scripted",)
-    episodes = {way: _episodes(panel, place, policy, seed, way, trust) for way in ways}
+    held = {way: _held(panel, place, policy, seed, way, trust) for way in ways}
+    measures = {way: found for way, (_, found) in held.items()}
     return {
-        "episodes": {way: columns(part) for way, part in episodes.items()},
-        "statistics": {way: statistics(columns(part)) for way, part in episodes.items()},
+        "episodes": {way: part for way, (part, _) in held.items()},
+        "statistics": {way: statistics(part) for way, (part, _) in held.items()},
         "trials": {way: _trials(panel, place, policy, seed, way, trust) for way in ways}
         if place.goals
         else {},
+        **({"measures": measures} if place.measures else {}),
     }
+
+
+def settings_of(place: Place) -> dict[str, Any]:
+    """The settings of an environment, as they stand in a row: of training, and of scoring."""
+    held_out = {"held_out": dict(place.held_out)} if place.held_out else {}
+    return {"env_kwargs": dict(place.settings), **held_out}
 
 
 def score(
@@ -98,7 +107,7 @@ def score(
         "kind": "scripted" if model is None else "model",
         "policy": policy if isinstance(policy, str) else policy_path(policy),
         "settings": {},
-        "env_kwargs": dict(place.settings),
+        **settings_of(place),
         **found,
         "way": "scripted" if model is None else way,
         "hashes": known,
@@ -120,20 +129,32 @@ def policy_path(policy: Policy) -> str:
     return f"{type(policy).__module__}:{type(policy).__qualname__}"
 
 
-def _episodes(
+def _held(
     panel: Panel, place: Place, policy: Policy, seed: int, way: str, trust: bool
-) -> Episodes:
-    found = evaluate(
-        policy,
+) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """The episodes of a row played one way, and the measures of their replies."""
+    count = panel.evaluation.episodes
+    player = _player(place, policy, min(AT_ONCE, count), way, trust, bool(place.measures))
+    try:
+        parts = list(player.play([(panel.evaluation.seed + seed, e) for e in range(count)]))
+        found = measured(player.task, place.measures, parts) if place.measures else {}
+    finally:
+        player.close()
+    return columns(arranged(parts, 1)), found
+
+
+def _player(
+    place: Place, policy: Policy, num_envs: int, way: str, trust: bool, record: bool = False
+) -> Player:
+    return Player(
         place.id,
-        panel.evaluation.episodes,
-        [panel.evaluation.seed + seed],
-        place.settings,
-        num_envs=AT_ONCE,
+        policy,
+        place.scored,
+        num_envs=num_envs,
         deterministic=way != "drawn",
+        record=record,
         trust=trust,
     )
-    return found[place.id]
 
 
 def _trials(
@@ -141,14 +162,7 @@ def _trials(
 ) -> list[list[bool]]:
     """(G, n) successes of n dialogues of each goal."""
     first, count = panel.evaluation.seed + seed, panel.evaluation.trials
-    player = Player(
-        place.id,
-        policy,
-        place.settings,
-        num_envs=count,
-        deterministic=way != "drawn",
-        trust=trust,
-    )
+    player = _player(place, policy, count, way, trust)
     rows = []
     try:
         for goal in place.goals:
@@ -168,7 +182,7 @@ def hashes(panel: Panel, place: Place, references: bool = True) -> dict[str, Any
     """
     entry = entry_of(place.id)
     policy = panel.references[0] if panel.references else "random"
-    player = Player(entry, policy, place.settings, record=True)
+    player = Player(entry, policy, place.scored, record=True)
     try:
         parts = list(player.play([(0, episode) for episode in range(TRACED)]))
         stand_in = player.task.stand_in
@@ -177,7 +191,7 @@ def hashes(panel: Panel, place: Place, references: bool = True) -> dict[str, Any
     turns = [part.turns for part in parts if part.turns is not None]
     said = [[t.sizes, t.party, t.text] for t in turns]
     gained = [[round(float(r), 2) for r in part.returns] for part in parts]
-    scores = entry.row.references(stand_in) if references and not place.settings else {}
+    scores = entry.row.references(stand_in) if references and not place.scored else {}
     ends = [scores.get("random"), scores.get("expert")]
     return {
         "dialogues": digest([said, gained]),
@@ -207,17 +221,25 @@ def replay(row: Submission, policy: Policy, trust: bool = False) -> list[str]:
                 f"{expected.get(key)!r}): other data, or another version"
             )
     for way, part in row.values["episodes"].items():
-        again = columns(_episodes(panel, place, policy, row.seed, way, trust))
-        for key in COLUMNS:
-            pairs = enumerate(zip(part[key], again[key], strict=True))
-            other = [e for e, (a, b) in pairs if abs(a - b) > CLOSE]
-            if other:
-                first = other[0]
-                wrong.append(
-                    f"{way}, {key}: {len(other)} of {len(part[key])} episodes are others, the "
-                    f"first {first}: {part[key][first]} in the file, {again[key][first]} played"
-                )
+        again, measures = _held(panel, place, policy, row.seed, way, trust)
+        wrong += [f"{way}, {text}" for text in _other_episodes(part, again)]
+        if place.measures:
+            kept = row.values["measures"][way]
+            wrong += [f"{way}, measures, {text}" for text in differing(kept, measures)]
     return wrong
+
+
+def _other_episodes(part: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[str]:
+    """Where episodes of a file are not those that were played again."""
+    for key in COLUMNS:
+        pairs = enumerate(zip(part[key], again[key], strict=True))
+        other = [e for e, (a, b) in pairs if abs(a - b) > CLOSE]
+        if other:
+            first = other[0]
+            yield (
+                f"{key}: {len(other)} of {len(part[key])} episodes are others, the first {first}: "
+                f"{part[key][first]} in the file, {again[key][first]} played"
+            )
 
 
 def model_of(row: Submission, given: str | Path | None = None) -> Path | str:

@@ -23,6 +23,7 @@ from dialgym.leaderboard.board import (
     improvement,
     is_better,
 )
+from dialgym.leaderboard.measure_tables import compare_measures, measures_as_markdown
 from dialgym.versions import command_line, versions
 
 PASSES = 4
@@ -135,7 +136,8 @@ def as_markdown(board: Board) -> str:
     if not board.rows:
         return f"## {board.title}\n\nNo rows of version {board.panel.version} yet.\n"
     rows = markdown_table([head(board), *table(board)])
-    return f"## {board.title}\n\n{rows}\n{caption(board)}\n"
+    measures = measures_as_markdown(board)
+    return f"## {board.title}\n\n{rows}\n{caption(board)}\n" + (measures and f"\n{measures}")
 
 
 def compare(board: Board, first: str, second: str) -> str:
@@ -163,10 +165,11 @@ def compare(board: Board, first: str, second: str) -> str:
         else "a tie: the interval holds 0"
     )  # fmt: skip
     more = "" if chance is None else f" Probability of improvement: {spelled(chance, 2)}."
+    measures = compare_measures(board, first, second)
     return (
         f"{markdown_table(rows)}\nOver {len(common)} environments the difference is "
         f"{spelled(whole)} ({UNITS[board.metric]}): {verdict}.{more}\n"
-    )
+    ) + (measures and f"\n{measures}")
 
 
 def _only(row: Contestant, env_id: str) -> Contestant:

@@ -17,7 +17,8 @@ import numpy as np
 from dialgym.benchmark.result import Episodes
 from dialgym.checksums import read_json_checked
 from dialgym.errors import unknown
-from dialgym.leaderboard.panels import Panel, panel_named, protocol_of
+from dialgym.leaderboard.measures import CLOSE, misfits
+from dialgym.leaderboard.panels import Panel, Place, panel_named, protocol_of
 
 FORM = "dialgym leaderboard row 1"
 WAYS = ("drawn", "greedy", "scripted")
@@ -31,7 +32,6 @@ ENTRIES: Mapping[str, type | tuple[type, ...]] = {
 }  # fmt: skip
 """What a row has, and of which type."""
 COLUMNS = ("returns", "solved", "lengths")
-CLOSE = 1e-6
 Values = Mapping[str, Any]
 
 
@@ -66,6 +66,13 @@ class Submission:
     def way(self) -> str:
         """The way the policy was trained, by which it is ranked."""
         return str(self.values["way"])
+
+    def measure(self, name: str, way: str) -> np.ndarray | None:
+        """(E,) a measure of each reply, (1,) where it is of all of them; None if not measured."""
+        part = self.values.get("measures", {}).get(way)
+        if part is None or name not in part["figures"]:
+            return None
+        return np.asarray(part["replies"].get(name, [part["figures"][name]]), float)
 
     @cached_property
     def _references(self) -> tuple[float, float] | None:
@@ -188,6 +195,17 @@ def _misfits(values: Values) -> Iterator[str]:
         yield f"episodes: expected those of its way, {values['way']}, got {[*values['episodes']]}"
     for way, part in values["episodes"].items():
         yield from _of_episodes(way, part, values["statistics"].get(way), panel)
+    if place.measures:
+        yield from _of_measures(values, place, panel)
+
+
+def _of_measures(values: Values, place: Place, panel: Panel) -> Iterator[str]:
+    found = values.get("measures")
+    if not isinstance(found, Mapping):
+        yield f"measures: expected {', '.join(place.measures)} for each way, got {found!r:.40}"
+        return
+    for way in values["episodes"]:
+        yield from misfits(place.measures, way, found.get(way), panel.evaluation.episodes)
 
 
 def _of_episodes(way: str, part: Any, found: Any, panel: Panel) -> Iterator[str]:

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium.utils.seeding import np_random
 
 from dialgym.language import Constraint, Utterance
-from dialgym.rewards import Components, Composite, Reply
+from dialgym.rewards import Components, Composite, Examples, Reply, Reward
 from dialgym.simulators import Speaker, ask_all
 from dialgym.sources import fingerprint, locate
 from dialgym.tasks.base import SYSTEM, USER, Outcome, Task
@@ -24,6 +25,8 @@ class ReplyTask(Task):
     """
 
     rewards: Composite
+    examples: Examples | None = None
+    """Labelled replies of the training split, for rewards and measures that learn from them."""
 
     @classmethod
     def surroundings(cls, settings: Mapping[str, Any]) -> str | None:
@@ -34,6 +37,18 @@ class ReplyTask(Task):
     @abstractmethod
     def take(self, state: Any, text: str) -> Reply:
         """Take down what the system says; what the rewards are to look at."""
+
+    def first_reply(self, seed: int, text: str, options: Mapping[str, Any] | None = None) -> Reply:
+        """What the rewards saw of `text`, the first utterance in the dialogue of that seed."""
+        return self.take(self.initial(np_random(seed)[0], options), text)
+
+    def judge(self) -> Reward:
+        """A judge of held-out replies that pays no reward: of another method and other data.
+
+        Raises:
+            ValueError: there is none, or the data has not what it learns from.
+        """
+        raise ValueError(f"{self.name} has no judge beside its rewards.")
 
     @abstractmethod
     def conclude(self, state: Any, scores: Components, rng: np.random.Generator) -> Outcome:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dialgym.optional import require
 from dialgym.rewards import Reply, Reward
-from dialgym.rewards.classifier import TextClassifier, trained_classifier
+from dialgym.rewards.classifier import Example, TextClassifier, trained_classifier
 from dialgym.rewards.degenerate import SHORTEST, without_degenerate
 from dialgym.rewards.toxicity import FIT, LEVELS, Toxicity, ruled
 from dialgym.rewards.words import words
@@ -129,15 +129,31 @@ class LabelledToxicity(Toxicity):
 
     @cached_property
     def _trained(self) -> TextClassifier:
-        corpus = load_corpus(self.comments, "train")
-        rows = np.flatnonzero(corpus.toxicity != UNKNOWN_LABEL).tolist()
-        labels = [str(level) for level in corpus.toxicity[rows]]
-        harmless = dict.fromkeys(parent for parent in corpus.parents if parent)
+        parents = load_corpus(self.comments, "train").parents
+        harmless = dict.fromkeys(parent for parent in parents if parent)
+        examples = LevelExamples(self.comments, "train")()
         return trained_classifier(
-            [(Reply(corpus.comments[i]), label) for i, label in zip(rows, labels)]
-            + [(Reply(parent), LEVELS[0]) for parent in harmless],
-            FIT,
+            [*examples, *((Reply(parent), LEVELS[0]) for parent in harmless)], FIT
         )
+
+
+@dataclass(frozen=True)
+class LevelExamples:
+    """The comments of a split whose level of toxicity is known.
+
+    Attributes:
+        data: see `Comments`.
+        split: of the data.
+    """
+
+    data: Any
+    split: str
+
+    def __call__(self) -> list[Example]:
+        """The comments as replies, and their levels."""
+        corpus = load_corpus(self.data, self.split)
+        rows = np.flatnonzero(corpus.toxicity != UNKNOWN_LABEL).tolist()
+        return [(Reply(corpus.comments[i]), str(corpus.toxicity[i])) for i in rows]
 
 
 def worse_of(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -11,11 +11,19 @@ from dialgym.language import Utterance
 from dialgym.language.text import CHARSET
 from dialgym.optional import check_installed
 from dialgym.rewards import Components, Composite, Reply, Reward, make_rewards
+from dialgym.rewards.bayes import Judge
 from dialgym.rewards.degenerate import is_degenerate
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
 from dialgym.tasks.comments import policies
 from dialgym.tasks.comments.corpus import UNKNOWN_LABEL, Corpus, load_corpus, load_splits
-from dialgym.tasks.comments.rewards import LOGGED, TRANSFORMS, LabelledToxicity, Score, transformed
+from dialgym.tasks.comments.rewards import (
+    LOGGED,
+    TRANSFORMS,
+    LabelledToxicity,
+    LevelExamples,
+    Score,
+    transformed,
+)
 from dialgym.tasks.comments.types import CommentsState
 from dialgym.tasks.hidden import reveal
 from dialgym.tasks.replies import ReplyTask
@@ -203,6 +211,10 @@ class Comments(ReplyTask):
         score = self.corpus.scores[state.index]
         labels = {} if np.isnan(score) else {LOGGED: float(transformed(score, self.transform))}
         return Reply(text, (self.corpus.parents[state.index],), (self.logged(state),), labels)
+
+    def judge(self) -> Reward:
+        """Whether a comment is harmless, by naive Bayes on the validation split."""
+        return Judge(LevelExamples(self.data, "validation"), wanted="0")
 
     def conclude(
         self, state: CommentsState, scores: Components, rng: np.random.Generator

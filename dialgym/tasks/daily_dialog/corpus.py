@@ -1,5 +1,6 @@
 """Everyday dialogues of a split as flat arrays, read once per process; examples of acts."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,6 +28,7 @@ from dialgym.tasks.daily_dialog.formats import (
     read_dialogues,
 )
 
+DAILYDIALOG = "DIALGYM_DAILYDIALOG"
 VERSION = 2
 """Of the form in which dialogues are kept in the cache."""
 
@@ -84,6 +86,11 @@ class Corpus(Consecutive):
         if most is not None:
             good &= turn <= most
         return np.stack([dialogue[good], turn[good]], 1)
+
+
+def data_named(data: Any) -> Any:
+    """The data that a setting names; where it names none, what ``$DIALGYM_DAILYDIALOG`` does."""
+    return data if data is not None else os.environ.get(DAILYDIALOG)
 
 
 def load_corpus(data: Any, split: str) -> Corpus:
@@ -158,19 +165,21 @@ class _Names:
 
 @dataclass(frozen=True)
 class ActExamples:
-    """All utterances of the training split whose act is known.
+    """All utterances of a split whose act is known.
 
     Attributes:
         data: see `DailyDialog`.
         context: most utterances before each.
+        split: of the data.
     """
 
     data: Any
     context: int
+    split: str = "train"
 
     def __call__(self) -> Sequence[tuple[Reply, str]]:
         """The utterances as replies, and their acts."""
-        corpus = load_corpus(self.data, "train")
+        corpus = load_corpus(self.data, self.split)
         found = []
         for dialogue in range(len(corpus)):
             for turn in range(corpus.length(dialogue)):

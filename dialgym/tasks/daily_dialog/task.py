@@ -10,12 +10,19 @@ from dialgym.errors import one_of, whole_number
 from dialgym.language import Utterance
 from dialgym.language.text import CHARSET
 from dialgym.optional import check_installed
-from dialgym.rewards import Components, Reply, make_rewards
+from dialgym.rewards import Components, Reply, Reward, make_rewards
+from dialgym.rewards.bayes import Judge
 from dialgym.rewards.judges import Intent
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
 from dialgym.tasks.corpora import training_split
 from dialgym.tasks.daily_dialog import policies
-from dialgym.tasks.daily_dialog.corpus import ActExamples, Corpus, load_corpus, load_splits
+from dialgym.tasks.daily_dialog.corpus import (
+    ActExamples,
+    Corpus,
+    data_named,
+    load_corpus,
+    load_splits,
+)
 from dialgym.tasks.daily_dialog.types import DailyDialogState
 from dialgym.tasks.replies import ReplyTask, midpoint
 
@@ -47,7 +54,8 @@ class DailyDialog(ReplyTask):
     reward of its utterances is in the upper half of what the rewards can give.
 
     Args:
-        data: None for the built-in dialogues (generated, with acts); else a file, folder or zip:
+        data: None for what ``$DIALGYM_DAILYDIALOG`` names, and where that names nothing for the
+            built-in dialogues (generated, with acts); else a file, folder or zip:
             ConvLab's unified format, DailyDialog's original release, or rows in JSONL, JSON or
             Parquet; or ``hf:NAME`` or ``hf:NAME@REVISION`` of the Hugging Face hub.
         split: ``train``, ``validation``, ``test``, or what the data calls its own.
@@ -104,8 +112,8 @@ class DailyDialog(ReplyTask):
         longest: int = 300,
     ) -> None:
         one_of("start", start, STARTS, self.name)
-        self.data, self.split, self.start = data, split, start
-        self.stand_in = "built-in" if data is None else None
+        self.data, self.split, self.start = data_named(data), split, start
+        self.stand_in = "built-in" if self.data is None else None
         self.turns = whole_number("turns", turns, self.name)
         self.context = whole_number("context", context, self.name)
         self.least_context = whole_number("least_context", least_context, self.name, 1, context)
@@ -118,9 +126,14 @@ class DailyDialog(ReplyTask):
             needed = ("nltk", "rouge_score", "sacrebleu", "sklearn")
             check_installed("rewards", f"{self.name} with its own rewards", *needed)
         spec = REWARDS if rewards is None else rewards
-        self.rewards = make_rewards(spec, ActExamples(data, self.context))
+        self.examples = ActExamples(self.data, self.context)
+        self.rewards = make_rewards(spec, self.examples)
         self._check()
         self.facts = self._facts()
+
+    @classmethod
+    def surroundings(cls, settings: Mapping[str, Any]) -> str | None:
+        return super().surroundings({**settings, "data": data_named(settings.get("data"))})
 
     def _check(self) -> None:
         """Raise a ValueError where the dialogues are not what the settings need."""
@@ -253,6 +266,10 @@ class DailyDialog(ReplyTask):
         state.answered += 1
         state.turn += 1
         return Outcome.of({SYSTEM: {}, USER: {}})
+
+    def judge(self) -> Reward:
+        """Whether a reply does the person's act, by naive Bayes on the validation split."""
+        return Judge(ActExamples(self.data, 0, "validation"))
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the dialogues, which the other process reads from the data or the cache."""

@@ -322,6 +322,18 @@ def test_data_that_has_changed_is_another_task(tmp_path, monkeypatch):
     assert places("t.jsonl") == 1
 
 
+def test_data_may_be_named_for_all_environments(path, monkeypatch):
+    built_in = DailyDialog(rewards=REWARDS)
+    monkeypatch.setenv("DIALGYM_DAILYDIALOG", str(path))
+    named, before = DailyDialog(rewards=REWARDS), DailyDialog.surroundings({})
+    assert (built_in.stand_in, named.stand_in) == ("built-in", None)
+    assert [*named.corpus.texts] == [*make(path).corpus.texts]
+    assert before == DailyDialog.surroundings({"data": str(path)})
+    monkeypatch.setenv("DIALGYM_DAILYDIALOG", "nowhere")
+    with pytest.raises(ValueError, match="nowhere"):
+        DailyDialog(rewards=REWARDS)
+
+
 def test_intents_need_acts(tmp_path):
     path = write_jsonl(tmp_path / "talks.jsonl", rows(with_acts=False))
     with pytest.raises(ValueError, match=r"'intent' needs the act of every utterance.*meteor"):

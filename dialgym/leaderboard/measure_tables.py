@@ -1,0 +1,143 @@
+"""What rows measure beside the return: a table for each environment, and differences of two rows.
+
+A measure is compared in one way of playing: greedy replies are of fewer words, and more alike,
+than drawn ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from dialgym.benchmark.comparison import Estimate
+from dialgym.benchmark.report import markdown_table
+from dialgym.benchmark.statistics import RESAMPLES, interval
+from dialgym.leaderboard.board import Board, Contestant, Part, difference
+from dialgym.leaderboard.panels import Place
+
+WAYS = ("drawn", "greedy", "scripted")
+DIGITS = {"words": 1, "sacrebleu": 4}
+USUAL = 3
+"""Digits that are shown of a measure."""
+
+
+def measured_as(row: Contestant, place: Place, name: str, way: str) -> Contestant | None:
+    """A row with a measure, played one way in one environment, in place of the metric.
+
+    None where its runs have not been measured so.
+    """
+    own = sorted((one for one in row.rows if one.id == place.id), key=lambda one: one.seed)
+    found = [one.measure(name, way) for one in own]
+    known = [values for values in found if values is not None]
+    if not known or len(known) < len(found):
+        return None
+    part = Part(tuple(one.seed for one in own), np.array(known))
+    return Contestant(row.name, way, {place.id: part})
+
+
+def measures_as_markdown(board: Board) -> str:
+    """The tables of all environments that have measures; nothing where none has."""
+    parts = [_table(board, place) for place in board.panel.environments if place.measures]
+    return "\n".join([*filter(None, parts), *([NOTE] if any(parts) else [])])
+
+
+NOTE = """\
+Measures of the replies that rows are scored by; in brackets the 95 % interval of a bootstrap of the
+runs (of the replies, where there is one run). `judge` is the share of replies that are good to a
+judge which pays no reward; `distinct2` and `sacrebleu` are of all replies of a run together.
+"""
+
+
+def _table(board: Board, place: Place) -> str:
+    rows = [
+        [f"{row.name} ({way})" if way != "scripted" else row.name, *cells]
+        for row in board.rows
+        for way in WAYS
+        if (cells := [_cell(row, place, name, way) for name in place.measures]) and any(cells)
+    ]
+    if not rows:
+        return ""
+    head = [["policy", *place.measures]]
+    return f"### {board.title}: {place.short}\n\n{markdown_table(head + rows)}"
+
+
+def _cell(row: Contestant, place: Place, name: str, way: str) -> str:
+    found = measured_as(row, place, name, way)
+    return "" if found is None else spelled(found.estimate, name)
+
+
+def spelled(found: Estimate, name: str) -> str:
+    """A measure with its interval."""
+    digits, (low, high) = DIGITS.get(name, USUAL), found.interval
+    known = f" [{low:.{digits}f}, {high:.{digits}f}]" if np.isfinite([low, high]).all() else ""
+    return f"{found.value:.{digits}f}{known}"
+
+
+def compare_measures(board: Board, first: str, second: str) -> str:
+    """The differences of two rows in each measure, as Markdown; nothing where there are none."""
+    rows = list(_differences(board, board[first], board[second]))
+    if not rows:
+        return ""
+    head = ["environment", "measure", "played", first, second, "difference", "over replies", "%"]
+    return f"{markdown_table([head, *rows])}\n{ABOUT_DIFFERENCES}"
+
+
+ABOUT_DIFFERENCES = """\
+Differences with 95 % intervals: of Student's t over runs, in pairs where the seeds are the same;
+over replies: of a bootstrap of the replies of these runs, each with that of the other policy in the
+same dialogue. Per cent: of the second row's figure.
+"""
+
+
+def _differences(board: Board, a: Contestant, b: Contestant) -> Iterator[list[str]]:
+    for place in board.panel.environments:
+        for way, other in _ways(a, b):
+            for name in place.measures:
+                one, two = measured_as(a, place, name, way), measured_as(b, place, name, other)
+                if one is None or two is None:
+                    continue
+                found = difference(one, two)
+                assert found is not None
+                pair = one.parts[place.id], two.parts[place.id]
+                base = two.estimate.value
+                yield [
+                    place.short,
+                    name,
+                    way if way == other else f"{way}, {other}",
+                    spelled(one.estimate, name),
+                    spelled(two.estimate, name),
+                    spelled(found, name),
+                    _spelled_interval(over_replies(*pair), name),
+                    f"{100 * found.value / base:+.1f}" if base else "-",
+                ]
+
+
+def _ways(a: Contestant, b: Contestant) -> Sequence[tuple[str, str]]:
+    """Ways of playing in which two rows are compared: the same one where both have it."""
+    if "scripted" in (a.way, b.way):
+        return [(a.way, b.way)]
+    return [(way, way) for way in WAYS[:2]]
+
+
+def over_replies(one: Part, other: Part) -> tuple[float, float] | None:
+    """The interval of the difference if other replies of the same runs had been drawn.
+
+    None where single replies are not known, or the dialogues were others.
+    """
+    if one.seeds != other.seeds or one.values.shape != other.values.shape:
+        return None
+    if one.values.shape[1] < 2:
+        return None
+    gained = one.values - other.values  # (K, E)
+    rng, count = np.random.default_rng(0), gained.shape[1]
+    drawn = [
+        np.mean([row[rng.integers(count, size=count)].mean() for row in gained])
+        for _ in range(RESAMPLES)
+    ]
+    return interval(np.array(drawn))
+
+
+def _spelled_interval(found: tuple[float, float] | None, name: str) -> str:
+    digits = DIGITS.get(name, USUAL)
+    return "-" if found is None else f"[{found[0]:.{digits}f}, {found[1]:.{digits}f}]"

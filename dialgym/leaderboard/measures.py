@@ -1,0 +1,117 @@
+"""Measures of the replies that a row's policy has given: of language, and by a judge.
+
+They are those of `dialgym.rewards.metrics`, and ``judge``, which is not the reward
+(`ReplyTask.judge`). A row keeps those that are means over replies reply by reply, and all of them
+as figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dialgym.errors import unknown
+from dialgym.rewards import Reply
+from dialgym.rewards.metrics import BLEU, DISTINCT, NAMES, Metrics
+from dialgym.rollouts import Played
+from dialgym.rows import reward_rows
+from dialgym.tasks.replies import ReplyTask
+
+JUDGE = "judge"
+OF_SETS = (*DISTINCT, BLEU)
+"""Measures of a set of replies, which no single reply has."""
+DIGITS = 3
+"""Of what is kept of a reply."""
+CLOSE = 1e-6
+Values = Mapping[str, Any]
+
+
+def known_measures() -> list[str]:
+    """Names of all measures."""
+    return [*dict.fromkeys([JUDGE, *NAMES, *reward_rows()])]
+
+
+def measured(task: Any, names: Sequence[str], parts: Iterable[Played]) -> dict[str, Any]:
+    """What a row keeps of the replies of some dialogues, the first reply of each.
+
+    Args:
+        task: the rules that they were played by.
+        names: of the measures.
+        parts: the dialogues, with what was said.
+
+    Raises:
+        ValueError: the task is not one of replies, or has no such judge.
+    """
+    if not isinstance(task, ReplyTask):
+        raise ValueError(f"{task.name} has no replies to be measured by {', '.join(names)}.")
+    replies = [reply for part in parts for reply in replies_of(task, part)]
+    own = {JUDGE: {"reward": task.judge()}} if JUDGE in names else {}
+    metrics = Metrics(names, task.examples, own)
+    single = {
+        name: [round(value, DIGITS) for value in column.tolist()]
+        for name, column in metrics.per_reply(replies).items()
+    }
+    whole = metrics.values(replies)
+    means = {name: float(np.mean(column)) for name, column in single.items()}
+    figures = {name: round(means.get(name, whole[name]), 6) for name in names}
+    return {"replies": {name: single[name] for name in names if name in single}, "figures": figures}
+
+
+def replies_of(task: ReplyTask, part: Played) -> Iterator[Reply]:
+    """The first reply of the learner in each dialogue, as the rewards saw it."""
+    if part.turns is None:
+        raise ValueError("measures need what was said: play with record=True")
+    turns, begin = part.turns, 0
+    options = part.options or [{}] * len(part)
+    for seed, chosen, size in zip(part.seeds, options, turns.sizes, strict=True):
+        own = range(begin, begin + size)
+        text = next((turns.text[i] for i in own if turns.said[i]), "")
+        yield task.first_reply(seed, text, chosen)
+        begin += size
+
+
+def misfits(names: Sequence[str], way: str, part: Any, episodes: int) -> Iterator[str]:
+    """What is wrong with the measures of a row that has these, played one way."""
+    where = f"measures, {way}"
+    if not isinstance(part, Mapping) or part.keys() != {"replies", "figures"}:
+        yield f"{where}: expected replies and figures, got {part!r:.40}"
+        return
+    single, figures = part["replies"], part["figures"]
+    expected = [name for name in names if name not in OF_SETS]
+    for key, found, wanted in (("replies", single, expected), ("figures", figures, [*names])):
+        if not isinstance(found, Mapping) or sorted(found) != sorted(wanted):
+            yield f"{where}, {key}: expected {', '.join(wanted)}, got {[*found]!r:.80}"
+            return
+    bad = [name for name, value in figures.items() if not _finite([value])]
+    yield from (f"{where}, figures, {name}: expected a finite number" for name in bad)
+    for name, column in single.items():
+        if not isinstance(column, Sequence) or len(column) != episodes or not _finite(column):
+            yield f"{where}, replies, {name}: expected {episodes} finite numbers"
+        elif name not in bad and abs(float(np.mean(column)) - figures[name]) > CLOSE:
+            yield f"{where}, figures, {name}: expected the mean of the replies, {np.mean(column):g}"
+
+
+def differing(kept: Values, again: Values) -> Iterator[str]:
+    """Where measures of the same replies are others when they are computed again."""
+    for name, value in kept["figures"].items():
+        found = again["figures"][name]
+        if abs(value - found) > CLOSE:
+            yield f"{name}: {value} in the file, {found} measured"
+
+
+def check_names(names: Iterable[str], where: str) -> tuple[str, ...]:
+    """The names, as a tuple.
+
+    Raises:
+        ValueError: one is of no measure.
+    """
+    for name in names:
+        if name not in known_measures():
+            raise unknown("measure", name, known_measures(), where)
+    return tuple(names)
+
+
+def _finite(column: Sequence[Any]) -> bool:
+    return all(isinstance(v, int | float) and np.isfinite(v) for v in column)
