@@ -31,6 +31,8 @@ PASSES = 4
 SHOWN = 4
 """Rows of which curves are drawn, the best."""
 UNITS = {"score": "score", "return": "return", "success": "success %"}
+DIGITS = {"score": 1, "return": 2, "success": 1}
+"""Digits that are shown of a metric."""
 
 
 def head(board: Board) -> list[str]:
@@ -58,14 +60,14 @@ def _cells(board: Board, i: int) -> list[str]:
     row = board.rows[i]
     low, high = board.ranks[i] if i < board.complete else (0, 0)
     rank = f"{low}" if low == high else f"{low}-{high}"
-    cpu = row.cost("cpu_seconds")
+    cpu, digits = row.cost("cpu_seconds"), DIGITS[board.metric]
     cells = [
         rank if low else "-",
         f"{row.name} ({row.way})" if row.way != "scripted" else f"{row.name}",
-        spelled(row.estimate),
-        spelled(row.iqm),
+        spelled(row.estimate, digits),
+        spelled(row.iqm, digits),
         f"{row.mean_success:.1f} %",
-        "-" if row.other_mean is None else f"{row.other_mean:.1f}",
+        "-" if row.other_mean is None else f"{row.other_mean:.{digits}f}",
         _next(board, i),
     ]
     if _has_passes(board):
@@ -81,7 +83,7 @@ def _cells(board: Board, i: int) -> list[str]:
     ]
 
 
-def spelled(found: Estimate, digits: int = 1) -> str:
+def spelled(found: Estimate, digits: int) -> str:
     """A figure with its interval."""
     low, high = found.interval
     if not np.isfinite([low, high]).all():
@@ -108,9 +110,9 @@ def _has_passes(board: Board) -> bool:
 
 def caption(board: Board) -> str:
     """What the figures mean."""
-    panel = board.panel
+    panel, digits = board.panel, DIGITS[board.metric]
     gap = "" if board.gap is None else (
-        f" Minimum detectable gap (80 % power, median of the rows): {board.gap:.1f}."
+        f" Minimum detectable gap (80 % power, median of the rows): {board.gap:.{digits}f}."
     )  # fmt: skip
     joined = " Its runs are known by their means alone." if panel.joined else ""
     if board.changed:
@@ -150,13 +152,13 @@ def compare(board: Board, first: str, second: str) -> str:
     whole = difference(a, b)
     if whole is None:
         raise ValueError(f"compare: {first} and {second} have no environment in common")
-    common = [env_id for env_id in a.parts if env_id in b.parts]
+    common, digits = [env_id for env_id in a.parts if env_id in b.parts], DIGITS[board.metric]
     rows = [["environment", first, second, "difference"]]
     for env_id in common:
         one, other = (_only(row, env_id) for row in (a, b))
         found = difference(one, other)
         assert found is not None
-        cells = [spelled(one.estimate), spelled(other.estimate), spelled(found)]
+        cells = [spelled(each, digits) for each in (one.estimate, other.estimate, found)]
         rows.append([env_id.rpartition("/")[2], *cells])
     chance = improvement(a, b)
     verdict = (
@@ -168,7 +170,7 @@ def compare(board: Board, first: str, second: str) -> str:
     measures = compare_measures(board, first, second)
     return (
         f"{markdown_table(rows)}\nOver {len(common)} environments the difference is "
-        f"{spelled(whole)} ({UNITS[board.metric]}): {verdict}.{more}\n"
+        f"{spelled(whole, digits)} ({UNITS[board.metric]}): {verdict}.{more}\n"
     ) + (measures and f"\n{measures}")
 
 
