@@ -31,6 +31,8 @@ PASSES = 4
 SHOWN = 4
 """Rows of which curves are drawn, the best."""
 UNITS = {"score": "score", "return": "return", "success": "success %"}
+DIGITS = {"return": 2}
+"""Digits of a metric after the point; of others one."""
 
 
 def head(board: Board) -> list[str]:
@@ -58,14 +60,14 @@ def _cells(board: Board, i: int) -> list[str]:
     row = board.rows[i]
     low, high = board.ranks[i] if i < board.complete else (0, 0)
     rank = f"{low}" if low == high else f"{low}-{high}"
-    cpu = row.cost("cpu_seconds")
+    cpu, digits = row.cost("cpu_seconds"), DIGITS.get(board.metric, 1)
     cells = [
         rank if low else "-",
         f"{row.name} ({row.way})" if row.way != "scripted" else f"{row.name}",
-        spelled(row.estimate),
-        spelled(row.iqm),
+        spelled(row.estimate, digits),
+        spelled(row.iqm, digits),
         f"{row.mean_success:.1f} %",
-        "-" if row.other_mean is None else f"{row.other_mean:.1f}",
+        "-" if row.other_mean is None else f"{row.other_mean:.{digits}f}",
         _next(board, i),
     ]
     if _has_passes(board):
@@ -109,8 +111,9 @@ def _has_passes(board: Board) -> bool:
 def caption(board: Board) -> str:
     """What the figures mean."""
     panel = board.panel
+    digits = DIGITS.get(board.metric, 1)
     gap = "" if board.gap is None else (
-        f" Minimum detectable gap (80 % power, median of the rows): {board.gap:.1f}."
+        f" Minimum detectable gap (80 % power, median of the rows): {board.gap:.{digits}f}."
     )  # fmt: skip
     joined = " Its runs are known by their means alone." if panel.joined else ""
     if board.changed:
@@ -150,13 +153,14 @@ def compare(board: Board, first: str, second: str) -> str:
     whole = difference(a, b)
     if whole is None:
         raise ValueError(f"compare: {first} and {second} have no environment in common")
+    digits = DIGITS.get(board.metric, 1)
     common = [env_id for env_id in a.parts if env_id in b.parts]
     rows = [["environment", first, second, "difference"]]
     for env_id in common:
         one, other = (_only(row, env_id) for row in (a, b))
         found = difference(one, other)
         assert found is not None
-        cells = [spelled(one.estimate), spelled(other.estimate), spelled(found)]
+        cells = [spelled(figure, digits) for figure in (one.estimate, other.estimate, found)]
         rows.append([env_id.rpartition("/")[2], *cells])
     chance = improvement(a, b)
     verdict = (
@@ -168,7 +172,7 @@ def compare(board: Board, first: str, second: str) -> str:
     measures = compare_measures(board, first, second)
     return (
         f"{markdown_table(rows)}\nOver {len(common)} environments the difference is "
-        f"{spelled(whole)} ({UNITS[board.metric]}): {verdict}.{more}\n"
+        f"{spelled(whole, digits)} ({UNITS[board.metric]}): {verdict}.{more}\n"
     ) + (measures and f"\n{measures}")
 
 
