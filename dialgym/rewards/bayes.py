@@ -5,76 +5,54 @@ on words, characters and context), and on other replies: those of the validation
 learned in order to please the one need not please the other.
 """
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
+from dialgym.optional import require
 from dialgym.rewards.base import Reply, Reward
 from dialgym.rewards.classifier import Example
 from dialgym.rewards.degenerate import without_degenerate
 from dialgym.rewards.words import ngrams, words
 
 _START, _END = "<", ">"
-Feature = str | tuple[str, ...]
+_EXTRA, _PURPOSE = "rewards", "a judge of replies"
 
 
-class NaiveBayes:
-    """Multinomial naive Bayes over which words and pairs of words a text has, Lewis (1998).
+def naive_bayes(examples: Sequence[tuple[str, str]], smoothing: float = 0.1) -> Any:
+    """Multinomial naive Bayes over which words and pairs of words a text has (Lewis 1998).
+
+    A pipeline of scikit-learn, fitted: `predict` and `predict_proba` take texts.
 
     Args:
         examples: texts and their classes, of two classes or more.
         smoothing: is added to the count of each feature in each class (Lidstone).
 
-    Attributes:
-        classes: their names, C of them.
-
     Raises:
         ValueError: there are fewer than two classes.
     """
-
-    def __init__(self, examples: Sequence[tuple[str, str]], smoothing: float = 0.1) -> None:
-        self.classes = tuple(sorted({label for _, label in examples}))
-        if len(self.classes) < 2:
-            raise ValueError(
-                "a naive Bayes classifier needs labelled texts of two classes or more; got "
-                f"{len(examples)} texts of the classes {list(self.classes)}."
-            )
-        counts: Counter[tuple[Feature, int]] = Counter()
-        prior = np.zeros(len(self.classes))
-        for text, label in examples:
-            place = self.classes.index(label)
-            prior[place] += 1
-            counts.update((feature, place) for feature in features(text))
-        table = self._table(counts) + smoothing
-        self._prior = np.log(prior / prior.sum())
-        self._weights = np.log(table / table.sum(0))
-
-    def _table(self, counts: Mapping[tuple[Feature, int], int]) -> np.ndarray:
-        """(F, C) how many texts of each class have each feature."""
-        distinct = dict.fromkeys(feature for feature, _ in counts)
-        self._rows = {feature: row for row, feature in enumerate(distinct)}
-        table = np.zeros((len(distinct), len(self.classes)))
-        for (feature, place), count in counts.items():
-            table[self._rows[feature], place] = count
-        return table
-
-    def probabilities(self, texts: Sequence[str]) -> np.ndarray:
-        """(k, C) float64 over the classes; words that were never read count for nothing."""
-        known = [[self._rows[f] for f in features(text) if f in self._rows] for text in texts]
-        logits = [self._prior + self._weights[rows].sum(0) for rows in known]
-        table = np.array(logits).reshape(-1, len(self.classes))
-        odds = np.exp(table - table.max(1, keepdims=True))
-        return np.asarray(odds / odds.sum(1, keepdims=True))
+    classes = sorted({label for _, label in examples})
+    if len(classes) < 2:
+        raise ValueError(
+            "a naive Bayes classifier needs labelled texts of two classes or more; got "
+            f"{len(examples)} texts of the classes {classes}."
+        )
+    text = require("sklearn.feature_extraction.text", _EXTRA, _PURPOSE)
+    bayes = require("sklearn.naive_bayes", _EXTRA, _PURPOSE)
+    pipeline = require("sklearn.pipeline", _EXTRA, _PURPOSE)
+    counts = text.CountVectorizer(analyzer=features, binary=True)
+    model = pipeline.make_pipeline(counts, bayes.MultinomialNB(alpha=smoothing))
+    return model.fit(*zip(*examples, strict=True))
 
 
-def features(text: str) -> list[Feature]:
+def features(text: str) -> list[str]:
     """Each word and pair of neighbouring words once, the pairs with the ends of the text."""
     said = words(text)
-    return list(dict.fromkeys([*said, *ngrams([_START, *said, _END], 2)]))
+    pairs = map(" ".join, ngrams([_START, *said, _END], 2))
+    return list(dict.fromkeys([*said, *pairs]))
 
 
 @dataclass(frozen=True)
@@ -85,7 +63,7 @@ class Judge(Reward):
         examples: labelled replies that it learns from when it first scores.
         wanted: the class that replies ought to be of; None where that is the reply's own `label`.
         label: the entry of `Reply.labels` that has the class.
-        smoothing: see `NaiveBayes`.
+        smoothing: see `naive_bayes`.
     """
 
     name: ClassVar[str] = "judge"
@@ -96,15 +74,16 @@ class Judge(Reward):
 
     def score(self, replies: Sequence[Reply]) -> np.ndarray:
         """Scores (k,) 0 or 1."""
-        found = self._trained.probabilities([reply.text for reply in replies]).argmax(1)
-        classes = self._trained.classes
-        hits = [classes[i] == self._wanted(reply) for i, reply in zip(found.tolist(), replies)]
+        if not replies:
+            return np.zeros(0)
+        found = self._trained.predict([reply.text for reply in replies])
+        hits = [label == self._wanted(reply) for label, reply in zip(found, replies, strict=True)]
         return without_degenerate(np.array(hits, np.float64), replies, 0.0)
 
     def _wanted(self, reply: Reply) -> Any:
         return reply.labels.get(self.label) if self.wanted is None else self.wanted
 
     @cached_property
-    def _trained(self) -> NaiveBayes:
+    def _trained(self) -> Any:
         examples = [(reply.text, label) for reply, label in self.examples()]
-        return NaiveBayes(examples, self.smoothing)
+        return naive_bayes(examples, self.smoothing)

@@ -7,18 +7,18 @@ import pytest
 
 from dialgym.registry import entry_of, make_task
 from dialgym.rewards import Reply
-from dialgym.rewards.bayes import Judge, NaiveBayes, features
+from dialgym.rewards.bayes import Judge, features, naive_bayes
 
 EXAMPLES = [("good tea", "kind"), ("good good cake", "kind"), ("bad tea", "mean")]
 
 
 def test_features_are_words_and_pairs_once_with_the_ends():
-    assert features("Tea, tea!") == ["tea", ("<", "tea"), ("tea", "tea"), ("tea", ">")]
-    assert features("") == [("<", ">")]
+    assert features("Tea, tea!") == ["tea", "< tea", "tea tea", "tea >"]
+    assert features("") == ["< >"]
 
 
 def test_probabilities_are_those_by_hand():
-    found = NaiveBayes(EXAMPLES, smoothing=0.5)
+    found = naive_bayes(EXAMPLES, smoothing=0.5)
     seen = {
         label: [features(t) for t, own in EXAMPLES if own == label] for label in ("kind", "mean")
     }
@@ -31,17 +31,16 @@ def test_probabilities_are_those_by_hand():
             if feature in distinct:
                 odds[label] *= (sum(feature in one for one in lists) + 0.5) / total
     expected = [odds["kind"] / sum(odds.values()), odds["mean"] / sum(odds.values())]
-    assert found.classes == ("kind", "mean")
-    assert found.probabilities(["bad cake, bad strudel"])[0] == pytest.approx(expected)
-    assert found.probabilities(["strudel"])[0] == pytest.approx([2 / 3, 1 / 3])
-    assert found.probabilities([]).shape[0] == 0
+    assert found.classes_.tolist() == ["kind", "mean"]
+    assert found.predict_proba(["bad cake, bad strudel"])[0] == pytest.approx(expected)
+    assert found.predict_proba(["strudel"])[0] == pytest.approx([2 / 3, 1 / 3])
 
 
 def test_a_classifier_needs_two_classes():
     with pytest.raises(
         ValueError, match=r"two classes or more; got 1 texts of the classes \['a'\]"
     ):
-        NaiveBayes([("x", "a")])
+        naive_bayes([("x", "a")])
 
 
 def judge(**settings):
@@ -52,6 +51,7 @@ def test_a_reply_is_judged_by_its_own_label_or_by_what_is_wanted_of_all():
     replies = [Reply("good cake", (), (), {"act": act}) for act in ("kind", "mean")]
     assert judge().score(replies).tolist() == [1.0, 0.0]
     assert judge(wanted="mean").score([*replies, Reply("bad tea")]).tolist() == [0.0, 0.0, 1.0]
+    assert judge().score([]).shape == (0,)
 
 
 def test_what_is_no_reply_is_no_good_one():
