@@ -111,7 +111,7 @@ def _differences(board: Board, a: Contestant, b: Contestant) -> Iterator[list[st
                     spelled(two.estimate, name),
                     spelled(found, name),
                     _spelled_interval(over_replies(*pair), name),
-                    f"{100 * found.value / base:+.1f}" if base else "-",
+                    f"{100 * found.value / abs(base):+.1f}" if base else "-",
                 ]
 
 
