@@ -31,8 +31,8 @@ PASSES = 4
 SHOWN = 4
 """Rows of which curves are drawn, the best."""
 UNITS = {"score": "score", "return": "return", "success": "success %"}
-DIGITS = {"return": 2}
-"""Digits of a metric after the point; of others one."""
+DIGITS = {"score": 1, "return": 2, "success": 1}
+"""Digits that are shown of a metric."""
 
 
 def head(board: Board) -> list[str]:
@@ -60,7 +60,7 @@ def _cells(board: Board, i: int) -> list[str]:
     row = board.rows[i]
     low, high = board.ranks[i] if i < board.complete else (0, 0)
     rank = f"{low}" if low == high else f"{low}-{high}"
-    cpu, digits = row.cost("cpu_seconds"), DIGITS.get(board.metric, 1)
+    cpu, digits = row.cost("cpu_seconds"), DIGITS[board.metric]
     cells = [
         rank if low else "-",
         f"{row.name} ({row.way})" if row.way != "scripted" else f"{row.name}",
@@ -83,7 +83,7 @@ def _cells(board: Board, i: int) -> list[str]:
     ]
 
 
-def spelled(found: Estimate, digits: int = 1) -> str:
+def spelled(found: Estimate, digits: int) -> str:
     """A figure with its interval."""
     low, high = found.interval
     if not np.isfinite([low, high]).all():
@@ -110,8 +110,7 @@ def _has_passes(board: Board) -> bool:
 
 def caption(board: Board) -> str:
     """What the figures mean."""
-    panel = board.panel
-    digits = DIGITS.get(board.metric, 1)
+    panel, digits = board.panel, DIGITS[board.metric]
     gap = "" if board.gap is None else (
         f" Minimum detectable gap (80 % power, median of the rows): {board.gap:.{digits}f}."
     )  # fmt: skip
@@ -153,14 +152,13 @@ def compare(board: Board, first: str, second: str) -> str:
     whole = difference(a, b)
     if whole is None:
         raise ValueError(f"compare: {first} and {second} have no environment in common")
-    digits = DIGITS.get(board.metric, 1)
-    common = [env_id for env_id in a.parts if env_id in b.parts]
+    common, digits = [env_id for env_id in a.parts if env_id in b.parts], DIGITS[board.metric]
     rows = [["environment", first, second, "difference"]]
     for env_id in common:
         one, other = (_only(row, env_id) for row in (a, b))
         found = difference(one, other)
         assert found is not None
-        cells = [spelled(figure, digits) for figure in (one.estimate, other.estimate, found)]
+        cells = [spelled(each, digits) for each in (one.estimate, other.estimate, found)]
         rows.append([env_id.rpartition("/")[2], *cells])
     chance = improvement(a, b)
     verdict = (
