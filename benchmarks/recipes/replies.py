@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from gymnasium.utils.seeding import np_random
-
 import dialgym
 from benchmarks.recipes.runs import Run
 from dialgym.files import write_text
@@ -60,7 +58,7 @@ def replies(
 
 def _reply(task: Any, dialogue: Mapping[str, Any]) -> Reply:
     """The stored first utterance of the learner, as the rewards of the task would see it."""
-    state = task.initial(np_random(dialogue["seed"])[0], json.loads(dialogue["options"]))
     text = next(turn["text"] for turn in dialogue["turns"] if turn["said"])
-    reply: Reply = task.take(state, text)
+    options = json.loads(dialogue["options"])
+    reply: Reply = task.first_reply(dialogue["seed"], text, options)
     return reply

@@ -15,9 +15,10 @@ from dialgym.benchmark.report import markdown_table
 from dialgym.benchmark.statistics import RESAMPLES, interval
 from dialgym.leaderboard.board import Board, Contestant, Part, difference
 from dialgym.leaderboard.panels import Place
+from dialgym.leaderboard.submission import RETURN
 
 WAYS = ("drawn", "greedy", "scripted")
-DIGITS = {"words": 1, "sacrebleu": 4}
+DIGITS = {RETURN: 2, "words": 1, "sacrebleu": 4}
 USUAL = 3
 """Digits that are shown of a measure."""
 
@@ -54,11 +55,12 @@ def _table(board: Board, place: Place) -> str:
         [f"{row.name} ({way})" if way != "scripted" else row.name, *cells]
         for row in board.rows
         for way in WAYS
-        if (cells := [_cell(row, place, name, way) for name in place.measures]) and any(cells)
+        if (cells := [_cell(row, place, name, way) for name in (RETURN, *place.measures)])
+        and any(cells)
     ]
     if not rows:
         return ""
-    head = [["policy", *place.measures]]
+    head = [["policy", RETURN, *place.measures]]
     return f"### {board.title}: {place.short}\n\n{markdown_table(head + rows)}"
 
 
@@ -93,7 +95,7 @@ same dialogue. Per cent: of the second row's figure.
 def _differences(board: Board, a: Contestant, b: Contestant) -> Iterator[list[str]]:
     for place in board.panel.environments:
         for way, other in _ways(a, b):
-            for name in place.measures:
+            for name in (RETURN, *place.measures):
                 one, two = measured_as(a, place, name, way), measured_as(b, place, name, other)
                 if one is None or two is None:
                     continue
@@ -109,7 +111,7 @@ def _differences(board: Board, a: Contestant, b: Contestant) -> Iterator[list[st
                     spelled(two.estimate, name),
                     spelled(found, name),
                     _spelled_interval(over_replies(*pair), name),
-                    f"{100 * found.value / base:+.1f}" if base else "-",
+                    f"{100 * found.value / abs(base):+.1f}" if base else "-",
                 ]
 
 

@@ -31,6 +31,7 @@ ENTRIES: Mapping[str, type | tuple[type, ...]] = {
     "hardware": dict, "versions": dict, "command": str, "seconds": (int, float),
 }  # fmt: skip
 """What a row has, and of which type."""
+RETURN = "return"
 COLUMNS = ("returns", "solved", "lengths")
 Values = Mapping[str, Any]
 
@@ -68,7 +69,12 @@ class Submission:
         return str(self.values["way"])
 
     def measure(self, name: str, way: str) -> np.ndarray | None:
-        """(E,) a measure of each reply, (1,) where it is of all of them; None if not measured."""
+        """(E,) a measure of each reply, (1,) where it is of all of them; None if not measured.
+
+        The ``return`` is one, too.
+        """
+        if name == RETURN:
+            return self.column(RETURN, way)
         part = self.values.get("measures", {}).get(way)
         if part is None or name not in part["figures"]:
             return None

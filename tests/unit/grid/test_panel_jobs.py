@@ -81,6 +81,13 @@ def test_what_begins_with_another_learners_model_says_so(done):
     assert (done / "tiny" / "bc-ppo" / ROW[:-5] / "start" / "model.zip").is_file()
 
 
+def test_it_begins_with_the_model_that_the_other_learners_row_of_that_seed_is_of(done):
+    start = agents.load(done / "tiny" / "bc-ppo" / ROW[:-5] / "start" / "model.zip").policy
+    clone = agents.load(done / "tiny" / "bc" / ROW[:-5] / "model.zip").policy.state_dict()
+    for name, weight in start.state_dict().items():
+        assert weight.tolist() == clone[name].tolist(), name
+
+
 def test_rows_of_a_seed_play_the_same_dialogues(done):
     rows = {(r.name, r.seed): r for r in read_rows([done], TINY)}
     assert len(rows) == 10
