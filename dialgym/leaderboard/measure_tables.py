@@ -93,7 +93,7 @@ same dialogue. Per cent: of the second row's figure.
 
 
 def _differences(board: Board, a: Contestant, b: Contestant) -> Iterator[list[str]]:
-    for place in board.panel.environments:
+    for place in filter(lambda place: place.measures, board.panel.environments):
         for way, other in _ways(a, b):
             for name in (RETURN, *place.measures):
                 one, two = measured_as(a, place, name, way), measured_as(b, place, name, other)
