@@ -12,7 +12,17 @@ from benchmarks.environments.timing import Figure, machine
 from benchmarks.training import grpo, language, length, memory, offline, reply, tiny
 from dialgym.errors import unknown
 
-PARTS = ("tiny", "iteration", "rollout", "update", "language", "offline", "memory", "grpo")
+PARTS = (
+    "tiny",
+    "iteration",
+    "rollout",
+    "update",
+    "length",
+    "language",
+    "offline",
+    "memory",
+    "grpo",
+)
 
 
 def figures(parts: list[str], repeats: int) -> Iterator[Figure]:

@@ -1,4 +1,4 @@
-"""What a dialogue's length costs a tiny GPT: rollout, update, padding and memory.
+"""Cost of rollout and update by the length of dialogues, with padding and memory, of a tiny GPT.
 
 Dialogues of `Reply` whose longest have so many tokens and whose shortest about a third, 32 at once,
 20 decisions in each; 2 layers of 64, 4 heads. The reference of an update reads padded rows, as a

@@ -5,11 +5,14 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dialgym.registry import NAMESPACE
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from dialgym.benchmark.comparison import Estimate
     from dialgym.benchmark.result import Episodes, Interval, Result
 
 HEAD = ("environment", "policy", "mean return", "IQM", "success", "score", "turns")
@@ -116,3 +119,10 @@ def with_interval(value: float | None, bounds: "Interval | None", digits: int) -
         return "-"
     low, high = bounds
     return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def spelled(found: "Estimate", digits: int) -> str:
+    """The same of an estimate; the value alone where its interval is not known."""
+    if not np.isfinite(found.interval).all():
+        return f"{found.value:.{digits}f}"
+    return with_interval(found.value, found.interval, digits)

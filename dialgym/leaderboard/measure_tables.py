@@ -1,4 +1,4 @@
-"""What rows measure beside the return: a table for each environment, and differences of two rows.
+"""Tables of language measures: of all rows in each environment, and of two rows' differences.
 
 A measure is compared in one way of playing: greedy replies are of fewer words, and more alike,
 than drawn ones.
@@ -10,14 +10,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from dialgym.benchmark.comparison import Estimate
-from dialgym.benchmark.report import markdown_table
-from dialgym.benchmark.statistics import RESAMPLES, interval
+from dialgym.benchmark.comparison import mean_difference
+from dialgym.benchmark.report import markdown_table, spelled
 from dialgym.leaderboard.board import Board, Contestant, Part, difference
 from dialgym.leaderboard.panels import Place
-from dialgym.leaderboard.submission import RETURN
+from dialgym.leaderboard.submission import RETURN, WAYS
 
-WAYS = ("drawn", "greedy", "scripted")
 DIGITS = {RETURN: 2, "words": 1, "sacrebleu": 4}
 USUAL = 3
 """Digits that are shown of a measure."""
@@ -66,14 +64,11 @@ def _table(board: Board, place: Place) -> str:
 
 def _cell(row: Contestant, place: Place, name: str, way: str) -> str:
     found = measured_as(row, place, name, way)
-    return "" if found is None else spelled(found.estimate, name)
+    return "" if found is None else spelled(found.estimate, _digits(name))
 
 
-def spelled(found: Estimate, name: str) -> str:
-    """A measure with its interval."""
-    digits, (low, high) = DIGITS.get(name, USUAL), found.interval
-    known = f" [{low:.{digits}f}, {high:.{digits}f}]" if np.isfinite([low, high]).all() else ""
-    return f"{found.value:.{digits}f}{known}"
+def _digits(name: str) -> int:
+    return DIGITS.get(name, USUAL)
 
 
 def compare_measures(board: Board, first: str, second: str) -> str:
@@ -102,15 +97,15 @@ def _differences(board: Board, a: Contestant, b: Contestant) -> Iterator[list[st
                 found = difference(one, two)
                 assert found is not None
                 pair = one.parts[place.id], two.parts[place.id]
-                base = two.estimate.value
+                base, digits = two.estimate.value, _digits(name)
                 yield [
                     place.short,
                     name,
                     way if way == other else f"{way}, {other}",
-                    spelled(one.estimate, name),
-                    spelled(two.estimate, name),
-                    spelled(found, name),
-                    _spelled_interval(over_replies(*pair), name),
+                    spelled(one.estimate, digits),
+                    spelled(two.estimate, digits),
+                    spelled(found, digits),
+                    _spelled_interval(over_replies(*pair), digits),
                     f"{100 * found.value / abs(base):+.1f}" if base else "-",
                 ]
 
@@ -131,15 +126,8 @@ def over_replies(one: Part, other: Part) -> tuple[float, float] | None:
         return None
     if one.values.shape[1] < 2:
         return None
-    gained = one.values - other.values  # (K, E)
-    rng, count = np.random.default_rng(0), gained.shape[1]
-    drawn = [
-        np.mean([row[rng.integers(count, size=count)].mean() for row in gained])
-        for _ in range(RESAMPLES)
-    ]
-    return interval(np.array(drawn))
+    return mean_difference(one.values, other.values).interval
 
 
-def _spelled_interval(found: tuple[float, float] | None, name: str) -> str:
-    digits = DIGITS.get(name, USUAL)
+def _spelled_interval(found: tuple[float, float] | None, digits: int) -> str:
     return "-" if found is None else f"[{found[0]:.{digits}f}, {found[1]:.{digits}f}]"

@@ -1,4 +1,4 @@
-"""Measures of the replies that a row's policy has given: of language, and by a judge.
+"""Language measures of the replies that a row is scored by, and the verdict of a judge.
 
 They are those of `dialgym.rewards.metrics`, and ``judge``, which is not the reward
 (`ReplyTask.judge`). A row keeps those that are means over replies reply by reply, and all of them

@@ -12,7 +12,7 @@ import numpy as np
 from dialgym.benchmark.comparison import Estimate, performance_profile
 from dialgym.benchmark.curves import Curve
 from dialgym.benchmark.html import facts_list, page, section
-from dialgym.benchmark.report import markdown_table
+from dialgym.benchmark.report import markdown_table, spelled
 from dialgym.benchmark.svg import draw_curves, draw_interval, draw_profiles
 from dialgym.files import write_text
 from dialgym.leaderboard.board import (
@@ -81,14 +81,6 @@ def _cells(board: Board, i: int) -> list[str]:
         reached([None if s is None else s[0] for s in steps]),
         "-" if cpu is None else f"{cpu / 3600:.2f}",
     ]
-
-
-def spelled(found: Estimate, digits: int) -> str:
-    """A figure with its interval."""
-    low, high = found.interval
-    if not np.isfinite([low, high]).all():
-        return f"{found.value:.{digits}f}"
-    return f"{found.value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
 def reached(found: Sequence[float | None]) -> str:

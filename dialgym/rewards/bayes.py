@@ -1,4 +1,4 @@
-"""A judge of evaluations: naive Bayes on the words of a reply, taught labels that no reward saw.
+"""A naive Bayes classifier of replies, for evaluation: a judge that pays no reward.
 
 By another method than the classifiers that pay (`dialgym.rewards.classifier`, logistic regression
 on words, characters and context), and on other replies: those of the validation split. What is

@@ -1,6 +1,5 @@
 """A panel of replies that is scored on held-out dialogues and measured, in seconds."""
 
-from dialgym.leaderboard import panels as room
 from dialgym.leaderboard.panels import Panel
 from tests.support.tiny_panel import BC, PPO
 
@@ -25,8 +24,3 @@ VALUES = {
     "metric": "return",
 }
 TINY = Panel.of("replies", VALUES)
-
-
-def install(monkeypatch):
-    """Let it be the only panel."""
-    monkeypatch.setattr(room, "_panels", lambda: {"replies": TINY})

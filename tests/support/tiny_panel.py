@@ -29,10 +29,10 @@ VALUES = {
 TINY = Panel.of("tiny", VALUES)
 
 
-def install(monkeypatch=None):
-    """Let it be the only panel; for the rest of the process where there is no fixture."""
+def install(monkeypatch=None, panel=TINY):
+    """Let a panel be the only one; for the rest of the process where there is no fixture."""
     if monkeypatch is None:
-        room._panels = lambda: {"tiny": TINY}
+        room._panels = lambda: {panel.name: panel}
     else:
-        monkeypatch.setattr(room, "_panels", lambda: {"tiny": TINY})
-    return TINY
+        monkeypatch.setattr(room, "_panels", lambda: {panel.name: panel})
+    return panel

@@ -11,12 +11,13 @@ from agents.grid.panels import jobs_of
 from agents.grid.run import run_jobs
 from dialgym.leaderboard.submission import read_rows
 from tests.support.commands import succeed
-from tests.support.tiny_language import TINY, install
+from tests.support.tiny_language import TINY
+from tests.support.tiny_panel import install
 
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
-    install(monkeypatch)
+    install(monkeypatch, TINY)
 
 
 def test_models_learn_on_one_split_and_are_measured_on_another(tmp_path, monkeypatch):

@@ -24,7 +24,8 @@ from dialgym.leaderboard.standings import as_markdown, compare
 from dialgym.leaderboard.submission import Submission, problems, read_submission
 from dialgym.rewards.metrics import Metrics
 from dialgym.rollouts.player import Player
-from tests.support.tiny_language import MEASURES, TINY, VALUES, install
+from tests.support.tiny_language import MEASURES, TINY, VALUES
+from tests.support.tiny_panel import install
 
 PLACE, COMMENTS = TINY.environments
 
@@ -41,7 +42,7 @@ class Parrot:
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
-    install(monkeypatch)
+    install(monkeypatch, TINY)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,7 @@ def rows(tmp_path_factory):
     """Rows of `random` and of a parrot, two seeds each."""
     out = tmp_path_factory.mktemp("rows")
     with pytest.MonkeyPatch.context() as monkeypatch:
-        install(monkeypatch)
+        install(monkeypatch, TINY)
         return [
             read_submission(score(TINY, PLACE, policy, name, seed, out, "scripted"))
             for name, policy in (("random", "random"), ("parrot", Parrot()))
@@ -104,9 +105,8 @@ def test_a_row_has_the_measures_of_the_replies_that_it_is_scored_by(rows):
 
 def test_rows_of_other_panels_keep_their_form(monkeypatch, tmp_path):
     from tests.support.tiny_panel import TINY as WORDLE
-    from tests.support.tiny_panel import install as wordle
 
-    wordle(monkeypatch)
+    install(monkeypatch)
     row = read_submission(score(WORDLE, WORDLE.environments[0], "random", "x", 0, tmp_path))
     assert {"measures", "held_out"}.isdisjoint(row.values)
 
