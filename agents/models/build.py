@@ -77,7 +77,7 @@ def build_networks(space: Any, config: Mapping[str, Any]) -> Networks:
     tied_to = backbone.embedding if config["tie"] and head is None else None
     if config["pretrained"] is not None and tied_to is None and head is None:
         head = backbone.embedding.detach()
-    policy_head = PolicyHead(backbone.width, vocab_size, tied_to, head)
+    policy_head = PolicyHead(backbone.width, vocab_size, tied_to, head, config["temperature"])
     value_backbone = None if config["share_features_extractor"] else copy.deepcopy(backbone)
     if execution.compile:
         for network in filter(None, (backbone, value_backbone)):

@@ -80,9 +80,9 @@ def save_pretrained(policy: Any, folder: str | Path, lora: str = "merged") -> Pa
     order = _order(tokenizer)
     backbone = copy.deepcopy(policy.backbone).cpu()
     adapters = _take_adapters(backbone, merge=lora == "merged")
-    head = policy.policy_head.weight
-    tied = head.data_ptr() == policy.backbone.embedding.data_ptr()
-    model = _language_model(backbone, None if tied else head.detach().cpu(), order)
+    head, temperature = policy.policy_head.weight, policy.policy_head.temperature
+    tied = head.data_ptr() == policy.backbone.embedding.data_ptr() and temperature == 1
+    model = _language_model(backbone, None if tied else head.detach().cpu() / temperature, order)
     own = hf_tokenizer(tokenizer, getattr(space, "learner_tag", TAGS["system"]))
     own.model_max_length = int(space.shape[0])
     for config in (model.config, model.generation_config):

@@ -28,7 +28,7 @@ def exactly(hidden: Tensor) -> AbstractContextManager[Any]:
 
 
 class PolicyHead(nn.Module):
-    """Hidden states (..., d) to float32 logits (..., V).
+    """Hidden states (..., d) to float32 logits (..., V), divided by a temperature.
 
     Tied, it shares the token embeddings, as GPT-2 does. With its own weights it starts at `initial`
     (V, d), or at zero: the first policy is uniform.
@@ -40,8 +40,10 @@ class PolicyHead(nn.Module):
         vocab_size: int,
         tied_to: Tensor | None = None,
         initial: Tensor | None = None,
+        temperature: float = 1.0,
     ) -> None:
         super().__init__()
+        self.temperature = temperature
         own = nn.Linear(width, vocab_size, bias=False).weight
         self.weight = own if tied_to is None else tied_to
         if tied_to is None:
@@ -51,6 +53,7 @@ class PolicyHead(nn.Module):
     def forward(self, hidden: Tensor, tokens: Tensor | None = None) -> Tensor:
         """Logits (..., V), or (..., K) of the `tokens` (K,)."""
         weight = self.weight if tokens is None else self.weight[tokens]
+        hidden = hidden if self.temperature == 1 else hidden / self.temperature
         # bfloat16 would round a logit of 8 to 1/32, which moves the ratios of PPO; only for large
         # vocabularies is that the price of speed.
         if self.weight.numel() > EXACT_HEAD:

@@ -80,6 +80,9 @@ class GPTActorCritic(BasePolicy):
             as `class` and gives it further arguments: `{"class":
             "agents.models.heads.MLPHead", "outputs": 1}`.
         execution: how the networks are run, see `Execution`.
+        temperature: divides the logits wherever they are asked for, in rollouts, updates and
+            evaluations alike. Below 1 a clone of mixed play begins with what it deems likely; see
+            `start_from`, which takes the weights and not the temperature.
         avoid_repeats: a deterministic choice does not lead into an utterance that the learner has
             said before in the dialogue, where another token has at least this probability; see
             `agents.decoding.repeats`. None, the default, takes the likeliest token always.
@@ -116,6 +119,7 @@ class GPTActorCritic(BasePolicy):
         share_features_extractor: bool = True,
         value_head: str | type[torch.nn.Module] | Mapping[str, Any] | None = None,
         execution: Execution | Mapping[str, Any] | None = None,
+        temperature: float = 1.0,
         avoid_repeats: float | None = None,
         use_sde: bool = False,
         optimizer_class: type[torch.optim.Optimizer] = torch.optim.Adam,
@@ -124,6 +128,8 @@ class GPTActorCritic(BasePolicy):
         if use_sde:
             raise ValueError("GPTPolicy: use_sde=True is for continuous actions; leave it out")
         check_spaces(observation_space, action_space)
+        if not temperature > 0:
+            raise ValueError(f"temperature: expected a number above 0, got {temperature}")
         _check_repeats(avoid_repeats, token_space(observation_space))
         self.config = {
             "preset": preset,
@@ -138,6 +144,7 @@ class GPTActorCritic(BasePolicy):
             "share_features_extractor": share_features_extractor,
             "value_head": value_head,
             "execution": Execution.of(execution),
+            "temperature": temperature,
             "avoid_repeats": avoid_repeats,
         }
         super().__init__(

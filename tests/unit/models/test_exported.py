@@ -76,6 +76,12 @@ def test_a_preset_leaves_with_its_ids_and_words(tokenizer, tie, tmp_path):
     assert list(prompt) == expected
 
 
+@pytest.mark.parametrize("tie", [True, False])
+def test_a_temperature_leaves_within_the_weights(tie, tmp_path):
+    model = trained(**SMALL, tie=tie, temperature=0.5)
+    check_same(model, model.save_pretrained(tmp_path / "lm"))
+
+
 @pytest.mark.parametrize(("kind", "tie"), [("gpt2", True), ("llama", False), ("qwen3", True)])
 def test_a_pretrained_model_leaves_as_it_came(kind, tie, tmp_path):
     save_model(tmp_path / "base", kind, tie, **ROOM[kind])

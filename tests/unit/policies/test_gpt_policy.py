@@ -47,6 +47,34 @@ def test_a_value_network_of_its_own_starts_equal_and_learns_alone():
             torch.testing.assert_close(values, expected, **CLOSE)
 
 
+# Temperature
+
+
+def test_a_temperature_divides_the_logits_whoever_asks_for_them():
+    warm, p = policy(mask=False), policy(mask=False, temperature=0.25)
+    p.load_state_dict(warm.state_dict())
+    obs = torch.tensor(random_rows(np.random.default_rng(0), 5))
+    at = WINDOW * torch.arange(5) + lengths_of(obs) - 1
+    with torch.no_grad():
+        logits = warm.get_distribution(obs).distribution.logits
+        expected = (4 * logits).log_softmax(-1)
+        said, _, log_prob = p(obs)
+        chosen = expected.gather(1, said[:, None])[:, 0]
+        assert not torch.allclose(chosen, logits.log_softmax(-1).gather(1, said[:, None])[:, 0])
+        torch.testing.assert_close(p.get_distribution(obs).log_prob(said), chosen, **CLOSE)
+        torch.testing.assert_close(log_prob, chosen, **CLOSE)
+        torch.testing.assert_close(p.evaluate_actions(obs, said)[1], chosen, **CLOSE)
+        torch.testing.assert_close(p.sequence_log_prob(obs, at, said), chosen, **CLOSE)
+    greedy = [q.predict(obs.numpy(), deterministic=True)[0].tolist() for q in (warm, p)]
+    assert greedy[0] == greedy[1]
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, float("nan")])
+def test_a_temperature_is_above_0(temperature):
+    with pytest.raises(ValueError, match="temperature: expected a number above 0"):
+        policy(temperature=temperature)
+
+
 # Memory and compilation
 
 
