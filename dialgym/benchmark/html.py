@@ -85,6 +85,19 @@ def facts_list(facts: Facts) -> str:
     return f'<dl class="facts">{rows}</dl>'
 
 
+def plain_table(rows: Sequence[Sequence[str]]) -> str:
+    """A table of texts, as HTML: the first row is its head, the first column names the others."""
+    head, *body = ([escape(cell) for cell in cells] for cells in rows)
+    lines = (
+        f"<tr><td>{first}" + "".join(f'<td class="n">{c}' for c in rest) for first, *rest in body
+    )
+    names = f"<th>{head[0]}" + "".join(f'<th class="n">{name}' for name in head[1:])
+    return (
+        f'<div class="scroll"><table><thead><tr>{names}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
+    )
+
+
 # Scores
 
 

@@ -4,20 +4,30 @@ from pathlib import Path
 from typing import Any
 
 from dialgym.cli.common import console, require_agents
+from dialgym.errors import one_of
 from dialgym.leaderboard.panels import Panel
 
 OUT = Path("runs/leaderboard")
 KEPT = Path("benchmarks/results")
 
 
-def boards_of(panel: Panel, results: list[Path] | None, quiet: bool = False) -> list[Any]:
-    """The tables of a panel: that of the data that are named first."""
+def boards_of(
+    panel: Panel, results: list[Path] | None, quiet: bool = False, way: str | None = None
+) -> list[Any]:
+    """The tables of a panel: that of the data that are named first; `way` as of `Board.all_of`."""
     from dialgym.leaderboard.board import Board
     from dialgym.leaderboard.joined import joined_board
-    from dialgym.leaderboard.submission import read_rows
+    from dialgym.leaderboard.submission import WAYS, read_rows
 
     folders = results or [KEPT, OUT]
+    if way is not None:
+        one_of("--way", way, WAYS[:2])
     if panel.joined is not None:
+        if way is not None and not quiet:
+            raise ValueError(
+                f"--way: panel {panel.name!r} takes over the rows of another command, each played "
+                "as it was trained; leave --way out"
+            )
         found = _joined_folder(panel.joined, results)
         if found or not quiet:
             return [joined_board(panel, found or folders[0] / panel.joined)]
@@ -29,7 +39,7 @@ def boards_of(panel: Panel, results: list[Path] | None, quiet: bool = False) -> 
             f"Make some by `dialgym leaderboard run {panel.name}`, or say where they are "
             "(--results FOLDER)."
         )
-    return Board.all_of(panel, rows)
+    return Board.all_of(panel, rows, way)
 
 
 def total(boards: list[Any], results: list[Path] | None) -> Any:

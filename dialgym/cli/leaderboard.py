@@ -49,6 +49,14 @@ Results = Annotated[
         show_default=False,
     ),
 ]
+Way = Annotated[
+    str | None,
+    typer.Option(
+        metavar="drawn|greedy",
+        help="How all models play; by default each as it was trained.",
+        show_default=False,
+    ),
+]
 Envs = Annotated[
     str | None,
     typer.Option(metavar="ID,ID,...", help="Environments of the panel; all by default."),
@@ -107,6 +115,7 @@ def show(
         typer.Argument(metavar="[PANEL]", autocompletion=complete_panels, show_default=False),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All panels.")] = False,
+    way: Way = None,
     results: Results = None,
     markdown: Markdown = None,
 ) -> None:
@@ -120,7 +129,7 @@ def show(
             f"show: expected either a panel or --all; the panels are {', '.join(panels())}"
         )
     chosen = [panel_named(name) for name in ([panel] if panel else panels())]
-    boards = [boards_of(one, results, every) for one in chosen]
+    boards = [boards_of(one, results, every, way) for one in chosen]
     for board in chain.from_iterable(boards):
         print_board(board)
     texts = [as_markdown(board) for board in chain.from_iterable(boards)]
@@ -136,6 +145,7 @@ def compare(
     panel: PanelName,
     first: Annotated[str, typer.Argument(metavar="A", help="A row.")],
     second: Annotated[str, typer.Argument(metavar="B", help="Another.")],
+    way: Way = None,
     results: Results = None,
     markdown: Markdown = None,
 ) -> None:
@@ -143,7 +153,7 @@ def compare(
     from dialgym.files import write_text
     from dialgym.leaderboard.standings import compare as compared
 
-    text = compared(boards_of(panel_named(panel), results)[0], first, second)
+    text = compared(boards_of(panel_named(panel), results, way=way)[0], first, second)
     console.print(text, markup=False, soft_wrap=True)
     if markdown:
         write_text(markdown, text)
@@ -153,12 +163,13 @@ def compare(
 def html(
     panel: PanelName,
     out: Annotated[Path, typer.Option(help="The HTML file.")],
+    way: Way = None,
     results: Results = None,
 ) -> None:
     """Write a panel as one page that needs no network: table, profile, curves, origin."""
     from dialgym.leaderboard.standings import write_page
 
-    write_page(out, boards_of(panel_named(panel), results)[0])
+    write_page(out, boards_of(panel_named(panel), results, way=way)[0])
     console.print(f"wrote {out}", style="dim")
 
 

@@ -58,6 +58,11 @@ class Contestant:
     success: Mapping[str, np.ndarray] = field(default_factory=dict)
     rows: Sequence[Submission] = ()
 
+    @property
+    def label(self) -> str:
+        """The name, and in brackets how a model plays."""
+        return labelled(self.name, self.way)
+
     @cached_property
     def estimate(self) -> Estimate:
         """The mean over environments."""
@@ -117,6 +122,11 @@ class Contestant:
     @property
     def _ordered(self) -> list[Part]:
         return [self.parts[env_id] for env_id in sorted(self.parts)]
+
+
+def labelled(name: str, way: str) -> str:
+    """What a table calls a row that plays so."""
+    return name if way == "scripted" else f"{name} ({way})"
 
 
 def resampled(values: np.ndarray, stratum: int = 0, seed: int = 0) -> np.ndarray:
@@ -224,10 +234,18 @@ class Board:
     source: str = "as named"
 
     @classmethod
-    def all_of(cls, panel: Panel, rows: Sequence[Submission]) -> list[Board]:
-        """A table for each source: figures on what stands in do not compare with others."""
+    def all_of(
+        cls, panel: Panel, rows: Sequence[Submission], way: str | None = None
+    ) -> list[Board]:
+        """A table for each source: figures on what stands in do not compare with others.
+
+        Args:
+            panel: of the rows.
+            rows: of its version.
+            way: drawn or greedy, in which all models play; None for that of their training.
+        """
         sources = sorted({row.source for row in rows}, key=lambda name: (name != "as named", name))
-        boards = (cls.of(panel, [r for r in rows if r.source == one]) for one in sources)
+        boards = (cls.of(panel, [r for r in rows if r.source == one], way) for one in sources)
         made = [replace(board, source=one) for board, one in zip(boards, sources)]
         return made or [cls.of(panel, [])]
 
@@ -245,12 +263,13 @@ class Board:
         return sorted(env_id for env_id, hashes in known.items() if len(hashes) > 1)
 
     @classmethod
-    def of(cls, panel: Panel, rows: Sequence[Submission]) -> Board:
-        """Of the files of a panel, all of one source."""
+    def of(cls, panel: Panel, rows: Sequence[Submission], way: str | None = None) -> Board:
+        """Of the files of a panel, all of one source; `way` as of `all_of`."""
         scored = all(row.column("score") is not None for row in rows)
         metric = panel.metric if panel.metric != "score" or scored else "return"
         names = dict.fromkeys(row.name for row in rows)
-        made = [contestant(name, [r for r in rows if r.name == name], metric) for name in names]
+        by_name = [[r for r in rows if r.name == name] for name in names]
+        made = [contestant(own, metric, way) for own in by_name]
         return cls.sorted(panel, made, metric)
 
     @classmethod
@@ -295,20 +314,20 @@ class Board:
         return float(np.median(gaps)) if gaps else None
 
 
-def contestant(name: str, rows: Sequence[Submission], metric: str) -> Contestant:
-    """The rows of one name together."""
-    way = rows[0].way
+def contestant(rows: Sequence[Submission], metric: str, asked: str | None = None) -> Contestant:
+    """The rows of one name together, played as `asked` if they are, else as they were trained."""
+    way = asked if asked and all(asked in r.values["episodes"] for r in rows) else rows[0].way
     other = {"drawn": "greedy", "greedy": "drawn"}.get(way, "")
     parts, others, success = {}, {}, {}
     for env_id in sorted({row.id for row in rows}):
         own = sorted((row for row in rows if row.id == env_id), key=lambda row: row.seed)
         seeds = tuple(row.seed for row in own)
-        parts[env_id] = Part(seeds, np.array([row.column(metric) for row in own], float))
-        success[env_id] = np.array([row.column("success") for row in own], float)
+        parts[env_id] = Part(seeds, np.array([row.column(metric, way) for row in own], float))
+        success[env_id] = np.array([row.column("success", way) for row in own], float)
         if other and all(other in row.values["episodes"] for row in own):
             found = np.array([row.column(metric, other) for row in own], float)
             others[env_id] = Part(seeds, found)
-    return Contestant(name, way, parts, others, success, rows)
+    return Contestant(rows[0].name, way, parts, others, success, rows)
 
 
 def cost_of_score(row: Submission, target: float) -> tuple[float, float] | None:

@@ -7,12 +7,14 @@ than drawn ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from html import escape
 
 import numpy as np
 
 from dialgym.benchmark.comparison import mean_difference
+from dialgym.benchmark.html import plain_table
 from dialgym.benchmark.report import markdown_table, spelled
-from dialgym.leaderboard.board import Board, Contestant, Part, difference
+from dialgym.leaderboard.board import Board, Contestant, Part, difference, labelled
 from dialgym.leaderboard.panels import Place
 from dialgym.leaderboard.submission import RETURN, WAYS
 
@@ -37,8 +39,14 @@ def measured_as(row: Contestant, place: Place, name: str, way: str) -> Contestan
 
 def measures_as_markdown(board: Board) -> str:
     """The tables of all environments that have measures; nothing where none has."""
-    parts = [_table(board, place) for place in board.panel.environments if place.measures]
-    return "\n".join([*filter(None, parts), *([NOTE] if any(parts) else [])])
+    parts = [f"### {title}\n\n{markdown_table(rows)}" for title, rows in _tables(board)]
+    return "\n".join([*parts, *([NOTE] if parts else [])])
+
+
+def measures_as_html(board: Board) -> str:
+    """The same, as HTML."""
+    parts = [f"<h3>{escape(title)}</h3>{plain_table(rows)}" for title, rows in _tables(board)]
+    return "".join([*parts, f'<p class="note">{escape(NOTE)}</p>' if parts else ""])
 
 
 NOTE = """\
@@ -48,18 +56,19 @@ judge which pays no reward; `distinct2` and `sacrebleu` are of all replies of a 
 """
 
 
-def _table(board: Board, place: Place) -> str:
-    rows = [
-        [f"{row.name} ({way})" if way != "scripted" else row.name, *cells]
-        for row in board.rows
-        for way in WAYS
-        if (cells := [_cell(row, place, name, way) for name in (RETURN, *place.measures)])
-        and any(cells)
-    ]
-    if not rows:
-        return ""
-    head = [["policy", RETURN, *place.measures]]
-    return f"### {board.title}: {place.short}\n\n{markdown_table(head + rows)}"
+def _tables(board: Board) -> Iterator[tuple[str, list[list[str]]]]:
+    """Of each environment with measures the title and the cells, the head first."""
+    for place in filter(lambda place: place.measures, board.panel.environments):
+        rows = [
+            [labelled(row.name, way), *cells]
+            for row in board.rows
+            for way in WAYS
+            if (cells := [_cell(row, place, name, way) for name in (RETURN, *place.measures)])
+            and any(cells)
+        ]
+        if rows:
+            head = ["policy", RETURN, *place.measures]
+            yield f"{board.title}: {place.short}", [head, *rows]
 
 
 def _cell(row: Contestant, place: Place, name: str, way: str) -> str:

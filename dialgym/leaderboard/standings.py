@@ -23,7 +23,11 @@ from dialgym.leaderboard.board import (
     improvement,
     is_better,
 )
-from dialgym.leaderboard.measure_tables import compare_measures, measures_as_markdown
+from dialgym.leaderboard.measure_tables import (
+    compare_measures,
+    measures_as_html,
+    measures_as_markdown,
+)
 from dialgym.versions import command_line, versions
 
 PASSES = 4
@@ -63,7 +67,7 @@ def _cells(board: Board, i: int) -> list[str]:
     cpu, digits = row.cost("cpu_seconds"), DIGITS[board.metric]
     cells = [
         rank if low else "-",
-        f"{row.name} ({row.way})" if row.way != "scripted" else f"{row.name}",
+        row.label,
         spelled(row.estimate, digits),
         spelled(row.iqm, digits),
         f"{row.mean_success:.1f} %",
@@ -118,7 +122,7 @@ def caption(board: Board) -> str:
         "environments; in brackets the 95 % interval of a bootstrap of each environment's runs (of "
         "the episodes, where there is one run). Rows whose difference has a 95 % interval "
         "(Student's t) that holds 0 are tied: their ranks overlap; rows that lack environments "
-        "have no rank. In round brackets the way of playing, that of training; other way: the "
+        "have no rank. In round brackets the way of playing; other way: the "
         "same policy played greedily, or drawn. Better than next: probability that a run is better "
         "than one of the next row. Steps to target: of training until a score of "
         f"{target}, by the learning curve, and how many runs got there.{joined}{gap}"
@@ -145,7 +149,7 @@ def compare(board: Board, first: str, second: str) -> str:
     if whole is None:
         raise ValueError(f"compare: {first} and {second} have no environment in common")
     common, digits = [env_id for env_id in a.parts if env_id in b.parts], DIGITS[board.metric]
-    rows = [["environment", first, second, "difference"]]
+    rows = [["environment", a.label, b.label, "difference"]]
     for env_id in common:
         one, other = (_only(row, env_id) for row in (a, b))
         found = difference(one, other)
@@ -179,8 +183,10 @@ def write_page(path: str | PathLike[str], board: Board) -> None:
     Raises:
         OSError: the file cannot be written.
     """
+    measures = measures_as_html(board)
     parts = [
         section("table", "Table", _html_table(board)),
+        section("measures", "Measures", measures) if measures else "",
         section("profile", "Performance profile", _profiles(board)) if board.rows else "",
         section("curves", "Learning", "".join(_curves(board))) if any(_curves(board)) else "",
         section("origin", "How it was made", _origin(board)),

@@ -189,6 +189,14 @@ def test_run_show_compare_and_html(done, tmp_path, monkeypatch):
     assert (tmp_path / "t.md").read_text("utf-8").startswith("## tiny")
     text = succeed("leaderboard", "compare", "tiny", "optimal", "random", *where)
     assert "optimal is better" in text
+    text = succeed("leaderboard", "show", "tiny", "--way", "greedy", *where)
+    assert "ppo (greedy)" in text
+    assert "(drawn)" not in text
+    text = succeed("leaderboard", "compare", "tiny", "ppo", "bc", "--way", "drawn", *where)
+    assert "| environment | ppo (drawn) | bc (drawn) | difference |" in text
+    assert "--way must be one of 'drawn', 'greedy'; got 'best'" in fail(
+        "leaderboard", "show", "tiny", "--way", "best", *where
+    )
     assert "unknown row 'opt'" in fail("leaderboard", "compare", "tiny", "opt", "random", *where)
     succeed("leaderboard", "html", "tiny", "--out", str(tmp_path / "p.html"), *where)
     assert "Learning" in (tmp_path / "p.html").read_text("utf-8")

@@ -222,6 +222,29 @@ def test_what_stands_in_has_a_table_of_its_own():
     assert boards[0].rows[0].mean_success == 50
 
 
+def test_models_stand_the_way_that_is_asked_for():
+    greedy = {"returns": [-1.0, -1.0], "solved": [1, 1], "lengths": [1, 1]}
+
+    def model(seed):
+        row = made("ppo")
+        drawn = row.values["episodes"]["scripted"]
+        values = {**row.values, "seed": seed, "way": "drawn"}
+        return Submission({**values, "episodes": {"drawn": drawn, "greedy": greedy}}, None)
+
+    rows = [model(0), model(1), made("random")]
+    for way, score, success, other in (
+        (None, 62.5, 50, 100),
+        ("drawn", 62.5, 50, 100),
+        ("greedy", 100, 100, 62.5),
+    ):
+        (board,) = Board.all_of(TINY, rows, way)
+        row = board["ppo"]
+        assert row.way == (way or "drawn")
+        assert (row.estimate.value, row.mean_success, row.other_mean) == (score, success, other)
+        assert board["random"].way == "scripted"
+    assert f"| ppo ({way}) |" in as_markdown(board)
+
+
 def test_rows_of_another_simulator_are_marked():
     (board,) = Board.all_of(TINY, [made("a"), made("b", dialogues="e")])
     assert "NOT COMPARABLE" in as_markdown(board)

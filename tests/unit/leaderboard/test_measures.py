@@ -20,7 +20,7 @@ from dialgym.leaderboard.measure_tables import (
 from dialgym.leaderboard.measures import measured
 from dialgym.leaderboard.panels import Panel, protocol_of
 from dialgym.leaderboard.protocol import hashes, replay, score
-from dialgym.leaderboard.standings import as_markdown, compare
+from dialgym.leaderboard.standings import as_markdown, compare, write_page
 from dialgym.leaderboard.submission import Submission, problems, read_submission
 from dialgym.rewards.metrics import Metrics
 from dialgym.rollouts.player import Player
@@ -186,6 +186,16 @@ def test_measures_stand_below_the_table(rows):
     assert one.parts[PLACE.id].values.tolist() == kept
     assert measured_as(board["parrot"], PLACE, "meteor", "drawn") is None
     assert measured_as(board["parrot"], COMMENTS, "judge", "scripted") is None
+
+
+def test_the_page_has_the_measures_too(rows, tmp_path):
+    write_page(tmp_path / "page.html", Board.of(TINY, rows))
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert '<section id="measures">' in text
+    assert "<h3>replies: DailyDialog-v0</h3>" in text
+    assert '<th>policy<th class="n">return<th class="n">judge' in text
+    assert '<tr><td>parrot<td class="n">' in text
+    assert "8.0 [8.0, 8.0]" in text
 
 
 def test_differences_are_said_for_each_measure(rows):
