@@ -93,7 +93,7 @@ def plain_table(rows: Sequence[Sequence[str]]) -> str:
     )
     names = f"<th>{head[0]}" + "".join(f'<th class="n">{name}' for name in head[1:])
     return (
-        f'<div class="scroll"><table><thead><tr>{names}</tr></thead>'
+        f'<div class="scroll"><table class="plain"><thead><tr>{names}</tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
 

@@ -46,7 +46,8 @@ def measures_as_markdown(board: Board) -> str:
 def measures_as_html(board: Board) -> str:
     """The same, as HTML."""
     parts = [f"<h3>{escape(title)}</h3>{plain_table(rows)}" for title, rows in _tables(board)]
-    return "".join([*parts, f'<p class="note">{escape(NOTE)}</p>' if parts else ""])
+    note = escape(NOTE.replace("`", ""))
+    return "".join([*parts, f'<p class="note">{note}</p>' if parts else ""])
 
 
 NOTE = """\
