@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ def start_from(policy: Any, source: Any, trust: bool = False) -> None:
 
     What speaks, such as the backbone and policy head of a GPT, must be of the same shape; other
     heads are taken where both have them. The weights beneath low-rank adapters are those of a model
-    without any.
+    without any. A temperature is no weight: the policy keeps its own, with a warning where the
+    other one has learned at another than 1.
 
     Args:
         policy: takes the weights.
@@ -54,6 +56,8 @@ def start_from(policy: Any, source: Any, trust: bool = False) -> None:
                 "give policy_kwargs and an env like those that it was trained with"
             )
     policy.load_state_dict(alike, strict=False)
+    if not acts:
+        _compare_temperatures(policy, other, source)
 
 
 def _check_same_acts(policy: Any, other: Any, source: Any) -> None:
@@ -63,6 +67,16 @@ def _check_same_acts(policy: Any, other: Any, source: Any) -> None:
         raise ValueError(
             f"cannot start from {_name(source)}: expected beliefs of shape {ours[0]} and actions "
             f"of {ours[1]}, got {theirs[0]} and {theirs[1]}; take one of the same act view"
+        )
+
+
+def _compare_temperatures(policy: Any, other: Any, source: Any) -> None:
+    here, there = (p.policy_head.temperature for p in (policy, other))
+    if there not in (1, here):
+        warnings.warn(
+            f"{_name(source)} has learned at a temperature of {there:g}, and goes on at {here:g} "
+            f"here; give policy_kwargs={{'temperature': {there:g}}} to begin with what it says",
+            stacklevel=3,
         )
 
 

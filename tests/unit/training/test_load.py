@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -139,6 +140,16 @@ def test_a_policy_begins_as_another_one_ended(tmp_path):
                 agents.start_from(model.policy, source)
                 logits = model.policy.get_distribution(obs).distribution.logits
                 torch.testing.assert_close(logits, expected)
+
+
+def test_a_temperature_that_is_left_behind_is_said():
+    cold = gpt(temperature=0.5)
+    with pytest.warns(UserWarning, match=r"learned at a temperature of 0.5, and goes on at 1 here"):
+        agents.start_from(gpt().policy, cold)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        agents.start_from(gpt(temperature=0.5).policy, cold)
+        agents.start_from(cold.policy, gpt(agents.BC))
 
 
 def test_a_policy_of_another_shape_is_one_clear_error():
