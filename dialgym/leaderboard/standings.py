@@ -164,8 +164,9 @@ def compare(board: Board, first: str, second: str) -> str:
     )  # fmt: skip
     more = "" if chance is None else f" Probability of improvement: {spelled(chance, 2)}."
     measures = compare_measures(board, first, second)
+    where = "1 environment" if len(common) == 1 else f"{len(common)} environments"
     return (
-        f"{markdown_table(rows)}\nOver {len(common)} environments the difference is "
+        f"{markdown_table(rows)}\nOver {where} the difference is "
         f"{spelled(whole, digits)} ({UNITS[board.metric]}): {verdict}.{more}\n"
     ) + (measures and f"\n{measures}")
 
