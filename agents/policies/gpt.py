@@ -38,7 +38,7 @@ from agents.models.observations import (
 )
 from agents.models.prefixes import last_hidden
 from agents.models.rollout_cache import RolloutCaches
-from dialgym.errors import refuse_renamed
+from dialgym.errors import finite_number, refuse_renamed
 
 MASK_TYPES = np.ndarray | Tensor
 RENAMED = {
@@ -128,7 +128,7 @@ class GPTActorCritic(BasePolicy):
         if use_sde:
             raise ValueError("GPTPolicy: use_sde=True is for continuous actions; leave it out")
         check_spaces(observation_space, action_space)
-        if not temperature > 0:
+        if finite_number("temperature", temperature) <= 0:
             raise ValueError(f"temperature: expected a number above 0, got {temperature}")
         _check_repeats(avoid_repeats, token_space(observation_space))
         self.config = {
@@ -404,7 +404,7 @@ class MaskableGPTPolicy(GPTActorCritic, MaskableActorCriticPolicy):  # type: ign
 def _check_repeats(least: float | None, space: Any) -> None:
     if least is None:
         return
-    if not 0 < least <= 1:
+    if not 0 < finite_number("avoid_repeats", least) <= 1:
         raise ValueError(f"avoid_repeats: expected a probability above 0 or None, got {least}")
     if getattr(space, "learner_tag", None) is None:
         raise ValueError(

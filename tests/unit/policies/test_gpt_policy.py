@@ -69,9 +69,9 @@ def test_a_temperature_divides_the_logits_whoever_asks_for_them():
     assert greedy[0] == greedy[1]
 
 
-@pytest.mark.parametrize("temperature", [0.0, -1.0, float("nan")])
-def test_a_temperature_is_above_0(temperature):
-    with pytest.raises(ValueError, match="temperature: expected a number above 0"):
+@pytest.mark.parametrize("temperature", [0.0, -1.0, float("nan"), "hot"])
+def test_a_temperature_is_a_number_above_0(temperature):
+    with pytest.raises(ValueError, match=r"temperature(: expected a| must be a finite) number"):
         policy(temperature=temperature)
 
 
