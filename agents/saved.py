@@ -56,8 +56,7 @@ def start_from(policy: Any, source: Any, trust: bool = False) -> None:
                 "give policy_kwargs and an env like those that it was trained with"
             )
     policy.load_state_dict(alike, strict=False)
-    if not acts:
-        _compare_temperatures(policy, other, source)
+    _compare_temperatures(policy, other, source)
 
 
 def _check_same_acts(policy: Any, other: Any, source: Any) -> None:
@@ -71,7 +70,8 @@ def _check_same_acts(policy: Any, other: Any, source: Any) -> None:
 
 
 def _compare_temperatures(policy: Any, other: Any, source: Any) -> None:
-    here, there = (p.policy_head.temperature for p in (policy, other))
+    heads = (getattr(p, "policy_head", None) for p in (policy, other))
+    here, there = (getattr(head, "temperature", 1.0) for head in heads)
     if there not in (1, here):
         warnings.warn(
             f"{_name(source)} has learned at a temperature of {there:g}, and goes on at {here:g} "

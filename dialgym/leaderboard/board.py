@@ -316,14 +316,15 @@ class Board:
 
 def contestant(rows: Sequence[Submission], metric: str, asked: str | None = None) -> Contestant:
     """The rows of one name together, played as `asked` if they are, else as they were trained."""
-    way = asked if asked and all(asked in r.values["episodes"] for r in rows) else rows[0].way
+    played = asked if all(asked in row.values["episodes"] for row in rows) else None
+    way = played or rows[0].way
     other = {"drawn": "greedy", "greedy": "drawn"}.get(way, "")
     parts, others, success = {}, {}, {}
     for env_id in sorted({row.id for row in rows}):
         own = sorted((row for row in rows if row.id == env_id), key=lambda row: row.seed)
         seeds = tuple(row.seed for row in own)
-        parts[env_id] = Part(seeds, np.array([row.column(metric, way) for row in own], float))
-        success[env_id] = np.array([row.column("success", way) for row in own], float)
+        parts[env_id] = Part(seeds, np.array([row.column(metric, played) for row in own], float))
+        success[env_id] = np.array([row.column("success", played) for row in own], float)
         if other and all(other in row.values["episodes"] for row in own):
             found = np.array([row.column(metric, other) for row in own], float)
             others[env_id] = Part(seeds, found)

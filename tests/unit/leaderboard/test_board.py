@@ -245,6 +245,17 @@ def test_models_stand_the_way_that_is_asked_for():
     assert f"| ppo ({way}) |" in as_markdown(board)
 
 
+def test_runs_of_a_name_that_play_different_ways_each_keep_their_own():
+    model = made("mine")
+    scripted = Submission({**model.values, "seed": 1}, None)
+    episodes = {"drawn": model.values["episodes"]["scripted"]}
+    drawn = Submission({**model.values, "way": "drawn", "episodes": episodes}, None)
+    for way in (None, "greedy"):
+        (board,) = Board.all_of(TINY, [drawn, scripted], way)
+        assert board["mine"].way == "drawn"
+        assert board["mine"].estimate.value == pytest.approx(62.5)
+
+
 def test_rows_of_another_simulator_are_marked():
     (board,) = Board.all_of(TINY, [made("a"), made("b", dialogues="e")])
     assert "NOT COMPARABLE" in as_markdown(board)

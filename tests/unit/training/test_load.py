@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from stable_baselines3 import PPO
 
 import dialgym
 import dialgym.benchmark
@@ -150,6 +151,14 @@ def test_a_temperature_that_is_left_behind_is_said():
         warnings.simplefilter("error")
         agents.start_from(gpt(temperature=0.5).policy, cold)
         agents.start_from(cold.policy, gpt(agents.BC))
+
+
+def test_a_stock_policy_begins_as_another_one_ended():
+    pool = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 2, seed=0)
+    ours, theirs = (PPO("MlpPolicy", pool, seed=seed).policy for seed in (0, 1))
+    agents.start_from(ours, theirs)
+    for name, weight in theirs.state_dict().items():
+        torch.testing.assert_close(ours.state_dict()[name], weight)
 
 
 def test_a_policy_of_another_shape_is_one_clear_error():
