@@ -167,7 +167,7 @@ class PanelJob(Job):
         row, view = find(learner.algorithm), entry_of(self.place.id).view
         plays = {"token": ("tokens", "dialogues"), "act": ("acts", "dialogues")}.get(view, ())
         units = plays if row.plays else ("gradient_steps",)
-        budget = {**self.place.budget, **learner.budget}
+        budget = self.place.budget_of(learner)
         for unit in units:
             if unit in budget:
                 return unit, budget[unit]
@@ -330,6 +330,8 @@ def cells_asked_for(panel: Panel) -> int:
 
 
 def _plays(panel: Panel, learner: Learner, place: Place) -> bool:
+    if learner.environments and place.id not in [panel.place(e).id for e in learner.environments]:
+        return False
     chain = [learner, *([panel.algorithms[learner.start]] if learner.start else [])]
     rows = [find(one.algorithm) for one in chain]
     kind = VIEWS.get(entry_of(place.id).view)

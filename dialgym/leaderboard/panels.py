@@ -57,6 +57,7 @@ class Place:
         data: stored dialogues; None where nobody reads any.
         held_out: settings over those, by which policies are scored and nothing is learned.
         measures: of the replies that are scored, see `dialgym.leaderboard.measures`.
+        budgets: of single learners by name, in place of their own.
     """
 
     id: str
@@ -66,6 +67,7 @@ class Place:
     data: Stored | None = None
     held_out: Values = field(default_factory=dict)
     measures: tuple[str, ...] = ()
+    budgets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def scored(self) -> dict[str, Any]:
@@ -79,7 +81,12 @@ class Place:
 
     def scaled(self, share: float) -> Self:
         """With that share of every budget; stored dialogues stay as many."""
-        return replace(self, budget=_scaled(self.budget, share))
+        budgets = {name: _scaled(budget, share) for name, budget in self.budgets.items()}
+        return replace(self, budget=_scaled(self.budget, share), budgets=budgets)
+
+    def budget_of(self, learner: Learner) -> dict[str, int]:
+        """What a learner may take here: the environment's, its own, or its own here."""
+        return {**self.budget, **learner.budget, **self.budgets.get(learner.name, {})}
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,7 @@ class Learner:
         hyperparameters: that replace those tuned for the environment.
         start: the learner whose model it begins with.
         budget: by unit, in place of an environment's.
+        environments: ids of those of the panel that it learns in; none for all that it can play.
     """
 
     name: str
@@ -99,6 +107,7 @@ class Learner:
     hyperparameters: Values = field(default_factory=dict)
     start: str | None = None
     budget: Mapping[str, int] = field(default_factory=dict)
+    environments: tuple[str, ...] = ()
 
     def scaled(self, share: float) -> Self:
         """With that share of its own budget, if it has any."""
@@ -229,6 +238,13 @@ class Panel:
         for learner in self.algorithms.values():
             if learner.start is not None and learner.start not in self.algorithms:
                 raise unknown("learner", learner.start, self.algorithms, f"{where}, start")
+            for env_id in learner.environments:
+                self.place(env_id)
+        for place in self.environments:
+            for name in place.budgets:
+                if name not in self.algorithms:
+                    at = f"{where}, {place.short}, budgets"
+                    raise unknown("learner", name, self.algorithms, at)
         return self
 
 
@@ -298,7 +314,13 @@ def _place(where: str, values: Any, common: Place) -> Place:
         own or common.data,
         {**common.held_out, **row.take("held_out", dict, {})},
         check_names(row.take("measures", list, []), f"{where}, measures"),
+        _budgets(f"{where}, budgets", row.take("budgets", dict, {})),
     )
+
+
+def _budgets(where: str, values: Values) -> dict[str, dict[str, int]]:
+    row = Reader(where, values, list(values))
+    return {name: row.numbers(name, BUDGETS) for name in values}
 
 
 def _learner(where: str, name: str, values: Any) -> Learner:
@@ -309,6 +331,7 @@ def _learner(where: str, name: str, values: Any) -> Learner:
         row.take("hyperparameters", dict, {}),
         row.take("start", str, None),
         row.numbers("budget", BUDGETS),
+        tuple(map(str, row.take("environments", list, []))),
     )
 
 

@@ -13,13 +13,14 @@ pytest.importorskip("stable_baselines3")
 pytest.importorskip("pyarrow")
 import agents
 from agents.grid.cost import clocked
-from agents.grid.panels import jobs_of
+from agents.grid.panels import cells_asked_for, jobs_of
 from agents.grid.run import run_jobs
 from agents.training.curves import LearningCurve
 from dialgym.checksums import ENTRY
+from dialgym.leaderboard.panels import Panel
 from dialgym.leaderboard.submission import read_rows, read_submission
 from tests.support.commands import fail, succeed
-from tests.support.tiny_panel import BC, PPO, TINY, install
+from tests.support.tiny_panel import BC, PPO, TINY, VALUES, install
 
 PLACES = TINY.environments
 ROW = "Wordle-20-v0-seed0.json"
@@ -72,6 +73,18 @@ def test_stored_dialogues_are_collected_once_and_their_hash_is_kept(done):
     assert hashes[0]["data"] == hashes[1]["data"]
     assert len(list((done / "tiny" / "data").glob("*.parquet"))) <= 1
     assert len(list((done / "tiny" / "data").glob("Wordle-20-v0-mixture-*[!g]"))) == 1
+
+
+def test_a_learner_has_cells_where_it_learns_and_asks_for_no_others(tmp_path):
+    learners = {"bc": {"environments": ["dialgym/Wordle-200-v0"]}, "ppo": {}}
+    environments = ["Wordle-20-v0", "Wordle-200-v0"]
+    panel = Panel.of("x", {**VALUES, "algorithms": learners, "environments": environments})
+    jobs = jobs_of(panel, ["bc", "ppo"], panel.environments, [0], tmp_path)
+    kinds = ["ppo Wordle-20-v0", "bc Wordle-200-v0", "ppo Wordle-200-v0"]
+    assert [job.kind for job in jobs] == kinds
+    assert cells_asked_for(panel) == panel.seeds * (3 + 4)
+    with pytest.raises(ValueError, match=r"none of bc plays Wordle-20-v0"):
+        jobs_of(panel, ["bc"], panel.environments[:1], [0], tmp_path)
 
 
 def test_what_begins_with_another_learners_model_says_so(done):

@@ -52,6 +52,19 @@ def test_an_environment_takes_over_what_is_said_for_all():
     assert (first.budget["tokens"], second.budget["tokens"]) == (5, 1000)
 
 
+def test_a_learners_budget_goes_over_an_environments_and_its_own_there_over_both():
+    own = {"id": "Wordle-20-v0", "budgets": {"bc": {"gradient_steps": 7}}}
+    learners = {"bc": {"budget": {"gradient_steps": 50}}, "ppo": {}}
+    panel = Panel.of("x", changed(environments=[own, "Wordle-200-v0"], algorithms=learners))
+    steps = [
+        [place.budget_of(learner)["gradient_steps"] for place in panel.environments]
+        for learner in panel.algorithms.values()
+    ]
+    assert steps == [[7, 50], [20, 20]]
+    tenth = panel.scaled(0.1)
+    assert tenth.environments[0].budget_of(tenth.algorithms["bc"])["gradient_steps"] == 1
+
+
 def test_a_share_of_the_budgets_is_a_panel_of_its_own():
     tenth = panel_named("wordle@0.1")
     whole = panel_named("wordle")
@@ -95,6 +108,16 @@ def test_shares_that_are_none_are_refused(name, message):
         ({"budget": {"token": 3}}, r"unknown entry 'token' in panel 'x', budget.*'tokens'"),
         ({"algorithms": {"ppo": {"start": "no"}}}, r"unknown learner 'no' in panel 'x', start"),
         ({"algorithms": {"ppo": {"algoritm": "bc"}}}, r"algorithms, ppo. Did you mean 'algorithm'"),
+        ({"algorithms": {"bc": {"environments": ["Wordle-v9"]}}}, r"environment 'Wordle-v9' in x"),
+        ({"algorithms": {"bc": {"environments": [3]}}}, r"unknown environment '3' in x"),
+        (
+            {"environments": [{"id": "Wordle-20-v0", "budgets": {"bcc": {"tokens": 5}}}]},
+            r"unknown learner 'bcc' in panel 'x', Wordle-20-v0, budgets. Did you mean 'bc'",
+        ),
+        (
+            {"environments": [{"id": "Wordle-20-v0", "budgets": {"bc": 5}}]},
+            r"environments\[0\], budgets, bc: expected a mapping, got 5",
+        ),
         ({"data": {"policy": "mixture"}}, r"data: expected an entry 'episodes', got \['policy'\]"),
         ({"evaluation": {"episodes": 1.5}}, r"evaluation, episodes: expected a whole number"),
         ({"metric": "reward"}, r"unknown metric 'reward' in panel 'x'"),
