@@ -25,12 +25,11 @@ from agents.training.prepare import VIEWS
 from dialgym.checksums import checksum
 from dialgym.errors import unknown
 from dialgym.files import read_json
+from dialgym.leaderboard.form import FORM, settings_of
 from dialgym.leaderboard.panels import Learner, Panel, Place, Stored, digest
-from dialgym.leaderboard.protocol import hashes, played, settings_of
-from dialgym.leaderboard.submission import FORM
+from dialgym.leaderboard.protocol import hashes, played, way_of
 from dialgym.locks import locked
 from dialgym.registry import entry_of
-from dialgym.rollouts.policies import learns_by_drawing
 from dialgym.versions import hardware
 
 CLOCK = "cost.json"
@@ -107,7 +106,7 @@ class PanelJob(Job):
             if self.learner:
                 cls = find(self.learner.algorithm).load()
                 policy = read_model(cls, self.folder / MODEL, device="cpu")
-                way = "drawn" if learns_by_drawing(policy) else "greedy"
+                way = way_of(policy)
                 more = {"model": checksum(self.folder / MODEL), "data": data}
             found = played(self.panel, self.place, policy, self.seed, bool(self.learner))
             known = {**hashes(self.panel, self.place), **more}

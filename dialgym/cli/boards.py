@@ -16,8 +16,9 @@ def boards_of(
 ) -> list[Any]:
     """The tables of a panel: that of the data that are named first; `way` as of `Board.all_of`."""
     from dialgym.leaderboard.board import Board
+    from dialgym.leaderboard.form import WAYS
     from dialgym.leaderboard.joined import joined_board
-    from dialgym.leaderboard.submission import WAYS, read_rows
+    from dialgym.leaderboard.submission import read_rows
 
     folders = results or [KEPT, OUT]
     if way is not None:

@@ -272,9 +272,9 @@ def _places(panel: Panel, envs: str | None) -> list[Place]:
 
 
 def _trained_in(panel: Panel, policy: str, trust: bool) -> tuple[Place, str]:
-    """The environment of a model, and whether it was trained by drawing."""
+    """The environment of a model, and how it was trained to be played."""
+    from dialgym.leaderboard.protocol import way_of
     from dialgym.rollouts.player import opened_where_trained
-    from dialgym.rollouts.policies import learns_by_drawing
 
     opened, entry, settings = opened_where_trained(policy, trust)
     place = panel.place(entry.id)
@@ -283,7 +283,7 @@ def _trained_in(panel: Panel, policy: str, trust: bool) -> tuple[Place, str]:
             f"{policy} was trained with the settings {settings}; the panel {panel.label} plays "
             f"{place.short} with {dict(place.settings)}"
         )
-    return place, "drawn" if learns_by_drawing(opened) else "greedy"
+    return place, way_of(opened)
 
 
 def _imported(policy: str, trust: bool) -> Any:

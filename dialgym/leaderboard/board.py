@@ -8,6 +8,7 @@ run. Rows are ranked by intervals of their differences; see `difference`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,6 +19,7 @@ import numpy as np
 from dialgym.benchmark.comparison import Estimate, better_pairs, minimum_detectable_gap, pass_hat_k
 from dialgym.benchmark.statistics import RESAMPLES, interval, iqm
 from dialgym.errors import unknown
+from dialgym.leaderboard.form import AS_NAMED
 from dialgym.leaderboard.panels import Panel
 from dialgym.leaderboard.submission import Submission
 from dialgym.optional import require
@@ -231,7 +233,7 @@ class Board:
     panel: Panel
     rows: Sequence[Contestant]
     metric: str
-    source: str = "as named"
+    source: str = AS_NAMED
 
     @classmethod
     def all_of(
@@ -244,7 +246,7 @@ class Board:
             rows: of its version.
             way: drawn or greedy, in which all models play; None for that of their training.
         """
-        sources = sorted({row.source for row in rows}, key=lambda name: (name != "as named", name))
+        sources = sorted({row.source for row in rows}, key=lambda name: (name != AS_NAMED, name))
         boards = (cls.of(panel, [r for r in rows if r.source == one], way) for one in sources)
         made = [replace(board, source=one) for board, one in zip(boards, sources)]
         return made or [cls.of(panel, [])]
@@ -252,7 +254,7 @@ class Board:
     @property
     def title(self) -> str:
         """The panel, and in brackets what stood in for its data."""
-        return self.panel.name + ("" if self.source == "as named" else f" ({self.source})")
+        return self.panel.name + ("" if self.source == AS_NAMED else f" ({self.source})")
 
     @cached_property
     def changed(self) -> list[str]:
@@ -275,8 +277,8 @@ class Board:
     @classmethod
     def sorted(cls, panel: Panel, rows: Sequence[Contestant], metric: str) -> Board:
         """Of contestants."""
-        most = max((len(row.parts) for row in rows), default=0)
-        key = lambda row: (len(row.parts) < most, -row.estimate.value, row.name)  # noqa: E731
+        wide = _widest(rows)
+        key = lambda row: (not wide <= {*row.parts}, -row.estimate.value, row.name)  # noqa: E731
         return cls(panel, sorted(rows, key=key), metric)
 
     @cached_property
@@ -296,9 +298,9 @@ class Board:
 
     @cached_property
     def complete(self) -> int:
-        """How many rows, the first ones, have all environments that some row has."""
-        most = max((len(row.parts) for row in self.rows), default=0)
-        return sum(len(row.parts) == most for row in self.rows)
+        """How many rows, the first ones, have all environments that any row is ranked in."""
+        wide = _widest(self.rows)
+        return sum(wide <= {*row.parts} for row in self.rows)
 
     def __getitem__(self, name: str) -> Contestant:
         for row in self.rows:
@@ -312,6 +314,13 @@ class Board:
         seeds = [row.by_seed for row in self.rows if row.way != "scripted"]
         gaps = [minimum_detectable_gap(means[:, None]) for means in seeds if len(means) > 1]
         return float(np.median(gaps)) if gaps else None
+
+
+def _widest(rows: Sequence[Contestant]) -> frozenset[str]:
+    """Where rows are ranked: in the most environments that a row has, of equally many in those
+    that most rows have."""
+    sets = Counter(frozenset(row.parts) for row in rows)
+    return max(sets, key=lambda ids: (len(ids), sets[ids], *sorted(ids)), default=frozenset())
 
 
 def contestant(rows: Sequence[Submission], metric: str, asked: str | None = None) -> Contestant:

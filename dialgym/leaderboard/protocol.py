@@ -11,14 +11,25 @@ from typing import Any
 
 from dialgym.benchmark.evaluate import arranged
 from dialgym.checksums import checksum, write_json_checked
-from dialgym.files import write_atomically
-from dialgym.leaderboard.measures import differing, measured
+from dialgym.files import read_json, write_atomically
+from dialgym.leaderboard.form import (
+    AS_NAMED,
+    COLUMNS,
+    FORM,
+    MODEL_WAYS,
+    SCRIPTED,
+    columns,
+    references_of,
+    settings_of,
+    statistics,
+)
+from dialgym.leaderboard.measures import CLOSE, differing, measured
 from dialgym.leaderboard.panels import Panel, Place, digest, panel_named, protocol_of
-from dialgym.leaderboard.submission import CLOSE, COLUMNS, FORM, Submission, columns, statistics
+from dialgym.leaderboard.submission import Submission
 from dialgym.registry import entry_of
 from dialgym.rollouts import Policy
 from dialgym.rollouts.player import Player
-from dialgym.rollouts.policies import find_checkpoint
+from dialgym.rollouts.policies import find_checkpoint, learns_by_drawing, open_policy
 from dialgym.versions import command_line, hardware, versions
 
 AT_ONCE = 128
@@ -39,7 +50,7 @@ def played(
         predicts: it is a model: it plays drawn and greedily; else it plays once.
         trust: as of `dialgym.evaluate`.
     """
-    ways = ("drawn", "greedy") if predicts else ("scripted",)
+    ways = MODEL_WAYS if predicts else (SCRIPTED,)
     held = {way: _held(panel, place, policy, seed, way, trust) for way in ways}
     measures = {way: found for way, (_, found) in held.items()}
     return {
@@ -50,12 +61,6 @@ def played(
         else {},
         **({"measures": measures} if place.measures else {}),
     }
-
-
-def settings_of(place: Place) -> dict[str, Any]:
-    """The settings of an environment, as they stand in a row: of training, and of scoring."""
-    held_out = {"held_out": dict(place.held_out)} if place.held_out else {}
-    return {"env_kwargs": dict(place.settings), **held_out}
 
 
 def score(
@@ -83,11 +88,14 @@ def score(
         The row's file.
 
     Raises:
-        ValueError, FileNotFoundError: as of `dialgym.evaluate`.
+        ValueError, FileNotFoundError: as of `dialgym.evaluate`; or the file is the row of another
+            policy.
     """
     started, cpu = time.monotonic(), time.process_time()
     file = out / panel.name / name / f"{place.short}-seed{seed}.json"
     model = find_checkpoint(policy) if isinstance(policy, (str, Path)) else None
+    told = policy if isinstance(policy, str) else policy_path(policy)
+    _refuse_another(file, None if model is None else checksum(model), told)
     found = played(panel, place, policy, seed, model is not None, trust)
     known = hashes(panel, place)
     if model is not None:
@@ -104,12 +112,12 @@ def score(
         "id": place.id,
         "name": name,
         "seed": seed,
-        "kind": "scripted" if model is None else "model",
-        "policy": policy if isinstance(policy, str) else policy_path(policy),
+        "kind": SCRIPTED if model is None else "model",
+        "policy": told,
         "settings": {},
         **settings_of(place),
         **found,
-        "way": "scripted" if model is None else way,
+        "way": SCRIPTED if model is None else way,
         "hashes": known,
         "curve": [],
         "cost": {key: round(value, 1) for key, value in spent.items()},
@@ -120,6 +128,26 @@ def score(
     }
     write_json_checked(file, row, indent=1)
     return file
+
+
+def _refuse_another(file: Path, model: str | None, policy: str) -> None:
+    """Raises ValueError where a file is the row of another model, or of another scripted policy."""
+    if not file.is_file():
+        return
+    values = read_json(file, "a row of the leaderboard")
+    row = values if isinstance(values, Mapping) else {}
+    kept = row.get("hashes", {}).get("model")
+    if kept != model or (model is None and row.get("policy") != policy):
+        raise ValueError(
+            f"{str(file)!r} is the row of another policy ({row.get('policy')}, "
+            f"{row.get('kind')}). Choose another name (--name), give all checkpoints of one name "
+            "together, one for each seed, or move the file away."
+        )
+
+
+def way_of(model: Any) -> str:
+    """``drawn`` or ``greedy``: how a model was trained, by which its rows are ranked."""
+    return "drawn" if learns_by_drawing(model) else "greedy"
 
 
 def policy_path(policy: Policy) -> str:
@@ -173,7 +201,7 @@ def _trials(
     return rows
 
 
-def hashes(panel: Panel, place: Place, references: bool = True) -> dict[str, Any]:
+def hashes(panel: Panel, place: Place) -> dict[str, Any]:
     """What figures of an environment depend on beside the policy.
 
     `dialogues` is a hash of words, rewards and ends of a few dialogues of a scripted policy:
@@ -191,14 +219,13 @@ def hashes(panel: Panel, place: Place, references: bool = True) -> dict[str, Any
     turns = [part.turns for part in parts if part.turns is not None]
     said = [[t.sizes, t.party, t.text] for t in turns]
     gained = [[round(float(r), 2) for r in part.returns] for part in parts]
-    scores = entry.row.references(stand_in) if references and not place.scored else {}
-    ends = [scores.get("random"), scores.get("expert")]
+    source = stand_in or AS_NAMED
     return {
         "dialogues": digest([said, gained]),
         "by": policy,
-        "source": stand_in or "as named",
+        "source": source,
         "protocol": protocol_of(panel, place),
-        "references": None if None in ends or ends[0] == ends[1] else ends,
+        "references": references_of(place, source),
     }
 
 
@@ -220,9 +247,15 @@ def replay(row: Submission, policy: Policy, trust: bool = False) -> list[str]:
                 f"hashes, {key}: the environment here is another ({here[key]!r}, the row's is "
                 f"{expected.get(key)!r}): other data, or another version"
             )
+    if row.values["kind"] != SCRIPTED:
+        way = way_of(open_policy(policy, (), "system", trust))
+        if way != row.way:
+            wrong.append(f"way: the model was trained to be played {way}, the row says {row.way}")
     for way, part in row.values["episodes"].items():
         again, measures = _held(panel, place, policy, row.seed, way, trust)
         wrong += [f"{way}, {text}" for text in _other_episodes(part, again)]
+        trials = _trials(panel, place, policy, row.seed, way, trust) if place.goals else []
+        wrong += [f"{way}, {text}" for text in _other_trials(row.values["trials"], way, trials)]
         if place.measures:
             kept = row.values["measures"][way]
             wrong += [f"{way}, measures, {text}" for text in differing(kept, measures)]
@@ -242,6 +275,13 @@ def _other_episodes(part: Mapping[str, Any], again: Mapping[str, Any]) -> Iterat
             )
 
 
+def _other_trials(trials: Mapping[str, Any], way: str, again: list[list[bool]]) -> Iterator[str]:
+    """Where the successes of a goal's dialogues are others when they are played again."""
+    for goal, (kept, found) in enumerate(zip(trials.get(way, []), again, strict=True)):
+        if kept != found:
+            yield f"trials, goal {goal}: {sum(kept)} successes in the file, {sum(found)} played"
+
+
 def model_of(row: Submission, given: str | Path | None = None) -> Path | str:
     """The policy of a row, to be played: a registered name, or the file of its model.
 
@@ -253,7 +293,7 @@ def model_of(row: Submission, given: str | Path | None = None) -> Path | str:
         FileNotFoundError: it is not there.
         ValueError: it is another model.
     """
-    if row.values["kind"] == "scripted":
+    if row.values["kind"] == SCRIPTED:
         return row.values["policy"] if given is None else str(given)
     path = Path(given) if given else row.file.with_suffix("") / "model.zip"
     path = path / "model.zip" if path.is_dir() else path

@@ -1,12 +1,12 @@
 """Rows of the leaderboard as files: one training, or one policy, in one environment of a panel.
 
 ``PANEL/NAME/ID-seedN.json`` has the return, success and length of every episode, what made them and
-what they depend on. `problems` finds out what does not fit, without playing anything.
+what they depend on (`dialgym.leaderboard.form`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,25 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.benchmark.result import Episodes
 from dialgym.checksums import read_json_checked
-from dialgym.errors import unknown
-from dialgym.leaderboard.measures import CLOSE, misfits
-from dialgym.leaderboard.panels import Panel, Place, panel_named, protocol_of
+from dialgym.leaderboard.form import AS_NAMED, problems
+from dialgym.leaderboard.panels import Panel
 
-FORM = "dialgym leaderboard row 1"
-WAYS = ("drawn", "greedy", "scripted")
-"""How a policy is asked: what it says is drawn, or the likeliest; a scripted one knows no such."""
-KINDS = ("trained", "model", "scripted")
-ENTRIES: Mapping[str, type | tuple[type, ...]] = {
-    "form": str, "panel": str, "version": int, "id": str, "name": str, "seed": int, "kind": str,
-    "policy": str, "way": str, "settings": dict, "env_kwargs": dict, "hashes": dict,
-    "episodes": dict, "statistics": dict, "trials": dict, "curve": list, "cost": dict,
-    "hardware": dict, "versions": dict, "command": str, "seconds": (int, float),
-}  # fmt: skip
-"""What a row has, and of which type."""
 RETURN = "return"
-COLUMNS = ("returns", "solved", "lengths")
 Values = Mapping[str, Any]
 
 
@@ -41,7 +27,7 @@ class Submission:
     """A row's file.
 
     Attributes:
-        values: its content, as `check` has found it good.
+        values: its content, in which `problems` has found nothing wrong.
         file: where it is from.
     """
 
@@ -88,7 +74,7 @@ class Submission:
     @property
     def source(self) -> str:
         """``as named``, or what stood in for the data that the settings name."""
-        return str(self.values["hashes"].get("source", "as named"))
+        return str(self.values["hashes"].get("source", AS_NAMED))
 
     def column(self, metric: str, way: str | None = None) -> np.ndarray | None:
         """(E,) the score (None without references), the return or the success of each episode."""
@@ -115,15 +101,11 @@ def read_submission(path: str | Path) -> Submission:
             its episodes; the message says all that is wrong.
     """
     file = Path(path)
-    values = read_json_checked(file, "a row of the leaderboard, as JSON")
-    wrong = list(problems(values))
-    if wrong:
-        raise ValueError(f"{str(file)!r} is no row of the leaderboard: {'; '.join(wrong)}.")
-    return Submission(values, file)
+    return _checked(_values(file), file)
 
 
 def read_rows(folders: Iterable[Path], panel: Panel) -> list[Submission]:
-    """The rows of a panel below some folders; of equal ones that of the first folder.
+    """The rows of a panel's version below some folders; of equal ones that of the first folder.
 
     Raises:
         ValueError: a file is no row, or is damaged.
@@ -131,105 +113,30 @@ def read_rows(folders: Iterable[Path], panel: Panel) -> list[Submission]:
     found: dict[tuple[str, str, int], Submission] = {}
     for folder in folders:
         for file in sorted((folder / panel.name).glob("*/*-seed*.json")):
-            row = read_submission(file)
+            values = _values(file)
+            if _of_another_version(values, panel):
+                continue
+            row = _checked(values, file)
             if row.values["panel"] != panel.name:
                 raise ValueError(
                     f"{str(file)!r} is of the panel {row.values['panel']}, not of {panel.name}: "
                     "rows of two panels do not compare. Move it to the folder of its panel."
                 )
-            if row.values["version"] == panel.version:
-                found.setdefault((row.name, row.id, row.seed), row)
+            found.setdefault((row.name, row.id, row.seed), row)
     return list(found.values())
 
 
-# Figures
+def _values(file: Path) -> Any:
+    return read_json_checked(file, "a row of the leaderboard, as JSON")
 
 
-def columns(part: Episodes) -> dict[str, list[Any]]:
-    """Return, success and length of each episode of one seed."""
-    return {
-        "returns": [round(float(r), 6) for r in part.returns[0]],
-        "solved": [int(s) for s in part.solved[0]],
-        "lengths": [int(n) for n in part.lengths[0]],
-    }
+def _checked(values: Any, file: Path) -> Submission:
+    wrong = list(problems(values))
+    if wrong:
+        raise ValueError(f"{str(file)!r} is no row of the leaderboard: {'; '.join(wrong)}.")
+    return Submission(values, file)
 
 
-def statistics(part: Values) -> dict[str, float]:
-    """Means over the episodes."""
-    names = {"returns": "return", "solved": "success", "lengths": "turns"}
-    return {names[key]: round(float(np.mean(part[key])), 6) for key in COLUMNS}
-
-
-# Checking
-
-
-def problems(values: Any) -> Iterator[str]:
-    """All that is wrong with the content of a file, as texts; nothing is played."""
-    if not isinstance(values, Mapping) or values.get("form") != FORM:
-        got = values.get("form") if isinstance(values, Mapping) else values
-        yield f"expected an object whose form is {FORM!r}, got {str(got)[:60]!r}"
-        return
-    bad = [name for name in ENTRIES if not isinstance(values.get(name), ENTRIES[name])]
-    yield from (f"{name}: expected {_kind(name)}, got {values.get(name)!r:.40}" for name in bad)
-    if not bad:
-        yield from _misfits(values)
-
-
-def _kind(name: str) -> str:
-    kind = ENTRIES[name]
-    return {str: "a text", int: "a whole number", dict: "an object", list: "a list"}.get(
-        kind if isinstance(kind, type) else float, "a number"
-    )
-
-
-def _misfits(values: Values) -> Iterator[str]:
-    try:
-        panel = panel_named(values["panel"])
-        place = panel.place(values["id"])
-    except ValueError as error:
-        yield str(error)
-        return
-    if values["version"] != panel.version:
-        yield f"version: expected {panel.version} of {panel.name!r}, got {values['version']}"
-        return
-    if values["hashes"].get("protocol") != protocol_of(panel, place):
-        yield "hashes, protocol: expected the panel's, got another: made by another protocol"
-    for name, known in (("kind", KINDS), ("way", WAYS)):
-        if values[name] not in known:
-            yield str(unknown(name, values[name], known))
-    if values["way"] not in values["episodes"]:
-        yield f"episodes: expected those of its way, {values['way']}, got {[*values['episodes']]}"
-    for way, part in values["episodes"].items():
-        yield from _of_episodes(way, part, values["statistics"].get(way), panel)
-    if place.measures:
-        yield from _of_measures(values, place, panel)
-
-
-def _of_measures(values: Values, place: Place, panel: Panel) -> Iterator[str]:
-    found = values.get("measures")
-    if not isinstance(found, Mapping):
-        yield f"measures: expected {', '.join(place.measures)} for each way, got {found!r:.40}"
-        return
-    for way in values["episodes"]:
-        yield from misfits(place.measures, way, found.get(way), panel.evaluation.episodes)
-
-
-def _of_episodes(way: str, part: Any, found: Any, panel: Panel) -> Iterator[str]:
-    count = panel.evaluation.episodes
-    for key in COLUMNS:
-        column = part.get(key) if isinstance(part, Mapping) else None
-        if not isinstance(column, Sequence) or len(column) != count or not _finite(column):
-            got = f"{len(column)}" if isinstance(column, Sequence) else repr(column)
-            yield f"episodes, {way}, {key}: expected {count} finite numbers, got {got}"
-            return
-    if not set(part["solved"]) <= {0, 1}:
-        yield f"episodes, {way}, solved: expected 0 or 1"
-    right = statistics(part)
-    if not isinstance(found, Mapping) or any(
-        abs(float(found.get(key, np.inf)) - value) > CLOSE for key, value in right.items()
-    ):
-        yield f"statistics, {way}: expected those of the episodes, {right}, got {found}"
-
-
-def _finite(column: Sequence[Any]) -> bool:
-    return all(isinstance(v, int | float) and np.isfinite(v) for v in column)
+def _of_another_version(values: Any, panel: Panel) -> bool:
+    known = isinstance(values, Mapping) and values.get("panel") == panel.name
+    return known and isinstance(values.get("version"), int) and values["version"] != panel.version

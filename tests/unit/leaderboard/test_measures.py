@@ -12,6 +12,7 @@ pytest.importorskip("sacrebleu")
 pytest.importorskip("scipy")
 from dialgym.checksums import ENTRY
 from dialgym.leaderboard.board import Board, Part
+from dialgym.leaderboard.form import problems
 from dialgym.leaderboard.measure_tables import (
     measured_as,
     measures_as_markdown,
@@ -21,7 +22,7 @@ from dialgym.leaderboard.measures import measured
 from dialgym.leaderboard.panels import Panel, protocol_of
 from dialgym.leaderboard.protocol import hashes, replay, score
 from dialgym.leaderboard.standings import as_markdown, compare, write_page
-from dialgym.leaderboard.submission import Submission, problems, read_submission
+from dialgym.leaderboard.submission import Submission, read_submission
 from dialgym.rewards.metrics import Metrics
 from dialgym.rollouts.player import Player
 from tests.support.tiny_language import MEASURES, TINY, VALUES

@@ -1,0 +1,208 @@
+"""The form of a row: what stands in its file, and what is wrong with one.
+
+`problems` plays nothing. What it cannot find out, whether the episodes are those of the model, is
+for `dialgym.leaderboard.protocol.replay`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dialgym.benchmark.result import Episodes
+from dialgym.errors import unknown
+from dialgym.leaderboard.measures import CLOSE, misfits
+from dialgym.leaderboard.panels import Panel, Place, panel_named, protocol_of
+from dialgym.registry import entry_of
+
+FORM = "dialgym leaderboard row 1"
+MODEL_WAYS = ("drawn", "greedy")
+SCRIPTED = "scripted"
+WAYS = (*MODEL_WAYS, SCRIPTED)
+"""How a policy is asked: what it says is drawn, or the likeliest; a scripted one knows no such."""
+KINDS = ("trained", "model", SCRIPTED)
+ENTRIES: Mapping[str, type | tuple[type, ...]] = {
+    "form": str, "panel": str, "version": int, "id": str, "name": str, "seed": int, "kind": str,
+    "policy": str, "way": str, "settings": dict, "env_kwargs": dict, "hashes": dict,
+    "episodes": dict, "statistics": dict, "trials": dict, "curve": list, "cost": dict,
+    "hardware": dict, "versions": dict, "command": str, "seconds": (int, float),
+}  # fmt: skip
+"""What a row has, and of which type."""
+COLUMNS = {"returns": "return", "solved": "success", "lengths": "turns"}
+"""What is kept of each episode, and what its mean is called."""
+AS_NAMED = "as named"
+"""The source of data for which nothing stood in."""
+Values = Mapping[str, Any]
+
+
+# Writing
+
+
+def columns(part: Episodes) -> dict[str, list[Any]]:
+    """Return, success and length of each episode of one seed."""
+    return {
+        "returns": [round(float(r), 6) for r in part.returns[0]],
+        "solved": [int(s) for s in part.solved[0]],
+        "lengths": [int(n) for n in part.lengths[0]],
+    }
+
+
+def statistics(part: Values) -> dict[str, float]:
+    """Means over the episodes."""
+    return {name: round(float(np.mean(part[key])), 6) for key, name in COLUMNS.items()}
+
+
+def settings_of(place: Place) -> dict[str, Any]:
+    """The settings of an environment, as they stand in a row: of training, and of scoring."""
+    held_out = {"held_out": dict(place.held_out)} if place.held_out else {}
+    return {"env_kwargs": dict(place.settings), **held_out}
+
+
+def references_of(place: Place, source: str) -> list[float] | None:
+    """The returns of the random policy and the expert, between which scores lie; None for none.
+
+    Args:
+        place: whose settings, if it has any, leave no references.
+        source: what stood in for the data that the settings name, or `AS_NAMED`.
+    """
+    if place.scored:
+        return None
+    scores = entry_of(place.id).row.references(None if source == AS_NAMED else source)
+    random, expert = scores.get("random"), scores.get("expert")
+    return None if random is None or expert is None or random == expert else [random, expert]
+
+
+# Checking
+
+
+def problems(values: Any) -> Iterator[str]:
+    """All that is wrong with the content of a file, as texts; nothing is played."""
+    if not isinstance(values, Mapping) or values.get("form") != FORM:
+        got = values.get("form") if isinstance(values, Mapping) else values
+        yield f"expected an object whose form is {FORM!r}, got {str(got)[:60]!r}"
+        return
+    bad = [name for name, kind in ENTRIES.items() if not _is(values.get(name), kind)]
+    yield from (f"{name}: expected {_kind(name)}, got {values.get(name)!r:.40}" for name in bad)
+    if not bad:
+        yield from _misfits(values)
+
+
+def _is(value: Any, kind: type | tuple[type, ...]) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _kind(name: str) -> str:
+    kind = ENTRIES[name]
+    return {str: "a text", int: "a whole number", dict: "an object", list: "a list"}.get(
+        kind if isinstance(kind, type) else float, "a number"
+    )
+
+
+def _misfits(values: Values) -> Iterator[str]:
+    try:
+        panel = panel_named(values["panel"])
+        place = panel.place(values["id"])
+    except ValueError as error:
+        yield str(error)
+        return
+    if values["version"] != panel.version:
+        yield f"version: expected {panel.version} of {panel.name!r}, got {values['version']}"
+        return
+    if values["seed"] < 0:
+        yield f"seed: expected a whole number from 0, got {values['seed']}"
+    yield from _of_hashes(values["hashes"], panel, place)
+    for name, wanted in {"held_out": {}, **settings_of(place)}.items():
+        if values.get(name, {}) != wanted:
+            yield f"{name}: expected the panel's, {wanted}, got {values.get(name)!r:.80}"
+    yield from _of_ways(values)
+    for way, part in values["episodes"].items():
+        yield from _of_episodes(way, part, values["statistics"].get(way), panel)
+        yield from _of_trials(way, values["trials"].get(way), place, panel)
+    if place.measures:
+        yield from _of_measures(values, place, panel)
+    yield from _of_training(values)
+
+
+def _of_hashes(hashes: Values, panel: Panel, place: Place) -> Iterator[str]:
+    if hashes.get("protocol") != protocol_of(panel, place):
+        yield "hashes, protocol: expected the panel's, got another: made by another protocol"
+    found = hashes.get("references")
+    wanted = references_of(place, str(hashes.get("source", AS_NAMED)))
+    if found != wanted:
+        yield (
+            f"hashes, references: expected those of the registry, {wanted}, got {found!r:.80}: "
+            "scores would be others"
+        )
+
+
+def _of_ways(values: Values) -> Iterator[str]:
+    for name, known in (("kind", KINDS), ("way", WAYS)):
+        if values[name] not in known:
+            yield str(unknown(name, values[name], known))
+    wanted = [SCRIPTED] if values["kind"] == SCRIPTED else [*MODEL_WAYS]
+    if sorted(values["episodes"]) != wanted:
+        yield f"episodes: expected {' and '.join(wanted)}, got {[*values['episodes']]}"
+    if values["way"] not in values["episodes"]:
+        yield f"episodes: expected those of its way, {values['way']}, got {[*values['episodes']]}"
+
+
+def _of_episodes(way: str, part: Any, found: Any, panel: Panel) -> Iterator[str]:
+    count = panel.evaluation.episodes
+    for key in COLUMNS:
+        column = part.get(key) if isinstance(part, Mapping) else None
+        if not isinstance(column, list) or len(column) != count or not _finite(column):
+            got = f"{len(column)}" if isinstance(column, Sequence) else repr(column)
+            yield f"episodes, {way}, {key}: expected {count} finite numbers, got {got}"
+            return
+    if not set(part["solved"]) <= {0, 1}:
+        yield f"episodes, {way}, solved: expected 0 or 1"
+    right = statistics(part)
+    told: list[Any] = [found.get(name) for name in right] if isinstance(found, Mapping) else []
+    if not _finite(told) or not np.allclose(told or np.nan, [*right.values()], rtol=0, atol=CLOSE):
+        yield f"statistics, {way}: expected those of the episodes, {right}, got {found}"
+
+
+def _of_trials(way: str, found: Any, place: Place, panel: Panel) -> Iterator[str]:
+    goals, count = len(place.goals), panel.evaluation.trials
+    rows = found if isinstance(found, list) else []
+    if not goals and found is None:
+        return
+    whole = len(rows) == goals and all(isinstance(r, list) and len(r) == count for r in rows)
+    if not whole or not all(isinstance(one, bool) for row in rows for one in row):
+        yield (
+            f"trials, {way}: expected {count} truth values for each of {goals} goals, "
+            f"got {found!r:.80}"
+        )
+
+
+def _of_measures(values: Values, place: Place, panel: Panel) -> Iterator[str]:
+    found = values.get("measures")
+    if not isinstance(found, Mapping):
+        yield f"measures: expected {', '.join(place.measures)} for each way, got {found!r:.40}"
+        return
+    for way in values["episodes"]:
+        yield from misfits(place.measures, way, found.get(way), panel.evaluation.episodes)
+
+
+def _of_training(values: Values) -> Iterator[str]:
+    for i, row in enumerate(values["curve"]):
+        if not isinstance(row, list) or len(row) != 3 or not _finite(row):
+            yield f"curve[{i}]: expected timesteps, seconds and a return, got {row!r:.60}"
+            return
+    for name, amount in values["cost"].items():
+        if not _finite([amount]) or amount < 0:
+            yield f"cost, {name}: expected a number from 0, got {amount!r:.40}"
+
+
+def _finite(column: Sequence[Any]) -> bool:
+    return all(_is(v, (int, float)) and _is_finite(v) for v in column)
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole number beyond all floats
+        return False

@@ -1,0 +1,133 @@
+"""What is wrong with a row is found without playing, and a row says nothing that is not checked."""
+
+import copy
+import json
+
+import pytest
+
+pytest.importorskip("torch")  # rows say its version
+from dialgym.checksums import read_json_checked, write_json_checked
+from dialgym.leaderboard.board import Board
+from dialgym.leaderboard.form import problems
+from dialgym.leaderboard.panels import Panel
+from dialgym.leaderboard.protocol import replay, score
+from dialgym.leaderboard.submission import Submission, read_rows, read_submission
+from tests.support.commands import fail
+from tests.support.tiny_panel import TINY, VALUES, install
+
+(PLACE,) = TINY.environments
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch):
+    return install(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A row of a scripted policy, as it stands in its file."""
+    with pytest.MonkeyPatch.context() as patch:
+        install(patch)
+        file = score(TINY, PLACE, "random", "random", 0, tmp_path_factory.mktemp("rows"))
+    return read_json_checked(file, "a row")
+
+
+def changed(row, path, value):
+    """A copy with another value at a path of names and places."""
+    row = copy.deepcopy(row)
+    *outer, last = path
+    part = row
+    for name in outer:
+        part = part[name]
+    part[last] = value
+    return row
+
+
+def test_a_row_as_it_was_written_is_right(whole):
+    assert list(problems(whole)) == []
+    assert whole["hashes"]["references"][0] < whole["hashes"]["references"][1]
+    assert [len(goal) for goal in whole["trials"]["scripted"]] == [4, 4]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["hashes", "references"], [-6.0, -5.0], "references: expected those of the registry"),
+        (["hashes", "references"], [-5.0, -5.0], "scores would be others"),
+        (["hashes", "references"], "ab", "references: expected those of the registry"),
+        (["hashes", "references"], None, "references: expected those of the registry"),
+        (["hashes", "source"], "another source", "references: expected those of the registry"),
+        (["hashes", "protocol"], "0" * 16, "made by another protocol"),
+        (["statistics", "scripted"], None, "statistics, scripted: expected those of the episodes"),
+        (["statistics", "scripted", "return"], None, "expected those of the episodes"),
+        (["statistics", "scripted", "return"], "-5", "expected those of the episodes"),
+        (["statistics", "scripted", "return"], 0.0, "expected those of the episodes"),
+        (["episodes", "scripted", "returns", 3], 10**400, "returns: expected 24 finite numbers"),
+        (["episodes", "scripted", "returns", 3], True, "returns: expected 24 finite numbers"),
+        (["episodes", "scripted", "returns"], "x" * 24, "returns: expected 24 finite numbers"),
+        (["episodes", "scripted", "solved", 3], 2, "solved: expected 0 or 1"),
+        (["trials", "scripted"], [[True] * 4], "4 truth values for each of 2 goals"),
+        (["trials", "scripted"], [[True] * 4, [True, True, True, 1]], "truth values"),
+        (["trials"], {}, "trials, scripted: expected 4 truth values"),
+        (["env_kwargs"], {"hard": True}, "env_kwargs: expected the panel's, {}, got {'hard'"),
+        (["held_out"], {"split": "x"}, "held_out: expected the panel's"),
+        (["kind"], "model", "episodes: expected drawn and greedy, got ['scripted']"),
+        (["kind"], "human", "unknown kind 'human'"),
+        (["way"], "drawn", "episodes: expected those of its way, drawn"),
+        (["seed"], -1, "seed: expected a whole number from 0, got -1"),
+        (["seed"], True, "seed: expected a whole number, got True"),
+        (["curve"], [[1, 2, 3], [1, 2]], "curve[1]: expected timesteps, seconds and a return"),
+        (["curve"], [[1, None, 3]], "curve[0]: expected"),
+        (["cost", "cpu_seconds"], "long", "cost, cpu_seconds: expected a number from 0"),
+        (["cost", "cpu_seconds"], -1, "cost, cpu_seconds: expected a number from 0"),
+    ],
+)
+def test_what_does_not_fit_is_named(whole, path, value, message):
+    assert any(message in text for text in problems(changed(whole, path, value)))
+
+
+def test_replay_finds_other_trials_and_another_way(whole, tmp_path):
+    trials = [[not one for one in goal] for goal in whole["trials"]["scripted"]]
+    row = Submission(changed(whole, ["trials", "scripted"], trials), tmp_path / "x.json")
+    found = replay(row, "random")
+    assert len(found) == 2
+    assert all("in the file" in text and "trials, goal" in text for text in found)
+    assert replay(Submission(whole, tmp_path / "x.json"), "random") == []
+
+
+def test_rows_of_another_version_are_not_shown_beside_it(whole, tmp_path):
+    for name, row in (("new", whole), ("old", {**whole, "version": 9, "hashes": {}})):
+        file = tmp_path / "tiny" / name / "Wordle-20-v0-seed0.json"
+        file.parent.mkdir(parents=True)
+        write_json_checked(file, {**row, "name": name})
+    assert [row.name for row in read_rows([tmp_path], TINY)] == ["new"]
+    with pytest.raises(ValueError, match=r"version: expected 1 of 'tiny', got 9"):
+        read_submission(tmp_path / "tiny" / "old" / "Wordle-20-v0-seed0.json")
+
+
+def test_a_row_of_another_policy_is_not_written_over(whole, tmp_path):
+    file = score(TINY, PLACE, "random", "mine", 0, tmp_path)
+    before = file.read_text("utf-8")
+    assert score(TINY, PLACE, "random", "mine", 0, tmp_path) == file  # the same once more
+    message = r"mine.*is the row of another policy \(random, scripted\).*--name"
+    with pytest.raises(ValueError, match=message):
+        score(TINY, PLACE, "optimal", "mine", 0, tmp_path)
+    trained = {**json.loads(before), "kind": "trained", "hashes": {"model": "0" * 64}}
+    write_json_checked(file, {k: v for k, v in trained.items() if k != "sha256"})
+    text = fail("leaderboard", "add", "tiny", "random", "--name", "mine", "--out", str(tmp_path))
+    assert "is the row of another policy (random, trained)" in " ".join(text.split())
+    assert json.loads(file.read_text("utf-8"))["kind"] == "trained"
+
+
+def test_rows_that_share_no_environment_are_not_ranked_against_each_other(whole, tmp_path):
+    both = Panel.of("tiny", {**VALUES, "environments": ["Wordle-20-v0", "Wordle-200-v0"]})
+
+    def row(name, env):
+        return Submission({**whole, "name": name, "id": f"dialgym/{env}-v0"}, tmp_path / name)
+
+    rows = [row("a", "Wordle-20"), row("b", "Wordle-20"), row("c", "Wordle-200")]
+    board = Board.of(both, rows)
+    assert [one.name for one in board.rows] == ["a", "b", "c"]
+    assert board.complete == 2
+    assert Board.of(both, rows[1:]).complete == 1
+    assert Board.of(both, [*rows, row("c", "Wordle-20")]).complete == 1
