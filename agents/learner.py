@@ -64,6 +64,11 @@ class Learner(SafeFiles):
         self, total_timesteps: Any, *args: Any, **kwargs: Any
     ) -> tuple[int, BaseCallback]:
         check_timesteps(type(self).__name__, total_timesteps)
+        if getattr(self, "env", None) is None:
+            raise ValueError(
+                f"{type(self).__name__}.learn: expected an environment to learn in; the model was "
+                "loaded without. Give it one with set_env(env), or load(path, env=env)."
+            )
         check_bounds(type(self).__name__, vars(self))  # what was set since it was made
         found: tuple[int, BaseCallback] = super()._setup_learn(  # type: ignore[misc]
             total_timesteps, *args, **kwargs

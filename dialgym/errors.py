@@ -7,6 +7,8 @@ from inspect import Parameter, signature
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """`" Did you mean 'x'?"` for the nearest known name, or nothing."""
@@ -63,6 +65,15 @@ def share(what: str, value: object) -> float:
     if not 0 <= number <= 1:
         raise ValueError(f"{what} must be from 0 to 1; got {value!r}.")
     return number
+
+
+def check_flags(make: Callable[..., Any], given: Mapping[str, Any], where: str) -> None:
+    """Raise a ValueError where something else is given for what is True or False by default."""
+    known = signature(make).parameters
+    for name, value in given.items():
+        is_flag = name in known and isinstance(known[name].default, bool)
+        if is_flag and not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name} of {where} must be True or False; got {value!r}.")
 
 
 def with_settings(make: Callable[..., Any], what: str, settings: Mapping[str, Any]) -> Any:

@@ -71,6 +71,8 @@ def locate(source: str | os.PathLike[str], what: str, instead: str = "") -> Path
     """
     text = str(source)
     name = text.removeprefix(PREFIX)
+    if not text:
+        raise SourceError(f"{what}: expected a file or folder{instead}; got {text!r}.")
     if name != text and not _is_path(name):
         return _repository(name, what)
     path = Path(name).expanduser()
@@ -236,13 +238,20 @@ def pretrained(auto: str, folder: Path, **more: Any) -> Any:
         more: further arguments of its ``from_pretrained``.
 
     Raises:
-        ValueError: a file is not what its checksum says, or a weight is NaN or infinite.
+        OSError, ValueError: a file is not there, cannot be read, or is not what its checksum says;
+            a weight is NaN or infinite.
     """
     check_folder(folder)
     transformers = require("transformers", "agents", f"the model {str(folder)!r}")
-    found = getattr(transformers, auto).from_pretrained(
-        str(folder), trust_remote_code=False, local_files_only=True, **more
-    )
+    try:
+        found = getattr(transformers, auto).from_pretrained(
+            str(folder), trust_remote_code=False, local_files_only=True, **more
+        )
+    except (OSError, ValueError, ImportError):
+        raise
+    except Exception as error:  # of its weights' format, of a config's fields: no common base
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ValueError(f"{str(folder)!r} cannot be read by {auto} ({reason}).") from error
     model = found[0] if isinstance(found, tuple) else found  # with what was noted of its loading
     check_finite(model, f"the model {str(folder)!r}", "Train it again, or give another one.")
     return found

@@ -333,10 +333,19 @@ def make_task(entry: Entry, settings: Mapping[str, Any], also_known: Any = ()) -
             raise unexpected(name, [*also_known, *known], entry.id)
     if task is not kind:
         return task if merged == (task.made_with or {}) else _changed(task, merged, entry.id)
-    try:
-        return _shared_task(kind, kind.surroundings(merged), tuple(sorted(merged.items())))
-    except TypeError:  # a setting that cannot be hashed, such as a list of words
+    # By type as well: 6.0 equals 6, and may be refused where that is not.
+    typed = tuple((name, type(value), value) for name, value in sorted(merged.items()))
+    if not _is_hashable(typed):  # such as a list of words
         return kind(**merged)
+    return _shared_task(kind, kind.surroundings(merged), typed)
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _changed(task: Any, settings: Mapping[str, Any], name: str) -> Any:
@@ -350,5 +359,5 @@ def _changed(task: Any, settings: Mapping[str, Any], name: str) -> Any:
 
 
 @lru_cache(maxsize=32)
-def _shared_task(task: Any, surroundings: Any, settings: tuple[tuple[str, Any], ...]) -> Any:
-    return task(**dict(settings))
+def _shared_task(task: Any, surroundings: Any, settings: tuple[tuple[str, type, Any], ...]) -> Any:
+    return task(**{name: value for name, _, value in settings})

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from jinja2 import TemplateError
 from torch import Tensor
 
 from agents.decoding.replies import Turn, newest, one_at_a_time
@@ -32,7 +33,7 @@ class CausalTalker:
         tokenizer: its own.
 
     Raises:
-        ValueError: the tokenizer has tokens that the model does not know.
+        ValueError: the tokenizer has tokens that the model does not know, or none at all.
     """
 
     def __init__(self, model: Any, tokenizer: Any) -> None:
@@ -41,6 +42,11 @@ class CausalTalker:
             raise ValueError(
                 f"chat: expected the model's own tokenizer, got one with {len(tokenizer)} tokens "
                 f"for a model that knows {rows}; save the two together"
+            )
+        if not tokenizer(NAMES[True], add_special_tokens=False).input_ids:
+            raise ValueError(
+                "chat: expected a tokenizer that reads text; got one without a vocabulary. Save "
+                "the model's own beside it (tokenizer.json)."
             )
         self.model, self.tokenizer = model.eval(), tokenizer
         self.window = window_of(model.config, tokenizer)
@@ -74,7 +80,8 @@ class CausalTalker:
         """See `agents.decoding.replies.Talker`.
 
         Raises:
-            ValueError: the last utterance alone leaves no room for a reply.
+            ValueError: the last utterance alone leaves no room for a reply, or the chat template
+                fails.
         """
         with one_at_a_time(self.model):  # its tokenizer, too, serves one thread
             return self._answer(turns, sampling, generator)
@@ -110,10 +117,20 @@ class CausalTalker:
             lines = [f"{NAMES[turn.own]}: {turn.text}\n" for turn in turns]
             ids: list[int] = self.tokenizer("".join([*lines, f"{NAMES[True]}:"])).input_ids
             return ids
-        text = self.tokenizer.apply_chat_template(
-            messages(turns), add_generation_prompt=True, tokenize=False
-        )
+        text = self._by_template(messages(turns))
         written: list[int] = self.tokenizer(text, add_special_tokens=False).input_ids
+        return written
+
+    def _by_template(self, chat: list[dict[str, str]]) -> str:
+        try:
+            written: str = self.tokenizer.apply_chat_template(
+                chat, add_generation_prompt=True, tokenize=False
+            )
+        except TemplateError as error:
+            raise ValueError(
+                f"chat: the chat template of the tokenizer fails: {error}. Mend its "
+                "chat_template, or remove it to chat in lines 'user: ...', 'system: ...'."
+            ) from error
         return written
 
     def _is_over(self, said: list[int]) -> bool:

@@ -9,6 +9,7 @@ from dialgym.cli.common import (
     Trust,
     complain,
     console,
+    heed_any_bytes,
     known_command,
     require_agents,
     show_commands,
@@ -64,6 +65,7 @@ def chat(
     from agents.decoding.sampling import generator_of
 
     generator = generator_of(seed)
+    heed_any_bytes()
     session = Session(lambda text, history: agent.chat(text, history, seed=generator))
     try:
         while session.heed(console.input(_name("user"))):

@@ -115,6 +115,13 @@ def complain(message: str) -> None:
     err.print(" ".join(message.split()), style="red", markup=False)
 
 
+def heed_any_bytes() -> None:
+    """Take what is no text in the encoding of the terminal for replacement characters."""
+    reconfigure = getattr(sys.stdin, "reconfigure", None)
+    if reconfigure:
+        reconfigure(errors="replace")
+
+
 def known_command(line: str, commands: Mapping[str, str]) -> bool:
     """Whether a line of a conversation is one of its commands; an error is printed if not."""
     if line not in commands:

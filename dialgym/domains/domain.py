@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from dialgym.domains.database import MISSING, Database, read_database
 from dialgym.domains.goals import GoalGenerator
@@ -73,14 +74,13 @@ def load_domain(domain: str | PathLike[str]) -> Domain:
         ValueError: the name is unknown, there are no such files, or their content is no domain.
     """
     folder = pydial_folder()
-    if is_path(domain):
+    path = _path_of(domain, folder)
+    if path is not None:
         try:
-            return read_domain(domain)
+            return read_domain(path)
         except ValueError as error:
-            raise ValueError(f"{error}{_elsewhere(Path(domain), folder)}") from error
+            raise ValueError(f"{error}{_elsewhere(path, folder)}") from error
     name = str(domain)
-    if folder and (folder / f"{name}{RULES}").exists():
-        return read_domain(folder / name)
     known = (*COUNTERPARTS.values(), *COUNTERPARTS)
     if name not in known:
         hint = " Or give the path of its files, such as path/to/CamRestaurants."
@@ -88,6 +88,34 @@ def load_domain(domain: str | PathLike[str]) -> Domain:
     if name in COUNTERPARTS:
         return replace(builtin_domain(COUNTERPARTS[name]), stands_for=name)
     return builtin_domain(name)
+
+
+def domain_files(domain: str | PathLike[str]) -> tuple[Path, ...]:
+    """Where `load_domain` reads a domain from, absolute; nothing for a built-in one."""
+    path = _path_of(domain, pydial_folder())
+    if path is None:
+        return ()
+    stem = _stem(path)
+    names = [str(path)] if str(path).endswith(YAML) else [stem + RULES, stem + ROWS]
+    return tuple(Path(name).absolute() for name in names)
+
+
+def _path_of(domain: Any, folder: Path | None) -> Path | None:
+    """The path that a domain is read from, that of either file or of both; None: built in."""
+    if not isinstance(domain, str | PathLike) or not str(domain):
+        raise ValueError(
+            f"domain: expected the name of a domain, such as 'Restaurants', or the path of its "
+            f"files; got {domain!r}."
+        )
+    if is_path(domain):
+        return Path(domain)
+    if folder and (folder / f"{domain}{RULES}").exists():
+        return folder / str(domain)
+    return None
+
+
+def _stem(path: str | PathLike[str]) -> str:
+    return str(path).removesuffix(RULES).removesuffix(ROWS)
 
 
 def pydial_folder() -> Path | None:
@@ -132,7 +160,7 @@ def read_domain(path: str | PathLike[str]) -> Domain:
     """
     if str(path).endswith(YAML):
         return read_yaml(Path(path))
-    stem = str(path).removesuffix(RULES).removesuffix(ROWS)
+    stem = _stem(path)
     ontology = read_ontology(stem + RULES)
     return Domain(ontology, read_database(stem + ROWS, ontology), stem)
 

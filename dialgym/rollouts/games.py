@@ -10,6 +10,7 @@ from gymnasium.utils.seeding import np_random
 from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng
 from dialgym.rollouts.played import Decisions, Played, Role, Turns, metric_columns
 from dialgym.simulators import Speaker, shown_to
+from dialgym.simulators.base import check_text
 from dialgym.tasks import ActPolicy, PartyActs
 from dialgym.tasks.generators import Logs, Scripts, Tree
 from dialgym.views.dialogue import Dialogue
@@ -63,7 +64,9 @@ class Game:
     def ask(self, policy: Speaker, rng: np.random.Generator) -> None:
         """Let the learner say what a scripted policy says, by what it may know."""
         task, state = self.dialogue.task, self.dialogue.state
-        self.say(policy.reply(task, shown_to(policy, task, state), rng))
+        text = policy.reply(task, shown_to(policy, task, state), rng)
+        check_text(text, policy, task)
+        self.say(text)
 
     def _say(self, text: str) -> None:
         self.exchange = self.dialogue.say(text, self.rng)

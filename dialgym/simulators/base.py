@@ -100,6 +100,16 @@ def ask_all(
         RuntimeError: the speaker failed; the message names the row and the cause.
         ValueError: it did not give k strings.
     """
+    texts = _reply_all(speaker, task, states, rngs, rows)
+    said: Sequence[str] = texts.tolist() if isinstance(texts, np.ndarray) else texts
+    for row, text in zip(rows, said):
+        check_text(text, speaker, task, f"row {row}")
+    return said
+
+
+def _reply_all(
+    speaker: Speaker, task: Any, states: Sequence[Any], rngs: Generators, rows: Sequence[int]
+) -> Any:
     name = f"{type(speaker).__name__} of {task.name}"
     reply_many = getattr(speaker, "reply_many", None)
     if reply_many is None:
@@ -112,11 +122,14 @@ def ask_all(
         raise _failed(name, f"one of the rows {list(rows)}", error) from error
     if len(texts) != len(rows):
         raise ValueError(f"{name}: reply_many was asked for {len(rows)} texts; got {len(texts)}.")
-    said: Sequence[str] = texts.tolist() if isinstance(texts, np.ndarray) else texts
-    for row, text in zip(rows, said):
-        if not isinstance(text, str):
-            raise ValueError(f"{name}: expected a string for row {row}; got {text!r}.")
-    return said
+    return texts
+
+
+def check_text(text: Any, speaker: Speaker, task: Any, where: str = "reply") -> None:
+    """Raise a ValueError unless what a speaker said is a string."""
+    if not isinstance(text, str):
+        name = f"{type(speaker).__name__} of {task.name}"
+        raise ValueError(f"{name}: expected a string in {where}; got {text!r}.")
 
 
 def _ask(

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from dialgym.errors import unknown, with_settings
+from dialgym.errors import check_flags, unknown, with_settings
 from dialgym.language import AnyText, Constraint, Utterance
 from dialgym.rewards import Components
 from dialgym.simulators import Speaker
@@ -178,6 +178,7 @@ class Task(ABC):
         """A task that knows its arguments, so that it can be made again elsewhere."""
         task = super().__new__(cls)
         task.made_with = _by_name(cls, args, kwargs)
+        check_flags(cls, task.made_with or {}, cls.__name__)
         return task
 
     def __repr__(self) -> str:

@@ -67,7 +67,7 @@ def split_of(splits: Mapping[str, Corpus], name: str, data: Any, what: str) -> C
     Raises:
         ValueError: the data has none.
     """
-    if name not in splits:
+    if not isinstance(name, str) or name not in splits:
         raise unknown("split", name, splits, f"the {what}" if data is None else str(data))
     return splits[name]
 

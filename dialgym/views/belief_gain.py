@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from dialgym.errors import finite_number
 from dialgym.tasks import Task
 from dialgym.tasks.posterior import ExactPosterior
 
@@ -23,7 +24,7 @@ class BeliefGain:
         weight: reward of a bit.
 
     Raises:
-        ValueError: the task has no exact posterior.
+        ValueError: the task has no exact posterior, or the weight is no finite number.
     """
 
     def __init__(self, task: Task, num_envs: int, weight: float) -> None:
@@ -34,7 +35,7 @@ class BeliefGain:
                 f"{task.name} has none. Leave belief_gain at 0."
             )
         self.task: ExactPosterior = task
-        self.weight = weight
+        self.weight = finite_number(f"belief_gain of {task.name}", weight)
         self._bits = np.zeros(num_envs)  # log2 of the belief in the truth
 
     def look(self, rows: np.ndarray, states: Sequence[Any]) -> np.ndarray:

@@ -11,6 +11,7 @@ from gymnasium.utils.seeding import np_random
 from dialgym.errors import one_of, with_settings
 from dialgym.language import render_transcript
 from dialgym.simulators import Speaker
+from dialgym.simulators.base import check_text
 from dialgym.tasks import ActPolicy, ActSpeaker, Outcome, Task
 from dialgym.tasks.batch import Exchange, add
 from dialgym.tasks.lookup import find_object
@@ -78,7 +79,8 @@ class Dialogue:
         self._reward, self._components = outcome.rewards[self.learner], outcome.parts(self.learner)
 
     def hear(self, text: str, rng: np.random.Generator) -> None:
-        """Let the other party say `text`."""
+        """Let the other party say `text`; raises a ValueError where that is no string."""
+        check_text(text, self.other, self.task)
         self._last = outcome = self.task.speak(self.state, text, rng)
         self._reward += outcome.rewards[self.learner]
         self._components = add(self._components, outcome.parts(self.learner))

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from copy import copy
+from pathlib import Path
 from typing import Any
 
 from dialgym.registry import entries
@@ -77,12 +78,23 @@ def made_from(env: Any) -> dict[str, Any] | None:
         env = several[0] if several else getattr(env, "venv", None) or getattr(env, "env", None)
     if env is None or env.spec is None:
         return None
-    settings = {key: value for key, value in env.given.items() if _is_plain(value)}
+    settings = {
+        key: _absolute(value, env.task.played.get(key))
+        for key, value in env.given.items()
+        if _is_plain(value)
+    }
     return {
         "id": env.spec.id,
         "settings": settings,
         "left_out": sorted(env.given.keys() - settings),
     }
+
+
+def _absolute(value: Any, played: Any) -> Any:
+    """A setting; where it is a path from the folder that one was in, the path that was played."""
+    if isinstance(value, str) and isinstance(played, str) and value != played:
+        return played if str(Path(value).absolute()).startswith(played) else value
+    return value
 
 
 def _is_plain(value: Any) -> bool:

@@ -34,6 +34,11 @@ def test_what_is_no_name_of_the_hub(name):
         locate(name, "it")
 
 
+def test_nothing_is_no_path():
+    with pytest.raises(SourceError, match="it: expected a file or folder; got ''"):
+        locate("", "it")
+
+
 def test_paths(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a").mkdir()

@@ -41,6 +41,12 @@ def test_an_id_may_be_short():
         (lambda: gym.make("dialgym/Wordle-v0", simulator="hosst"),
          r"unknown speaker for the user 'hosst' in Wordle\. Did you mean 'host'\?"),
         (lambda: gym.make("dialgym/Wordle-v0", simulator=3), r"object with reply\(task, state"),
+        (lambda: gym.make("dialgym/Wordle-v0", anchors="no"),
+         "anchors of dialgym/Wordle-v0 must be True or False; got 'no'"),
+        (lambda: gym.make_vec("dialgym/Wordle-v0", 2, action_masks=1), "True or False; got 1"),
+        (lambda: gym.make("dialgym/Comments-v0", parent=2.7), "parent of Comments must be True"),
+        (lambda: gym.make("dialgym/Comments-v0", split=["test"]), r"unknown split \['test'\]"),
+        (lambda: gym.make("dialgym/Comments-v0", data=""), "expected a file or folder.* got ''"),
         (lambda: gym.make("dialgym/Wordle-v0", window=3), "expected a whole number from 18"),
         (lambda: gym.make("dialgym/Wordle-v0", overflow="wrap"), "overflow of Wordle must be one"),
         (lambda: gym.make("dialgym/Wordle-v0", render_mode="ascii"), "expected one of ansi"),
@@ -80,6 +86,12 @@ def test_environments_share_a_task():
     assert gym.make("dialgym/Wordle-v0", turns=3).unwrapped.task.turns == 3
     listed = gym.make("dialgym/Wordle-v0", answers=["crane", "slate"])
     assert listed.unwrapped.task.answers == ("crane", "slate")
+
+
+def test_a_setting_of_another_type_is_another_setting():
+    assert gym.make("dialgym/Wordle-v0", turns=6).unwrapped.task.turns == 6
+    with pytest.raises(ValueError, match=r"turns of Wordle must be a whole .* got 6\.0"):
+        gym.make("dialgym/Wordle-v0", turns=6.0)
 
 
 PROBE = """

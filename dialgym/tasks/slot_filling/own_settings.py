@@ -104,10 +104,10 @@ def mapping(name: str, given: Given, example: str) -> Mapping[str, Any]:
     return found
 
 
-def files_of(*settings: Any) -> tuple[tuple[str, int], ...]:
-    """The YAML files among some settings, and when each was changed last."""
-    paths = [Path(s) for s in settings if isinstance(s, str | PathLike) and str(s).endswith(YAML)]
-    return tuple((str(path), path.stat().st_mtime_ns) for path in paths if path.is_file())
+def yaml_files(*settings: Any) -> list[Path]:
+    """The YAML files among some settings, absolute."""
+    paths = (Path(s).absolute() for s in settings if isinstance(s, str | PathLike))
+    return [path for path in paths if path.suffix in YAML]
 
 
 def _read(name: str, path: Path) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.domains.domain import BUILT_IN, load_domain, pydial_folder
+from dialgym.domains.domain import BUILT_IN, domain_files, load_domain
 from dialgym.domains.goals import Goal, GoalGenerator
 from dialgym.errors import one_of, whole_number
 from dialgym.language import AnyText, Constraint, Lexicon, Utterance
@@ -15,6 +15,7 @@ from dialgym.language.acts import NULL, Act, Hypotheses, Item
 from dialgym.simulators import Speaker
 from dialgym.simulators.agenda import AgendaUser, listen
 from dialgym.simulators.error_channel import FIDELITIES, STATISTICS, ListChannel, SingleChannel
+from dialgym.sources import fingerprint
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.slot_filling import policies
@@ -23,9 +24,9 @@ from dialgym.tasks.slot_filling.languages import HYPOTHESES, LANGUAGES, USER_ACT
 from dialgym.tasks.slot_filling.own_settings import (
     Given,
     behaviour_of,
-    files_of,
     goals_of,
     rewards_of,
+    yaml_files,
 )
 from dialgym.tasks.slot_filling.party_acts import SystemActs, UserActs
 from dialgym.tasks.slot_filling.rewards import outcome, succeeded
@@ -34,6 +35,7 @@ from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.tracker import FocusTracker
 from dialgym.tasks.slot_filling.types import Belief, SlotFillingState, Summary
 
+DOMAIN = "Restaurants"
 GREETING = Act("hello")
 BYE = "bye"
 SYSTEM_ACTS = ("hello", "bye", "request", "confirm", "select", "inform", "reqmore", "repeat")
@@ -115,7 +117,7 @@ class SlotFilling(Task):
 
     def __init__(
         self,
-        domain: str | PathLike[str] = "Restaurants",
+        domain: str | PathLike[str] = DOMAIN,
         env: int = 1,
         error_rate: float | None = None,
         noise: str | None = None,
@@ -159,8 +161,9 @@ class SlotFilling(Task):
 
     @classmethod
     def surroundings(cls, settings: Mapping[str, Any]) -> Hashable:
-        """The folder in which domains are looked for by name, and the state of YAML files."""
-        return pydial_folder(), files_of(*settings.values())
+        """The state of the files of the domain, and of its settings."""
+        files = {*domain_files(settings.get("domain", DOMAIN)), *yaml_files(*settings.values())}
+        return tuple(fingerprint(file) for file in sorted(files) if file.is_file())
 
     def _channel(self) -> SingleChannel | ListChannel:
         ontology = self.domain.ontology

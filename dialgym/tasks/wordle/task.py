@@ -344,7 +344,7 @@ def _answers(source: Words | None, count: int | None) -> tuple[str, ...]:
     words = builtin("answers") if source is None else load_words(source, "answers")
     if count is None:
         return words
-    if not isinstance(count, int) or not 1 <= count <= len(words):
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= len(words):
         raise ValueError(
             f"words of Wordle must be a whole number from 1 to {len(words)}, the length of its "
             f"list of answers; got {count!r}."

@@ -1,6 +1,6 @@
 """Word lists of Wordle: the built-in ones, and those of a file or a sequence."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from os import PathLike
@@ -24,6 +24,10 @@ def load_words(source: Words, what: str) -> tuple[str, ...]:
     Raises:
         ValueError: the file cannot be read, or a word is not five lower-case letters.
     """
+    if not isinstance(source, Iterable | PathLike):
+        raise ValueError(
+            f"Wordle {what}: expected a list of words, or the path of a file; got {source!r}."
+        )
     words = _read(Path(source), what) if isinstance(source, (str, PathLike)) else list(source)
     bad = [word for word in words if not is_word(word)]
     if bad or not words:

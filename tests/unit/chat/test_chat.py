@@ -393,6 +393,27 @@ def test_a_language_models_window_drops_the_oldest(tmp_path):
         ChatAgent(talker).chat("a b c d " * 9)
 
 
+def test_a_chat_template_that_fails_says_so(tmp_path):
+    save_model(tmp_path)
+    talker = CausalTalker.load(str(tmp_path))
+    for template in ("{% if %}", "{{ messages[9].content.x }}", "{{ raise_exception('no') }}"):
+        talker.tokenizer.chat_template = template
+        with pytest.raises(ValueError, match="the chat template of the tokenizer fails"):
+            ChatAgent(talker).chat("a b")
+
+
+def test_files_of_a_language_model_that_are_not_there_or_damaged(tmp_path):
+    save_model(tmp_path)
+    for file in tmp_path.glob("*token*"):
+        file.unlink()
+    with pytest.raises(ValueError, match=r"chat: .* tokenizer"):
+        ChatAgent.load(tmp_path)
+    save_model(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"x" * 50)
+    with pytest.raises(ValueError, match="cannot be read by AutoModelForCausalLM"):
+        ChatAgent.load(tmp_path)
+
+
 def test_bad_language_models_are_one_clear_error(tmp_path):
     save_model(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())

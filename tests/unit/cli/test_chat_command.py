@@ -34,6 +34,11 @@ def test_a_chat_at_the_terminal(model):
     assert text.endswith("Goodbye.\n")
 
 
+def test_bytes_that_are_no_text_are_shown_as_such(model):
+    keys = ASK.encode() + b" \xff\n/quit\n"
+    assert succeed("chat", "-m", model, "--deterministic", keys=keys).endswith("Goodbye.\n")
+
+
 def test_commands(model):
     keys = f"{ASK}\nbye\n/undo\n/help\n/rest\n/reset\n/undo\n/quit\nbye\n"
     result = run("chat", "--model", model, "--deterministic", keys=keys)

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from dialgym.domains.database import MISSING
-from dialgym.domains.domain import COUNTERPARTS, load_domain
+from dialgym.domains.domain import COUNTERPARTS, domain_files, load_domain
 from dialgym.domains.goals import GoalGenerator
 from dialgym.tasks.slot_filling.acts import act_names
 from dialgym.tasks.slot_filling.tracker import Layout
@@ -163,6 +163,25 @@ def test_a_domain_in_the_current_folder(tmp_path, monkeypatch):
     write_domain(tmp_path, rules_of(), [row_of(0)])
     monkeypatch.chdir(tmp_path)
     assert load_domain("Toy").source == "Toy"
+
+
+def test_files_that_a_domain_is_read_from(tmp_path, monkeypatch):
+    stem = write_domain(tmp_path, rules_of(), [row_of(0)], "CamRestaurants")
+    both = (Path(f"{stem}-rules.json"), Path(f"{stem}-dbase.db"))
+    assert domain_files(stem) == both
+    monkeypatch.chdir(tmp_path)
+    assert domain_files("CamRestaurants") == both
+    assert domain_files("own.yml") == (tmp_path / "own.yml",)
+    monkeypatch.chdir(tmp_path.parent)
+    monkeypatch.setenv("DIALGYM_PYDIAL", str(tmp_path))
+    assert domain_files("CamRestaurants") == both
+    assert domain_files("CamHotels") == domain_files("Restaurants") == ()
+
+
+@pytest.mark.parametrize("domain", ["", None, 3, ["Restaurants"]])
+def test_what_is_neither_name_nor_path(domain):
+    with pytest.raises(ValueError, match=r"expected the name of a domain.*, or the path of its"):
+        load_domain(domain)
 
 
 def test_an_unknown_name():

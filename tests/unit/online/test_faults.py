@@ -125,6 +125,13 @@ def test_a_model_with_weights_that_are_none_is_not_saved(tmp_path):
     assert (tmp_path / "model.zip").read_bytes() == before
 
 
+def test_a_model_without_an_environment_does_not_learn(tmp_path):
+    model = SequencePPO("GPTPolicy", make_vec_env(Echo, 2), policy_kwargs=SMALL, seed=0)
+    model.save(tmp_path / "model.zip")
+    with pytest.raises(ValueError, match=r"SequencePPO\.learn: expected an environment"):
+        SequencePPO.load(tmp_path / "model.zip").learn(10)
+
+
 def test_learning_from_stored_dialogues_ends_in_the_same_way():
     games = dialgym.collect(ID, "random", 8, seed=0)
     model = BC("GPTPolicy", dialgym.sb3_vec_env(ID, 1), games, policy_kwargs=TINY, seed=0)

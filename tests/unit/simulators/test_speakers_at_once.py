@@ -223,6 +223,27 @@ def test_arrays_are_asked_as_states_are():
     assert [s.secret for s in states[2:4]] == batch.secret[2:4].tolist()
 
 
+class Silent:
+    """Says nothing at all, which no rules know."""
+
+    def reply(self, task, state, rng):
+        return None
+
+
+def test_a_reply_that_is_no_text_is_found():
+    task, message = Wordle(words=40), "Silent of Wordle: expected a string in .*; got None"
+    many = UtteranceVectorEnv(task, 3, learner="user", simulator=Silent())
+    many.reset(seed=0)
+    with pytest.raises(ValueError, match=message):
+        many.step(["crane"] * 3)
+    one = UtteranceEnv(task, learner="user", simulator=Silent())
+    one.reset(seed=0)
+    with pytest.raises(ValueError, match=message):
+        one.step("crane")
+    with pytest.raises(ValueError, match=message):
+        dialgym.evaluate(Silent(), "dialgym/Wordle-20-v0", 2)
+
+
 @pytest.mark.parametrize("wrap", [lambda s: s, lambda s: Concurrent(s, 4)])
 def test_an_error_names_the_row_and_the_cause(wrap):
     env = UtteranceVectorEnv(Wordle(words=40), 4, learner="user", simulator=wrap(Broken()))
@@ -233,7 +254,7 @@ def test_an_error_names_the_row_and_the_cause(wrap):
 
 @pytest.mark.parametrize(
     ("said", "message"),
-    [(["slate"] * 3, "asked for 4 texts; got 3"), ([None] * 4, "a string for row 0; got None")],
+    [(["slate"] * 3, "asked for 4 texts; got 3"), ([None] * 4, "a string in row 0; got None")],
 )
 def test_replies_that_are_none_are_found(said, message):
     class Mute(Choosy):

@@ -1,5 +1,7 @@
 """Where PyDial's files are not here, whatever is played instead says so."""
 
+import json
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ from dialgym.benchmark import Result, benchmark, load_results
 from dialgym.benchmark.curves import read_curve
 from dialgym.benchmark.references import scores_name
 from dialgym.registry import Row, entries, entry_of, make_task
+from dialgym.views.played import made_from
+from tests.support.slot_domains import row_of, rules_of, write_domain
 
 ENV = "dialgym/CamRestaurants-Env1-act-v0"
 LABEL = f"{ENV} (built-in)"
@@ -62,6 +66,43 @@ def test_tasks_are_shared_only_where_the_files_are_the_same(data, monkeypatch):
     monkeypatch.delenv("DIALGYM_PYDIAL")
     assert make_task(entry_of(ENV), {}) is tasks[0]
     assert tasks[0].stand_in == "built-in"
+
+
+def played(domain):
+    return make_task(entry_of(OWN), {"domain": domain}).domain
+
+
+def test_a_domain_that_has_changed_is_read_anew(tmp_path, monkeypatch):
+    write_domain(tmp_path, rules_of(), [row_of(0), row_of(1)])
+    monkeypatch.chdir(tmp_path)
+    first = played("Toy")
+    assert played("Toy") is first
+    (tmp_path / "Toy-rules.json").write_text(json.dumps(rules_of(type="bar")))
+    assert (first.ontology.type, played("Toy").ontology.type) == ("restaurant", "bar")
+    (tmp_path / "Toy-dbase.db").unlink()
+    write_domain(tmp_path, rules_of(type="bar"), [row_of(0, phone="9"), row_of(1)])
+    assert played("Toy").database.rows[0]["phone"] == "9"
+
+
+def test_a_name_means_the_files_of_the_folder_that_one_is_in(tmp_path, monkeypatch):
+    for kind in ("bar", "club"):
+        (tmp_path / kind).mkdir()
+        write_domain(tmp_path / kind, rules_of(type=kind), [row_of(0), row_of(1)])
+        monkeypatch.chdir(tmp_path / kind)
+        assert played("Toy").ontology.type == kind
+
+
+@pytest.mark.parametrize("given", ["Toy", "./Toy", "Toy-rules.json"])
+def test_a_model_remembers_the_whole_path_of_its_domain(given, tmp_path, monkeypatch):
+    write_domain(tmp_path, rules_of(), [row_of(0), row_of(1)])
+    monkeypatch.chdir(tmp_path)
+    for env in (gym.make(OWN, domain=given), gym.make_vec(OWN, 2, domain=given)):
+        assert made_from(env.unwrapped)["settings"] == {"domain": str(tmp_path / "Toy")}
+
+
+def test_a_model_remembers_a_domain_of_pydial_by_its_name(files):
+    env = gym.make(OWN, domain="CamHotels").unwrapped
+    assert made_from(env)["settings"] == {"domain": "CamHotels"}
 
 
 @pytest.mark.parametrize("domain", ["Restaurants", "Laptops"])
