@@ -56,6 +56,7 @@ class AllowedOnly:
         self.model, self.choose = model, model.replace_forbidden
         self.observation_space, self.action_space = model.observation_space, model.action_space
         self.trained_in, self.learns_by_drawing = policy_place(model), learns_by_drawing(model)
+        self.shown_as_learned = shown_as_learned(model)
         self._rng = np.random.default_rng(0)
 
     def set_random_seed(self, seed: int) -> None:
@@ -255,6 +256,29 @@ def check_fit(policy: Any, env: Any) -> None:
             f"{env.spec.id} has here: the same ids would be other words.{trained} Use it there, "
             "with the same tokenizer and files."
         )
+
+
+def shown_as_learned(policy: Any) -> Callable[[Any], Any]:
+    """What makes an env's observations (N, ...) those that a policy learned from.
+
+    A model that was trained in Stable-Baselines3's ``VecNormalize(norm_obs=True)`` is shown them
+    with the statistics that this has now; any other policy, as they are.
+
+    Raises:
+        ValueError: the model says that it learned so, and has no statistics.
+    """
+    view: Callable[[Any], Any] = getattr(policy, "shown_as_learned", lambda seen: seen)
+    normalize = policy.get_vec_normalize_env() if hasattr(policy, "get_vec_normalize_env") else None
+    if normalize is not None and normalize.norm_obs:
+        view = normalize.normalize_obs
+    elif getattr(policy, "learned_normalized", False):
+        raise ValueError(
+            f"{type(policy).__name__} learned from normalised observations (VecNormalize), and "
+            "their statistics are not in its file. Lay its vecnormalize.pkl beside it and trust "
+            "that (trust=True, --trust), or play what agents.load(path, env=VecNormalize.load("
+            "'vecnormalize.pkl', env)) gives."
+        )
+    return view
 
 
 def policy_place(policy: Any) -> Mapping[str, Any] | None:
