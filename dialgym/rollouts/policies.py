@@ -238,10 +238,10 @@ def takes_masks(policy: Predictor) -> bool:
 def check_fit(policy: Any, env: Any) -> None:
     """Raise a MisfitError where the policy's spaces, if it tells them, are not those of `env`."""
     space = getattr(policy, "observation_space", None)
-    seen, tokenizer = getattr(space, "shape", None), getattr(space, "tokenizer", None)
+    seen = getattr(space, "shape", None)
     said = getattr(getattr(policy, "action_space", None), "n", None)
     window, size = env.single_observation_space.shape, env.single_action_space.n
-    place = policy_place(policy)
+    place = policy_place(policy) or {}
     trained = f" It was trained in {describe_place(place)}." if place else ""
     if seen not in (None, window) or said not in (None, size):
         raise MisfitError(
@@ -249,12 +249,21 @@ def check_fit(policy: Any, env: Any) -> None:
             f"shows {window} and has {size}.{trained} Use it where it was trained, with the same "
             "env_kwargs (--set)."
         )
-    own = getattr(env.single_observation_space, "tokenizer", None)
-    if None not in (tokenizer, own) and tokenizer != own:
+    tokenizers = [getattr(s, "tokenizer", None) for s in (space, env.single_observation_space)]
+    if None not in tokenizers and tokenizers[0] != tokenizers[1]:
         raise MisfitError(
             f"{type(policy).__name__} learned another vocabulary of {size} tokens than "
             f"{env.spec.id} has here: the same ids would be other words.{trained} Use it there, "
             "with the same tokenizer and files."
+        )
+    acts = list(env.acts.names) if hasattr(env, "acts") else []
+    strange = [(a, b) for a, b in zip(place.get("acts", acts), acts) if a != b]
+    if strange:
+        learned, here = strange[0]
+        raise MisfitError(
+            f"{type(policy).__name__} learned other acts than {env.spec.id} has here, such as "
+            f"{learned!r} for {here!r}: the same numbers would be other acts.{trained} Use it "
+            "there, with the same settings and files."
         )
 
 

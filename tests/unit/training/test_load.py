@@ -17,6 +17,7 @@ from dialgym import hub, trust
 from dialgym.datasets import Dataset
 from tests.support.commands import fail, succeed
 from tests.support.pretend_hub import COMMIT
+from tests.support.slot_domains import write_bakeries
 
 sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
@@ -156,6 +157,17 @@ def test_a_model_does_not_play_without_the_statistics_that_it_learned_with(norma
     agents.save(agents.load(folder / "model.zip"), again)
     with pytest.raises(ValueError, match=message):
         dialgym.evaluate(again, ACTS, 2)
+
+
+def test_a_model_does_not_play_where_acts_have_other_names(tmp_path):
+    env = dialgym.sb3_vec_env(ACTS, 2, domain=write_bakeries(tmp_path, "area"))
+    model = sb3.A2C("MlpPolicy", env, seed=0)
+    agents.save(model, tmp_path / "model.zip")
+    side = write_bakeries(tmp_path, "side")
+    for policy in (model, tmp_path / "model.zip"):
+        assert dialgym.evaluate(policy, episodes=2, seeds=(0,)).mean_return < 0
+        with pytest.raises(dialgym.benchmark.MisfitError, match="'request_area' for 'request_kin"):
+            dialgym.evaluate(policy, ACTS, 2, env_kwargs={"domain": side})
 
 
 def test_what_is_no_model_is_one_clear_error(tmp_path):
