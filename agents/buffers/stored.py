@@ -7,6 +7,9 @@ A dialogue is read once: one forward gives the hidden states before all of its d
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +19,13 @@ from torch import Tensor
 
 from agents.buffers.sequences import Part, Sequences
 from dialgym.datasets import Dataset, TokenBatch, TokenData
+from dialgym.language import Tokenizer
+from dialgym.language.tokenizers import END, UNK
+
+WARNED, REFUSED = 0.01, 0.5
+"""Shares of a learner's tokens that a vocabulary may lack."""
+EXAMPLES = 5
+"""Words that a message about them shows."""
 
 
 def token_data(dataset: Any, space: Any) -> TokenData:
@@ -30,7 +40,9 @@ def token_data(dataset: Any, space: Any) -> TokenData:
     """
     dataset = loaded(dataset)
     if isinstance(dataset, Dataset):
-        dataset = dataset.tokens(tokenizer=space.tokenizer, window=space.shape[0])
+        data = dataset.tokens(tokenizer=space.tokenizer, window=space.shape[0])
+        _check_known(dataset, data)
+        dataset = data
     if not isinstance(dataset, TokenData):
         raise ValueError(
             "dataset: expected a dialgym Dataset, its TokenData, or the path of one, got "
@@ -43,9 +55,49 @@ def token_data(dataset: Any, space: Any) -> TokenData:
             f"env, got {dataset.window} out of {dataset.vocab_size}; give the env's tokenizer and "
             "window to Dataset.tokens"
         )
+    own = dataset.layout.tokenizer
+    if own != getattr(space, "tokenizer", own):
+        raise ValueError(
+            f"dataset: expected token ids of the env's vocabulary, got those of another one of "
+            f"{dataset.vocab_size} tokens: the same ids would be other words; give the env's "
+            "tokenizer to Dataset.tokens"
+        )
     if not dataset.is_action.any():
         raise ValueError("dataset: expected dialogues in which the learner speaks, got none")
     return dataset
+
+
+def _check_known(dataset: Dataset, data: TokenData) -> None:
+    """Warn of learner's texts with words that the env's vocabulary lacks; refuse them where most.
+
+    Token ids that were logged are those of a policy that may have said anything.
+
+    Raises:
+        ValueError: more than half of the tokens of the learner's texts are ``<unk>``.
+    """
+    texts = data.is_action & np.repeat(dataset["vocabulary"] == "", data.lengths)
+    said = data.tokens[texts & (data.tokens != END)]
+    share = float((said == UNK).mean()) if len(said) else 0.0
+    if share <= WARNED:
+        return
+    words = ", ".join(map(repr, islice(_unknown_words(dataset, data.layout.tokenizer), EXAMPLES)))
+    found = (
+        f"dataset: {share:.1%} of the tokens that the learner says are unknown to the env's "
+        f"vocabulary, in words such as {words}"
+    )
+    if share > REFUSED:
+        raise ValueError(
+            f"{found}: these are dialogues of another domain or language; learn in the env that "
+            "they were held in, or give this one a tokenizer that knows their words"
+        )
+    warnings.warn(f"{found}; a policy learns to say <unk> in their place", stacklevel=3)
+
+
+def _unknown_words(dataset: Dataset, tokenizer: Tokenizer) -> Iterator[str]:
+    """The words of a learner that are not in a vocabulary, each once."""
+    said = (turn["text"] for dialogue in dataset for turn in dialogue["turns"] if turn["said"])
+    words = dict.fromkeys(word for text in said for word in text.split())
+    return (word for word in words if UNK in tokenizer.encode(word))
 
 
 def loaded(dataset: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from gymnasium.spaces import MultiBinary
 from agents.buffers.sequences import Sequences
 from agents.buffers.stored import loaded, sequences_of
 from dialgym.datasets import ActData, Dataset
+from dialgym.datasets.schema import acts_name
 
 
 class StoredActs:
@@ -40,13 +42,16 @@ class StoredActs:
         return ActData(self.data.batch(chosen), np.append(0, ends), self.data.kind)
 
 
-def stored_acts(dataset: Any, spaces: tuple[Any, Any], gamma: float) -> StoredActs:
+def stored_acts(
+    dataset: Any, spaces: tuple[Any, Any], gamma: float, names: Sequence[str] = ()
+) -> StoredActs:
     """The dialogues of `dataset` in which acts of an env were chosen by its beliefs.
 
     Args:
         dataset: a `Dataset`, `ActData`, or the path or name that `dialgym.load_dataset` takes.
         spaces: of observations and actions.
         gamma: discount of the returns, from decision to decision.
+        names: of the env's acts; none where they are not known.
 
     Raises:
         ValueError: the acts or beliefs are others than the env's, or there are none.
@@ -70,6 +75,12 @@ def stored_acts(dataset: Any, spaces: tuple[Any, Any], gamma: float) -> StoredAc
             f"dataset: expected beliefs of {beliefs.shape[0]} numbers and actions of {actions}, as "
             f"in the env, got beliefs of {sizes[0][0]} and {sizes[2][0]} acts"
             f"{' at once' if sizes[1] else ''}; collect dialogues in this act view"
+        )
+    if names and data.kind != acts_name(names, beliefs.shape[0]):
+        raise ValueError(
+            f"dataset: expected dialogues in which the env's acts ({names[0]!r}, ...) were chosen, "
+            "got as many acts of other names, as of another domain; collect dialogues in this env, "
+            "or learn in theirs (Dataset.environment() tells which)"
         )
     return StoredActs(data)
 

@@ -30,6 +30,7 @@ from agents.distributed.processes import Processes
 from agents.learner import UpdatedLearner
 from agents.policies.belief import BeliefPolicy
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
+from agents.storage.models import trained_in
 from agents.updater import Compute
 from dialgym.datasets import ActData, TokenBatch, TokenData
 
@@ -153,7 +154,8 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
                     "make the env without features"
                 )
             return token_data(self.dataset, self.policy.token_space)
-        return stored_acts(self.dataset, (self.observation_space, self.action_space), self.gamma)
+        spaces, place = (self.observation_space, self.action_space), trained_in(self) or {}
+        return stored_acts(self.dataset, spaces, self.gamma, place.get("acts", ()))
 
     # Learning
 

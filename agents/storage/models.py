@@ -8,6 +8,7 @@ Stable-Baselines3 itself writes are pickles, and are read with `trust=True` only
 from __future__ import annotations
 
 import io
+import pickle
 import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -30,6 +31,8 @@ from dialgym.weights import check_finite
 
 Place = str | Path | IO[bytes]
 MODEL = "model"
+STATISTICS = "vecnormalize.pkl"
+"""What Stable-Baselines3's `VecNormalize` is saved as beside its own models."""
 
 
 def save(
@@ -69,6 +72,7 @@ def write_model(
     attributes = _attributes(model, exclude or (), include or ())
     attributes["policy_class"] = _policy_name(model)
     attributes["trained_in"] = trained_in(model)
+    attributes["learned_normalized"] = learned_normalized(model)
     optimizers: dict[str, Any] = {}
     networks: dict[str, Any] = {}
     for name, state in model.get_parameters().items():
@@ -158,6 +162,8 @@ def read_model(
             recursive_setattr(model, f"{name}.data", value.to(model.device))
     if model.use_sde:
         model.policy.reset_noise()
+    if trust:
+        _take_statistics(model, _found(path))
     return model
 
 
@@ -224,6 +230,16 @@ def trained_in(model: Any) -> dict[str, Any] | None:
     """
     found: dict[str, Any] | None = made_from(model.env) or getattr(model, "trained_in", None)
     return found
+
+
+def learned_normalized(model: Any) -> bool:
+    """Whether a model sees the observations of Stable-Baselines3's ``VecNormalize(norm_obs=True)``.
+
+    A loaded model has it as its `learned_normalized`; the statistics are not in its file.
+    """
+    env = model.get_vec_normalize_env()
+    said = getattr(model, "learned_normalized", False)
+    return said if env is None else bool(env.norm_obs)
 
 
 def _of_the_hub() -> dict[str, Any]:
@@ -384,14 +400,24 @@ def _read_pickled(cls: Any, path: Place, error: ForeignFile, trust: bool, **more
             "trust=True (--trust on the command line) and write it anew: "
             "agents.save(agents.load(path, trust=True), path)."
         ) from error
+    file: Any = path
     if isinstance(path, str | Path):
-        path = io.BytesIO(Path(path).read_bytes())
+        file = io.BytesIO(Path(path).read_bytes())
     else:
-        path.seek(0)
+        file.seek(0)
     cls = cls or _stock_class(described)
-    model = BaseAlgorithm.load.__func__(cls, path, **more)  # type: ignore[attr-defined]
+    model = BaseAlgorithm.load.__func__(cls, file, **more)  # type: ignore[attr-defined]
     _check_finite(model, type(model).__name__)
+    _take_statistics(model, path)
     return model
+
+
+def _take_statistics(model: Any, path: Place) -> None:
+    """Give a model without an env the `VecNormalize` that lies, as a pickle, beside its file."""
+    if model.env is not None or not isinstance(path, str | Path):
+        return
+    if (file := Path(path).with_name(STATISTICS)).is_file():
+        model._vec_normalize_env = pickle.loads(file.read_bytes())
 
 
 def _stock_class(described: Mapping[str, Any]) -> Any:

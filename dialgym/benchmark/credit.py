@@ -19,7 +19,7 @@ import numpy as np
 from dialgym.benchmark.statistics import interval
 from dialgym.registry import Environment, entry_of
 from dialgym.rollouts.episodes import seeded
-from dialgym.rollouts.policies import Predictor, takes_masks
+from dialgym.rollouts.policies import Predictor, shown_as_learned, takes_masks
 from dialgym.rollouts.waves import at_last_act
 from dialgym.tasks import ExactPosterior
 from dialgym.views.dialogue import SavedDialogue
@@ -153,6 +153,7 @@ def _wave(
 ) -> np.ndarray:
     """Returns (w,) of dialogues that go on at once, each with what must be said first."""
     rows, masked, state = np.arange(len(wave)), takes_masks(policy), None
+    view = shown_as_learned(policy)
     env.reset(seed=0)
     seen = env.restore_state([dialogue for dialogue, _ in wave], rows, seeds)
     alive = np.arange(env.num_envs) < len(wave)
@@ -162,7 +163,7 @@ def _wave(
     for step in itertools.count():
         masks = _masks(env, alive) if masked else {}
         actions, state = policy.predict(
-            seen, state=state, episode_start=start, deterministic=False, **masks
+            view(seen), state=state, episode_start=start, deterministic=False, **masks
         )
         actions = np.array(actions)
         for row, own in enumerate(forced):

@@ -102,7 +102,7 @@ def _into_folder(
 ) -> Dataset:
     folder, collector = Folder(path), Collector(recipe)
     with locked(path):
-        missing = folder.prepare(recipe, episodes)
+        missing = folder.prepare(collector, episodes)
         folder.tidy()
         report(episodes - sum(len(part) - len(folder.begun(part, recipe)) for part in missing))
         if workers and missing:

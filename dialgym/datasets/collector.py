@@ -33,6 +33,8 @@ from dialgym.rollouts.policies import find_checkpoint, policy_name
 RECIPE = "collection.json"
 HUB = "hub"
 """Of the recipe's file: `dialgym.hub.commits`."""
+SURROUNDINGS = "surroundings"
+"""Of the recipe's file: the state of what `Task.surroundings` tells, the files of a domain say."""
 SHARD = re.compile(r"dialogues-(\d+)-(\d+)\.parquet")
 
 
@@ -116,6 +118,13 @@ class Collector:
             trust=recipe.trust,
         )
 
+    def facts(self) -> dict[str, Any]:
+        """Those of the recipe, and the state of the files that its environment is made of."""
+        task = self.player.task
+        state = task.surroundings(task.made_with or {})
+        digest = None if state is None else hashlib.sha256(repr(state).encode()).hexdigest()[:16]
+        return {**self.recipe.facts(), SURROUNDINGS: digest}
+
     def table(self, episodes: range, report: Report) -> Any:
         """The dialogues of some episodes as an Arrow table, in their order.
 
@@ -175,13 +184,14 @@ class Folder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
-    def prepare(self, recipe: Recipe, episodes: int) -> list[range]:
-        """Make the folder ready to take `episodes` of a recipe; the shards that are missing.
+    def prepare(self, collector: Collector, episodes: int) -> list[range]:
+        """Make the folder ready to take `episodes` of a collector; the shards that are missing.
 
         Raises:
             ValueError: it holds another collection, or a longer one.
         """
-        self._claim(recipe)
+        recipe = collector.recipe
+        self._claim(collector.facts())
         wanted = [recipe.episodes(shard, episodes) for shard in range(recipe.shards(episodes))]
         have = self.files()
         longest = max((part.stop for part in have), default=0)
@@ -240,8 +250,8 @@ class Folder:
             return True
         return rows < len(part)
 
-    def _claim(self, recipe: Recipe) -> None:
-        facts, file = recipe.facts(), self.path / RECIPE
+    def _claim(self, facts: dict[str, Any]) -> None:
+        file = self.path / RECIPE
         if not file.exists():
             if self.path.exists() and any(self.path.glob("*.parquet")):
                 raise ValueError(
@@ -254,12 +264,19 @@ class Folder:
         if before.get("env") == facts["env"].partition("/")[2]:  # as it was given
             before["env"] = facts["env"]
         check_commits(before.get(HUB), f"collect: {str(file)!r}")
+        state = facts.pop(SURROUNDINGS)
         changed = [k for k in facts if json.dumps(before.get(k)) != json.dumps(facts[k])]
         if changed:
             what = ", ".join(f"{k} {before.get(k)!r}, now {facts[k]!r}" for k in changed)
             raise ValueError(
                 f"collect: {str(self.path)!r} holds another collection ({what}). "
                 "Give the same arguments to go on with it, or another path."
+            )
+        if before.get(SURROUNDINGS, state) != state:  # earlier versions wrote none
+            raise ValueError(
+                f"collect: {str(self.path)!r} was begun with other files than {facts['env']} is "
+                "made of now: those that its settings or environment variables name have changed, "
+                "or lie elsewhere. Put them back to go on with it, or give another path."
             )
 
     def _described(self, file: Path) -> dict[str, Any]:

@@ -56,6 +56,7 @@ class AllowedOnly:
         self.model, self.choose = model, model.replace_forbidden
         self.observation_space, self.action_space = model.observation_space, model.action_space
         self.trained_in, self.learns_by_drawing = policy_place(model), learns_by_drawing(model)
+        self.shown_as_learned = shown_as_learned(model)
         self._rng = np.random.default_rng(0)
 
     def set_random_seed(self, seed: int) -> None:
@@ -237,10 +238,10 @@ def takes_masks(policy: Predictor) -> bool:
 def check_fit(policy: Any, env: Any) -> None:
     """Raise a MisfitError where the policy's spaces, if it tells them, are not those of `env`."""
     space = getattr(policy, "observation_space", None)
-    seen, tokenizer = getattr(space, "shape", None), getattr(space, "tokenizer", None)
+    seen = getattr(space, "shape", None)
     said = getattr(getattr(policy, "action_space", None), "n", None)
     window, size = env.single_observation_space.shape, env.single_action_space.n
-    place = policy_place(policy)
+    place = policy_place(policy) or {}
     trained = f" It was trained in {describe_place(place)}." if place else ""
     if seen not in (None, window) or said not in (None, size):
         raise MisfitError(
@@ -248,13 +249,45 @@ def check_fit(policy: Any, env: Any) -> None:
             f"shows {window} and has {size}.{trained} Use it where it was trained, with the same "
             "env_kwargs (--set)."
         )
-    own = getattr(env.single_observation_space, "tokenizer", None)
-    if None not in (tokenizer, own) and tokenizer != own:
+    tokenizers = [getattr(s, "tokenizer", None) for s in (space, env.single_observation_space)]
+    if None not in tokenizers and tokenizers[0] != tokenizers[1]:
         raise MisfitError(
             f"{type(policy).__name__} learned another vocabulary of {size} tokens than "
             f"{env.spec.id} has here: the same ids would be other words.{trained} Use it there, "
             "with the same tokenizer and files."
         )
+    acts = list(env.acts.names) if hasattr(env, "acts") else []
+    strange = [(a, b) for a, b in zip(place.get("acts", acts), acts) if a != b]
+    if strange:
+        learned, here = strange[0]
+        raise MisfitError(
+            f"{type(policy).__name__} learned other acts than {env.spec.id} has here, such as "
+            f"{learned!r} for {here!r}: the same numbers would be other acts.{trained} Use it "
+            "there, with the same settings and files."
+        )
+
+
+def shown_as_learned(policy: Any) -> Callable[[Any], Any]:
+    """What makes an env's observations (N, ...) those that a policy learned from.
+
+    A model that was trained in Stable-Baselines3's ``VecNormalize(norm_obs=True)`` is shown them
+    with the statistics that this has now; any other policy, as they are.
+
+    Raises:
+        ValueError: the model says that it learned so, and has no statistics.
+    """
+    view: Callable[[Any], Any] = getattr(policy, "shown_as_learned", lambda seen: seen)
+    normalize = policy.get_vec_normalize_env() if hasattr(policy, "get_vec_normalize_env") else None
+    if normalize is not None and normalize.norm_obs:
+        view = normalize.normalize_obs
+    elif getattr(policy, "learned_normalized", False):
+        raise ValueError(
+            f"{type(policy).__name__} learned from normalised observations (VecNormalize), and "
+            "their statistics are not in its file. Lay its vecnormalize.pkl beside it and trust "
+            "that (trust=True, --trust), or play what agents.load(path, env=VecNormalize.load("
+            "'vecnormalize.pkl', env)) gives."
+        )
+    return view
 
 
 def policy_place(policy: Any) -> Mapping[str, Any] | None:

@@ -12,7 +12,7 @@ from gymnasium.utils.seeding import np_random
 from dialgym.language.tokenizers import recorded
 from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng, seeded
 from dialgym.rollouts.played import Decisions, Played, Turns, metric_columns
-from dialgym.rollouts.policies import Predictor, check_fit, takes_masks
+from dialgym.rollouts.policies import Predictor, check_fit, shown_as_learned, takes_masks
 from dialgym.simulators import BatchSpeaker, all_shown_to, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
 from dialgym.tasks.returns import watch_returns
@@ -169,6 +169,7 @@ def play_env(
 
     Raises:
         MisfitError: the policy was made for other spaces.
+        ValueError: as of `shown_as_learned`, or a weight is not finite.
     """
     check_fit(policy, env)
     remedy = "It has learned nothing that can be scored; load a checkpoint from before."
@@ -210,13 +211,13 @@ class _EnvWave:
         self.looped = isinstance(self.own.dialogues, LoopedBatch)
 
     def play(self, policy: Predictor, deterministic: bool, report: Report) -> None:
-        masked, state = takes_masks(policy), None
+        masked, state, view = takes_masks(policy), None, shown_as_learned(policy)
         start = np.ones(self.env.num_envs, bool)
         while self.alive.any():
             seen, mask = self._at_last_act(self._masks() if masked or self.acts else None)
             shown = {} if mask is None or not masked else {"action_masks": self._form(mask)}
             actions, state = policy.predict(
-                seen,
+                view(seen),
                 state=state,
                 episode_start=start,
                 deterministic=deterministic,

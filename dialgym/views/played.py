@@ -71,7 +71,8 @@ def made_from(env: Any) -> dict[str, Any] | None:
 
     Returns:
         ``{"id": ..., "settings": {...}, "left_out": [...]}`` of plain values, where `left_out`
-        names the settings that are objects; None where the env was not made by an id or a task.
+        names the settings that are objects, and of an act view ``"acts": [...]``, their names;
+        None where the env was not made by an id or a task.
     """
     while env is not None and not isinstance(env, Played):
         several = getattr(env, "envs", None)
@@ -83,11 +84,12 @@ def made_from(env: Any) -> dict[str, Any] | None:
         for key, value in env.given.items()
         if _is_plain(value)
     }
-    return {
+    found = {
         "id": env.spec.id,
         "settings": settings,
         "left_out": sorted(env.given.keys() - settings),
     }
+    return {**found, "acts": list(env.acts.names)} if hasattr(env, "acts") else found
 
 
 def _absolute(value: Any, played: Any) -> Any:

@@ -75,6 +75,20 @@ def rules_of(**changes) -> dict:
     return {**rules, "system_requestable": ASKED, **changes}
 
 
+def write_bakeries(folder: Path, slot: str) -> str:
+    """The file of a domain of one's own, one of whose slots is called `slot`."""
+    rows = [
+        {"name": name, "kind": kind, slot: value}
+        for name, kind, value in zip("abcd", ["bread", "bread", "cake", "cake"], "nsns")
+    ]
+    informable = {"name": list("abcd"), "kind": ["bread", "cake"], slot: ["n", "s"]}
+    asked = ["kind", slot]
+    rules = {"type": "bakery", "requestable": ["name", *asked], "system_requestable": asked}
+    file = folder / f"{slot}.yml"
+    file.write_text(json.dumps({**rules, "informable": informable, "rows": rows}), "utf-8")
+    return str(file)
+
+
 def _write_rows(path: Path, rows: list[dict], table: str) -> None:
     columns = list(rows[0]) if rows else ["id", *row_of(0)]
     with sqlite3.connect(path) as connection:

@@ -80,7 +80,7 @@ def conversation_of(
         return None
     said = list(_flattened(turns, text, speaker, where, report))
     report.say("turns", name)
-    found = _rewards(row, reward, report)
+    found = _rewards(row, reward, where, report)
     if isinstance(found, list):
         if len(found) != len(said):
             report.leave_out(
@@ -175,6 +175,7 @@ def _flattened(
                 what = f"events {kind!r}" if kind else "turns"
                 report.leave_out(f"{what} without words", where)
             else:
+                rating(first(turn, REWARD), where, report)
                 yield said
 
 
@@ -215,13 +216,15 @@ def _action(turn: Mapping[str, Any]) -> str | None:
 # Rewards
 
 
-def _rewards(row: Row, name: str | None, report: Report) -> float | list[float | None] | None:
+def _rewards(
+    row: Row, name: str | None, where: str, report: Report
+) -> float | list[float | None] | None:
     """The reward of a row, or a list of rewards of its turns; None where it has none."""
     if name == "none":
         return None
     for path in (name,) if name else OUTCOMES:
         value = listed(at(row, path))
-        found = _reward_in(value)
+        found = _reward_in(value, where, report)
         if found is not None:
             report.say("rewards", _described(path, value, found))
             return found
@@ -236,14 +239,15 @@ def _described(path: str, value: Any, found: float | list[float | None]) -> str:
     return f"{path}, at the end"
 
 
-def _reward_in(value: Any) -> float | list[float | None] | None:
+def _reward_in(value: Any, where: str, report: Report) -> float | list[float | None] | None:
     if isinstance(value, Mapping):
-        found = [n for n in map(number, value.values()) if n is not None]
+        parts = [rating(part, where, report) for part in value.values()]
+        found = [part for part in parts if part is not None]
         return sum(found) / len(found) if found else None
     if isinstance(value, list):
-        numbers = [number(part) for part in value]
+        numbers = [rating(part, where, report) for part in value]
         return numbers if any(n is not None for n in numbers) else None
-    return number(value)
+    return rating(value, where, report)
 
 
 def at(row: Row, path: str) -> Any:
@@ -260,6 +264,14 @@ def at(row: Row, path: str) -> Any:
 LIKED = {"up", "good", "like", "liked", "positive", "helpful", "yes", "true", "\N{THUMBS UP SIGN}"}
 DISLIKED = {"down", "bad", "dislike", "disliked", "negative", "unhelpful", "no", "false"}
 DISLIKED |= {"\N{THUMBS DOWN SIGN}"}
+
+
+def rating(value: Any, where: Any, report: Report) -> float | None:
+    """The number of a rating; the report is told of a text that is none, such as ``4/5``."""
+    found = number(value)
+    if found is None and isinstance(value, str) and value.strip():
+        report.leave_out("ratings that are no numbers", f"{value[:40]!r} in {where}")
+    return found
 
 
 def number(value: Any) -> float | None:

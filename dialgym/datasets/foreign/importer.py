@@ -57,7 +57,7 @@ def import_dialogues(
         )
     dialogues = list(dialogues_of(conversations, choices.system, rated, report))
     if not dialogues:
-        raise ValueError(f"import: no dialogue is left of the data.\n{report.to_text()}")
+        raise report.nothing_left()
     write_folder_atomically(folder, lambda new: _write(new, dialogues, choices, report))
     if not rated:
         report.say("rewards", "none: every return is 0 (name a column with --reward)")

@@ -1,5 +1,6 @@
 """Files or rows of any form as conversations: which rows, which splits, which outcomes."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -11,8 +12,10 @@ from dialgym.datasets.foreign.report import Report
 from dialgym.datasets.foreign.tables import columns_of, conversations_in, outcomes_of
 from dialgym.errors import whole_number
 from dialgym.files import parse_json
+from dialgym.language.text import UNKNOWN
 from dialgym.sources import FORMATS, Row, locate, rows_of
 
+SURROGATES = re.compile("[\ud800-\udfff]")
 Source = str | PathLike[str] | Iterable[Any]
 
 
@@ -77,7 +80,26 @@ def read_conversations(
             "--dialogue, --speaker and --text), or prompts with responses. "
             + "; ".join(report.left_out)
         )
-    return found
+    return [_whole(conversation, report) for conversation in found]
+
+
+def _whole(conversation: Conversation, report: Report) -> Conversation:
+    """A conversation with `UNKNOWN` for the halves of characters that JSON can name."""
+    said = [
+        line._replace(text=_paired(line.text), speaker=line.speaker and _paired(line.speaker))
+        for line in conversation.said
+    ]
+    if broken := sum(line.text.count(UNKNOWN) for line in said):
+        report.leave_out("broken characters (lone surrogates, U+FFFD)", conversation.where, broken)
+    return conversation._replace(said=said)
+
+
+def _paired(text: str) -> str:
+    """A text in which two surrogates that belong together are a character, one alone `UNKNOWN`."""
+    if text.isascii():
+        return text
+    paired = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return SURROGATES.sub(UNKNOWN, paired)
 
 
 def _listed(source: Any) -> list[Any]:
@@ -186,7 +208,7 @@ def _with_outcomes(
     rows = [row for part in parts_of(place) if part.suffix in FORMATS for _, row in _rows(part)]
     only = {name: str(value) for name, value in choices.where.items()}
     column = _shared_column(rows, names, choices.dialogue)
-    known = outcomes_of(rows, column, choices.reward, only)
+    known = outcomes_of(rows, column, choices.reward, only, report)
     report.say("rewards", f"{choices.reward} of {place.name}, at the end")
     return [one._replace(reward=known.get(name)) for name, one in zip(names, found)]
 

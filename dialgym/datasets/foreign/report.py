@@ -25,10 +25,14 @@ class Report:
         """Take down what was understood."""
         self.understood.setdefault(heading, Counter())[what] += count
 
-    def leave_out(self, reason: str, where: Any = "") -> None:
+    def leave_out(self, reason: str, where: Any = "", count: int = 1) -> None:
         """Take down that something was left out."""
-        self.left_out[reason] += 1
+        self.left_out[reason] += count
         self.examples.setdefault(reason, str(where))
+
+    def nothing_left(self) -> ValueError:
+        """The error of an import of which no dialogue is left, with all that was left out."""
+        return ValueError(f"import: no dialogue is left of the data.\n{self.to_text()}")
 
     def to_text(self) -> str:
         """Some lines of text."""

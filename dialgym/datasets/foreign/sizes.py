@@ -1,15 +1,17 @@
 """A tokenizer and limits for dialogues, and dialogues within them."""
 
 import unicodedata
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from dialgym.datasets.foreign.report import Report
 from dialgym.datasets.foreign.speakers import Dialogue
 from dialgym.language import Tokenizer
-from dialgym.language.text import CHARSET, plain
+from dialgym.language.text import CHARSET, UNKNOWN, plain
 from dialgym.language.tokenizers import BPETokenizer, make_tokenizer, train_bpe
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.logged.corpus import Sizes
@@ -20,6 +22,12 @@ LOST = 0.02
 STEP = 32
 """Windows are multiples of it."""
 PARTIES = (SYSTEM, USER)
+JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
+"""Kept, though they cannot be printed: Persian, the scripts of India and emoji need them."""
+SHOWN = 3
+"""Characters that were left out, named in the report."""
+Write = Callable[[str], str]
+"""Brings a text to a charset."""
 
 
 class Sized(NamedTuple):
@@ -85,8 +93,12 @@ def in_charset(dialogues: Sequence[Dialogue], report: Report) -> tuple[list[Dial
             written += sum(not char.isspace() for char in turn.text)
             kept += sum(char != " " for char in plain(turn.text))
     ascii_only = kept >= (1 - LOST) * written
-    found = [_rewritten(dialogue, plain if ascii_only else _tidy, report) for dialogue in dialogues]
+    write = plain if ascii_only else _tidy
+    _tell_lost(dialogues, write, report)
+    found = [_rewritten(dialogue, write, report) for dialogue in dialogues]
     whole = [dialogue for dialogue in found if dialogue is not None]
+    if not whole:
+        raise report.nothing_left()
     if ascii_only:
         return whole, CHARSET
     used = {char for dialogue in whole for turn in dialogue.turns for char in turn.text}
@@ -96,15 +108,48 @@ def in_charset(dialogues: Sequence[Dialogue], report: Report) -> tuple[list[Dial
 
 def _tidy(text: str) -> str:
     """A text on one line, without what cannot be printed."""
-    composed = " ".join(unicodedata.normalize("NFC", text).split())
-    return "".join(c for c in composed if c.isprintable() and c != "\N{REPLACEMENT CHARACTER}")
+    kept = (c for c in unicodedata.normalize("NFC", text) if _is_kept(c) or c.isspace())
+    return " ".join("".join(kept).split())
 
 
-def _rewritten(dialogue: Dialogue, write: Any, report: Report) -> Dialogue | None:
+def _is_kept(char: str) -> bool:
+    return char in JOINERS or (char.isprintable() and char != UNKNOWN)
+
+
+def _tell_lost(dialogues: Sequence[Dialogue], write: Write, report: Report) -> None:
+    """Tell which characters, but for accents, are left out where texts are written by `write`.
+
+    Those that were broken when they were read have been told.
+    """
+    lost: Counter[str] = Counter()
+    first, written = "", cache(write)
+    for dialogue in dialogues:
+        used = Counter(char for turn in dialogue.turns for char in turn.text)
+        gone = {
+            char: n for char, n in used.items() if not (_is_space_or_accent(char) or written(char))
+        }
+        gone.pop(UNKNOWN, None)
+        lost.update(gone)
+        first = first or (dialogue.where if gone else "")
+    if lost:
+        shown = ", ".join(_name_of(char) for char, _ in lost.most_common(SHOWN))
+        report.leave_out(f"characters, such as {shown}", first, lost.total())
+
+
+def _is_space_or_accent(char: str) -> bool:
+    """Whether a character may go unnoticed: between others, or written into the one before."""
+    return char.isspace() or unicodedata.combining(char) > 0
+
+
+def _name_of(char: str) -> str:
+    return unicodedata.name(char, f"U+{ord(char):04X}")
+
+
+def _rewritten(dialogue: Dialogue, write: Write, report: Report) -> Dialogue | None:
     turns = [turn._replace(text=write(turn.text)) for turn in dialogue.turns]
     if all(turn.text for turn in turns):
         return dialogue._replace(turns=turns)
-    report.leave_out("dialogues with an utterance in another script", dialogue.where)
+    report.leave_out("dialogues with an utterance of other characters alone", dialogue.where)
     return None
 
 

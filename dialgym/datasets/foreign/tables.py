@@ -9,15 +9,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
-from dialgym.datasets.foreign.conversations import REWARD, TEXT, Conversation, Said, at, number
+from dialgym.datasets.foreign.conversations import (
+    REWARD,
+    TEXT,
+    Conversation,
+    Said,
+    at,
+    number,
+    rating,
+)
 from dialgym.datasets.foreign.report import Report
 from dialgym.errors import unknown
-from dialgym.sources import Row
+from dialgym.sources import Row, first
 
 DIALOGUE = (
     *("dialogue_id", "dialog_id", "conversation_id", "conv_id", "chat_id", "session_id"),
     *("thread_id", "dialogue", "dialog", "conversation", "session", "episode"),
 )
+TURN = ("turn", "turn_id", "turn_index", "turn_idx", "turn_number", "utterance_idx", "utt_idx")
 SPEAKERS = ("speaker", "role", "sender", "from", "author", "party", "agent", "user", "who")
 MOST_SPEAKERS = 4
 PROBED = 2000
@@ -25,11 +34,12 @@ PROBED = 2000
 
 
 class Columns(NamedTuple):
-    """What the columns of a table are called; None for a speaker where there is none."""
+    """What the columns of a table are called; None for a speaker or turn where there is none."""
 
     dialogue: str
     text: str
     speaker: str | None
+    turn: str | None
 
 
 def columns_of(
@@ -46,19 +56,36 @@ def columns_of(
             raise unknown("column", given, names, "the table")
     probe = rows[:PROBED]
     text = text or _named(names, TEXT[:-1]) or _longest(probe, names)
-    rest = [name for name in names if name != text]
+    turn = _numbered(probe, [name for name in names if name not in (text, dialogue, speaker)])
+    rest = [name for name in names if name not in (text, turn)]
     dialogue = dialogue or _named(rest, DIALOGUE) or _in_runs(probe, rest)
     if text is None or dialogue is None:
         return None
     rest = [name for name in rest if name != dialogue]
     return Columns(
-        dialogue, text, speaker or _named(rest, SPEAKERS) or _alternating(probe, rest, dialogue)
+        dialogue,
+        text,
+        speaker or _named(rest, SPEAKERS) or _alternating(probe, rest, dialogue),
+        turn,
     )
 
 
 def _named(names: Sequence[str], known: Sequence[str]) -> str | None:
     by_name = {str(name).strip().lower(): name for name in reversed(names)}
     return next((by_name[name] for name in known if name in by_name), None)
+
+
+def _numbered(rows: Sequence[Row], names: Sequence[str]) -> str | None:
+    """The column that numbers the utterances of a dialogue: by its name, and all of it numbers."""
+    known = _named(names, TURN)
+    if known is None or any(_place(row.get(known)) is None for row in rows):
+        return None
+    return known
+
+
+def _place(value: Any) -> float | None:
+    """The number of an utterance in its dialogue; None for what is no number."""
+    return None if isinstance(value, bool) else number(value)
 
 
 def _longest(rows: Sequence[Row], names: Sequence[str]) -> str | None:
@@ -95,13 +122,15 @@ def conversations_in(
 ) -> Iterator[tuple[str, Conversation]]:
     """The names of the dialogues of a table, and the dialogues, in the order of their beginnings.
 
+    Their utterances come by the numbers in the column of turns, else as the rows do.
+
     Args:
         rows: places and rows.
         columns: what they are called.
         reward: the column of each utterance's reward; None for the usual names, ``none`` for none.
         report: is told what was understood.
     """
-    found: dict[str, list[Said]] = {}
+    found: dict[str, list[tuple[float | None, Said]]] = {}
     places: dict[str, Any] = {}
     for where, row in rows:
         name, text = str(row.get(columns.dialogue)), row.get(columns.text)
@@ -109,30 +138,43 @@ def conversations_in(
             report.leave_out("rows without text", where)
             continue
         who = None if columns.speaker is None else str(row.get(columns.speaker))
-        found.setdefault(name, []).append(Said(who, text, _reward(row, reward)))
+        line = Said(who, text, _reward(row, reward, where, report))
+        turn = _place(row.get(columns.turn)) if columns.turn else None
+        found.setdefault(name, []).append((turn, line))
         places.setdefault(name, where)
     spoken = f", speaker from {columns.speaker!r}" if columns.speaker else ", speakers in turns"
+    order = f", order from {columns.turn!r}" if columns.turn else ""
     report.say("turns", f"a row each: text from {columns.text!r}{spoken}, "
-                        f"dialogue from {columns.dialogue!r}")  # fmt: skip
-    if any(line.reward is not None for lines in found.values() for line in lines):
+                        f"dialogue from {columns.dialogue!r}{order}")  # fmt: skip
+    if any(line.reward is not None for lines in found.values() for _, line in lines):
         report.say("rewards", f"{reward or 'rewards'}, by turn")
-    for name, said in found.items():
-        yield name, Conversation(said, f"{places[name]}")
+    for name, lines in found.items():
+        yield name, Conversation(_in_order(lines), f"{places[name]}")
 
 
-def _reward(row: Row, name: str | None) -> float | None:
+def _in_order(lines: Sequence[tuple[float | None, Said]]) -> list[Said]:
+    """Numbered utterances by their numbers, where all have one; equal ones as they came."""
+    numbered = [(place, line) for place, line in lines if place is not None]
+    if len(numbered) < len(lines):
+        return [line for _, line in lines]
+    return [line for _, line in sorted(numbered, key=lambda pair: pair[0])]
+
+
+def _reward(row: Row, name: str | None, where: Any, report: Report) -> float | None:
     if name == "none":
         return None
-    if name:
-        return number(at(row, name))
-    return next((number(row[n]) for n in REWARD if row.get(n) is not None), None)
+    return rating(at(row, name) if name else first(row, REWARD), where, report)
 
 
 # Outcomes in a table of their own
 
 
 def outcomes_of(
-    rows: Sequence[Row], dialogue: str | None, reward: str | None, only: Mapping[str, str]
+    rows: Sequence[Row],
+    dialogue: str | None,
+    reward: str | None,
+    only: Mapping[str, str],
+    report: Report,
 ) -> dict[str, float]:
     """The reward of each dialogue, by its name, from a table of outcomes.
 
@@ -141,6 +183,7 @@ def outcomes_of(
         dialogue: the column that names the dialogue; None for the first one that does.
         reward: the column of the reward.
         only: what other columns must have in a row that counts: ``{"B4": "1"}``.
+        report: is told of rewards that are no numbers.
 
     Raises:
         ValueError: a column is not there, or dialogues have several rows each.
@@ -158,10 +201,12 @@ def outcomes_of(
             raise unknown("column", name, names, "the table of outcomes")
     found: dict[str, float] = {}
     for row in rows:
-        value = number(row[reward])
-        if value is None or any(str(row[name]) != wanted for name, wanted in only.items()):
+        if any(str(row[name]) != wanted for name, wanted in only.items()):
             continue
         key = str(row[dialogue])
+        value = rating(row[reward], f"the outcome of {key!r}", report)
+        if value is None:
+            continue
         if found.setdefault(key, value) != value:
             others = [name for name in names if name not in (dialogue, reward)]
             raise ValueError(

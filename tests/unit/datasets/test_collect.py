@@ -148,6 +148,21 @@ def test_another_collection_is_not_mixed_in(tmp_path: Path):
         dialgym.collect("Wordle-20-v0", "random", 4, path=tmp_path)
 
 
+def test_a_collection_does_not_go_on_once_the_files_of_its_env_have_changed(tmp_path: Path):
+    user, out = tmp_path / "user.yml", tmp_path / "out"
+    user.write_text("greet: 1.0\n", "utf-8")
+    arguments: dict[str, Any] = {"path": out, "env_kwargs": {"user": str(user)}}
+    dialgym.collect("SlotFilling-act-v0", "random", 2, **arguments)
+    assert len(dialgym.collect("SlotFilling-act-v0", "random", 3, **arguments)) == 3
+    user.write_text("greet: 0.0\n", "utf-8")
+    with pytest.raises(ValueError, match=r"begun with other files than dialgym/SlotFilling-act-v0"):
+        dialgym.collect("SlotFilling-act-v0", "random", 4, **arguments)
+    written = json.loads((out / "collection.json").read_text("utf-8"))
+    del written["surroundings"]  # as earlier versions wrote it
+    (out / "collection.json").write_text(json.dumps(written), "utf-8")
+    assert len(dialgym.collect("SlotFilling-act-v0", "random", 4, **arguments)) == 4
+
+
 def test_the_ids_that_a_policy_said_are_logged():
     dataset = dialgym.collect("Wordle-20-v0", Repeater(), 5, num_envs=2)
     turn = dataset[4]["turns"][0]

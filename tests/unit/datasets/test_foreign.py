@@ -266,6 +266,70 @@ def test_another_script_is_kept(tmp_path):
     assert [tokenizer.decode(tokenizer.encode(text)) for text in said] == said
 
 
+def test_joiners_are_kept_and_other_characters_that_go_are_counted(tmp_path):
+    said = ["می\u200cخواهم چای", "\u200bبله \u200f", "👩\u200d🍳 باشه", "خوب"]
+    dataset = Dataset.from_dialogues([said] * 2, tmp_path / "out")
+    assert texts(dataset) == [said[0], "بله", *said[2:]]
+    reason = "characters, such as ZERO WIDTH SPACE, RIGHT-TO-LEFT MARK"
+    assert dataset.report.left_out == {reason: 4}
+    ascii_only = Dataset.from_dialogues([[*SAID * 3, "Déjà vu \N{THUMBS UP SIGN}"]], tmp_path / "2")
+    assert texts(ascii_only)[-1] == "Deja vu"
+    assert ascii_only.report.left_out == {"characters, such as THUMBS UP SIGN": 1}
+
+
+def test_halves_of_characters_are_one_clear_reason(tmp_path):
+    lines = [{"turns": [*SAID[:3], last]} for last in ("Tea\ud83d.", "\ud83d", "\ud83d\udc4d yes")]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    dataset = Dataset.from_dialogues(tmp_path / "a.jsonl", tmp_path / "out")
+    assert [texts(dataset, row)[-1] for row in (0, 1)] == ["Tea.", "\N{THUMBS UP SIGN} yes"]
+    broken = "broken characters (lone surrogates, U+FFFD)"
+    assert dataset.report.left_out[broken] == 2
+    assert dataset.report.examples[broken] == "a.jsonl, line 1"
+    wordle = Dataset.from_dialogues(tmp_path / "a.jsonl", tmp_path / "2", task="Wordle-v0")
+    assert len(wordle) == 3
+    with pytest.raises(ValueError, match=r"(?s)no dialogue is left.* broken characters .*row 0"):
+        Dataset.from_dialogues([["Hello.", "\ud83d"]], tmp_path / "3")
+
+
+def test_rows_come_by_their_turns_where_these_are_numbers(tmp_path):
+    rows = [
+        {"dialogue_id": d, "turn": str(turn), "text": SAID[turn]}
+        for turn in (2, 0, 3, 1)
+        for d in (1, 2)
+    ]
+    dataset = Dataset.from_dialogues(rows, tmp_path / "out")
+    assert [texts(dataset, row) for row in (0, 1)] == [SAID, SAID]
+    assert "order from 'turn'" in dataset.report.to_text()
+    parties = [{**row, "turn": "ab"[int(row["turn"]) % 2]} for row in rows]
+    unsorted = Dataset.from_dialogues(parties, tmp_path / "2", speaker="turn")
+    assert texts(unsorted)[0] == f"{SAID[2]} {SAID[0]}"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"turns": SAID, "rating": rating} for rating in ("4/5", "good", "n/a")],
+        [
+            {
+                "messages": [
+                    {**m, "rating": r} for m, r in zip(MESSAGES, ["4/5", "good", "n/a", None])
+                ]
+            }
+        ],
+        [
+            {"dialogue_id": 1, "speaker": who, "text": text, "rating": rating}
+            for who, text, rating in zip("abab", SAID, ["4/5", "good", "n/a", None])
+        ],
+        [{"turns": SAID, "ratings": {"a": "4/5", "b": "good", "c": "n/a"}}],
+    ],
+    ids=["dialogues", "turns", "table", "mapping"],
+)
+def test_ratings_that_cannot_be_read_are_said(rows, tmp_path):
+    report = import_dialogues(rows, tmp_path / "out")
+    assert report.left_out["ratings that are no numbers"] == 2
+    assert "2: ratings that are no numbers (first '4/5' in row " in report.to_text()
+
+
 def test_the_env_shows_what_the_arrays_hold(tmp_path):
     dataset = Dataset.from_dialogues([{"turns": SAID, "rating": 2}] * 2, tmp_path / "out")
     env_id, settings = dataset.environment()

@@ -10,6 +10,7 @@ import agents
 import dialgym
 from agents import BC, CQL, ILQL, PsiLearning, SingleStepRL
 from dialgym.datasets import ActBatch, ActData
+from tests.support.slot_domains import write_bakeries
 from tests.support.toy_dialogues import mean_losses
 
 ID = "dialgym/SFRestaurants-Env1-act-v0"
@@ -197,6 +198,14 @@ def test_mistakes_are_one_clear_error(env, dialogues):
         BC("MlpPolicy", tokens, words)
     with pytest.raises(ValueError, match=r"agents.ValueBeliefPolicy, which speaks by values"):
         ILQL(agents.BeliefPolicy, env, dialogues)
+
+
+def test_dialogues_whose_acts_have_other_names_are_refused(tmp_path):
+    area, side = ({"domain": write_bakeries(tmp_path, slot)} for slot in ("area", "side"))
+    dialogues = dialgym.collect("SlotFilling-act-v0", "handcrafted", 3, env_kwargs=area)
+    made(BC, dialgym.sb3_vec_env("SlotFilling-act-v0", 1, **area), dialogues).learn(1)
+    with pytest.raises(ValueError, match=r"expected dialogues in which the env's acts \('request_"):
+        made(BC, dialgym.sb3_vec_env("SlotFilling-act-v0", 1, **side), dialogues)
 
 
 def test_it_is_trained_by_name_evaluated_and_resumed(dialogues, tmp_path):

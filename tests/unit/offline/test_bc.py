@@ -15,7 +15,7 @@ import agents
 import dialgym
 from agents import BC
 from agents.buffers.stored import Sampler, decisions_of
-from dialgym.language.tokenizers import TAGS
+from dialgym.language.tokenizers import TAGS, CharTokenizer
 from tests.support.word_games import ID, SMALL, assert_two_parts_are_one_run, learner
 
 
@@ -167,6 +167,31 @@ def test_bad_data_is_one_clear_error(games):
     words = dialgym.sb3_vec_env(ID, 1, tokenizer="word")
     with pytest.raises(ValueError, match=r"dataset: expected windows of \d+ tokens out of"):
         BC("GPTPolicy", words, games.tokens())
+
+
+class Stranger:
+    """Says a word that no vocabulary of words has, in a share of its turns."""
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+
+    def reply(self, task, state, rng) -> str:
+        return "qqqqq" if rng.random() < self.share else task.answers[0]
+
+
+def test_words_that_the_vocabulary_lacks_are_said_or_refused():
+    words = dialgym.sb3_vec_env(ID, 1, tokenizer="word")
+    kwargs = {"policy_kwargs": SMALL}
+    some, most = (dialgym.collect(ID, Stranger(share), 20) for share in (0.2, 0.8))
+    with pytest.warns(
+        UserWarning, match=r"dataset: \d+\.\d% of the tokens .* such as 'qqqqq'; a p"
+    ):
+        BC("GPTPolicy", words, some, **kwargs)
+    with pytest.raises(ValueError, match=r"such as 'qqqqq': these are dialogues of another domain"):
+        BC("GPTPolicy", words, most, **kwargs)
+    others = some.tokens(tokenizer=CharTokenizer("zyxwvutsrqponmlkjihgfedcba "))
+    with pytest.raises(ValueError, match="those of another one of 32 tokens: the same ids would"):
+        made(others)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 import torch
 from stable_baselines3 import PPO
+from stable_baselines3.common.vec_env import VecNormalize
 
 import dialgym
 import dialgym.benchmark
@@ -16,12 +17,14 @@ from dialgym import hub, trust
 from dialgym.datasets import Dataset
 from tests.support.commands import fail, succeed
 from tests.support.pretend_hub import COMMIT
+from tests.support.slot_domains import write_bakeries
 
 sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
 import agents  # noqa: E402
 
 ID = "dialgym/Wordle-20-v0"
+ACTS = "dialgym/SlotFilling-act-v0"
 
 ALGORITHMS = [
     (sb3.PPO, "MlpPolicy", {"n_steps": 8}),
@@ -111,6 +114,60 @@ def test_a_trusted_collection_is_the_same_collection(pickled, tmp_path):
     agents.save(agents.load(pickled, trust=True), safe)
     ours, theirs = dialgym.collect(ID, safe, 3), dialgym.collect(ID, pickled, 3, trust=True)
     assert list(ours) == list(theirs)
+
+
+def first_seen(model):
+    """What a model is shown first (4, B) where it is evaluated."""
+    seen, predict = [], model.predict
+
+    def noting(observation, *args, **kwargs):
+        seen.append(np.copy(observation))
+        return predict(observation, *args, **kwargs)
+
+    model.predict = noting
+    dialgym.evaluate(model, ACTS, 4, num_envs=4)
+    return seen[0]
+
+
+@pytest.fixture
+def normalized(tmp_path):
+    """The folder of a model that learned from normalised observations, and what it learned from."""
+    env = VecNormalize(dialgym.sb3_vec_env(ACTS, 2, seed=0))
+    model = sb3.A2C("MlpPolicy", env, seed=0).learn(40)
+    model.save(tmp_path / "pickled.zip")
+    agents.save(model, tmp_path / "model.zip")
+    env.save(tmp_path / "vecnormalize.pkl")
+    expected = env.normalize_obs(first_seen(sb3.A2C("MlpPolicy", env.venv, seed=0)))
+    return tmp_path, model, expected
+
+
+def test_normalised_observations_are_those_that_a_model_plays_by(normalized):
+    folder, model, expected = normalized
+    assert np.array_equal(first_seen(model), expected)
+    for file in ("pickled.zip", "model.zip"):
+        assert np.array_equal(first_seen(agents.load(folder / file, trust=True)), expected)
+
+
+def test_a_model_does_not_play_without_the_statistics_that_it_learned_with(normalized):
+    folder, *_ = normalized
+    message = "A2C learned from normalised observations .* Lay its vecnormalize.pkl beside it"
+    with pytest.raises(ValueError, match=message):
+        dialgym.evaluate(folder / "model.zip", ACTS, 2)
+    again = folder / "again.zip"
+    agents.save(agents.load(folder / "model.zip"), again)
+    with pytest.raises(ValueError, match=message):
+        dialgym.evaluate(again, ACTS, 2)
+
+
+def test_a_model_does_not_play_where_acts_have_other_names(tmp_path):
+    env = dialgym.sb3_vec_env(ACTS, 2, domain=write_bakeries(tmp_path, "area"))
+    model = sb3.A2C("MlpPolicy", env, seed=0)
+    agents.save(model, tmp_path / "model.zip")
+    side = write_bakeries(tmp_path, "side")
+    for policy in (model, tmp_path / "model.zip"):
+        assert dialgym.evaluate(policy, episodes=2, seeds=(0,)).mean_return < 0
+        with pytest.raises(dialgym.benchmark.MisfitError, match="'request_area' for 'request_kin"):
+            dialgym.evaluate(policy, ACTS, 2, env_kwargs={"domain": side})
 
 
 def test_what_is_no_model_is_one_clear_error(tmp_path):
