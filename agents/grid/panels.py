@@ -25,7 +25,7 @@ from agents.training.prepare import VIEWS
 from dialgym.checksums import checksum
 from dialgym.errors import unknown
 from dialgym.files import read_json
-from dialgym.leaderboard.form import FORM, settings_of
+from dialgym.leaderboard.form import FORM, check_name, settings_of
 from dialgym.leaderboard.panels import Learner, Panel, Place, Stored, digest
 from dialgym.leaderboard.protocol import hashes, played, way_of
 from dialgym.locks import locked
@@ -272,7 +272,8 @@ def jobs_of(
         out: the folder of all panels.
 
     Raises:
-        ValueError: a name is unknown, nothing is left, or a setting is impossible.
+        ValueError: a name is unknown or may be of no row, nothing is left, or a setting is
+            impossible.
     """
     if panel.joined:
         raise ValueError(
@@ -285,9 +286,9 @@ def jobs_of(
         for place in places:
             for name in dict.fromkeys(algorithms):
                 learner = learner_named(panel, name)
+                called = check_name(name.replace(":", "."), "--algorithms, name of the row")
                 if learner is None or _plays(panel, learner, place):
-                    folder = root / name.replace(":", ".") / f"{place.short}-seed{seed}"
-                    called = name.replace(":", ".")
+                    folder = root / called / f"{place.short}-seed{seed}"
                     found.append(PanelJob(panel, place, called, learner, seed, folder))
     if not found:
         raise ValueError(

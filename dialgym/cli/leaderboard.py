@@ -192,13 +192,13 @@ def add(
     trust: Trust = False,
 ) -> None:
     """Score a model or policy of your own by a panel's protocol: it joins the table."""
+    from dialgym.leaderboard.form import check_name
     from dialgym.leaderboard.protocol import score
     from dialgym.rollouts.policies import find_checkpoint, policy_name
 
     chosen = panel_named(panel)
-    called = name or policy_name(policies[0]).replace(":", ".")
-    if not called or set(called) & set("/\\") or called.startswith("."):
-        raise ValueError(f"--name: expected a name without slashes, got {called!r}")
+    default = policy_name(policies[0]).replace(":", ".")
+    called = check_name(default if name is None else name, "--name")
     models = [find_checkpoint(policy) is not None for policy in policies]
     if not all(models) and (any(models) or len(policies) > 1):
         raise ValueError(

@@ -184,6 +184,8 @@ def test_the_clock_goes_on(tmp_path):
 def test_names_that_nobody_knows_are_said(tmp_path):
     with pytest.raises(ValueError, match=r"unknown algorithm 'pppo' in --algorithms.*'ppo'"):
         jobs_of(TINY, ["pppo"], PLACES, [0], tmp_path)
+    with pytest.raises(ValueError, match=r"--algorithms, name of the row: expected up to 64 let"):
+        jobs_of(TINY, ["_mine:Own"], PLACES, [0], tmp_path)
     with pytest.raises(ValueError, match=r"--algorithms: none of pg plays Wordle-20-v0"):
         jobs_of(TINY, ["pg"], PLACES, [0], tmp_path)
 
@@ -270,7 +272,8 @@ def test_models_of_ones_own_join_the_table(done, tmp_path, monkeypatch):
     assert "played again alike" in succeed("leaderboard", "check", str(row.file), "--replay")
     succeed(*add, "optimal", "--seeds", "2", "--out", "own")
     assert "played again alike" in succeed("leaderboard", "check", "own/tiny/optimal", "--replay")
-    assert "expected a name without slashes" in fail(*add, "optimal", "--name", "../x")
+    for name in ("../x", "a|b", "mine\u200b", ""):
+        assert "--name: expected up to 64 letters" in fail(*add, "optimal", "--name", name)
     assert "expected a checkpoint" in fail(*add, "nobody/model.zip", "--name", "x")
 
 
