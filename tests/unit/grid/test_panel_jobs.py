@@ -113,8 +113,10 @@ def test_what_is_done_is_not_done_again_and_other_budgets_are_refused(done, monk
     jobs = jobs_of(TINY, ["ppo"], PLACES, [0], done)
     assert len(run_jobs(jobs, 0)[0]) == 1
     changed = type(PLACES[0])(**{**vars(PLACES[0]), "budget": {"tokens": 2000}})
-    with pytest.raises(ValueError, match=r"other settings \(n_timesteps: 1000 -> 2000\)"):
+    with pytest.raises(ValueError, match=r"other settings \(n_timesteps: 1000 -> 2000\)") as raised:
         run_jobs(jobs_of(TINY, ["ppo"], [changed], [0], done), 0)
+    row = done.resolve() / "tiny" / "ppo" / ROW
+    assert f"Delete {row} and {row.with_suffix('')} to run it anew" in str(raised.value)
 
 
 def test_a_training_that_is_cut_off_goes_on_exactly(done, tmp_path, monkeypatch):
@@ -255,7 +257,7 @@ def test_errors_of_the_command_line(tmp_path, monkeypatch):
     assert "No rows of version 1" in succeed("leaderboard", "show", "--all")
     run = ["leaderboard", "run", "tiny", "--envs"]
     assert "unknown environment 'Wordle-v0'" in fail(*run, "Wordle-v0")
-    assert "expected whole numbers" in fail("leaderboard", "run", "tiny", "--seeds", "x-1")
+    assert "expected how many seeds" in fail("leaderboard", "run", "tiny", "--seeds", "-3")
 
 
 def test_models_of_ones_own_join_the_table(done, tmp_path, monkeypatch):
