@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -317,13 +317,22 @@ def learner_named(panel: Panel, name: str) -> Learner | None:
         raise unknown("algorithm", name, known, "--algorithms") from None
 
 
-def cells_asked_for(panel: Panel) -> int:
-    """How many cells a panel's own learners and references come to, with all seeds."""
+def cells_asked_for(panel: Panel, names: Iterable[str] | None = None) -> int:
+    """How many cells learners and references come to, with all seeds of the panel.
+
+    Args:
+        panel: of which.
+        names: of learners and references; None for all of the panel's own.
+
+    Raises:
+        ValueError: there is nothing to run in the panel, or a name is unknown.
+    """
     if panel.joined:
         raise ValueError(f"panel {panel.name!r} takes over the rows of another command")
+    names = [*panel.references, *panel.algorithms] if names is None else names
     playing = (
         learner is None or _plays(panel, learner, place)
-        for learner in map(partial(learner_named, panel), [*panel.references, *panel.algorithms])
+        for learner in map(partial(learner_named, panel), names)
         for place in panel.environments
     )
     return panel.seeds * sum(playing)
