@@ -84,6 +84,21 @@ def write_folder_atomically(path: Path, write: Callable[[Path], object]) -> None
         sync(path.parent)
 
 
+def check_writable(folder: Path) -> None:
+    """Make a folder where there is none, and see whether a file can be written there.
+
+    Raises:
+        OSError: it cannot; the message says what to do.
+    """
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        temporary = _temporary(folder, "writable")
+        try:
+            temporary.touch()
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
 def sync(path: Path) -> None:
     """Have a file or folder on the disk, as far as the system can promise that."""
     try:

@@ -128,8 +128,8 @@ def finished(job: Job) -> dict[str, Any] | None:
     if changed:
         differences = "; ".join(_difference(n, found.get(n), wanted[n]) for n in changed)
         raise ValueError(
-            f"{job} has been run with other settings ({differences}). Delete {job.folder} to "
-            "run it anew, or give another --out."
+            f"{job} has been run with other settings ({differences}). Delete "
+            f"{job.result} and {job.folder} to run it anew, or give another --out."
         )
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from agents.training.prepare import VIEWS
 from dialgym.checksums import checksum
 from dialgym.errors import unknown
 from dialgym.files import read_json
-from dialgym.leaderboard.form import FORM, settings_of
+from dialgym.leaderboard.form import FORM, check_name, settings_of
 from dialgym.leaderboard.panels import Learner, Panel, Place, Stored, digest
 from dialgym.leaderboard.protocol import hashes, played, way_of
 from dialgym.locks import locked
@@ -272,7 +272,8 @@ def jobs_of(
         out: the folder of all panels.
 
     Raises:
-        ValueError: a name is unknown, nothing is left, or a setting is impossible.
+        ValueError: a name is unknown or may be of no row, nothing is left, or a setting is
+            impossible.
     """
     if panel.joined:
         raise ValueError(
@@ -285,9 +286,9 @@ def jobs_of(
         for place in places:
             for name in dict.fromkeys(algorithms):
                 learner = learner_named(panel, name)
+                called = check_name(name.replace(":", "."), "--algorithms, name of the row")
                 if learner is None or _plays(panel, learner, place):
-                    folder = root / name.replace(":", ".") / f"{place.short}-seed{seed}"
-                    called = name.replace(":", ".")
+                    folder = root / called / f"{place.short}-seed{seed}"
                     found.append(PanelJob(panel, place, called, learner, seed, folder))
     if not found:
         raise ValueError(
@@ -316,13 +317,22 @@ def learner_named(panel: Panel, name: str) -> Learner | None:
         raise unknown("algorithm", name, known, "--algorithms") from None
 
 
-def cells_asked_for(panel: Panel) -> int:
-    """How many cells a panel's own learners and references come to, with all seeds."""
+def cells_asked_for(panel: Panel, names: Iterable[str] | None = None) -> int:
+    """How many cells learners and references come to, with all seeds of the panel.
+
+    Args:
+        panel: of which.
+        names: of learners and references; None for all of the panel's own.
+
+    Raises:
+        ValueError: there is nothing to run in the panel, or a name is unknown.
+    """
     if panel.joined:
         raise ValueError(f"panel {panel.name!r} takes over the rows of another command")
+    names = [*panel.references, *panel.algorithms] if names is None else names
     playing = (
         learner is None or _plays(panel, learner, place)
-        for learner in map(partial(learner_named, panel), [*panel.references, *panel.algorithms])
+        for learner in map(partial(learner_named, panel), names)
         for place in panel.environments
     )
     return panel.seeds * sum(playing)

@@ -13,6 +13,7 @@ from agents.grid.jobs import RESULT, Job, read_result
 from agents.grid.jobs import finished as finished_job
 from agents.grid.perform import PydialJob
 from agents.grid.pools import Failure, Pool, in_processes, in_this_process, on_ray
+from dialgym.files import check_writable
 
 J = TypeVar("J", bound=Job)
 
@@ -66,6 +67,7 @@ def run_grid(
         ValueError: a cell was performed with other settings before, a setting is impossible, or
             there is no cluster at the address.
         ImportError: Ray is not installed.
+        OSError: the folders of cells cannot be written; the message says what to do.
     """
     root = Path(out).resolve()
     jobs = [PydialJob(cell, protocol, root / cell.folder, command) for cell in cells]
@@ -88,6 +90,8 @@ def run_jobs(
         raise ValueError(f"workers: expected 0 or more, got {workers}")
     results = {job: result for job in jobs if (result := finished_job(job))}
     missing = [job for job in jobs if job not in results]
+    for folder in dict.fromkeys(job.folder.parent for job in missing):
+        check_writable(folder)
     state = _State(jobs, dict(results), max(workers, 1))
     failures: dict[J, str] = {}
     report(state.progress())

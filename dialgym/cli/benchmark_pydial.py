@@ -1,5 +1,6 @@
 """``dialgym benchmark pydial``: algorithms in all tasks of PyDial's benchmark, with every seed."""
 
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -95,14 +96,13 @@ def parse_seeds(text: str) -> list[int]:
     Raises:
         ValueError: it is none of these.
     """
-    first, dash, last = text.partition("-")
-    if dash:
-        (low,), (high,) = numbers(first, "--seeds") or [0], numbers(last, "--seeds") or [-1]
-        found = list(range(low, high + 1))
-    else:
+    found: list[int] = []
+    if span := re.fullmatch(r"\s*(?:(\d+)\s*-)?\s*(\d+)\s*", text):
+        first, last = span.groups()
+        found = list(range(int(last)) if first is None else range(int(first), int(last) + 1))
+    elif re.fullmatch(r"\s*(\d+\s*,\s*)+(\d+\s*)?", text):
         found = numbers(text, "--seeds")
-        found = list(range(found[0])) if len(found) == 1 and "," not in text else found
-    if not found or len(set(found)) < len(found) or min(found) < 0:
+    if not found or len(set(found)) < len(found):
         raise ValueError(
             "--seeds: expected how many seeds, or which, such as 10, 0,1,2 or 100-104; got "
             f"{text!r}."

@@ -1,6 +1,6 @@
 """``dialgym leaderboard``: run panels, show and compare their rows, add and check one's own."""
 
-import json
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +19,7 @@ from dialgym.cli.common import (
     require_agents,
     words,
 )
+from dialgym.cli.rows import expect_models, imported, missing, problems_of, read, rows_below
 from dialgym.leaderboard.panels import Panel, Place, panel_named, panels
 
 leaderboard = typer.Typer(
@@ -192,13 +193,13 @@ def add(
     trust: Trust = False,
 ) -> None:
     """Score a model or policy of your own by a panel's protocol: it joins the table."""
+    from dialgym.leaderboard.form import check_name
     from dialgym.leaderboard.protocol import score
     from dialgym.rollouts.policies import find_checkpoint, policy_name
 
     chosen = panel_named(panel)
-    called = name or policy_name(policies[0]).replace(":", ".")
-    if not called or set(called) & set("/\\") or called.startswith("."):
-        raise ValueError(f"--name: expected a name without slashes, got {called!r}")
+    default = policy_name(policies[0]).replace(":", ".")
+    called = check_name(default if name is None else name, "--name")
     models = [find_checkpoint(policy) is not None for policy in policies]
     if not all(models) and (any(models) or len(policies) > 1):
         raise ValueError(
@@ -207,19 +208,17 @@ def add(
         )
     work: list[tuple[Any, Place, int, str]] = []
     if all(models):
-        for policy in policies:
-            place, way = _trained_in(chosen, policy, trust)
-            seed = sum(1 for _, other, _, _ in work if other.id == place.id)
-            work.append((policy, place, seed, way))
+        work = _trainings(chosen, policies, trust)
     else:
-        own: Any = _imported(policies[0], True)
+        own: Any = imported(policies[0], True)
         work = [
             (own, place, seed, "scripted")
             for seed in parse_seeds(seeds)
             for place in _places(chosen, envs)
         ]
     for policy, place, seed, way in work:
-        file = score(chosen, place, policy, called, seed, out, way, trust)
+        told = policy if isinstance(policy, str) else policies[0]
+        file = score(chosen, place, policy, called, seed, out, way, trust, told)
         console.print(f"wrote {file}", style="dim", soft_wrap=True)
     console.print(f"dialgym leaderboard show {panel} --results {out}", style="dim", soft_wrap=True)
 
@@ -238,28 +237,28 @@ def check(
     trust: Trust = False,
 ) -> None:
     """Check rows of the leaderboard: form, completeness, hashes, statistics; by --replay all."""
-    from dialgym.leaderboard.protocol import model_of, replay
-    from dialgym.leaderboard.submission import read_submission
+    from dialgym.leaderboard.submission import Submission, repeated
 
+    found = {file: read(file) for path in files for file in rows_below(path)}
+    whole = [row for row in found.values() if isinstance(row, Submission)]
+    if model is not None:
+        expect_models(whole)
+    wrong_together = repeated(whole)
     bad = 0
-    rows = [row for file in files for row in _rows_below(file)]
-    for file in rows:
-        wrong = []
-        try:
-            row = read_submission(file)
-            if replayed:
-                policy = _imported(str(model_of(row, model)), trust)
-                wrong = replay(row, policy, trust)
-        except (ValueError, FileNotFoundError) as error:
-            wrong = [str(error)]
+    for file, row in found.items():
+        wrong = [row] if isinstance(row, str) else [*problems_of(row, replayed, model, trust)]
+        wrong += [wrong_together[file]] if file in wrong_together else []
         for text in wrong:
             complain(f"{file}: {text}")
         bad += bool(wrong)
         if not wrong:
             how = "played again alike" if replayed else "form, hashes and statistics hold"
             console.print(f"{file}: {how}", markup=False, soft_wrap=True)
-    for text in _missing(files):
-        console.print(text, style="yellow", markup=False, soft_wrap=True)
+    try:
+        for text in missing(whole, [path for path in files if path.is_dir()]):
+            console.print(text, style="yellow", markup=False, soft_wrap=True)
+    except ImportError as error:  # all rows have been checked
+        console.print(f"cells not counted: {error}", style="yellow", markup=False, soft_wrap=True)
     if bad:
         raise typer.Exit(2)
 
@@ -269,6 +268,33 @@ def check(
 
 def _places(panel: Panel, envs: str | None) -> list[Place]:
     return [panel.place(name) for name in words(envs)] if envs else list(panel.environments)
+
+
+def _trainings(
+    panel: Panel, policies: Sequence[str], trust: bool
+) -> list[tuple[Any, Place, int, str]]:
+    """Models with their environments, seeds and ways; those of an environment are seeds 0, 1, 2.
+
+    Raises:
+        ValueError: two are the same, or one was not trained as the panel says.
+    """
+    from dialgym.checksums import checksum
+    from dialgym.rollouts.policies import find_checkpoint
+
+    found: list[tuple[Any, Place, int, str]] = []
+    known: dict[str, str] = {}
+    for policy in policies:
+        digits = checksum(find_checkpoint(policy) or Path(policy))
+        if digits in known:
+            raise ValueError(
+                f"add: expected checkpoints of different trainings, got one as {known[digits]} and "
+                f"as {policy}: one training counts once. Leave one out."
+            )
+        known[digits] = policy
+        place, way = _trained_in(panel, policy, trust)
+        seed = sum(1 for _, other, _, _ in found if other.id == place.id)
+        found.append((policy, place, seed, way))
+    return found
 
 
 def _trained_in(panel: Panel, policy: str, trust: bool) -> tuple[Place, str]:
@@ -284,48 +310,3 @@ def _trained_in(panel: Panel, policy: str, trust: bool) -> tuple[Place, str]:
             f"{place.short} with {dict(place.settings)}"
         )
     return place, way_of(opened)
-
-
-def _imported(policy: str, trust: bool) -> Any:
-    """An object of ``module:Class``; any other policy as it is."""
-    from dialgym.rows import load
-    from dialgym.trust import distrusted
-
-    if ":" not in policy or Path(policy).exists() or policy.startswith("hf:"):
-        return policy
-    if not trust:
-        raise distrusted(policy, "policy of the row")
-    try:
-        found = load(policy)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"policy: expected module:Class, got {policy!r} ({error})") from error
-    return found() if isinstance(found, type) else found
-
-
-def _rows_below(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    found = sorted(path.rglob("*-seed*.json"))
-    if not found:
-        raise ValueError(f"check: expected rows (ID-seedN.json) below {str(path)!r}, got none")
-    return found
-
-
-def _missing(paths: list[Path]) -> list[str]:
-    """What the rows of a folder lack of their panel's environments and seeds."""
-    found: dict[tuple[str, str], set[tuple[str, int]]] = {}
-    for file in (file for path in paths if path.is_dir() for file in _rows_below(path)):
-        try:
-            row = json.loads(file.read_text("utf-8"))
-            place = str(row["id"]), int(row["seed"])
-            of = panel_named(str(row["panel"])).name, str(row["name"])
-            found.setdefault(of, set()).add(place)
-        except (ValueError, KeyError, TypeError):
-            continue
-    lines = []
-    for (name, row), cells in found.items():
-        panel = panel_named(name)
-        wanted = len(panel.environments) * panel.seeds
-        if len(cells) < wanted:
-            lines.append(f"{name}/{row}: {len(cells)} of {wanted} cells of the panel")
-    return lines

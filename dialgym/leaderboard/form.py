@@ -6,7 +6,7 @@ for `dialgym.leaderboard.protocol.replay`.
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +16,9 @@ from dialgym.benchmark.result import Episodes
 from dialgym.errors import unknown
 from dialgym.leaderboard.measures import CLOSE, misfits
 from dialgym.leaderboard.panels import Panel, Place, panel_named, protocol_of
+from dialgym.leaderboard.reading import all_finite
 from dialgym.registry import entry_of
+from dialgym.rollouts.player import make_dialogue
 
 FORM = "dialgym leaderboard row 1"
 MODEL_WAYS = ("drawn", "greedy")
@@ -35,6 +37,9 @@ COLUMNS = {"returns": "return", "solved": "success", "lengths": "turns"}
 """What is kept of each episode, and what its mean is called."""
 AS_NAMED = "as named"
 """The source of data for which nothing stood in."""
+NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""What a row may be called: its name is that of a folder, and stands in tables."""
+SHA256 = re.compile("[0-9a-f]{64}")
 Values = Mapping[str, Any]
 
 
@@ -75,6 +80,20 @@ def references_of(place: Place, source: str) -> list[float] | None:
     return None if random is None or expert is None or random == expert else [random, expert]
 
 
+def check_name(name: str, where: str) -> str:
+    """The name of a row, if it may be one.
+
+    Raises:
+        ValueError: it may not; the message begins with `where`.
+    """
+    if not NAME.fullmatch(name):
+        raise ValueError(
+            f"{where}: expected up to 64 letters (a to z), digits, dots, dashes and underscores, "
+            f"a letter or digit first, got {name!r:.80}"
+        )
+    return name
+
+
 # Checking
 
 
@@ -113,17 +132,29 @@ def _misfits(values: Values) -> Iterator[str]:
         return
     if values["seed"] < 0:
         yield f"seed: expected a whole number from 0, got {values['seed']}"
+    if values["id"] != place.id:
+        yield f"id: expected {place.id!r}, in full, got {values['id']!r}"
+    yield from _of_name(values["name"])
     yield from _of_hashes(values["hashes"], panel, place)
     for name, wanted in {"held_out": {}, **settings_of(place)}.items():
         if values.get(name, {}) != wanted:
             yield f"{name}: expected the panel's, {wanted}, got {values.get(name)!r:.80}"
+    yield from _of_model(values)
     yield from _of_ways(values)
+    ends = _ends_of(place, str(values["hashes"].get("source", AS_NAMED)))
     for way, part in values["episodes"].items():
-        yield from _of_episodes(way, part, values["statistics"].get(way), panel)
+        yield from _of_episodes(way, part, values["statistics"].get(way), panel, ends)
         yield from _of_trials(way, values["trials"].get(way), place, panel)
     if place.measures:
         yield from _of_measures(values, place, panel)
     yield from _of_training(values)
+
+
+def _of_name(name: str) -> Iterator[str]:
+    try:
+        check_name(name, "name")
+    except ValueError as error:
+        yield str(error)
 
 
 def _of_hashes(hashes: Values, panel: Panel, place: Place) -> Iterator[str]:
@@ -138,6 +169,12 @@ def _of_hashes(hashes: Values, panel: Panel, place: Place) -> Iterator[str]:
         )
 
 
+def _of_model(values: Values) -> Iterator[str]:
+    found = values["hashes"].get("model")
+    if values["kind"] != SCRIPTED and not SHA256.fullmatch(str(found)):
+        yield f"hashes, model: expected the SHA-256 of the model, got {found!r:.80}"
+
+
 def _of_ways(values: Values) -> Iterator[str]:
     for name, known in (("kind", KINDS), ("way", WAYS)):
         if values[name] not in known:
@@ -149,20 +186,51 @@ def _of_ways(values: Values) -> Iterator[str]:
         yield f"episodes: expected those of its way, {values['way']}, got {[*values['episodes']]}"
 
 
-def _of_episodes(way: str, part: Any, found: Any, panel: Panel) -> Iterator[str]:
+def _of_episodes(
+    way: str, part: Any, found: Any, panel: Panel, ends: Mapping[str, tuple[float, float]]
+) -> Iterator[str]:
     count = panel.evaluation.episodes
     for key in COLUMNS:
         column = part.get(key) if isinstance(part, Mapping) else None
-        if not isinstance(column, list) or len(column) != count or not _finite(column):
+        if not isinstance(column, list) or len(column) != count or not all_finite(column):
             got = f"{len(column)}" if isinstance(column, Sequence) else repr(column)
             yield f"episodes, {way}, {key}: expected {count} finite numbers, got {got}"
             return
     if not set(part["solved"]) <= {0, 1}:
         yield f"episodes, {way}, solved: expected 0 or 1"
+    yield from _beyond(way, part, ends)
     right = statistics(part)
     told: list[Any] = [found.get(name) for name in right] if isinstance(found, Mapping) else []
-    if not _finite(told) or not np.allclose(told or np.nan, [*right.values()], rtol=0, atol=CLOSE):
+    known = bool(told) and all_finite(told)
+    if not known or not np.allclose(told, [*right.values()], rtol=0, atol=CLOSE):
         yield f"statistics, {way}: expected those of the episodes, {right}, got {found}"
+
+
+def _ends_of(place: Place, source: str) -> dict[str, tuple[float, float]]:
+    """The lowest and highest return and length of an episode; none where they are not known here.
+
+    Args:
+        place: the environment. Its data, or packages that it needs, may not be here.
+        source: of the data of a row; the returns of other data may have other ends.
+    """
+    try:
+        dialogue = make_dialogue(entry_of(place.id), place.scored)
+    except (ImportError, OSError, ValueError):
+        return {}
+    if (dialogue.task.stand_in or AS_NAMED) != source:
+        return {}
+    facts = dialogue.task.facts
+    return {"returns": facts.returns[dialogue.learner], "lengths": (1, facts.turn_limit)}
+
+
+def _beyond(way: str, part: Values, ends: Mapping[str, tuple[float, float]]) -> Iterator[str]:
+    for key, (low, high) in ends.items():
+        found = [value for value in part[key] if not low - CLOSE <= value <= high + CLOSE]
+        if found:
+            yield (
+                f"episodes, {way}, {key}: expected {low:g} to {high:g}, the environment's "
+                f"bounds, got {found[0]!r:.40}"
+            )
 
 
 def _of_trials(way: str, found: Any, place: Place, panel: Panel) -> Iterator[str]:
@@ -189,20 +257,9 @@ def _of_measures(values: Values, place: Place, panel: Panel) -> Iterator[str]:
 
 def _of_training(values: Values) -> Iterator[str]:
     for i, row in enumerate(values["curve"]):
-        if not isinstance(row, list) or len(row) != 3 or not _finite(row):
+        if not isinstance(row, list) or len(row) != 3 or not all_finite(row):
             yield f"curve[{i}]: expected timesteps, seconds and a return, got {row!r:.60}"
             return
     for name, amount in values["cost"].items():
-        if not _finite([amount]) or amount < 0:
+        if not all_finite([amount]) or amount < 0:
             yield f"cost, {name}: expected a number from 0, got {amount!r:.40}"
-
-
-def _finite(column: Sequence[Any]) -> bool:
-    return all(_is(v, (int, float)) and _is_finite(v) for v in column)
-
-
-def _is_finite(number: float) -> bool:
-    try:
-        return math.isfinite(number)
-    except OverflowError:  # a whole number beyond all floats
-        return False

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import unknown
+from dialgym.leaderboard.reading import all_finite
 from dialgym.rewards import Reply
 from dialgym.rewards.metrics import BLEU, DISTINCT, NAMES, Metrics
 from dialgym.rollouts import Played
@@ -84,10 +85,10 @@ def misfits(names: Sequence[str], way: str, part: Any, episodes: int) -> Iterato
         if not isinstance(found, Mapping) or sorted(found) != sorted(wanted):
             yield f"{where}, {key}: expected {', '.join(wanted)}, got {[*found]!r:.80}"
             return
-    bad = [name for name, value in figures.items() if not _finite([value])]
+    bad = [name for name, value in figures.items() if not all_finite([value])]
     yield from (f"{where}, figures, {name}: expected a finite number" for name in bad)
     for name, column in single.items():
-        if not isinstance(column, Sequence) or len(column) != episodes or not _finite(column):
+        if not isinstance(column, Sequence) or len(column) != episodes or not all_finite(column):
             yield f"{where}, replies, {name}: expected {episodes} finite numbers"
         elif name not in bad and abs(float(np.mean(column)) - figures[name]) > CLOSE:
             yield f"{where}, figures, {name}: expected the mean of the replies, {np.mean(column):g}"
@@ -111,7 +112,3 @@ def check_names(names: Iterable[str], where: str) -> tuple[str, ...]:
         if name not in known_measures():
             raise unknown("measure", name, known_measures(), where)
     return tuple(names)
-
-
-def _finite(column: Sequence[Any]) -> bool:
-    return all(isinstance(v, int | float) and np.isfinite(v) for v in column)

@@ -11,7 +11,7 @@ from typing import Any
 
 from dialgym.benchmark.evaluate import arranged
 from dialgym.checksums import checksum, write_json_checked
-from dialgym.files import read_json, write_atomically
+from dialgym.files import check_writable, explained, read_json, write_atomically
 from dialgym.leaderboard.form import (
     AS_NAMED,
     COLUMNS,
@@ -25,7 +25,7 @@ from dialgym.leaderboard.form import (
 )
 from dialgym.leaderboard.measures import CLOSE, differing, measured
 from dialgym.leaderboard.panels import Panel, Place, digest, panel_named, protocol_of
-from dialgym.leaderboard.submission import Submission
+from dialgym.leaderboard.submission import Submission, row_file
 from dialgym.registry import entry_of
 from dialgym.rollouts import Policy
 from dialgym.rollouts.player import Player
@@ -72,6 +72,7 @@ def score(
     out: Path,
     way: str = "drawn",
     trust: bool = False,
+    told: str | None = None,
 ) -> Path:
     """Score a policy of one's own by the protocol, and write its row, with its model beside it.
 
@@ -83,27 +84,32 @@ def score(
         out: the folder of all panels.
         way: how a model was trained: drawn or greedy.
         trust: as of `dialgym.evaluate`.
+        told: what the row says of the policy, by which it is found again, such as
+            ``module:object``; by default see `policy_path`.
 
     Returns:
         The row's file.
 
     Raises:
         ValueError, FileNotFoundError: as of `dialgym.evaluate`; or the file is the row of another
-            policy.
+            policy, or the model has a row of the name with another seed.
+        OSError: the row cannot be written; nothing has been played then.
     """
     started, cpu = time.monotonic(), time.process_time()
-    file = out / panel.name / name / f"{place.short}-seed{seed}.json"
+    file = out / row_file(panel.name, name, place.id, seed)
     model = find_checkpoint(policy) if isinstance(policy, (str, Path)) else None
-    told = policy if isinstance(policy, str) else policy_path(policy)
-    _refuse_another(file, None if model is None else checksum(model), told)
+    told = told or policy_path(policy)
+    digits = None if model is None else checksum(model)
+    _refuse_another(file, digits, told)
+    _refuse_again(file, digits)
+    check_writable(file.parent if model is None else file.with_suffix(""))
     found = played(panel, place, policy, seed, model is not None, trust)
     known = hashes(panel, place)
     if model is not None:
         kept = file.with_suffix("") / "model.zip"
-        kept.parent.mkdir(parents=True, exist_ok=True)
         if not (kept.exists() and kept.samefile(model)):
             write_atomically(kept, lambda temporary: shutil.copyfile(model, temporary))
-        known["model"] = checksum(model)
+        known["model"] = digits
     spent = {"wall_seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - cpu}
     row = {
         "form": FORM,
@@ -132,17 +138,35 @@ def score(
 
 def _refuse_another(file: Path, model: str | None, policy: str) -> None:
     """Raises ValueError where a file is the row of another model, or of another scripted policy."""
-    if not file.is_file():
+    if not file.exists():
         return
-    values = read_json(file, "a row of the leaderboard")
-    row = values if isinstance(values, Mapping) else {}
-    kept = row.get("hashes", {}).get("model")
+    row, kept = _row_in(file)
     if kept != model or (model is None and row.get("policy") != policy):
         raise ValueError(
             f"{str(file)!r} is the row of another policy ({row.get('policy')}, "
             f"{row.get('kind')}). Choose another name (--name), give all checkpoints of one name "
             "together, one for each seed, or move the file away."
         )
+
+
+def _refuse_again(file: Path, model: str | None) -> None:
+    """Raises ValueError where a model has a row beside a file, with another seed."""
+    stem = file.stem.rpartition("-seed")[0]
+    for other in sorted(file.parent.glob(f"{stem}-seed*.json")) if model else ():
+        if other != file and _row_in(other)[1] == model:
+            raise ValueError(
+                f"{str(other)!r} is the row of the same model, with another seed: one training "
+                "counts once. Give the checkpoint of another training, or remove that row."
+            )
+
+
+def _row_in(file: Path) -> tuple[Mapping[str, Any], Any]:
+    """The content of a file, which may be no row, and the checksum of its model."""
+    with explained(file):
+        values = read_json(file, "a row of the leaderboard")
+    row = values if isinstance(values, Mapping) else {}
+    found = row.get("hashes")
+    return row, found.get("model") if isinstance(found, Mapping) else None
 
 
 def way_of(model: Any) -> str:
@@ -283,18 +307,18 @@ def _other_trials(trials: Mapping[str, Any], way: str, again: list[list[bool]]) 
 
 
 def model_of(row: Submission, given: str | Path | None = None) -> Path | str:
-    """The policy of a row, to be played: a registered name, or the file of its model.
+    """The policy of a row, to be played: what a scripted row says, or the file of a model.
 
     Args:
         row: the row.
-        given: where its model lies; beside the file if None.
+        given: where its model lies, if it has one; beside the file if None.
 
     Raises:
         FileNotFoundError: it is not there.
         ValueError: it is another model.
     """
     if row.values["kind"] == SCRIPTED:
-        return row.values["policy"] if given is None else str(given)
+        return str(row.values["policy"])
     path = Path(given) if given else row.file.with_suffix("") / "model.zip"
     path = path / "model.zip" if path.is_dir() else path
     if not path.is_file():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -50,6 +51,20 @@ class Reader:
         """Whole numbers from 1 by known names."""
         part = Reader(f"{self.where}, {name}", self.take(name, dict, {}), known)
         return {key: part.count(key) for key in part.values}
+
+
+def all_finite(column: Iterable[Any]) -> bool:
+    """Whether all are finite numbers, which a truth value is not."""
+    return all(
+        isinstance(v, int | float) and not isinstance(v, bool) and _finite(v) for v in column
+    )
+
+
+def _finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 _KINDS: Mapping[Any, str] = {

@@ -6,6 +6,7 @@ what they depend on (`dialgym.leaderboard.form`).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dialgym.checksums import read_json_checked
-from dialgym.leaderboard.form import AS_NAMED, problems
+from dialgym.leaderboard.form import AS_NAMED, SCRIPTED, problems
 from dialgym.leaderboard.panels import Panel
 
 RETURN = "return"
@@ -104,11 +105,48 @@ def read_submission(path: str | Path) -> Submission:
     return _checked(_values(file), file)
 
 
+def row_file(panel: str, name: str, env_id: str, seed: int) -> Path:
+    """Where the file of a row lies, below the folder of all panels."""
+    return Path(panel, name, f"{env_id.rpartition('/')[2]}-seed{seed}.json")
+
+
+def misplaced(row: Submission) -> str | None:
+    """What is wrong with the place of a row's file, where tables would pass over it; or None."""
+    wanted = row_file(row.values["panel"], row.name, row.id, row.seed).parts
+    found = Path(os.path.abspath(row.file)).parts[-len(wanted) :]
+    if found == wanted:
+        return None
+    return (
+        f"its path: expected {'/'.join(wanted)} at the end, as its content says, got "
+        f"{'/'.join(found)}: move it there, or have the row made anew"
+    )
+
+
+def repeated(rows: Iterable[Submission]) -> Mapping[Path, str]:
+    """Files of rows whose model is that of a row of the name with another seed, and what is wrong.
+
+    One training would count as two.
+    """
+    first: dict[tuple[str, ...], Submission] = {}
+    found = {}
+    for row in rows:
+        if row.values["kind"] == SCRIPTED:
+            continue
+        model = row.values["hashes"]["model"]
+        known = first.setdefault((row.values["panel"], row.name, row.id, model), row)
+        if known.seed != row.seed:
+            found[row.file] = (
+                f"hashes, model: expected another model than that of {str(known.file)!r}, got the "
+                "same: one training counts once. Remove one of the two rows"
+            )
+    return found
+
+
 def read_rows(folders: Iterable[Path], panel: Panel) -> list[Submission]:
     """The rows of a panel's version below some folders; of equal ones that of the first folder.
 
     Raises:
-        ValueError: a file is no row, or is damaged.
+        ValueError: a file is no row, is damaged, or lies where another row should.
     """
     found: dict[tuple[str, str, int], Submission] = {}
     for folder in folders:
@@ -117,11 +155,8 @@ def read_rows(folders: Iterable[Path], panel: Panel) -> list[Submission]:
             if _of_another_version(values, panel):
                 continue
             row = _checked(values, file)
-            if row.values["panel"] != panel.name:
-                raise ValueError(
-                    f"{str(file)!r} is of the panel {row.values['panel']}, not of {panel.name}: "
-                    "rows of two panels do not compare. Move it to the folder of its panel."
-                )
+            if wrong := misplaced(row):
+                raise ValueError(f"{str(file)!r}: {wrong}.")
             found.setdefault((row.name, row.id, row.seed), row)
     return list(found.values())
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from dialgym.files import (
+    check_writable,
     read_json,
     remove_leftovers,
     write_atomically,
@@ -87,6 +88,15 @@ def test_a_file_in_the_place_of_a_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="a file is where a folder should be; choose another"):
         write_text(tmp_path / "file" / "notes.txt", "x")
+
+
+def test_a_folder_is_tried_before_anything_is_made(tmp_path):
+    check_writable(tmp_path / "new" / "folder")
+    assert list((tmp_path / "new" / "folder").iterdir()) == []
+    (tmp_path / "file").write_text("in the way")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(OSError, match="a file is where a folder should be"):
+            check_writable(folder)
 
 
 def test_content_and_name_are_synced_before_it_returns(tmp_path, monkeypatch):

@@ -35,10 +35,19 @@ def test_other_variants_are_refused(tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "seeds"), [("3", [0, 1, 2]), ("0,4", [0, 4]), ("100-102", [100, 101, 102])]
+    ("text", "seeds"),
+    [("3", [0, 1, 2]), ("0, 4", [0, 4]), ("7,", [7]), ("100-102", [100, 101, 102])],
 )
 def test_seeds_are_how_many_or_which(text, seeds):
     assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize(
+    "text", ["-3", "-1,2", "3-", "3--1", "4-2", "0-1-2", "0,2-4", "x-1", "1.5", "0,0", "0", "", ","]
+)
+def test_seeds_that_are_none_are_refused(text):
+    with pytest.raises(ValueError, match=r"--seeds: expected how many seeds, or which, such as 10"):
+        parse_seeds(text)
 
 
 def test_durations():

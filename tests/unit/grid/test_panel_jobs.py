@@ -17,9 +17,10 @@ from agents.grid.panels import cells_asked_for, jobs_of
 from agents.grid.run import run_jobs
 from agents.training.curves import LearningCurve
 from dialgym.checksums import ENTRY
+from dialgym.cli.rows import missing
 from dialgym.leaderboard.panels import Panel
-from dialgym.leaderboard.submission import read_rows, read_submission
-from tests.support.commands import fail, succeed
+from dialgym.leaderboard.submission import Submission, read_rows, read_submission
+from tests.support.commands import fail, run, succeed
 from tests.support.tiny_panel import BC, PPO, TINY, VALUES, install
 
 PLACES = TINY.environments
@@ -113,8 +114,10 @@ def test_what_is_done_is_not_done_again_and_other_budgets_are_refused(done, monk
     jobs = jobs_of(TINY, ["ppo"], PLACES, [0], done)
     assert len(run_jobs(jobs, 0)[0]) == 1
     changed = type(PLACES[0])(**{**vars(PLACES[0]), "budget": {"tokens": 2000}})
-    with pytest.raises(ValueError, match=r"other settings \(n_timesteps: 1000 -> 2000\)"):
+    with pytest.raises(ValueError, match=r"other settings \(n_timesteps: 1000 -> 2000\)") as raised:
         run_jobs(jobs_of(TINY, ["ppo"], [changed], [0], done), 0)
+    row = done.resolve() / "tiny" / "ppo" / ROW
+    assert f"Delete {row} and {row.with_suffix('')} to run it anew" in str(raised.value)
 
 
 def test_a_training_that_is_cut_off_goes_on_exactly(done, tmp_path, monkeypatch):
@@ -184,6 +187,8 @@ def test_the_clock_goes_on(tmp_path):
 def test_names_that_nobody_knows_are_said(tmp_path):
     with pytest.raises(ValueError, match=r"unknown algorithm 'pppo' in --algorithms.*'ppo'"):
         jobs_of(TINY, ["pppo"], PLACES, [0], tmp_path)
+    with pytest.raises(ValueError, match=r"--algorithms, name of the row: expected up to 64 let"):
+        jobs_of(TINY, ["_mine:Own"], PLACES, [0], tmp_path)
     with pytest.raises(ValueError, match=r"--algorithms: none of pg plays Wordle-20-v0"):
         jobs_of(TINY, ["pg"], PLACES, [0], tmp_path)
 
@@ -227,9 +232,8 @@ def test_rows_of_a_share_of_the_budgets_stand_apart(done, tmp_path, monkeypatch)
     assert "With 50 % of the budgets." in text
     (moved := tmp_path / "tiny" / "bc").mkdir(parents=True)
     (moved / ROW).write_text((done / "tiny@0.5" / "bc" / ROW).read_text("utf-8"), "utf-8")
-    assert "is of the panel tiny@0.5, not of tiny" in fail(
-        "leaderboard", "show", "tiny", "--results", str(tmp_path)
-    )
+    for command in (["show", "tiny", "--results", str(tmp_path)], ["check", str(moved / ROW)]):
+        assert f"expected tiny@0.5/bc/{ROW} at the end" in fail("leaderboard", *command)
     succeed("leaderboard", "check", str(done / "tiny@0.5"), "--replay")
 
 
@@ -253,7 +257,7 @@ def test_errors_of_the_command_line(tmp_path, monkeypatch):
     assert "No rows of version 1" in succeed("leaderboard", "show", "--all")
     run = ["leaderboard", "run", "tiny", "--envs"]
     assert "unknown environment 'Wordle-v0'" in fail(*run, "Wordle-v0")
-    assert "expected whole numbers" in fail("leaderboard", "run", "tiny", "--seeds", "x-1")
+    assert "expected how many seeds" in fail("leaderboard", "run", "tiny", "--seeds", "-3")
 
 
 def test_models_of_ones_own_join_the_table(done, tmp_path, monkeypatch):
@@ -270,8 +274,14 @@ def test_models_of_ones_own_join_the_table(done, tmp_path, monkeypatch):
     assert "played again alike" in succeed("leaderboard", "check", str(row.file), "--replay")
     succeed(*add, "optimal", "--seeds", "2", "--out", "own")
     assert "played again alike" in succeed("leaderboard", "check", "own/tiny/optimal", "--replay")
-    assert "expected a name without slashes" in fail(*add, "optimal", "--name", "../x")
+    for name in ("../x", "a|b", "mine\u200b", ""):
+        assert "--name: expected up to 64 letters" in fail(*add, "optimal", "--name", name)
     assert "expected a checkpoint" in fail(*add, "nobody/model.zip", "--name", "x")
+    same = fail(*add, "mine", "mine/model.zip", "--name", "twice", "--out", "own")
+    assert "different trainings, got one as mine and as mine/model.zip: one training" in same
+    row.file.rename(row.file.with_name("Wordle-20-v0-seed1.json"))
+    same = fail(*add, "mine", "--name", "me", "--out", "own")
+    assert "seed1.json' is the row of the same model, with another seed: one training" in same
 
 
 def test_a_policy_of_ones_own_is_imported_only_where_that_was_said(tmp_path, monkeypatch):
@@ -286,12 +296,119 @@ def test_a_policy_of_ones_own_is_imported_only_where_that_was_said(tmp_path, mon
     assert "alike" in succeed("leaderboard", "check", str(file), "--replay", "--trust")
 
 
+OWN = """
+class Fixed:
+    def __init__(self, place):
+        self.place = place
+
+    def reply(self, task, state, rng):
+        return task.words()[self.place]
+
+class Broken:
+    def reply(self, task, state, rng):
+        raise KeyError("nothing")
+
+second = Fixed(1)
+"""
+
+
+def test_the_policy_of_a_row_is_found_by_what_was_typed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my_own.py").write_text(OWN)
+    add = ["leaderboard", "add", "tiny", "--out", "own", "--name", "mine"]
+    text = fail(*add, "my_own:Fixed")
+    assert "policy 'my_own:Fixed': expected a class that needs no arguments, or an object" in text
+    assert "'place'" in text
+    succeed(*add, "my_own:second")
+    assert read_submission("own/tiny/mine/" + ROW).values["policy"] == "my_own:second"
+    assert "alike" in succeed("leaderboard", "check", "own", "--replay", "--trust")
+
+
+def test_a_row_that_cannot_be_played_does_not_keep_others_from_being_checked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my_broken.py").write_text(OWN)
+    succeed("leaderboard", "add", "tiny", "random", "--name", "b", "--out", "own")
+    file = tmp_path / "own" / "tiny" / "b" / ROW
+    for policy in ("no_module:Class", "builtins:int", "my_broken:Fixed", "my_broken:Broken"):
+        row = json.loads(file.read_text("utf-8")) | {"name": "a", "policy": policy}
+        row.pop(ENTRY)
+        (file.parents[1] / "a").mkdir(exist_ok=True)
+        (file.parents[1] / "a" / ROW).write_text(json.dumps(row), "utf-8")
+        result = run("leaderboard", "check", "own", "--replay", "--trust")
+        assert result.exit_code == 2
+        assert f"error: own/tiny/a/{ROW}: " in result.stderr
+        assert result.stderr.count("\n") == 1
+        assert f"own/tiny/b/{ROW}: played again alike" in result.stdout
+
+
+def test_a_model_is_for_rows_of_models(done, tmp_path):
+    rows, model = done / "tiny" / "random", str(done / "tiny" / "ppo" / ROW[:-5])
+    replay = ["leaderboard", "check", "--replay", "--model", model]
+    assert "--model: expected the row of a model, got scripted rows" in fail(*replay, str(rows))
+    both = [str(rows / ROW), str(done / "tiny" / "ppo" / ROW)]
+    assert succeed(*replay, *both).count("played again alike") == 2
+
+
+def test_one_model_under_two_seeds_is_found(done, tmp_path):
+    file = manipulated(done, tmp_path, lambda row: None)
+    row = json.loads(file.read_text("utf-8")) | {"seed": 1}
+    file.with_name("Wordle-20-v0-seed1.json").write_text(json.dumps(row), "utf-8")
+    result = run("leaderboard", "check", str(tmp_path))
+    assert result.exit_code == 2
+    assert "seed1.json: hashes, model: expected another model than that of" in result.stderr
+    assert result.stdout.count("statistics hold") == 1
+
+
+@pytest.mark.parametrize("place", [f"tiny/mine/{ROW}", "tiny/ppo/Wordle-20-v0-seed1.json"])
+def test_a_row_in_the_place_of_another_is_found(done, tmp_path, place):
+    file = tmp_path / place
+    file.parent.mkdir(parents=True)
+    file.write_text((done / "tiny" / "ppo" / ROW).read_text("utf-8"), "utf-8")
+    for command in (["check", str(file)], ["show", "tiny", "--results", str(tmp_path)]):
+        text = fail("leaderboard", *command)
+        assert f"its path: expected tiny/ppo/{ROW} at the end, as its content says, got" in text
+        assert place in text
+
+
+def test_cells_are_counted_as_they_are_run(monkeypatch, tmp_path):
+    learners = {"bc": {"environments": ["dialgym/Wordle-200-v0"]}, "ppo": {}}
+    values = {"algorithms": learners, "environments": ["Wordle-20-v0", "Wordle-200-v0"]}
+    install(monkeypatch, Panel.of("tiny", {**VALUES, **values}))
+    file = tmp_path / "x.json"
+
+    def rows(name, *seeds):
+        own = {"name": name, "id": "dialgym/Wordle-200-v0", "panel": "tiny"}
+        return [Submission({**own, "seed": seed}, file) for seed in seeds]
+
+    found = [*rows("bc", 0, 1), *rows("ppo", 0, 1), *rows("mine", 0)]
+    lines = ["tiny/ppo: 2 of 4 cells of the panel", "tiny/mine: 1 of 4 cells of the panel"]
+    assert list(missing(found, [tmp_path])) == lines
+    assert list(missing(rows("bc", 0), [tmp_path])) == ["tiny/bc: 1 of 2 cells of the panel"]
+    assert list(missing(found, [])) == []
+
+
+def test_where_nothing_can_be_written_nothing_is_played(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setattr("dialgym.leaderboard.protocol.played", None)
+    out = ["--out", str(tmp_path / "file")]
+    for command in (["add", "tiny", "random"], ["run", "tiny", "--algorithms", "random"]):
+        text = fail("leaderboard", *command, *out)
+        assert "cannot be written: a file is where a folder should be" in text
+    taken = tmp_path / "tiny" / "random" / ROW
+    taken.mkdir(parents=True)
+    text = fail("leaderboard", "add", "tiny", "random", "--out", str(tmp_path))
+    assert "a folder is where the file should be; choose another name" in text
+
+
 def manipulated(done, tmp_path, change, name="ppo"):
     """A copy of a row, changed as one does who knows about the checksum."""
     row = json.loads((done / "tiny" / name / ROW).read_text("utf-8"))
     row.pop(ENTRY)
     change(row)
-    file = tmp_path / ROW
+    file = tmp_path / "tiny" / name / ROW
+    file.parent.mkdir(parents=True)
     file.write_text(json.dumps(row), "utf-8")
     return file
 

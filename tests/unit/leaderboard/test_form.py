@@ -65,6 +65,10 @@ def test_a_row_as_it_was_written_is_right(whole):
         (["episodes", "scripted", "returns", 3], 10**400, "returns: expected 24 finite numbers"),
         (["episodes", "scripted", "returns", 3], True, "returns: expected 24 finite numbers"),
         (["episodes", "scripted", "returns"], "x" * 24, "returns: expected 24 finite numbers"),
+        (["episodes", "scripted", "returns", 3], 0.5, "returns: expected -6 to 0, the env"),
+        (["episodes", "scripted", "returns", 3], -7, "returns: expected -6 to 0, the env"),
+        (["episodes", "scripted", "lengths", 3], 7, "lengths: expected 1 to 6, the env"),
+        (["episodes", "scripted", "lengths", 3], 0, "lengths: expected 1 to 6, the env"),
         (["episodes", "scripted", "solved", 3], 2, "solved: expected 0 or 1"),
         (["trials", "scripted"], [[True] * 4], "4 truth values for each of 2 goals"),
         (["trials", "scripted"], [[True] * 4, [True, True, True, 1]], "truth values"),
@@ -72,7 +76,19 @@ def test_a_row_as_it_was_written_is_right(whole):
         (["env_kwargs"], {"hard": True}, "env_kwargs: expected the panel's, {}, got {'hard'"),
         (["held_out"], {"split": "x"}, "held_out: expected the panel's"),
         (["kind"], "model", "episodes: expected drawn and greedy, got ['scripted']"),
+        (["kind"], "model", "hashes, model: expected the SHA-256 of the model, got None"),
         (["kind"], "human", "unknown kind 'human'"),
+        (
+            ["id"],
+            "Wordle-20-v0",
+            "id: expected 'dialgym/Wordle-20-v0', in full, got 'Wordle-20-v0'",
+        ),
+        (["name"], "a|b", "name: expected up to 64 letters (a to z), digits, dots, dashes and"),
+        (["name"], "a\nb", "a letter or digit first, got 'a\\nb'"),
+        (["name"], "mine\u200b", "a letter or digit first, got 'mine\\u200b'"),
+        (["name"], "", "a letter or digit first, got ''"),
+        (["name"], ".hidden", "a letter or digit first, got '.hidden'"),
+        (["name"], "x" * 65, "name: expected up to 64 letters"),
         (["way"], "drawn", "episodes: expected those of its way, drawn"),
         (["seed"], -1, "seed: expected a whole number from 0, got -1"),
         (["seed"], True, "seed: expected a whole number, got True"),
@@ -84,6 +100,19 @@ def test_a_row_as_it_was_written_is_right(whole):
 )
 def test_what_does_not_fit_is_named(whole, path, value, message):
     assert any(message in text for text in problems(changed(whole, path, value)))
+
+
+def test_ends_are_compared_only_where_the_environment_is_here(whole, monkeypatch):
+    far = changed(whole, ["episodes", "scripted", "lengths", 3], 7)
+    elsewhere = changed(far, ["hashes", "source"], "another source")
+    assert any("lengths" in text for text in problems(far))
+    assert not any("lengths: expected 1" in text for text in problems(elsewhere))
+
+    def missing(entry, settings):
+        raise ImportError("an extra")
+
+    monkeypatch.setattr("dialgym.leaderboard.form.make_dialogue", missing)
+    assert list(problems(whole)) == []
 
 
 def test_replay_finds_other_trials_and_another_way(whole, tmp_path):

@@ -133,6 +133,8 @@ def drop(part, *path):
     [
         (lambda m: m["replies"]["meteor"].pop(), "replies, meteor: expected 12 finite numbers"),
         (lambda m: m["replies"]["words"].__setitem__(0, 90), "words: expected the mean of the rep"),
+        (lambda m: m["replies"]["words"].__setitem__(0, 10**400), "words: expected 12 finite num"),
+        (lambda m: m["figures"].update(words=10**400), "figures, words: expected a finite number"),
         (lambda m: drop(m, "figures", "judge"), "figures: expected judge, meteor, .*got"),
         (lambda m: drop(m, "replies", "judge"), "replies: expected judge, meteor, words, got"),
         (lambda m: drop(m, "replies"), "measures, scripted: expected replies and figures"),
