@@ -240,13 +240,14 @@ def check(
     from dialgym.leaderboard.submission import Submission, repeated
 
     found = {file: read(file) for path in files for file in rows_below(path)}
+    alone = {path for path in files if not path.is_dir()}  # wherever they were fetched to
     whole = [row for row in found.values() if isinstance(row, Submission)]
     if model is not None:
         expect_models(whole)
     wrong_together = repeated(whole)
     bad = 0
     for file, row in found.items():
-        wrong = [row] if isinstance(row, str) else [*problems_of(row, replayed, model, trust)]
+        wrong = [*problems_of(row, file not in alone, replayed, model, trust)]
         wrong += [wrong_together[file]] if file in wrong_together else []
         for text in wrong:
             complain(f"{file}: {text}")

@@ -47,12 +47,25 @@ def expect_models(rows: Sequence[Any]) -> None:
         )
 
 
-def problems_of(row: Any, replayed: bool, model: Path | None, trust: bool) -> Iterator[str]:
-    """What is wrong with a row whose form is right: its place, and what is played otherwise now."""
+def problems_of(
+    row: Any, placed: bool, replayed: bool, model: Path | None, trust: bool
+) -> Iterator[str]:
+    """What is wrong with what `read` gave.
+
+    Args:
+        row: of a file, or what is wrong with its form.
+        placed: whether the file lies in a folder of rows, where its path tells which it is.
+        replayed: whether its model or policy is played again.
+        model: where the model lies, if not beside the file.
+        trust: whether code of the row may be imported.
+    """
     from dialgym.leaderboard.protocol import model_of, replay
     from dialgym.leaderboard.submission import misplaced
 
-    if wrong := misplaced(row):
+    if isinstance(row, str):
+        yield row
+        return
+    if placed and (wrong := misplaced(row)):
         yield wrong
     if not replayed:
         return
