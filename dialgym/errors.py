@@ -54,9 +54,19 @@ def one_of(what: str, value: object, allowed: Iterable[object], where: str = "")
 
 def finite_number(what: str, value: object) -> float:
     """The value as a float; a ValueError where it is no number, or not a finite one."""
-    if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
-    raise ValueError(f"{what} must be a finite number; got {value!r}.")
+    if is_finite(value):
+        return float(value)  # type: ignore[arg-type]
+    raise ValueError(f"{what} must be a finite number; got {value!r:.80}.")
+
+
+def is_finite(value: object) -> bool:
+    """Whether a value is a finite number, which a truth value is not."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 def share(what: str, value: object) -> float:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dialgym.errors import unknown
+from dialgym.errors import is_finite, unknown
 
 _NEEDED: Any = object()
 
@@ -55,16 +54,7 @@ class Reader:
 
 def all_finite(column: Iterable[Any]) -> bool:
     """Whether all are finite numbers, which a truth value is not."""
-    return all(
-        isinstance(v, int | float) and not isinstance(v, bool) and _finite(v) for v in column
-    )
-
-
-def _finite(number: float) -> bool:
-    try:
-        return math.isfinite(number)
-    except OverflowError:  # a whole number beyond all floats
-        return False
+    return all(is_finite(value) for value in column)
 
 
 _KINDS: Mapping[Any, str] = {
