@@ -215,6 +215,8 @@ def _check_same(path: Path, old: Mapping[str, Any], settings: Mapping[str, Any])
         for key in {*old, *settings} - {"n_timesteps"}
         if repr(old.get(key)) != repr(settings.get(key))
     )
+    if "algorithm" in changed:
+        changed = ["algorithm"]  # of whose hyperparameters most are others
     if changed:
         differences = ", ".join(f"{k}: {old.get(k)!r} -> {settings.get(k)!r}" for k in changed)
         raise ValueError(

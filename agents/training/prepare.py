@@ -84,7 +84,8 @@ class Plan:
 
     def identity(self, processes: int) -> dict[str, Any]:
         """What a run has in common with the one that it resumes."""
-        found = {**self.settings, "env_id": self.entry.id, "env_kwargs": self.env_kwargs}
+        found = {"algorithm": self.algorithm.name, **self.settings}
+        found |= {"env_id": self.entry.id, "env_kwargs": self.env_kwargs}
         found |= {"seed": self.seed, "processes": processes, "init_from": self.init_from}
         dialogues = None if self.dataset is None else len(self.dataset)
         played = {"budget": self.budget.count} if self.budget else {}

@@ -148,6 +148,8 @@ def test_resuming_with_other_hyperparameters_is_one_clear_error(tmp_path):
     agents.train(total_timesteps=600, overrides=SMALL, **arguments)
     with pytest.raises(ValueError, match=r"cannot resume .*\(n_epochs: 2 -> 3\)"):
         agents.train(overrides={**SMALL, "n_epochs": 3}, resume=True, **arguments)
+    with pytest.raises(ValueError, match=r"cannot resume .*\(algorithm: 'ppo' -> 'nlpo'\)"):
+        agents.train(**{**arguments, "algo": "nlpo"}, overrides=SMALL, resume=True)
     with pytest.raises(ValueError, match=r"env_kwargs: \{\} -> \{'turns': 3\}, seed: 0 -> 1"):
         agents.train(
             overrides=SMALL, resume=True, env_kwargs={"turns": 3}, **{**arguments, "seed": 1}
