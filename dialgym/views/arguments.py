@@ -2,13 +2,29 @@
 
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import gymnasium as gym
 import numpy as np
 
+from dialgym.errors import check_flags
+
 Options = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """Of a reset: those of all rows, or N of them, one for each row."""
+
+
+class Flags:
+    """A view, whose arguments that are True or False by default take nothing else."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """A view whose arguments have been looked at.
+
+        Raises:
+            ValueError: such an argument is neither.
+        """
+        task = kwargs.get("task", args[0] if args else None)
+        check_flags(cls, kwargs, getattr(task, "name", cls.__name__))
+        return super().__new__(cls)
 
 
 class SeedError(gym.error.Error, ValueError):

@@ -41,7 +41,7 @@ class InfoForm:
     """
 
     def __init__(self, task: Task, learner: str, text: bool = True) -> None:
-        self.text = check_text_info(text, task.name)
+        self.text = text
         names = task.facts.components.get(learner, ())
         self._zeros: Components = dict.fromkeys(names, 0.0)
         self._blank: Info = {
@@ -105,7 +105,7 @@ class BatchInfoForm:
     """
 
     def __init__(self, task: Task, learner: str, num_envs: int, text: bool = True) -> None:
-        self.text = check_text_info(text, task.name)
+        self.text = text
         self.num_envs = num_envs
         self._everywhere = _read_only(np.ones(num_envs, bool))
         no_text = _read_only(np.full(num_envs, "", object))
@@ -193,13 +193,6 @@ class BatchInfoForm:
             else:
                 going[name] = _without(value, over, name)
         return going, final
-
-
-def check_text_info(value: Any, name: str) -> bool:
-    """The setting ``text_info``; a ValueError where it is not True or False."""
-    if isinstance(value, bool):
-        return value
-    raise ValueError(f"text_info of {name} must be True or False; got {value!r}.")
 
 
 def restricted(info: Info, rows: np.ndarray) -> Info:

@@ -6,7 +6,6 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
-from dialgym.errors import check_flags
 from dialgym.registration import spec_fields
 from dialgym.registry import (
     MAKE_VIEW,
@@ -86,5 +85,4 @@ def split_kwargs(entry: Entry, view: Any, kwargs: Mapping[str, Any]) -> dict[str
     settings = {key: value for key, value in kwargs.items() if key not in names}
     given = {**entry.row.env_kwargs, **kwargs}
     own = {key: value for key, value in given.items() if key in names}
-    check_flags(view, own, entry.id)
     return {"task": make_task(entry, settings, names), **own}

@@ -8,12 +8,13 @@ from typing import Any
 
 from dialgym.registry import entries
 from dialgym.tasks import Task
+from dialgym.views.arguments import Flags
 
 HOW_MANY = ("env_id", "num_envs", "workers", "vectorization_mode", "autoreset_mode", "render_mode")
 """Arguments of ``gym.make`` and ``gym.make_vec`` that do not change what dialogues are like."""
 
 
-class Played:
+class Played(Flags):
     """Has a `spec` that says of the task what Gymnasium's registry cannot know.
 
     ``gym.make`` gives a spec the settings that it was called with. Where the surroundings decide

@@ -23,7 +23,7 @@ from dialgym.tasks import Outcome, PartyActs, Task
 from dialgym.tasks.batch import Exchange
 from dialgym.tasks.returns import watch_returns
 from dialgym.views.act_env import act_spaces, acts_of, check_act
-from dialgym.views.arguments import check_seed
+from dialgym.views.arguments import Flags, check_seed
 from dialgym.views.dialogue import check_room
 from dialgym.views.info import Info, InfoForm
 from dialgym.views.layout import TokenLayout, tokenizer_of
@@ -67,7 +67,7 @@ REPLACED = (
 """What a reset gives other values. By name: reading `__dict__` would slow each later step."""
 
 
-class TwoPartyEnv(AECEnv):
+class TwoPartyEnv(Flags, AECEnv):
     """A dialogue whose parties are both agents; a subclass says how each sees and acts.
 
     Args:
