@@ -28,6 +28,7 @@ from dialgym.files import read_json
 from dialgym.leaderboard.form import FORM, check_name, settings_of
 from dialgym.leaderboard.panels import Learner, Panel, Place, Stored, digest
 from dialgym.leaderboard.protocol import hashes, played, way_of
+from dialgym.leaderboard.submission import row_file
 from dialgym.locks import locked
 from dialgym.registry import entry_of
 from dialgym.versions import hardware
@@ -280,7 +281,7 @@ def jobs_of(
             f"panel {panel.name!r} takes over the rows of another command: run "
             f"`dialgym benchmark {panel.joined}`, with --results benchmarks/results/{panel.joined}"
         )
-    root = out.resolve() / panel.name
+    root = out.resolve()
     found: list[Job] = []
     for seed in seeds:
         for place in places:
@@ -288,7 +289,8 @@ def jobs_of(
                 learner = learner_named(panel, name)
                 called = check_name(name.replace(":", "."), "--algorithms, name of the row")
                 if learner is None or _plays(panel, learner, place):
-                    folder = root / called / f"{place.short}-seed{seed}"
+                    file = root / row_file(panel.name, called, place.id, seed)
+                    folder = file.with_suffix("")
                     found.append(PanelJob(panel, place, called, learner, seed, folder))
     if not found:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Rows of the leaderboard as ``dialgym leaderboard check`` reads them, and what is wrong with them.
+"""Checking rows of the leaderboard: reading them, playing them again, counting cells that lack.
 
 What goes wrong with one row is that row's problem: the others are checked all the same.
 """
