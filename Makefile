@@ -16,9 +16,15 @@ PYTHON_CHECK := 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 INSTALLED := $(VENV)/.installed
+PINS := $(shell cat pyproject.toml constraints.txt | cksum)
+INSTALLED_PINS := $(shell sed -n 1p $(INSTALLED) 2>/dev/null)
+INSTALLED_FROM := $(shell test -d "$$(sed -n 2p $(INSTALLED) 2>/dev/null)" && sed -n 2p $(INSTALLED))
 NUMERIC := $(addprefix tests/unit/,models policies buffers decoding online offline distributed rewards \
   reward_model) tests/learning
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
+
+# Targets run the code of this checkout, whichever one is installed in the environment.
+export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test nightly audit bench soak dist docs publish-docs format lint type freeze clean distclean
@@ -37,7 +43,7 @@ test: $(INSTALLED)  ## run the tests, but for the slow ones
 	$(PYTEST) -m "not slow" $(ARGS)
 
 nightly: $(INSTALLED)  ## run all tests, the numeric ones once for each instruction set of the CPU
-	$(PYTEST) $(ARGS)
+	$(PYTEST) --hypothesis-profile=nightly $(ARGS)
 	for level in $$($(BIN)/python -m tests.support.cpu); do echo "ATEN_CPU_CAPABILITY=$$level"; \
 	  ATEN_CPU_CAPABILITY=$$level $(PYTEST) $(NUMERIC) -m "not slow" || exit 1; done
 	@echo "not looked at here: known vulnerabilities and licences of the packages (make audit)"
@@ -63,7 +69,7 @@ docs: $(INSTALLED)  ## build the documentation into site/
 	@echo "open site/index.html"
 
 publish-docs: $(INSTALLED)  ## build the documentation of this version beside the earlier ones, in the branch gh-pages
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --update-aliases \
+	PATH="$(abspath $(BIN)):$$PATH" NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --update-aliases \
 	  $$($(BIN)/python -c "import dialgym; print('.'.join(dialgym.__version__.split('.')[:2]))") latest
 	$(BIN)/mike set-default latest
 
@@ -94,13 +100,30 @@ clean:  ## remove what builds, tests and checks leave behind
 distclean: clean  ## clean, and remove the virtual environment and the runs
 	rm -rf $(VENV) .ci-venv .freeze-venv .audit-venv runs logs
 
+# The environment is due when the pins say something else than what was installed; which of the files
+# is newer says nothing, as a clone or a checkout touches them all. An environment that another
+# checkout has set up is used as it is, and moved here by `make setup` alone.
+DUE := $(filter-out $(INSTALLED_PINS),$(PINS))
+ifeq ($(INSTALLED_FROM),)  # never, or from a folder that is gone
+DUE += yes
+else ifneq ($(INSTALLED_FROM),$(CURDIR))
+DUE += $(filter setup,$(MAKECMDGOALS))
+endif
+ifneq ($(strip $(DUE)),)
+.PHONY: $(INSTALLED)
+endif
+
 # PyTorch goes in first and alone: the ranges of the other packages then find it there. Asked for
 # by a range, pip would take the newest build, on Linux several gigabytes of CUDA.
-$(INSTALLED): pyproject.toml constraints.txt
+$(INSTALLED):
 	@test -n "$(PYTHON)" || { echo "make setup: no Python 3.11 to 3.14 found (tried python3," \
 	  "python3.11 ... python3.14). Install one, or name it: make setup PYTHON=/path/to/python3"; \
 	  exit 1; }
+	@test -z "$(INSTALLED_FROM)" || test "$(INSTALLED_FROM)" = "$(CURDIR)" || \
+	  test -n "$(filter setup,$(MAKECMDGOALS))" || { echo "make: $(VENV) was set up in" \
+	  "$(INSTALLED_FROM), with other pins than those of this checkout. Name an environment of its" \
+	  "own (VENV=...), or install this checkout there: make setup VENV=$(VENV)"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) $(TORCH)
 	$(PIP) -c constraints.txt -e '.[$(EXTRAS)]'
-	@touch $@
+	@printf '%s\n' "$(PINS)" "$(CURDIR)" > $@

@@ -4,12 +4,17 @@
 and policies are those of the table in `agents.registry`.
 """
 
-# ruff: noqa: F401
+# ruff: noqa: E402, F401
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from dialgym.optional import check_one_distribution
+
+__version__ = "0.1.0"
+check_one_distribution(__version__, __file__)
 
 from agents.registry import ALGORITHMS, PARTS, POLICIES, register
 from dialgym.errors import did_you_mean

@@ -38,6 +38,13 @@ def check_number(what: str, value: float, where: str) -> None:
         )
 
 
+def check_tensor(what: str, values: torch.Tensor, where: str) -> None:
+    """Raises FloatingPointError unless all numbers of a tensor are finite; see `check_number`."""
+    finite = values.isfinite()
+    if not finite.all():
+        check_number(what, float(values[~finite][0]), where)
+
+
 def check_weights(module: Any, where: str) -> None:
     """Raises FloatingPointError unless all weights are finite.
 

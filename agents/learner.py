@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
+from sb3_contrib.common.maskable.utils import is_masking_supported
 from stable_baselines3.common.callbacks import BaseCallback
 
 from agents.bounds import check_bounds, check_device, check_env, check_timesteps
@@ -17,18 +19,22 @@ from agents.faults import check_number
 from agents.models.exported import save_pretrained
 from agents.storage.models import SafeFiles, trained_in
 from agents.updater import RENAMED, Compute, Updater
-from dialgym.errors import refuse_renamed, unknown
+from dialgym.errors import arguments_of, check_arguments, refuse_renamed, unknown
 
 
 class Learner(SafeFiles):
     """Joined with one of Stable-Baselines3's base classes, on its left."""
 
+    env: Any
     num_timesteps: int
     max_grad_norm: float
     device: torch.device
+    policy_class: type
+    policy_kwargs: dict[str, Any]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """An object whose arguments have been looked at, before anything is made of them."""
+        check_arguments(kwargs, arguments_of(cls), cls.__name__)
         check_bounds(cls.__name__, kwargs)
         check_device(kwargs.get("device"), cls.__name__)
         check_env(kwargs["env"] if "env" in kwargs else [*args, None, None][1], cls.__name__)
@@ -57,8 +63,18 @@ class Learner(SafeFiles):
         )
 
     def _setup_model(self) -> None:
-        check_bounds(type(self).__name__, vars(self))
+        self._check_settings()
         super()._setup_model()  # type: ignore[misc]
+
+    def _check_settings(self) -> None:
+        """Raise an error for a number out of bounds, or an argument that the policy does not take.
+
+        The latter names the nearest one.
+        """
+        check_bounds(type(self).__name__, vars(self))
+        policy, where = self.policy_class, f"policy_kwargs of {type(self).__name__}"
+        refuse_renamed(policy.__name__, self.policy_kwargs, getattr(policy, "renamed", {}))
+        check_arguments(self.policy_kwargs, arguments_of(policy), where)
 
     def _setup_learn(
         self, total_timesteps: Any, *args: Any, **kwargs: Any
@@ -75,24 +91,63 @@ class Learner(SafeFiles):
         )
         return found
 
+    def _begins_again(
+        self,
+        total_timesteps: Any,
+        callback: Any = None,
+        reset_num_timesteps: bool = True,
+        *args: Any,
+        **kwargs: Any,
+    ) -> bool:
+        """Return True if `_setup_learn`, called with the same arguments, resets the env."""
+        return reset_num_timesteps or getattr(self, "_last_obs", None) is None
+
     def descend(
-        self, module: torch.nn.Module, optimizer: torch.optim.Optimizer, loss: torch.Tensor
+        self, optimizer: torch.optim.Optimizer, loss: torch.Tensor, max_norm: float | None = None
     ) -> None:
-        """One step against the gradient, clipped.
+        """Take one step against the gradient, clipped to `max_norm`, or to `max_grad_norm`.
 
         Raises:
-            FloatingPointError: the loss is not finite.
+            FloatingPointError: the loss or the gradient is not finite; weights stay as they are.
         """
         check_number("loss", float(loss.detach()), self._where)
         optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(module.parameters(), self.max_grad_norm)
+        learned = [weight for group in optimizer.param_groups for weight in group["params"]]
+        limit = self.max_grad_norm if max_norm is None else max_norm
+        norm = torch.nn.utils.clip_grad_norm_(learned, limit)
+        check_number("gradient", float(norm), self._where)
         optimizer.step()
 
     @property
     def _where(self) -> str:
         """Learner and time, for errors."""
         return f"{type(self).__name__} at timestep {self.num_timesteps}"
+
+    def _expect_masks(self, given: Any) -> None:
+        """Warn once where `predict` is given no action masks, and the env of the learner has some.
+
+        They are not taken from that env: what is observed may be of another one.
+        """
+        if given is not None or getattr(self, "_masks_were_expected", False):
+            return
+        self._masks_were_expected = True
+        if self._env_has_masks:
+            warnings.warn(
+                f"{type(self).__name__} learned within masks that only its env knows, and predict "
+                "was given none: it may choose what is forbidden. Pass action_masks="
+                "env.action_masks(), of a VecEnv np.stack(env.env_method('action_masks')), learn "
+                "in a dialgym.MaskedObservation, or play with dialgym.evaluate.",
+                stacklevel=3,
+            )
+
+    @property
+    def _env_has_masks(self) -> bool:
+        """Return True if the env that it learns in, or learned in when it was saved, has masks."""
+        return trained_in(self) is not None if self.env is None else is_masking_supported(self.env)
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "_masks_were_expected"]  # type: ignore[misc]
 
 
 class ActLearner(Learner):
@@ -108,7 +163,14 @@ class ActLearner(Learner):
         deterministic: bool = False,
         action_masks: np.ndarray | None = None,
     ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
-        """The next acts, (n_envs, ...) for (n_envs, B) beliefs, within masks as sb3-contrib's."""
+        """The next acts, (n_envs, ...) for (n_envs, B) beliefs, within masks as sb3-contrib's.
+
+        Where the env has masks, it warns once when it is given none.
+
+        Raises:
+            ValueError: masks of another shape, or a row that allows nothing; see `fitting`.
+        """
+        self._expect_masks(action_masks)
         found: tuple[np.ndarray, tuple[np.ndarray, ...] | None] = self.policy.predict(
             observation, state, episode_start, deterministic, action_masks
         )

@@ -10,16 +10,20 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from agents.registry import name_of
-from agents.storage.models import load, save
+from agents.storage.models import load, save, trained_in
+from agents.storage.places import named_from, with_pretrained, with_tokenizer
 from dialgym import __version__
 from dialgym.benchmark import Result
 from dialgym.checksums import write_json_checked
 from dialgym.datasets.cards import card, code, table
 from dialgym.files import write_text
-from dialgym.hub import publish
+from dialgym.hub import MODEL_FILES, OLD_WEIGHTS, publish
 from dialgym.rollouts.policies import CHECKPOINT, find_checkpoint
 
 CARD, RESULTS = "README.md", "results.json"
+BASE = "base"
+"""The folder of what a model was made of, beside it."""
+PUBLISHED = (*MODEL_FILES, *OLD_WEIGHTS)
 OF_A_RUN = ("config.yml", "learning_curve.csv", "hub.json")
 """What is published of a run beside its model."""
 
@@ -32,6 +36,9 @@ def push_to_hub(
     trust: bool = False,
 ) -> str:
     """Publish an agent: the saved model, and a card with its scores and how to use it.
+
+    A pretrained model or a tokenizer that it names by a path goes with it; one of the hub stays
+    where it is, by its name.
 
     Args:
         model: of any algorithm of Stable-Baselines3, ours or stock; or the path of a saved one, or
@@ -58,11 +65,62 @@ def push_to_hub(
                 if run is not None and run.with_name(file).is_file():
                     shutil.copyfile(run.with_name(file), folder / file)
         save(model, folder / CHECKPOINT)
+        if copied := _copy_sources(model, folder):
+            model = _with_sources(load(folder, device="cpu", trust=trust), copied, folder)
         if results:
             found = {"results": [result.as_dict() for result in results]}
             write_json_checked(folder / RESULTS, found)
         write_text(folder / CARD, agent_card(model, name, results))
         return publish(folder, name, "an agent", private=private)
+
+
+def _copy_sources(model: Any, folder: Path) -> dict[str, str]:
+    """Put the pretrained model and the tokenizer that were named by a path into `folder`.
+
+    Returns:
+        By the whole path that each had, where it is now.
+    """
+    found: dict[str, str] = {}
+
+    def copy(source: str) -> str:
+        place = Path(source).expanduser().resolve()
+        if place.exists() and str(place) not in found:
+            target = folder / (f"{BASE}-{len(found) + 1}" if found else BASE)
+            _copy(place, target)
+            found[str(place)] = str(target)
+        return source
+
+    attributes = {"policy_kwargs": model.policy_kwargs, "trained_in": trained_in(model)}
+    with_tokenizer(with_pretrained(attributes, copy), copy)
+    return found
+
+
+def _copy(source: Path, target: Path) -> None:
+    if source.is_file():
+        shutil.copyfile(source, target)
+        return
+    target.mkdir()
+    for file in source.iterdir():
+        if file.is_file() and any(file.match(pattern) for pattern in PUBLISHED):
+            shutil.copyfile(file, target / file.name)
+
+
+def _with_sources(model: Any, copied: Mapping[str, str], folder: Path) -> Any:
+    """The model as it names the copies, saved again; the settings of its run name them too."""
+    found = {"policy_kwargs": model.policy_kwargs, "trained_in": model.trained_in}
+    found = with_pretrained(found, lambda source: copied.get(source, source))
+    found = with_tokenizer(found, lambda source: copied.get(source, source))
+    model.policy_kwargs, model.trained_in = found["policy_kwargs"], found["trained_in"]
+    save(model, folder / CHECKPOINT)
+    config = folder / OF_A_RUN[0]
+    if config.is_file():
+        text = config.read_text("utf-8")
+        for source, copy in copied.items():
+            text = text.replace(source, named_from(config, copy))
+        write_text(config, text)
+    found = with_pretrained(found, lambda source: named_from(folder / CHECKPOINT, source))
+    model.policy_kwargs = found["policy_kwargs"]
+    return model
 
 
 def from_hub(name: str, device: str = "auto", **more: Any) -> Any:
@@ -87,8 +145,8 @@ def agent_card(model: Any, name: str, results: Sequence[Result]) -> str:
     }
     if not results:
         del head["model-index"]
-    used = ids[0] if ids else "ID"
-    shown = name if name.startswith("hf:") else "FOLDER"
+    used = "" if trained_in(model) else f" {ids[0] if ids else 'ID'}"
+    shown = name if name.startswith("hf:") else "."
     settings = json.dumps(_plain(getattr(model, "policy_kwargs", None) or {}), indent=1)
     return card(
         head,
@@ -96,7 +154,7 @@ def agent_card(model: Any, name: str, results: Sequence[Result]) -> str:
         f"An agent of [dialgym](https://github.com/dialgym/dialgym) {__version__}.",
         table(_rows(results)) if results else "It has not been scored.",
         "## Use it",
-        code(f"dialgym evaluate {shown} {used}", "bash"),
+        code(f"dialgym evaluate {shown}{used}", "bash"),
         code(f'import agents\n\nmodel = agents.from_hub("{shown}")', "python"),
         "## Policy",
         code(settings, "json"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dialgym.errors import did_you_mean
 from dialgym.registration import register, register_all
 from dialgym.registry import list_ids
+from dialgym.version import VERSION
 
 if TYPE_CHECKING:
     from dialgym.benchmark import Result, evaluate
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
         VectorReplaceForbidden,
     )
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = [
     "Dataset",
     "MaskedObservation",

@@ -11,9 +11,12 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from zipfile import BadZipFile, ZipFile, ZipInfo, is_zipfile
+
+from dialgym.files import files_in, read_file
 
 SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test"} | dict.fromkeys(
     ("validation", "valid", "val", "dev", "development"), "validation"
@@ -101,14 +104,15 @@ def parts_of(path: Path) -> list[Part]:
         ValueError: an archive is broken, encrypted or beyond the limits; the message names it.
     """
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.is_file())
-        return [part for file in files for part in _Opener(str(file)).opened(_file(file, path))]
+        return [
+            part for file in files_in(path) for part in _Opener(str(file)).opened(_file(file, path))
+        ]
     return _Opener(str(path)).opened(_file(path, path.parent))
 
 
 def _file(path: Path, base: Path) -> Part:
     name = str(PurePosixPath(path.relative_to(base)))
-    return Part(name, gunzipped(path.read_bytes, name))
+    return Part(name, gunzipped(partial(read_file, path), name))
 
 
 def gunzipped(read: Callable[[], bytes], name: str) -> Callable[[], bytes]:

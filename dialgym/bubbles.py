@@ -9,17 +9,27 @@ from typing import Any, NamedTuple
 from PIL import ImageDraw, ImageFont
 
 INK = (40, 44, 52)
-LEFT, RIGHT = (232, 240, 252), (236, 246, 234)
+COLOURS = {"system": (227, 244, 241), "user": (251, 233, 242)}
+"""Of bubbles by speaker, the same in every picture: those of the viewer and of reports."""
+OTHER = (238, 240, 243)
 PADDING, GAP = 8, 6
 PARTS = re.compile(r"[^\s,]+,*\s*|,+\s*")
 LONGEST = 2000  # letters of an utterance that are looked at
 WIDEST = 0.86  # of the box: what is left shows whose bubble it is
 
 
-class _Bubble(NamedTuple):
-    """What one utterance looks like: its lines, and how much room they take, in pixels."""
+class Turn(NamedTuple):
+    """An utterance to be drawn."""
 
+    speaker: str
     on_left: bool
+    text: str
+
+
+class _Bubble(NamedTuple):
+    """The looks of one utterance: its lines, and how much room they take, in pixels."""
+
+    turn: Turn
     lines: list[str]
     width: float
     height: int
@@ -27,7 +37,7 @@ class _Bubble(NamedTuple):
 
 def draw_bubbles(
     draw: ImageDraw.ImageDraw,
-    turns: Sequence[tuple[bool, str]],
+    turns: Sequence[Turn],
     box: tuple[float, float, float, float],
     size: int = 14,
 ) -> None:
@@ -35,7 +45,7 @@ def draw_bubbles(
 
     Args:
         draw: of the image to draw into.
-        turns: of each utterance whether it stands on the left, and its text.
+        turns: the utterances.
         box: left, top, right and bottom, in pixels.
         size: of the letters, in pixels.
     """
@@ -43,9 +53,10 @@ def draw_bubbles(
     font = ImageFont.load_default(size)
     y = top
     for bubble in _last(draw, turns, font, size, right - left, bottom - top):
-        x = left if bubble.on_left else right - bubble.width
+        speaker, on_left, _ = bubble.turn
+        x = left if on_left else right - bubble.width
         corner = (x + bubble.width, y + bubble.height)
-        draw.rounded_rectangle(((x, y), corner), 8, LEFT if bubble.on_left else RIGHT)
+        draw.rounded_rectangle(((x, y), corner), 8, COLOURS.get(speaker, OTHER))
         for i, line in enumerate(bubble.lines):
             draw.text((x + PADDING, y + 3 + i * (size + 4)), line, INK, font)
         y += bubble.height + GAP
@@ -53,7 +64,7 @@ def draw_bubbles(
 
 def _last(
     draw: ImageDraw.ImageDraw,
-    turns: Sequence[tuple[bool, str]],
+    turns: Sequence[Turn],
     font: Any,
     size: int,
     width: float,
@@ -62,11 +73,11 @@ def _last(
     """The bubbles of the last utterances, as many as the height has room for."""
     chosen: list[_Bubble] = []
     room = WIDEST * width - 2 * PADDING
-    for on_left, text in reversed(turns):
+    for turn in reversed(turns):
         most = max(int(height) // (size + 4) - 1, 1)
-        lines = list(islice(wrapped(draw, text[:LONGEST], font, room), most))
+        lines = list(islice(wrapped(draw, turn.text[:LONGEST], font, room), most))
         wide = max(draw.textlength(line, font) for line in lines) + 2 * PADDING
-        bubble = _Bubble(on_left, lines, wide, len(lines) * (size + 4) + 8)
+        bubble = _Bubble(turn, lines, wide, len(lines) * (size + 4) + 8)
         height -= bubble.height + GAP
         if height < -GAP and chosen:
             break

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dialgym.files import read_json, write_atomically, write_text
+from dialgym.files import check_regular, read_json, write_atomically, write_text
 
 SUFFIX = ".sha256"
 ENTRY = "sha256"
@@ -42,12 +42,15 @@ def write_checked(path: Path, write: Callable[[Path], object]) -> None:
         _write_sums(path, sums)
 
 
-def check(path: Path, required: bool = False) -> None:
+def check(path: Path, required: bool = False) -> bool:
     """Compare a file with its checksum.
 
     Args:
         path: the file.
         required: one without a checksum counts as damaged; else it is not checked.
+
+    Returns:
+        Whether it has one.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -60,6 +63,7 @@ def check(path: Path, required: bool = False) -> None:
             f" (sha256 in {path.name}{SUFFIX}). Make it anew; or, if you changed it yourself, "
             f"delete {path.name}{SUFFIX}."
         )
+    return bool(expected)
 
 
 def write_sums(folder: Path) -> None:
@@ -87,6 +91,7 @@ def check_folder(folder: Path) -> None:
 
 def checksum(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal."""
+    check_regular(path)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -116,16 +121,21 @@ def read_json_checked(path: Path, what: str) -> Any:
         ValueError: it holds no JSON; the message calls what was expected `what`.
         DamagedFile: it is not what was written.
     """
+    return read_json_sealed(path, what)[0]
+
+
+def read_json_sealed(path: Path, what: str) -> tuple[Any, bool]:
+    """The same, and whether there is a checksum that tells that nobody has changed it."""
     found = read_json(path, what)
     if not isinstance(found, dict) or ENTRY not in found:
-        return found
+        return found, False
     expected = found.pop(ENTRY)
     if _checksum_of(found) != expected:
         raise DamagedFile(
             f"{str(path)!r} is damaged: its content is not what was written (its entry {ENTRY!r}). "
             "Make it anew; or, if you changed it yourself, delete that entry."
         )
-    return found
+    return found, True
 
 
 def _checksum_of(values: Mapping[str, Any]) -> str:

@@ -1,13 +1,69 @@
-"""Messages for bad arguments: what, where, expected, got, and what to do."""
+"""Messages for bad arguments and dead services: what, where, expected, got, and what to do."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import wraps
 from inspect import Parameter, signature
 from numbers import Integral, Real
-from typing import Any
+from socket import gaierror
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class ServiceError(ConnectionError, RuntimeError):
+    """A service that a speaker or judge asks gives no answer."""
+
+
+def service_error(who: str, asker: Any, error: BaseException) -> ServiceError | None:
+    """Make the error for a service that is not there; None where something else is wrong.
+
+    Args:
+        who: asks it, for the message.
+        asker: whose `url` or `base_url`, or that of its `client`, the message names, where the
+            error itself knows none.
+        error: what was raised, whatever client library it comes from.
+    """
+    chain = list(_causes(error))
+    if not any(isinstance(each, (ConnectionError, TimeoutError, gaierror)) for each in chain):
+        return None
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    url = next(_urls([*chain, asker]), "")
+    at = f" at {url}" if url and url not in text else ""
+    return ServiceError(
+        f"{who}: no answer from the service{at} ({text}). Start it, or check its address."
+    )
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and what led to it, as client libraries wrap one in another."""
+    while error is not None:
+        yield error
+        inner = getattr(error, "reason", None)  # of urllib
+        if isinstance(inner, BaseException):
+            yield inner
+        error = error.__cause__ or error.__context__
+
+
+def _urls(owners: Iterable[Any]) -> Iterator[str]:
+    """The addresses that errors and who asks know of, by themselves or by a part."""
+    for owner in owners:
+        for part in (owner, *(_part(owner, name) for name in ("request", "client", "speaker"))):
+            for name in ("url", "base_url"):
+                found = str(_part(part, name))
+                if "://" in found:
+                    yield found
+
+
+def _part(owner: Any, name: str) -> Any:
+    try:
+        return getattr(owner, name, None)
+    except RuntimeError:  # of httpx, where there was no request
+        return None
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
@@ -40,6 +96,40 @@ def unexpected(name: str, known: Iterable[str], where: str) -> UnexpectedArgumen
         f"{where} got an unexpected keyword argument {name!r}.{did_you_mean(name, names)} "
         f"Known: {', '.join(names) or 'none'}."
     )
+
+
+def arguments_of(cls: type) -> dict[str, Any]:
+    """Arguments of a constructor and of its parents', with defaults; `empty` for none."""
+    found: dict[str, Any] = {}
+    for base in cls.__mro__:
+        if "__init__" not in vars(base):
+            continue
+        parameters = signature(vars(base)["__init__"]).parameters.values()
+        named = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+        found = {**{p.name: p.default for p in named}, **found}
+        if all(p.kind != p.VAR_KEYWORD for p in parameters):
+            break
+    return found
+
+
+def check_arguments(given: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Raise an `UnexpectedArgument`, with the nearest known one, for a name that is unknown."""
+    names = {*known} - {"self"}
+    for name in given:
+        if name not in names:
+            raise unexpected(name, (n for n in names if not n.startswith("_")), where)
+
+
+def with_checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """A decorator: `check_arguments` for the keyword arguments of each call."""
+    known = signature(function).parameters
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        check_arguments(kwargs, known, function.__name__)
+        return function(*args, **kwargs)
+
+    return checked
 
 
 def one_of(what: str, value: object, allowed: Iterable[object], where: str = "") -> None:

@@ -81,6 +81,8 @@ def _length(leaf: Any) -> int:
         return int(leaf.nbytes)
     sizes = compute.binary_length(leaf.dictionary).fill_null(0).to_numpy(zero_copy_only=False)
     used = leaf.indices.drop_null().to_numpy(zero_copy_only=False)
+    if len(used) and not 0 <= used.min() <= used.max() < len(sizes):
+        raise pyarrow.ArrowInvalid("values that its dictionary does not have")
     return int(np.bincount(used, minlength=len(sizes)).astype(np.float64) @ sizes)
 
 

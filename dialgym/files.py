@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import socket
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -30,6 +31,21 @@ REMEDIES = {
 """What to do where a file cannot be written."""
 _TEMPORARY = re.compile(r"\..*-(?P<host>[0-9a-f]{8})-(?P<process>\d+)-[0-9a-f]{8}")
 _DAY = 24 * 3600.0
+
+
+def files_in(folder: Path) -> list[Path]:
+    """All files in a folder and the folders within, sorted; links to folders are followed.
+
+    A folder that several ways lead to is taken once, so that a link to what it lies in ends.
+    """
+    found: list[Path] = []
+    seen = {folder.resolve(), *folder.resolve().parents}
+    for base, folders, names in os.walk(folder, followlinks=True):
+        reached = {Path(base, name).resolve(): name for name in sorted(folders, reverse=True)}
+        folders[:] = [name for real, name in sorted(reached.items()) if real not in seen]
+        seen.update(reached)
+        found += [file for name in names if (file := Path(base, name)).is_file()]
+    return sorted(found)
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
@@ -126,6 +142,38 @@ def explained(path: Path) -> Iterator[None]:
         raise OSError(error.errno, f"cannot be written: {remedy}", str(path)) from error
 
 
+# Reading
+
+
+def read_file(path: Path) -> bytes:
+    """The content of a regular file, see `check_regular`."""
+    check_regular(path)
+    return path.read_bytes()
+
+
+def check_regular(path: Path) -> None:
+    """Refuse what is no regular file: a pipe or a device may keep its reader waiting for ever.
+
+    Raises:
+        ValueError: it is a pipe, a device or a socket.
+        OSError: there is no such file, or it is a folder.
+    """
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        kind = next((name for is_kind, name in _SPECIAL if is_kind(mode)), "special file")
+        raise ValueError(
+            f"{str(path)!r}: expected a regular file; it is a {kind}. Copy its content into a file."
+        )
+
+
+_SPECIAL = (
+    (stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"),
+    (stat.S_ISCHR, "device"), (stat.S_ISBLK, "device"),
+)  # fmt: skip
+
+
 # What killed writers leave
 
 
@@ -177,6 +225,10 @@ def is_running(process: int) -> bool:
 
 # JSON
 
+DEEPEST = 100
+"""Values within one another that JSON and YAML may have: what reads them may recurse."""
+_TOO_DEEP = f"more than {DEEPEST} values within one another"
+
 
 def read_json(path: Path, what: str = "JSON") -> Any:
     """The value in a file of JSON.
@@ -185,7 +237,7 @@ def read_json(path: Path, what: str = "JSON") -> Any:
         FileNotFoundError: there is no such file.
         ValueError: it holds no JSON; the message calls what was expected `what`.
     """
-    return parse_json(path.read_bytes(), repr(str(path)), what)
+    return parse_json(read_file(path), repr(str(path)), what)
 
 
 def parse_json(text: str | bytes, name: str, what: str = "JSON") -> Any:
@@ -195,17 +247,33 @@ def parse_json(text: str | bytes, name: str, what: str = "JSON") -> Any:
         ValueError: it spells none, or one nested too deeply; the message begins with `name`.
     """
     try:
-        return json.loads(text)
+        found = json.loads(text)
+        _check_depth(text, found)
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
-        got = "nothing" if not text.strip() else str(error)
+        got = _TOO_DEEP if isinstance(error, RecursionError) else str(error)
+        got = got if text.strip() else "nothing"
         raise ValueError(f"{name}: expected {what} ({got}).") from error
+    return found
+
+
+def _check_depth(text: str | bytes, value: Any) -> None:
+    """Raise a RecursionError where more than `DEEPEST` values are within one another."""
+    marks = ("[", "{") if isinstance(text, str) else (b"[", b"{")
+    if sum(map(text.count, marks)) <= DEEPEST:  # type: ignore[arg-type]  # most texts are small
+        return
+    level = [value]
+    for _ in range(DEEPEST):
+        parts = (one.values() if type(one) is dict else one for one in level if one)
+        level = [one for part in parts for one in part if type(one) in (dict, list)]
+        if not level:
+            return
+    raise RecursionError
 
 
 # YAML
 
 MOST_ALIASED = 100_000
 """Values that the aliases of a text of YAML may repeat, in all."""
-DEEPEST_YAML = 100
 
 
 def read_yaml(path: Path, what: str = "YAML") -> Any:
@@ -215,7 +283,7 @@ def read_yaml(path: Path, what: str = "YAML") -> Any:
         OSError: there is no such file.
         ValueError: as of `parse_yaml`.
     """
-    return parse_yaml(path.read_bytes(), repr(str(path)), what)
+    return parse_yaml(read_file(path), repr(str(path)), what)
 
 
 def parse_yaml(text: str | bytes, name: str, what: str = "YAML") -> Any:
@@ -258,5 +326,5 @@ def _check_size(events: Iterable[Any]) -> None:
                 sizes[event.anchor] = 1
         if repeated > MOST_ALIASED:
             raise ValueError(f"its aliases repeat more than {MOST_ALIASED:,} values")
-        if len(open_nodes) > DEEPEST_YAML:
-            raise ValueError(f"more than {DEEPEST_YAML} values within one another")
+        if len(open_nodes) > DEEPEST:
+            raise ValueError(_TOO_DEEP)

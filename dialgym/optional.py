@@ -1,8 +1,17 @@
 """Imports of optional packages, with one clear error where the extra is missing."""
 
+import sys
+import warnings
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
+
+from dialgym.version import VERSION
+
+AGENTS = "agents"
+HERE = Path(__file__).resolve().parents[1]
+"""The folder in which both packages lie."""
 
 
 def require(module: str, extra: str, purpose: str) -> ModuleType:
@@ -18,6 +27,42 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
             f"{purpose} needs {module.partition('.')[0]}, which could not be imported ({error}). "
             f'Install it with: pip install "dialgym[{extra}]"'
         ) from error
+
+
+def namesake() -> str:
+    """Name the module that has the name of dialgym's package `agents`; empty where none has."""
+    loaded = sys.modules.get(AGENTS)
+    spec = None if loaded else find_spec(AGENTS)
+    place = getattr(loaded, "__file__", None) or getattr(spec, "origin", None)
+    if place is None or Path(place).resolve().parents[1] == HERE:
+        return ""
+    if Path(place).name == f"{AGENTS}.py":
+        return (
+            f"{place} has the name of dialgym's package {AGENTS!r}, and is imported in its place. "
+            "Rename it, or run the command from another folder."
+        )
+    return (
+        f"{place} is another package of the name {AGENTS!r} (the OpenAI Agents SDK, openai-agents, "
+        "installs one). Keep the two in separate virtual environments."
+    )
+
+
+def check_one_distribution(version: str, file: str) -> None:
+    """See that `agents` and `dialgym` belong together: one distribution brings both.
+
+    Args:
+        version, file: of the package `agents`.
+
+    Raises:
+        ImportError: they are of two versions; of one version in two places, a warning tells.
+    """
+    home = Path(file).resolve().parents[1]
+    mixed = f"agents {version} of {home} and dialgym {VERSION} of {HERE}"
+    advice = "Install dialgym once, or put one of the two folders first on PYTHONPATH."
+    if version != VERSION:
+        raise ImportError(f"expected both packages of one version; got {mixed}. {advice}")
+    if home != HERE:
+        warnings.warn(f"two copies of dialgym are mixed: {mixed}. {advice}", stacklevel=3)
 
 
 def check_installed(extra: str, purpose: str, *modules: str) -> None:

@@ -5,7 +5,7 @@ is asked for; `entry_of` takes them all.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache, lru_cache
@@ -89,14 +89,20 @@ def check_id(env_id: str, where: str) -> None:
     Raises:
         ValueError: it is not registered, nor a task that a caller has named in this process.
     """
-    short = env_id.removeprefix(f"{NAMESPACE}:")
-    if {short, f"{NAMESPACE}/{short}"} & {*entries(), *gym.registry}:
+    if is_registered(env_id):
         return
+    short = env_id.removeprefix(f"{NAMESPACE}:")
     if ":" not in env_id:
         raise _unknown_id(env_id, short if "/" in short else f"{NAMESPACE}/{short}")
     suffixes = [suffix for suffix, *_ in VIEWS.values()]
     if not any(is_said(short.removesuffix(suffix)) for suffix in suffixes):
         raise distrusted(env_id, where)
+
+
+def is_registered(env_id: str) -> bool:
+    """Tell whether an id is known in this process; nothing is imported for it."""
+    short = env_id.removeprefix(f"{NAMESPACE}:")
+    return bool({short, f"{NAMESPACE}/{short}"} & {*entries(), *gym.registry})
 
 
 def entries() -> Mapping[str, Entry]:
@@ -299,19 +305,31 @@ def check_portable(entry: Entry, kwargs: Mapping[str, Any]) -> None:
     """
     task = entry.row.task
     kind = task if isclass(task) else type(task)
-    path = task if isinstance(task, str) else f"{kind.__module__}:{kind.__qualname__}"
-    named = {f"the task of {entry.id!r}": path}
+    named = {task if isinstance(task, str) else _home(kind): f"the task of {entry.id!r}"}
     for key, value in kwargs.items():
-        name = value.get("name") if isinstance(value, Mapping) else value
-        if not isinstance(name, str):
-            name = f"{type(name).__module__}:{type(name).__qualname__}"
-        named[f"{key}="] = name
-    for what, path in named.items():
-        if path.startswith("__main__:") or (":" in path and "<locals>" in path):
+        named |= dict.fromkeys(_homes(value), f"{key}=")
+    for path, what in named.items():
+        local = ":" in path and ("<locals>" in path or "<lambda>" in path)
+        if path.startswith("__main__:") or local:
             raise ValueError(
-                f"workers: other processes cannot import {path}, {what}. Put its class into a "
-                "module of its own, at the top level, or use workers=0."
+                f"workers: other processes cannot import {path}, {what}. Put it into a module of "
+                "its own, at the top level, or use workers=0."
             )
+
+
+def _homes(value: Any) -> Iterator[str]:
+    """Modules from which the parts of a setting are imported: classes, functions, names."""
+    if isinstance(value, Mapping):
+        for part in value.values():
+            yield from _homes(part)
+    elif isinstance(value, str):
+        yield value
+    else:
+        yield _home(value if hasattr(value, "__qualname__") else type(value))
+
+
+def _home(kind: Any) -> str:
+    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def view_arguments(view: Any) -> list[str]:

@@ -1,6 +1,7 @@
-"""What the HTTP servers of the command line share: their socket, requests and answers.
+"""Sockets, callers, requests and answers of the HTTP servers of the command line.
 
-Requests come in whole and within limits; answers are JSON. FastAPI and uvicorn, of the extra `web`,
+Other sites that are open in a browser can send requests to this machine: see `Callers`. Requests
+come in whole and within limits; answers are JSON. FastAPI and uvicorn, of the extra `web`,
 are imported where a server starts.
 """
 
@@ -8,8 +9,9 @@ import asyncio
 import json
 import math
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from dialgym.optional import require
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 EXTRA = "web"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+EVERYWHERE = ("0.0.0.0", "::")
 PATIENCE = 30.0  # seconds in which a request has to come in whole
 
 
@@ -26,6 +30,47 @@ class Refused(Exception):
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
         self.status, self.detail = status, detail
+
+
+class Callers:
+    """Check who calls a server: by a name that is its own, and no page of another site.
+
+    A foreign name may be pointed at this machine (DNS rebinding), so the `Host` must be known; and
+    where the browser says who asks (`Origin`, `Sec-Fetch-Site`), it must be the server's own page.
+
+    Args:
+        hosts: names by which the server may be called, beside those of this machine; those that
+            stand for every address are no names.
+    """
+
+    def __init__(self, hosts: Iterable[str] = ()) -> None:
+        self.hosts = {*LOOPBACK, *hosts}.difference(EVERYWHERE)
+
+    def check(self, headers: Mapping[str, str]) -> None:
+        """Look at the headers of a request, by name in lower case.
+
+        Raises:
+            Refused: it is not answered.
+        """
+        host = headers.get("host", "")
+        if _host_name(host) not in self.hosts:
+            raise Refused(
+                403,
+                f"this server is not called {host[:80]!r}; if that is one of its names, start it "
+                "with --allow-host NAME.",
+            )
+        origin = headers.get("origin")
+        foreign = origin is not None and origin.partition("://")[2] != host
+        if foreign or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            raise Refused(403, "this was asked by another site.")
+
+
+def _host_name(host: str) -> str:
+    """The name in a `Host` header, without the port."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
 
 
 def fastapi_app(purpose: str, **kwargs: Any) -> "FastAPI":

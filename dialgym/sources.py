@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from dialgym.archives import SPLITS, Part, limits, parts_of
 from dialgym.cards import parts_on_card
 from dialgym.expansion import check_parquet
-from dialgym.files import parse_json
+from dialgym.files import files_in, parse_json
 from dialgym.hub import fetch
 from dialgym.hub import locate as find_source
 from dialgym.optional import require
@@ -110,7 +110,7 @@ def _parquet(part: Part) -> Iterator[tuple[Place, Any]]:
             raise ValueError(f"{part.name}: {count:,} rows; at most {most:,}.")
         batches = parquet.ParquetFile(io.BytesIO(content)).iter_batches(BATCH)
         yield from _numbered(part, (row for batch in batches for row in batch.to_pylist()))
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{part.name}: expected a Parquet file ({error}).") from error
 
 
@@ -161,6 +161,6 @@ def locate(data: Any, what: str, built_in: bool = True, patterns: Sequence[str] 
 
 def fingerprint(place: Path) -> str:
     """What tells one state of the data from another: path, and times and sizes of its files."""
-    files = sorted(place.rglob("*")) if place.is_dir() else [place]
+    files = files_in(place) if place.is_dir() else [place]
     stats = [(str(file), (s := file.stat()).st_mtime_ns, s.st_size) for file in files]
     return sha256(repr((str(place), stats)).encode()).hexdigest()[:24]

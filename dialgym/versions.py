@@ -9,6 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from dialgym.version import VERSION
+
 PACKAGES = ("dialgym", "torch", "numpy", "gymnasium", "stable-baselines3", "sb3-contrib")
 _QUIET: dict[str, Any] = {"capture_output": True, "text": True, "check": False}
 
@@ -19,9 +21,9 @@ def versions() -> dict[str, str]:
     for name in PACKAGES:
         try:
             found[name] = version(name)
-        except PackageNotFoundError:  # run from its source
-            own = getattr(sys.modules.get("dialgym"), "__version__", "")
-            found[name] = own if name == "dialgym" else "none"
+        except PackageNotFoundError:
+            found[name] = "none"
+    found["dialgym"] = VERSION  # which runs, whatever is installed
     return {**found, "commit": _commit()}
 
 

@@ -22,7 +22,7 @@ pairs = [
     {"context": said[:-1], "chosen": said[-1], "rejected": other}
     for said, other in zip(asking, telling, strict=False)
 ]
-Path("pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+Path("pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs), encoding="utf-8")
 
 trained = train_reward_model(
     "pairs.jsonl", "reward", epochs=6, width=64, learning_rate=2e-3, progress_bar=False

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.recipes.tables import lmrl_score, with_interval
 from dialgym.benchmark.report import markdown_table
-from dialgym.cli import app
+from dialgym.cli.app import app
 from dialgym.files import write_text
 from dialgym.leaderboard.panels import panel_named
 from dialgym.leaderboard.submission import read_rows

@@ -74,9 +74,12 @@ def index(module: str) -> str:
 
 
 def page(module: str, name: str) -> str:
-    """The page of a name."""
+    """The page of a name: how to import it, its signature, what it is."""
+    found = getattr(import_module(module), name)
+    kind = "Class" if inspect.isclass(found) else "Function" if callable(found) else "Value"
     return (
-        f"# {name}\n\n```python\nfrom {module} import {name}\n```\n\n::: {home_of(module, name)}\n"
+        f"# {name}\n\n```python\nfrom {module} import {name}\n```\n\n"
+        f"::: {home_of(module, name)}\n    options: {{heading: {kind}, toc_label: {kind}}}\n"
     )
 
 

@@ -17,6 +17,8 @@ from typing import Any
 
 import gymnasium as gym
 from sample_dialogues import as_html, sample_of
+from token_tables import HEAD as TOKEN_HEAD
+from token_tables import as_tokens
 
 from dialgym.registry import Row, entries, load
 
@@ -127,7 +129,9 @@ def page(name: str, variants: list[Row]) -> str:
         f"{shown.gained:.4g}.\n"
     )
     parts = [f"# {cls.name}\n", summary(cls) + "\n", picture, at_a_glance(variants[0])]
-    parts += ["## A dialogue\n", said, as_html(shown), "## Rules\n", rules]
+    how, tokens = as_tokens(variants[0], shown.policy, shown.seed)
+    parts += ["## A dialogue\n", said, as_html(shown)]
+    parts += ["## A token view\n", how, table(TOKEN_HEAD, tokens), "## Rules\n", rules]
     parts += ["## Parties\n", facts(variants[0]), "## Environments\n", variants_of(variants)]
     return "\n".join(parts)
 
@@ -184,12 +188,17 @@ def facts(row: Row) -> str:
     task = gym.make(row.id(row.views[0])).unwrapped.task  # type: ignore[attr-defined]
     lines = [
         (party, task.facts.longest[party], bounds(task.facts.returns[party]), hidden(task, party),
+         "yes" if party in task.facts.may_end else "no",
          ", ".join(f"`{name}`" for name in task.speakers.get(party, {})))
         for party in task.parties
     ]  # fmt: skip
-    head = ("party", "longest utterance", "return", "not told", "can be played by")
+    head = ("party", "longest utterance", "return", "not told", "may end", "can be played by")
     options = ", ".join(f"`{name}`" for name in task.options) or "none"
-    return table(head, lines) + f"\nOptions of `reset`: {options}.\n"
+    limit = (
+        "An utterance of a party that may end can be the last one. Turn limit, in utterances of "
+        f"the learner: {task.facts.turn_limit} (`{row.id(row.views[0])}`).\n"
+    )
+    return table(head, lines) + f"\n{limit}\nOptions of `reset`: {options}.\n"
 
 
 def bounds(pair: tuple[float, float]) -> str:

@@ -1,4 +1,8 @@
-"""What several tests share."""
+"""Fixtures of all tests, and their isolation.
+
+A test sees an empty folder as its current one and none of the user's settings: what lies in the
+checkout (`runs/`, `data/`), in caches or in environment variables changes no result.
+"""
 
 import os
 import signal
@@ -7,17 +11,42 @@ from pathlib import Path
 
 import gymnasium as gym
 import pytest
+from hypothesis import HealthCheck, settings
 
 from dialgym import hub, registry, trust
 from tests.support.pretend_hub import PretendHub
 
+TEST_DATA = "DIALGYM_TEST_DATA"
+DATA = Path(os.environ.get(TEST_DATA, Path(__file__).parents[2] / "shared" / "data")).absolute()
+USER_SETTINGS = ("DIALGYM_", "HF_", "TRANSFORMERS_", "WANDB_", "ACCELERATE_", "MPLBACKEND")
+USER_SETTINGS += ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_", "SSL_CERT_")
+USER_SETTINGS += ("RANK", "LOCAL_", "WORLD_SIZE", "http_proxy", "HTTP_PROXY")
+for name in [name for name in os.environ if name.startswith(USER_SETTINGS)]:
+    del os.environ[name]
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start what runs behind them
     signal.signal(signal.SIGINT, signal.default_int_handler)
-for name in ("PYDIAL", "MULTIWOZ", "DAILYDIALOG"):  # where a test wants such data it says so
-    os.environ.pop(f"DIALGYM_{name}", None)
 
-DATA = Path(os.environ.get("DIALGYM_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
+# Under load a single example takes any time. The fast tests draw the same examples each time.
+WITHOUT_DEADLINES = settings(
+    deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("nightly", WITHOUT_DEADLINES)
+settings.register_profile("fast", WITHOUT_DEADLINES, derandomize=True)
+settings.load_profile("fast")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Fixtures of modules and sessions begin in a folder of their own; nothing is left there."""
+    os.environ["HF_HOME"] = str(tmp_path_factory.mktemp("hugging-face"))
+    os.chdir(tmp_path_factory.mktemp("elsewhere"))
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test begins in its own empty folder."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(autouse=True)
@@ -35,12 +64,12 @@ def registered() -> Iterator[None]:
 def data() -> Path:
     """The folder of real data, which is no part of the package; without it the test is skipped."""
     if not DATA.is_dir():
-        pytest.skip(f"no real data at {DATA}; set DIALGYM_TEST_DATA to its folder")
+        pytest.skip(f"no real data at {DATA}; set {TEST_DATA} to its folder")
     return DATA
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+def cache(elsewhere: None, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Tables computed by the tests are kept apart from the user's, and shared by the workers."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base

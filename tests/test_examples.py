@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import HANG_GUARD
+
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 NEEDS = {
     "04_sb3_ppo": "stable_baselines3",
@@ -53,7 +55,7 @@ def test_example(path, tmp_path):
     if needed and importlib.util.find_spec(needed) is None:
         pytest.skip(f"{needed} is not installed")
     run = subprocess.run(
-        [sys.executable, path], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        [sys.executable, path], cwd=tmp_path, capture_output=True, text=True, timeout=HANG_GUARD
     )
     assert run.returncode == 0, run.stderr
     assert SAYS[path.stem] in run.stdout

@@ -62,7 +62,7 @@ class A2C(ActorCritic):
         policy_loss = self.policy_loss(batch, logits, gain)
         value_loss = mse_loss(values[:, 0], targets)
         loss = policy_loss + self.vf_coef * value_loss
-        self.descend(self.policy, self.policy.optimizer, loss)
+        self.descend(self.policy.optimizer, loss)
         return {"loss": loss, "value_loss": value_loss, "entropy": entropy.mean()} | {
             "policy_gradient_loss": -gain.mean(), "weight": ratios.mean()
         }  # fmt: skip

@@ -95,7 +95,7 @@ class ACER(ActorCritic):
         policy_loss = self.trust_region.loss(batch, logits, gain + self.ent_coef * entropy)
         value_loss = 0.5 * mse_loss(chosen_q, targets)
         loss = policy_loss + self.vf_coef * value_loss
-        self.descend(self.policy, self.policy.optimizer, loss)
+        self.descend(self.policy.optimizer, loss)
         self.trust_region.follow(self.policy)
         return {"loss": loss, "value_loss": value_loss, "entropy": entropy.mean()} | {
             "policy_gradient_loss": -gain.mean(), "q_value": chosen_q.mean()
@@ -105,14 +105,15 @@ class ACER(ActorCritic):
     def targets(self, batch: Dialogues, log_probs: Tensor, q_values: Tensor) -> Tensor:
         """Q_t^ret (N,), of log pi and Q (N, A)."""
         at, probs = batch.actions[:, None], log_probs.exp()
-        after = self.policy.predict_values(batch.after[batch.cut])[:, 0]
+        cut = batch.cut
+        after = self.policy.predict_values(batch.after[cut], batch.masks_after_cut[cut])[:, 0]
         return retrace(
             batch.rewards,
             (probs * q_values).sum(-1),
             q_values.gather(1, at)[:, 0],
             probs.gather(1, at)[:, 0] / batch.behaviour,
             batch.last,
-            values_ahead(batch.cut, after),
+            values_ahead(cut, after),
             self.gamma,
         )
 

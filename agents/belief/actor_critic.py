@@ -20,6 +20,7 @@ from torch import Tensor
 from agents.belief.masks import allowed
 from agents.belief.memory import Choice, DialogueMemory, Dialogues
 from agents.bounds import COUNT, require
+from agents.faults import check_rewards
 from agents.learner import ActLearner
 from agents.policies.belief import BeliefPolicy
 
@@ -153,9 +154,18 @@ class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
         actions = torch.multinomial(probs, 1)[:, 0].cpu().numpy()
         return actions, Choice(actions, masks, probs.cpu().numpy(), self._last_episode_starts)  # type: ignore[arg-type]
 
-    def _store_transition(self, *args: Any, **kwargs: Any) -> None:
-        super()._store_transition(*args, **kwargs)
-        dones = kwargs["dones"] if "dones" in kwargs else args[4]
+    def _store_transition(
+        self,
+        replay_buffer: Any,
+        buffer_action: Any,
+        new_obs: Any,
+        reward: np.ndarray,
+        dones: np.ndarray,
+        infos: list[dict[str, Any]],
+    ) -> None:
+        """Raises FloatingPointError for rewards that are not finite, before they are kept."""
+        check_rewards(reward, self._where)
+        super()._store_transition(replay_buffer, buffer_action, new_obs, reward, dones, infos)
         self._last_episode_starts = dones
 
     # Update

@@ -12,19 +12,26 @@ from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 from torch.nn.functional import smooth_l1_loss
 
-from agents.belief.masks import allowed, masked, random_acts, random_below
+from agents.belief.masks import (
+    allowed,
+    allowed_at_the_end,
+    masked,
+    random_acts,
+    random_below,
+)
 from agents.belief.q_policy import QPolicy, count_heads, in_mode
 from agents.belief.replay import MaskedReplayBuffer, Transitions
-from agents.faults import check_number
-from agents.learner import Learner
+from agents.faults import check_rewards
+from agents.learner import ActLearner
 
 
-class DQN(Learner, stable_baselines3.DQN):  # type: ignore[misc]
+class DQN(ActLearner, stable_baselines3.DQN):  # type: ignore[misc]
     """Deep Q-learning within masks, of any env with `Discrete` acts and observations of one array.
 
     y = r_t + ... + gamma^n max_a Q'(s_t+n, a), over the acts that s_t+n allows; the loss is Huber's
-    of y - Q(s_t, a_t). A truncated episode is bootstrapped, with the mask that its last act was
-    chosen within, since its env has begun another one.
+    of y - Q(s_t, a_t). A truncated episode is bootstrapped, with the mask of its last observation
+    where infos have it (`action_masks=True`), else with that which its last act was chosen within,
+    since its env has begun another one. So is one that a new call of `learn` breaks off.
 
     Networks are those of `QPolicy`: dueling, NoisyNet, dropout, concrete dropout, bootstrapped
     heads, each of which has targets of its own. Uncertain ones explore by what they are uncertain
@@ -51,7 +58,8 @@ class DQN(Learner, stable_baselines3.DQN):  # type: ignore[misc]
         kwargs: as of that class, among them `n_steps`.
 
     Raises:
-        ValueError: other observations or actions, or a number that cannot be.
+        ValueError: other observations or actions, a number that cannot be, or curiosity with
+            `n_steps` of more than one.
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": QPolicy}
@@ -88,6 +96,11 @@ class DQN(Learner, stable_baselines3.DQN):  # type: ignore[misc]
         self.replay_buffer = self._make_buffer()  # Stable-Baselines3 then makes none
         super()._setup_model()
         self.replay_buffer_class = None
+        if self.n_steps > 1 and self.policy.curiosity is not None:
+            raise ValueError(
+                f"{type(self).__name__}: expected n_steps=1 with curiosity, whose reward is that "
+                f"of one step; got {self.n_steps}. Leave one of the two out."
+            )
 
     def _make_buffer(self) -> MaskedReplayBuffer:
         self._n_heads = count_heads(**self.policy_kwargs)
@@ -107,6 +120,9 @@ class DQN(Learner, stable_baselines3.DQN):  # type: ignore[misc]
     # Acting
 
     def _setup_learn(self, *args: Any, **kwargs: Any) -> Any:
+        """Dialogues that the env begins again are not gone on with in the memory."""
+        if self._begins_again(*args, **kwargs):
+            self.replay_buffer.close_episodes()
         found = super()._setup_learn(*args, **kwargs)
         self._masks = allowed(self.env)  # type: ignore[arg-type]
         if len(self._heads) != self.n_envs:
@@ -136,9 +152,14 @@ class DQN(Learner, stable_baselines3.DQN):  # type: ignore[misc]
         dones: np.ndarray,
         infos: list[dict[str, Any]],
     ) -> None:
-        """With the masks of the next states; of an ended episode, whose env shows another one's."""
+        """With the masks of the next states; of an ended episode, whose env shows another one's.
+
+        Raises FloatingPointError for rewards that are not finite, before they are kept.
+        """
+        check_rewards(reward, self._where)
         after = allowed(self.env)  # type: ignore[arg-type]
-        replay_buffer.expect(np.where(dones[:, None], self._masks, after))
+        last = allowed_at_the_end(self._masks, infos, self.action_space)
+        replay_buffer.expect(np.where(dones[:, None], last, after))
         super()._store_transition(replay_buffer, buffer_action, new_obs, reward, dones, infos)
         self._masks = after
         if dones.any():
@@ -152,7 +173,11 @@ class DQN(Learner, stable_baselines3.DQN):  # type: ignore[misc]
         deterministic: bool = False,
         action_masks: np.ndarray | None = None,
     ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
-        """The next acts within masks (n_envs, A); without `deterministic`, as while learning."""
+        """The next acts within masks (n_envs, A); without `deterministic`, as while learning.
+
+        See `ActLearner` for masks.
+        """
+        self._expect_masks(action_masks)
         rate = self.exploration_rate
         return self.policy.predict(
             observation, state, episode_start, deterministic, action_masks, rate
@@ -176,7 +201,7 @@ class DQN(Learner, stable_baselines3.DQN):  # type: ignore[misc]
         for _ in range(gradient_steps):
             batch = self.replay_buffer.sample(batch_size, self._vec_normalize_env, beta)
             loss, errors = self.loss(batch)
-            self._descend(loss)
+            self.descend(self.policy.optimizer, loss)
             self.replay_buffer.update_priorities(batch.places, errors.cpu().numpy())
             self.logger.record_mean("train/loss", loss.item())
         self._n_updates += gradient_steps
@@ -222,16 +247,6 @@ class DQN(Learner, stable_baselines3.DQN):  # type: ignore[misc]
     def _transitions(self) -> int:
         """Of the memory, as far as it is filled."""
         return self.replay_buffer.size() * self.n_envs
-
-    def _descend(self, loss: Tensor) -> None:
-        """One step against the gradient, clipped; raises FloatingPointError as `check_number`."""
-        check_number("loss", loss.item(), self._where)
-        optimizer = self.policy.optimizer
-        optimizer.zero_grad()
-        loss.backward()
-        learned = [weight for group in optimizer.param_groups for weight in group["params"]]
-        torch.nn.utils.clip_grad_norm_(learned, self.max_grad_norm)
-        optimizer.step()
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "_masks"]

@@ -13,6 +13,7 @@ from torch.nn.functional import mse_loss
 from agents.belief.actor_critic import ActorCritic
 from agents.belief.memory import Dialogues
 from agents.belief.returns import discounted, values_ahead
+from agents.faults import check_tensor
 
 
 class Regression(NamedTuple):
@@ -105,22 +106,30 @@ class ENAC(ActorCritic):
         return [layer for part in parts for layer in part.modules() if isinstance(layer, nn.Linear)]
 
     def update(self, batch: Dialogues) -> dict[str, Tensor]:
+        """One step of actor and values on a batch of dialogues; figures for the log.
+
+        Raises:
+            FloatingPointError: returns, their regression, the step or the gradient of the values
+                are not finite; neither actor nor values have been moved then.
+        """
         with watched(self.actor) as calls:
             logits, values = self.policy.logits_and_values(batch.observations, batch.masks)
         log_probs = logits.log_softmax(-1).gather(1, batch.actions[:, None])[:, 0]
         returns = self.returns(batch, log_probs.detach())
         ratios = self.ratios(batch, log_probs.detach())
         discounts = self.discounts(batch)
-        found = natural_gradient(
-            self.gram(batch, log_probs * discounts, calls),
-            returns[batch.last.roll(1)],
-            ratios.clamp(self.min_weight, self.max_weight),
-            self.damping,
-        )
+        weights = ratios.clamp(self.min_weight, self.max_weight)
+        gram = self.gram(batch, log_probs * discounts, calls)
+        for what, given in {"return": returns, "weight": weights, "gradient": gram}.items():
+            check_tensor(what, given, self._where)
+        found = natural_gradient(gram, returns[batch.last.roll(1)], weights, self.damping)
         step = self.step(found.slope)
-        self._move(step, log_probs @ (discounts * found.u[batch.number]))
+        moves = self._moves(step, log_probs @ (discounts * found.u[batch.number]))
         value_loss = mse_loss(values[:, 0], returns)
-        self.descend(self.policy, self.policy.optimizer, value_loss)
+        self.descend(self.policy.optimizer, value_loss)
+        with torch.no_grad():
+            for parameter, move in moves:
+                parameter.add_(move)
         return {"value_loss": value_loss, "entropy": -log_probs.mean(), "return": found.mean} | {
             "step": step, "weight": ratios.mean()
         }  # fmt: skip
@@ -166,13 +175,14 @@ class ENAC(ActorCritic):
         curvature = slope.square().mean().clamp(min=1e-12)
         return (2 * self.max_kl / curvature).sqrt().clamp(max=self.step_size)
 
-    def _move(self, step: Tensor, total: Tensor) -> None:
-        """Go along the gradient of u phi, which is w."""
+    def _moves(self, step: Tensor, total: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Moves of the actor's weights along the gradient of u phi, which is w."""
         parameters = [parameter for layer in self.actor for parameter in layer.parameters()]
         slopes = torch.autograd.grad(total, parameters, retain_graph=True)
-        with torch.no_grad():
-            for parameter, slope in zip(parameters, slopes):
-                parameter.add_(step * slope)
+        moves = [step * slope for slope in slopes]
+        for move in moves:
+            check_tensor("natural gradient", move, self._where)
+        return list(zip(parameters, moves))
 
 
 class Call(NamedTuple):

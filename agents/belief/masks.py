@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,48 +12,43 @@ from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_suppo
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
+from agents.models.masking import everything, fitting
+
 FORBIDDEN_VALUE = -1e9
 """In the place of a Q value, so that neither an argmax nor a maximum is ever that of the act."""
 
 
 def allowed(env: VecEnv) -> np.ndarray:
-    """(n_envs, A) bool: the acts that each row allows; all, where the env has no masks."""
+    """(n_envs, A) bool: the acts that each row allows; all, where the env has no masks.
+
+    Raises:
+        ValueError: as of `fitting`.
+    """
     if is_masking_supported(env):
-        return get_action_masks(env).astype(bool, copy=False)
+        return fitting(get_action_masks(env), env.num_envs, env.action_space)
     return everything(env.num_envs, env.action_space)
 
 
-def everything(rows: int, space: spaces.Space) -> np.ndarray:
-    """(rows, A) bool of a `Discrete` space, all True."""
-    return np.ones((rows, count_acts(space)), bool)
+def allowed_at_the_end(
+    masks: np.ndarray, infos: Sequence[Mapping[str, Any]], space: spaces.Space
+) -> np.ndarray:
+    """(n, A) bool: the acts that the last observations of episodes allow.
 
+    Their env has begun other episodes already. Where an info has no ``action_mask``, as envs made
+    with `action_masks=True` give it, it is the mask that the last act was chosen within.
 
-def count_acts(space: spaces.Space) -> int:
-    """A, of a `Discrete` space.
-
-    Raises:
-        ValueError: it is another one.
-    """
-    if isinstance(space, spaces.Discrete):
-        return int(space.n)
-    raise ValueError(f"expected Discrete actions, one act at a time, got {space}")
-
-
-def fitting(masks: Any, rows: int, space: spaces.Space) -> np.ndarray:
-    """Masks as a caller of `predict` gave them, or none, as (rows, A) bool.
+    Args:
+        masks: (n, A) bool, of the last acts.
+        infos: n, of the last steps.
+        space: of the acts.
 
     Raises:
-        ValueError: they have another shape, or a row without any act.
+        ValueError: as of `fitting`, for an episode that a limit cut off.
     """
-    if masks is None:
-        return everything(rows, space)
-    found = np.asarray(masks, bool)
-    wanted = (rows, count_acts(space))
-    if found.size != rows * wanted[1]:
-        raise ValueError(f"action_masks: expected {wanted}, got {found.shape}")
-    found = found.reshape(wanted)
-    if not found.any(1).all():
-        raise ValueError("action_masks: expected at least one act in each row, got a row of none")
+    found = masks.copy()
+    for row, info in enumerate(infos):
+        if "action_mask" in info and info.get("TimeLimit.truncated"):
+            found[row] = fitting(info["action_mask"], 1, space)[0]
     return found
 
 

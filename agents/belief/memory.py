@@ -11,6 +11,8 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
 
+from agents.belief.masks import allowed_at_the_end
+
 
 class Choice(NamedTuple):
     """The acts of a step, and how they were chosen."""
@@ -32,6 +34,7 @@ class Dialogues(NamedTuple):
     last: Tensor  # (N,) bool, of its dialogue
     cut: Tensor  # (N,) bool, a limit cut the dialogue off here
     after: Tensor  # (N, B) float32, what was seen next, or at the end
+    masks_after_cut: Tensor  # (N, A) bool, where a limit cut the dialogue off those of `after`
 
     @property
     def behaviour(self) -> Tensor:
@@ -57,6 +60,8 @@ class DialogueMemory(ReplayBuffer):
 
     Attributes:
         masks, probs: (buffer_size, n_envs, A), of each decision; see `Choice`.
+        masks_after_cut: (buffer_size, n_envs, A), of the last observation of a dialogue that a
+            limit cut off; see `allowed_at_the_end`.
         turns: (buffer_size, n_envs) int32, the decisions of the dialogue before this one.
         lengths: (buffer_size, n_envs) int32, at the first decision of a dialogue that has ended the
             number of its decisions, elsewhere 0.
@@ -75,6 +80,7 @@ class DialogueMemory(ReplayBuffer):
         super().__init__(buffer_size, observation_space, action_space, device, n_envs, **kwargs)
         steps, acts = (self.buffer_size, n_envs), int(action_space.n)
         self.masks = np.zeros((*steps, acts), bool)
+        self.masks_after_cut = np.zeros((*steps, acts), bool)
         self.probs = np.zeros((*steps, acts), np.float32)
         self.turns = np.zeros(steps, np.int32)
         self.lengths = np.zeros(steps, np.int32)
@@ -96,6 +102,8 @@ class DialogueMemory(ReplayBuffer):
         """
         here = self.pos
         self.masks[here], self.probs[here] = action.masks, action.probs
+        last = allowed_at_the_end(action.masks, infos, self.action_space)
+        self.masks_after_cut[here] = last
         self.turns[here] = np.where(action.starts, 0, self.turns[here - 1] + 1)
         self.lengths[here], self.unseen[here] = 0, False
         super().add(obs, next_obs, action.actions, reward, done, infos)
@@ -156,5 +164,6 @@ class DialogueMemory(ReplayBuffer):
             last,
             self.timeouts[at] > 0,
             self._normalize_obs(self.next_observations[at], env),
+            self.masks_after_cut[at],
         )
         return Dialogues(*(torch.as_tensor(column, device=self.device) for column in columns))

@@ -17,7 +17,8 @@ from torch import Tensor, nn
 
 from agents.belief.curiosity import Curiosity
 from agents.belief.layers import VARIATIONAL, make_linear
-from agents.belief.masks import count_acts, fitting, masked, random_acts, random_below, uniform
+from agents.belief.masks import masked, random_acts, random_below, uniform
+from agents.models.masking import count_acts, fitting
 from dialgym.errors import with_settings
 
 SAMPLES = 32

@@ -9,7 +9,8 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
 
-from agents.belief.masks import count_acts, random_below, uniform
+from agents.belief.masks import random_below, uniform
+from agents.models.masking import count_acts
 
 LEAST = 1e-6
 """Added to an error, so that no transition is never drawn again."""
@@ -76,6 +77,13 @@ class MaskedReplayBuffer(ReplayBuffer):
         if self.alpha:
             self.priorities[at] = self.priorities[: self.size()].max(initial=0.0) or 1.0
         super().add(*args, **kwargs)
+
+    def close_episodes(self) -> None:
+        """End the episodes that go on in the last step, as a limit would: their env is reset."""
+        if self.size():
+            last = (self.pos - 1) % self.buffer_size
+            going_on = self.dones[last] == 0
+            self.dones[last, going_on] = self.timeouts[last, going_on] = 1
 
     def sample(  # type: ignore[override]
         self, batch_size: int, env: VecNormalize | None = None, beta: float = 1.0

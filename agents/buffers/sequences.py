@@ -42,6 +42,7 @@ class SequenceBuffer:
         self._closed: list[np.ndarray] = []  # token rows of finished sequences
         self._open: np.ndarray | None = None  # (n_envs, L) tokens of the ones that go on
         self._features: list[np.ndarray] = []  # (F,) beside each sequence, where there are any
+        self._open_features: np.ndarray | None = None  # (n_envs, F) of those that go on
         self._number = np.zeros(0, np.int64)  # (n_envs,) of the open sequences
 
     def __len__(self) -> int:
@@ -76,7 +77,7 @@ class SequenceBuffer:
             known = np.arange(self.window) < before[:, None]
             fresh = starts | ((tokens != self._open) & known).any(1)
             if features is not None:
-                fresh |= (features != np.stack(self._features)[self._number]).any(1)
+                fresh |= (features != self._open_features).any(1)
             if playing is not None:
                 fresh &= playing
                 tokens = np.where(playing[:, None], tokens, self._open)
@@ -85,7 +86,10 @@ class SequenceBuffer:
         self._number[fresh] = len(self._closed) + np.arange(fresh.sum())
         self._closed += [np.empty(0)] * int(fresh.sum())
         if features is not None:
+            if self._open_features is None:
+                self._open_features = np.zeros_like(features)
             self._features += list(features[fresh])
+            self._open_features[fresh] = features[fresh]
         self._open[:] = tokens
         for name, value in {"lengths": lengths, "sequence": self._number.copy(), **step}.items():
             self._steps.setdefault(name, []).append(value)

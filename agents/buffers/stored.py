@@ -28,17 +28,20 @@ EXAMPLES = 5
 """Words that a message about them shows."""
 
 
-def token_data(dataset: Any, space: Any) -> TokenData:
+def token_data(dataset: Any, space: Any, env_id: str | None = None) -> TokenData:
     """The dialogues of `dataset` as an env with the observation space `space` writes them.
 
     Args:
         dataset: a `Dataset`, `TokenData`, or the path or name that `dialgym.load_dataset` takes.
         space: a `TokenBox`.
+        env_id: of the env, where it is one of dialgym's.
 
     Raises:
-        ValueError: the dialogues cannot be written in that space, or there are none.
+        ValueError: the dialogues were held in another env or cannot be written in that space, or
+            there are none.
     """
     dataset = loaded(dataset)
+    check_environment(dataset, env_id)
     if isinstance(dataset, Dataset):
         data = dataset.tokens(tokenizer=space.tokenizer, window=space.shape[0])
         _check_known(dataset, data)
@@ -107,6 +110,26 @@ def loaded(dataset: Any) -> Any:
     from dialgym import load_dataset
 
     return load_dataset(dataset)
+
+
+def check_environment(dataset: Any, env_id: str | None) -> None:
+    """Check that the dialogues of a `Dataset` were held in an environment.
+
+    Args:
+        dataset: to learn from; `TokenData` and `ActData` do not say where they come from.
+        env_id: the full id; None where the env is none of dialgym's.
+
+    Raises:
+        ValueError: they are of another environment, or of several settings of it.
+    """
+    if env_id is None or not isinstance(dataset, Dataset):
+        return
+    collected_in, _ = dataset.environment()
+    if collected_in != env_id:
+        raise ValueError(
+            f"data: expected dialogues of {env_id}, got some of {collected_in}; "
+            "collect others, or learn in that environment"
+        )
 
 
 class Sampler:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 from gymnasium.spaces import MultiBinary
 
 from agents.buffers.sequences import Sequences
-from agents.buffers.stored import loaded, sequences_of
+from agents.buffers.stored import check_environment, loaded, sequences_of
 from dialgym.datasets import ActData, Dataset
 from dialgym.datasets.schema import acts_name
 
@@ -43,7 +43,7 @@ class StoredActs:
 
 
 def stored_acts(
-    dataset: Any, spaces: tuple[Any, Any], gamma: float, names: Sequence[str] = ()
+    dataset: Any, spaces: tuple[Any, Any], gamma: float, place: Mapping[str, Any] | None = None
 ) -> StoredActs:
     """The dialogues of `dataset` in which acts of an env were chosen by its beliefs.
 
@@ -51,12 +51,14 @@ def stored_acts(
         dataset: a `Dataset`, `ActData`, or the path or name that `dialgym.load_dataset` takes.
         spaces: of observations and actions.
         gamma: discount of the returns, from decision to decision.
-        names: of the env's acts; none where they are not known.
+        place: the env, as of `dialgym.views.played.made_from`; None where it is none of dialgym's.
 
     Raises:
-        ValueError: the acts or beliefs are others than the env's, or there are none.
+        ValueError: the dialogues were held in another env, the acts or beliefs are others than the
+            env's, or there are none.
     """
-    dataset = loaded(dataset)
+    dataset, env = loaded(dataset), place or {}
+    check_environment(dataset, env.get("id"))
     data = dataset.acts(gamma) if isinstance(dataset, Dataset) else dataset
     if not isinstance(data, ActData):
         raise ValueError(
@@ -76,6 +78,7 @@ def stored_acts(
             f"in the env, got beliefs of {sizes[0][0]} and {sizes[2][0]} acts"
             f"{' at once' if sizes[1] else ''}; collect dialogues in this act view"
         )
+    names = env.get("acts", ())
     if names and data.kind != acts_name(names, beliefs.shape[0]):
         raise ValueError(
             f"dataset: expected dialogues in which the env's acts ({names[0]!r}, ...) were chosen, "

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+import dialgym
+from agents.grid.cells import Task
 from agents.grid.plots import COLOURS, figure_of, save_figure, tidy
 from agents.online.pg import returns_of
-from agents.training.envs import monitored
 from dialgym.benchmark.plots import INK
 from dialgym.rollouts.episodes import seeded
 from dialgym.rollouts.policies import takes_masks
@@ -23,7 +24,7 @@ DIALOGUES = 128
 LEAST = 1e-6  # of a deviation
 
 
-def calibration(model: Any, env_id: str, seed: int, dialogues: int = DIALOGUES) -> dict[str, Any]:
+def calibration(model: Any, task: Task, seed: int, dialogues: int = DIALOGUES) -> dict[str, Any]:
     """Q(b, a) of the acts that a model takes, beside the returns G that follow.
 
     Returns:
@@ -33,7 +34,7 @@ def calibration(model: Any, env_id: str, seed: int, dialogues: int = DIALOGUES) 
         decisions, ordered by Q; ``error``: root of the mean square of G - Q in tenths ordered by
         deviation, whose means are ``unsure``.
     """
-    mean, std, returns = _decisions(model, env_id, seed, dialogues)
+    mean, std, returns = _decisions(model, task, seed, dialogues)
     std = np.maximum(std, LEAST)
     far = np.abs(returns - mean) / std
     by_mean, by_std = (np.array_split(np.argsort(a, kind="stable"), BINS) for a in (mean, std))
@@ -53,14 +54,14 @@ def _means(values: np.ndarray, parts: Sequence[np.ndarray]) -> list[float]:
 
 
 def _decisions(
-    model: Any, env_id: str, seed: int, dialogues: int
+    model: Any, task: Task, seed: int, dialogues: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean and deviation of Q, and the return, of each decision (M,) of so many dialogues."""
-    masked = takes_masks(model)
+    masked, kwargs = takes_masks(model), {"text_info": False, **task.settings}
     steps: list[tuple[np.ndarray, ...]] = []
     with (
         seeded(model, seed),
-        closing(monitored(env_id, dialogues, 0, seed, {"text_info": False})) as env,
+        closing(dialgym.sb3_vec_env(task.env_id, dialogues, seed=seed, **kwargs)) as env,
     ):
         seen: Any = env.reset()
         playing = np.ones(dialogues, bool)

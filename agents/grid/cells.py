@@ -11,6 +11,7 @@ from typing import Any
 
 from agents.registry import ACTS, ALGORITHMS, STORED, find
 from agents.training.config import check_classes
+from dialgym.domains.domain import COUNTERPARTS, Domain, domain_files, is_path, load_domain
 from dialgym.errors import unknown
 from dialgym.files import read_yaml
 from dialgym.trust import check_names
@@ -19,6 +20,7 @@ DOMAINS: Mapping[str, str] = MappingProxyType(
     {"CR": "CamRestaurants", "SFR": "SFRestaurants", "LAP": "Laptops11"}
 )
 """PyDial's benchmark's domains, by what its tables call them."""
+BUILT_IN_DOMAINS = (*COUNTERPARTS, *COUNTERPARTS.values())
 ENVS = (1, 2, 3, 4, 5, 6)
 SCRIPTED = ("handcrafted", "random")
 """Policies that learn nothing: they are tested once."""
@@ -51,20 +53,45 @@ class Task:
     """A domain in one of the benchmark's settings.
 
     Attributes:
-        domain: "CR", "SFR" or "LAP".
+        domain: "CR", "SFR" or "LAP"; of another domain its name.
         env: 1 to 6.
+        files: the path that another domain is loaded from, if it is no name.
     """
 
     domain: str
     env: int
+    files: str | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"{self.domain}-Env{self.env}"
 
     @property
     def env_id(self) -> str:
-        """The id of its act view."""
-        return f"dialgym/{DOMAINS[self.domain]}-Env{self.env}-act-v0"
+        """The id of its act view, which leaves `settings` open."""
+        if self._registered:
+            return f"dialgym/{DOMAINS[self.domain]}-Env{self.env}-act-v0"
+        return "dialgym/SlotFilling-act-v0"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that `env_id` leaves open."""
+        if self._registered:
+            return {}
+        return {"domain": self.files or self.domain, "env": self.env}
+
+    def load(self) -> Domain:
+        """Its domain, as `load_domain` finds it."""
+        return load_domain(self.files or DOMAINS.get(self.domain, self.domain))
+
+    @property
+    def _registered(self) -> bool:
+        return self.files is None and self.domain in DOMAINS
+
+
+def domain_order(domain: str) -> tuple[int, str]:
+    """The place of a domain in tables: the benchmark's first, in its order, then others by name."""
+    names = [*DOMAINS]
+    return (names.index(domain) if domain in DOMAINS else len(names)), domain
 
 
 @dataclass(frozen=True)
@@ -171,21 +198,37 @@ def _method(name: str, others: Iterable[str]) -> Method:
 def tasks_of(domains: Sequence[str], envs: Sequence[int]) -> list[Task]:
     """Each domain in each setting.
 
+    Args:
+        domains: those of the benchmark by their short or full names; or what `load_domain` loads.
+        envs: numbers of settings.
+
     Raises:
-        ValueError: a name or number is not the benchmark's, or there is none.
+        ValueError: a domain cannot be loaded, two have one name, a number is not the benchmark's,
+            or there is none.
     """
-    full = {name: short for short, name in DOMAINS.items()}
-    for domain in domains:
-        if domain not in DOMAINS and domain not in full:
-            raise unknown("domain", domain, (*DOMAINS, *full), "--domains")
     for env in envs:
         if env not in ENVS:
             raise ValueError(f"--envs: expected numbers from 1 to 6, got {env}")
-    pairs = product(dict.fromkeys(domains), sorted(set(envs)))
-    found = [Task(full.get(domain, domain), env) for domain, env in pairs]
+    named: dict[str, str | None] = {}
+    for domain in domains:
+        name, path = _named(domain)
+        if named.setdefault(name, path) != path:
+            raise ValueError(f"--domains: expected domains of different names, got {name} twice")
+    found = [Task(name, env, named[name]) for name, env in product(named, sorted(set(envs)))]
     if not found:
         raise ValueError("expected one domain and one environment at least (--domains, --envs)")
-    return list(dict.fromkeys(found))
+    return found
+
+
+def _named(domain: str) -> tuple[str, str | None]:
+    """Name of a domain in tables, and its path where it is given by one."""
+    full = {name: short for short, name in DOMAINS.items()}
+    if domain in DOMAINS or domain in full:
+        return full.get(domain, domain), None
+    if not is_path(domain) and not domain_files(domain) and domain not in BUILT_IN_DOMAINS:
+        raise unknown("domain", domain, (*DOMAINS, *full, *BUILT_IN_DOMAINS), "--domains")
+    found = load_domain(domain)
+    return (found.ontology.domain, found.played) if is_path(domain) else (domain, None)
 
 
 def cells_of(methods: Sequence[Method], tasks: Sequence[Task], seeds: Sequence[int]) -> list[Cell]:

@@ -284,6 +284,7 @@ def jobs_of(
     root = out.resolve()
     found: list[Job] = []
     for seed in seeds:
+        panel.check_seed(seed, "--seeds")
         for place in places:
             for name in dict.fromkeys(algorithms):
                 learner = learner_named(panel, name)

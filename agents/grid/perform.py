@@ -22,8 +22,10 @@ from agents.training.checkpoint import BEFORE
 from agents.training.checkpoint import FILE as CHECKPOINT
 from agents.training.config import read_config
 from agents.training.dialogues import FILE, KEPT
+from dialgym.benchmark.rules import rules_of
 from dialgym.checksums import read_json_checked, write_json_checked
-from dialgym.registry import entry_of
+from dialgym.domains.domain import pydial_folder
+from dialgym.leaderboard.joined import NAMED
 from dialgym.rollouts.episodes import episode_seed
 from dialgym.rollouts.policies import learns_by_drawing
 
@@ -115,8 +117,10 @@ def description(cell: Cell, protocol: Protocol) -> dict[str, Any]:
 
 @cache
 def source(task: Task) -> str:
-    """Where the domain comes from: PyDial's files, or what stands in for them."""
-    return entry_of(task.env_id).stand_in or "PyDial"
+    """Source of the domain: PyDial's files, the package, or a path."""
+    domain = task.load()
+    in_pydial = pydial_folder() == Path(domain.source).parent
+    return NAMED if in_pydial else domain.source
 
 
 def settings(cell: Cell) -> dict[str, Any]:
@@ -148,7 +152,7 @@ def _train(job: PydialJob) -> None:
         overrides=dict(cell.method.overrides),
         device="cpu",
         progress_bar=False,
-        env_kwargs={"text_info": False},
+        env_kwargs={"text_info": False, **cell.task.settings},
         checkpoint_every=CHECKPOINT_EVERY,
         resume=True,
         dialogues=protocol.dialogues,
@@ -181,21 +185,23 @@ def _test(job: PydialJob, dialogues: int) -> list[dict[str, Any]]:
 
 def _played(job: PydialJob, policy: Any, dialogues: int, drawn: bool) -> dict[str, Any]:
     """The figures of a policy's test dialogues."""
-    task, episodes = job.cell.task.env_id, job.protocol.episodes
+    task, episodes = job.cell.task, job.protocol.episodes
     played = dialgym.evaluate(
         policy,
-        task,
+        task.env_id,
         episodes,
         [TEST_SEED + job.cell.seed],
+        task.settings,
         num_envs=min(TESTED_AT_ONCE, episodes),
         deterministic=not drawn,
-    )[task]
+    )[task.env_id]
     return {
         "dialogues": dialogues,
         "drawn": int(drawn),
         "success": round(float(played.success), 6),
         "reward": round(float(played.mean_return), 6),
         "turns": round(float(played.mean_length), 6),
+        "rules": str(rules_of(task.env_id, task.settings)),
         **_cost(job.folder, dialogues),
     }
 
@@ -214,7 +220,7 @@ def _calibration(job: PydialJob) -> dict[str, Any] | None:
         return None
     seed = episode_seed(TEST_SEED, job.cell.seed) % 2**31
     try:
-        return calibration(model, job.cell.task.env_id, seed)
+        return calibration(model, job.cell.task, seed)
     except ValueError:  # a network of its class without uncertainty
         return None
 

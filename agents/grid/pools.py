@@ -24,6 +24,8 @@ from dialgym.files import write_text
 from dialgym.optional import require
 
 ERROR = "error.txt"
+GRACE = 60.0
+"""Seconds that processes have to leave a checkpoint."""
 NICENESS = 10
 """Of processes: whoever works at the machine goes first."""
 IMPORTED = (
@@ -72,7 +74,9 @@ def in_processes(jobs: Sequence[Job], workers: int) -> Pool:
     finally:
         for process in running:
             process.terminate()
+        _wait_for_all(running, GRACE)
         for process in running:
+            process.kill()
             process.join()
 
 
@@ -132,6 +136,13 @@ def _wait(running: Mapping[BaseProcess, Job], seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and all(process.is_alive() for process in running):
         time.sleep(0.02)
+
+
+def _wait_for_all(running: Mapping[BaseProcess, Job], seconds: float) -> None:
+    """Until all have ended, each with a checkpoint, but not longer than `seconds`."""
+    deadline = time.monotonic() + seconds
+    for process in running:
+        process.join(max(0.0, deadline - time.monotonic()))
 
 
 @contextmanager

@@ -44,6 +44,11 @@ def handcrafted(task: str) -> Score:
     return Score(*_file()["handcrafted"][task])
 
 
+def covers(task: str) -> bool:
+    """Return True if the task belongs to the benchmark itself, which has figures."""
+    return task in _file()["handcrafted"]
+
+
 def policies() -> Sequence[str]:
     """The paper's learned policies, in the order of its columns."""
     found: list[str] = _file()["recalled"]["policies"]

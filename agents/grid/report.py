@@ -8,7 +8,9 @@ from agents.grid.calibration import plot_calibration
 from agents.grid.plots import plot_curves, plot_ranking
 from agents.grid.results import Results
 from agents.grid.tables import markdown
+from dialgym.benchmark.rules import older_rules
 from dialgym.files import write_text
+from dialgym.leaderboard.joined import origins_of
 
 TABLES, CURVES, RANKING = "tables.md", "curves.png", "ranking.png"
 CALIBRATION = "calibration.png"
@@ -22,7 +24,7 @@ def write_report(folder: Path) -> list[Path]:
         ImportError: matplotlib is not installed; the tables have then been written.
     """
     results = Results.load(folder)
-    write_text(folder / TABLES, markdown(results))
+    write_text(folder / TABLES, markdown(results, older_in(folder)))
     plot_curves(results, folder / CURVES)
     plot_ranking(results, folder / RANKING)
     files = [folder / name for name in (TABLES, CURVES, RANKING)]
@@ -31,3 +33,9 @@ def write_report(folder: Path) -> list[Path]:
         plot_calibration(sure, folder / CALIBRATION)
         files.append(folder / CALIBRATION)
     return files
+
+
+def older_in(folder: Path) -> str:
+    """A line about the rows of a folder that are of older rules; empty for none."""
+    files = sorted(folder.glob("*.csv"))
+    return older_rules(origin for file in files for origin in origins_of(file))

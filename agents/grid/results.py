@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 
-from agents.grid.cells import DOMAINS, Task
+from agents.grid.cells import Task, domain_order
 from dialgym.files import write_text
 
 DESCRIBED = ("algorithm", "command", "versions", "source", "episodes", "settings")
@@ -35,6 +35,7 @@ class Row(NamedTuple):
     timesteps: int  # of training
     cpu_seconds: float  # of training
     run: int  # which of the method's runs, as its JSON file lists them
+    rules: str = ""  # by which it was tested, as `Rules` spells them; "" in the earliest rows
 
     @property
     def task(self) -> Task:
@@ -89,9 +90,9 @@ class Figures:
         """Rows in order, and only runs that some are of."""
         used = sorted({row.run for row in self.rows})
         self.runs = [self.runs[number] for number in used]
-        order = {domain: i for i, domain in enumerate(DOMAINS)}
         rows = sorted(
-            self.rows, key=lambda r: (r.env, order[r.domain], r.seed, r.dialogues, r.drawn)
+            self.rows,
+            key=lambda r: (r.env, domain_order(r.domain), r.seed, r.dialogues, r.drawn),
         )
         self.rows = [row._replace(run=used.index(row.run)) for row in rows]
 
@@ -152,8 +153,7 @@ class Results:
     def tasks(self) -> list[Task]:
         """In the order of PyDial's tables: by setting, then by domain."""
         found = {row.task for figures in self.methods.values() for row in figures.rows}
-        domains = list(DOMAINS)
-        return sorted(found, key=lambda task: (task.env, domains.index(task.domain)))
+        return sorted(found, key=lambda task: (task.env, domain_order(task.domain)))
 
     @cached_property
     def tests(self) -> list[int]:
@@ -214,4 +214,4 @@ def _read(file: Path) -> Figures:
 
 
 def _row(row: Mapping[str, str]) -> Row:
-    return Row(**{name: kind(row[name]) for name, kind in KINDS.items()})
+    return Row(**{name: kind(row[name]) for name, kind in KINDS.items() if name in row})

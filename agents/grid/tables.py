@@ -25,10 +25,10 @@ class Group(NamedTuple):
     methods: Sequence[str]
 
 
-def markdown(results: Results) -> str:
-    """All tables, each under a heading that says what is in it."""
+def markdown(results: Results, note: str = "") -> str:
+    """All tables, each under a heading that says what is in it; `note` stands before them."""
     last = f"{results.tests[-1]:,} dialogues"
-    parts = [_head(results)]
+    parts = [_head(results), *([f"{note}\n"] if note else [])]
     for group in groups(results):
         title = f"Over {len(group.tasks)} tasks"
         parts.append(f"## {title}\n\n{overall(results, group)}\n{_names(group.tasks)}\n")
@@ -37,8 +37,13 @@ def markdown(results: Results) -> str:
     parts += [
         f"## By task, after {last}\n\n{by_task(results)}",
         f"## On the way\n\nSuccess in per cent.\n\n{on_the_way(results)}",
-        f"## Beside the paper's table\n\n{published.RECALLED_NOTE}\n\n{beside_paper(results)}",
-        f"## Beside published logs\n\nSuccess / reward.\n\n{beside_logs(results)}",
+    ]
+    if _published(results):
+        parts += [
+            f"## Beside the paper's table\n\n{published.RECALLED_NOTE}\n\n{beside_paper(results)}",
+            f"## Beside published logs\n\nSuccess / reward.\n\n{beside_logs(results)}",
+        ]
+    parts += [
         f"## Speed\n\nDialogues of training in a CPU second, in Env1.\n\n{speeds(results)}",
         f"## Made by\n\n{made_by(results)}",
     ]
@@ -166,7 +171,7 @@ def beside_paper(results: Results) -> str:
     heads = [head for name, theirs in pairs for head in (name, f"{theirs} (recalled)")]
     more = ["best learned here", "best learned there (recalled)", "handcrafted, original code"]
     rows = [["task", *heads, *more]]
-    for task in results.tasks:
+    for task in _published(results):
         theirs = published.recalled(str(task))
         cells = [
             text
@@ -182,14 +187,15 @@ def beside_paper(results: Results) -> str:
 
 def findings(results: Results) -> Iterator[str]:
     """In how many tasks the best here is above the paper's, and which fall short of namesakes."""
-    best = {task: found for task in results.tasks if (found := best_learned(results, task))}
+    tasks = _published(results)
+    best = {task: found for task in tasks if (found := best_learned(results, task))}
     above = [t for t in best if best[t][1] > max(s.success for s in _scores(t))]
     count = f"of {len(best)} tasks"
     yield f"The best learned policy is above all learned ones of the paper in {len(above)} {count}."
     higher = [task for task in best if best[task][1] > _handcrafted(results, task)]
     yield f"It is above the handcrafted policy in {len(higher)} {count}."
     for name, theirs in namesakes(results):
-        gaps = {str(task): _gap(results, name, theirs, task) for task in results.tasks}
+        gaps = {str(task): _gap(results, name, theirs, task) for task in tasks}
         short = [f"{gap:.1f} in {task}" for task, gap in gaps.items() if gap > FALLS_SHORT]
         if short:
             yield f"{name} is below its namesake by {', '.join(short)}."
@@ -199,6 +205,11 @@ def namesakes(results: Results) -> list[tuple[str, str]]:
     """Methods, each with the paper's policy of its name."""
     pairs = [(name, published.namesake(name)) for name in results.names()]
     return [(name, theirs) for name, theirs in pairs if theirs and theirs in published.policies()]
+
+
+def _published(results: Results) -> list[Task]:
+    """The tasks that there are figures of others for."""
+    return [task for task in results.tasks if published.covers(str(task))]
 
 
 def _gap(results: Results, name: str, theirs: str, task: Task) -> float:

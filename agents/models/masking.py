@@ -1,4 +1,4 @@
-"""Action masks of tokens, read off the observation by the task's automaton."""
+"""Action masks: those that are given, and those that the task's automaton reads off tokens."""
 
 from __future__ import annotations
 
@@ -6,11 +6,72 @@ from typing import Any
 
 import numpy as np
 import torch
+from gymnasium import spaces
 from torch import Tensor, nn
 
 from agents.models.cache import to_device
 
 FORBIDDEN = -1e8  # finite, so that entropies and their gradients stay finite too
+
+
+def count_acts(space: spaces.Space) -> int:
+    """A, of a `Discrete` space.
+
+    Raises:
+        ValueError: it is another one.
+    """
+    if isinstance(space, spaces.Discrete):
+        return int(space.n)
+    raise ValueError(f"expected Discrete actions, one act at a time, got {space}")
+
+
+def everything(rows: int, space: spaces.Space) -> np.ndarray:
+    """(rows, A) bool of a `Discrete` space, all True."""
+    return np.ones((rows, count_acts(space)), bool)
+
+
+def fitting(masks: Any, rows: int, space: spaces.Space) -> np.ndarray:
+    """Action masks as they were given, or none, in the form that policies read.
+
+    One rule holds for all learners, in training and in `predict`: a row that allows nothing is
+    refused. Of several acts at once none has to be chosen, unless masks say that some must.
+
+    Args:
+        masks: (rows, A), or (A,) for one row; of `MultiBinary` actions (rows, 2 A) too, whether
+            each entry can be 0 and whether it can be 1. None allows everything.
+        rows: of the observations.
+        space: of the actions.
+
+    Returns:
+        (rows, A) bool, or (rows, 2 A) where they were given so.
+
+    Raises:
+        ValueError: they have another shape, or a row without anything that could be chosen.
+    """
+    if masks is None:
+        return everything(rows, space)
+    found = np.asarray(masks.cpu() if isinstance(masks, Tensor) else masks, bool)
+    several = isinstance(space, spaces.MultiBinary)
+    count = int(space.n) if several else count_acts(space)  # type: ignore[attr-defined]
+    in_pairs = several and found.size == 2 * rows * count
+    wanted = rows, 2 * count if in_pairs else count
+    if found.size != rows * wanted[1]:
+        raise ValueError(f"action_masks: expected {wanted}, got {found.shape}")
+    found = found.reshape(wanted)
+    if in_pairs:
+        _check_open(found.reshape(rows, count, 2).any(-1).all(-1))
+    elif not several:
+        _check_open(found.any(-1))
+    return found
+
+
+def _check_open(rows: Any) -> None:
+    """Raises ValueError unless all `rows` (n,) bool allow something."""
+    if not rows.all():
+        raise ValueError(
+            "action_masks: expected at least one act in each row, got none in row "
+            f"{int(np.flatnonzero(~rows)[0])}; an episode in which nothing can be done has to end"
+        )
 
 
 def packed_bits(masks: Tensor) -> Tensor:

@@ -145,17 +145,23 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
     def _plays_acts(self) -> bool:
         return isinstance(self.policy, BeliefPolicy)
 
+    @property
+    def _env_has_masks(self) -> bool:
+        """On act views; the masks of tokens are those of the policy."""
+        return self._plays_acts and super()._env_has_masks
+
     def _stored(self) -> TokenData | StoredActs:
         """The dialogues of the dataset, as the env writes them."""
+        place = trained_in(self)
         if not self._plays_acts:
             if self.policy.features is not None:
                 raise ValueError(
                     f"{self.algorithm}: stored dialogues have no features beside their tokens; "
                     "make the env without features"
                 )
-            return token_data(self.dataset, self.policy.token_space)
-        spaces, place = (self.observation_space, self.action_space), trained_in(self) or {}
-        return stored_acts(self.dataset, spaces, self.gamma, place.get("acts", ()))
+            return token_data(self.dataset, self.policy.token_space, (place or {}).get("id"))
+        spaces = self.observation_space, self.action_space
+        return stored_acts(self.dataset, spaces, self.gamma, place)
 
     # Learning
 
@@ -305,7 +311,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         deterministic: bool = False,
         action_masks: np.ndarray | None = None,
     ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
-        """The next tokens, or acts.
+        """The next tokens, or acts; on act views it warns once when it is given no masks.
 
         Args:
             observation: (n_envs, L) tokens or (n_envs, B) beliefs; or one of them.
@@ -313,7 +319,11 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
             deterministic: the likeliest action, else one drawn.
             action_masks: (n_envs, A), or (A,), what may be chosen, where the caller knows more than
                 the observation space. A policy made with `mask=False` takes no notice.
+
+        Raises:
+            ValueError: masks of another shape, or a row that allows nothing; see `fitting`.
         """
+        self._expect_masks(action_masks)
         if action_masks is None or not getattr(self.policy, "config", {"mask": True})["mask"]:
             return super().predict(observation, state, episode_start, deterministic)
         return self._predict_within(action_masks, observation, deterministic), state

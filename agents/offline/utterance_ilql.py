@@ -37,8 +37,7 @@ class UtteranceAlgorithm(ValueAlgorithm):
     def _setup_model(self) -> None:
         super()._setup_model()
         if self.policy.decoding.max_tokens is None and self.data is not None:
-            layout = self.data.layout
-            self.policy.decoding.max_tokens = layout.limit(layout.party)
+            self.policy.decoding.max_tokens = self.data.layout.said_limit
 
     def read(self, dialogues: Dialogues) -> Sequences:
         """As of `OfflineAlgorithm`, with `token_weights`.

@@ -112,6 +112,7 @@ class ActAlgorithm(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
 
     def _setup_model(self) -> None:
         """Without a buffer of fixed size."""
+        self._check_settings()
         self._setup_lr_schedule()
         self.set_random_seed(self.seed)
         self.rollout_buffer = None  # type: ignore[assignment]
@@ -150,7 +151,7 @@ class ActAlgorithm(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         for _ in range(self.n_epochs):
             for batch in self.minibatches(self.rollout):
                 loss, metrics = self.loss(batch)
-                self.descend(self.policy, self.policy.optimizer, loss)
+                self.descend(self.policy.optimizer, loss)
                 for name, value in {"loss": loss, **metrics}.items():
                     self.logger.record_mean(f"train/{name}", float(value.detach()))
             self._n_updates += 1

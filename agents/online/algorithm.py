@@ -7,7 +7,6 @@ in `on_policy.py`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -260,24 +259,15 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
             action_masks: (n_envs, V), or (V,), what may be said, where the caller knows more than
                 the observation space. A policy made with `mask=False` takes no notice.
         """
-        if self.env_masks and action_masks is None and self.policy.config["mask"]:
-            self._warn_unmasked()
+        self._expect_masks(action_masks)
         masks = self._masks_to_predict(observation, action_masks)
         if masks is None:
             return super().predict(observation, state, episode_start, deterministic)
         return self._predict_within(masks, observation, deterministic), state
 
-    def _warn_unmasked(self) -> None:
-        if getattr(self, "_warned_unmasked", False):
-            return
-        self._warned_unmasked = True
-        warnings.warn(
-            f"{self.algorithm} learned within masks that only its env knows, and predict was given "
-            "none: it may say what is forbidden. Pass action_masks=env.action_masks(), play with "
-            "dialgym.evaluate, or train with observations that carry the masks "
-            "(dialgym.MaskedObservation).",
-            stacklevel=3,
-        )
+    @property
+    def _env_has_masks(self) -> bool:
+        return bool(self.env_masks) and bool(self.policy.config["mask"])
 
     def _masks_to_predict(
         self, observation: Any, given: np.ndarray | None
@@ -296,7 +286,7 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         return {n: own[n] if n in own else getattr(self, n).state_dict() for n in names}
 
     def _excluded_save_params(self) -> list[str]:
-        ours = ["rollout", "processes", "reference", "updater", "_warned_unmasked"]
+        ours = ["rollout", "processes", "reference", "updater"]
         return [*super()._excluded_save_params(), *ours]
 
     def _get_torch_save_params(self) -> tuple[list[str], list[str]]:

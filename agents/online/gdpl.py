@@ -7,6 +7,7 @@ the env are logged and not learned from. Source: Takanobu, Zhu and Huang (2019),
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -19,9 +20,10 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from agents.buffers.stored_acts import stored_acts
-from agents.faults import check_number
-from agents.learner import Learner
+from agents.faults import check_tensor
+from agents.learner import ActLearner
 from agents.policies.belief import BeliefPolicy
+from agents.storage.models import trained_in
 from dialgym.errors import one_of, with_settings
 
 VARIANTS = ("turns", "session", "discriminator")
@@ -133,7 +135,7 @@ def discriminator_loss(
     )
 
 
-class GDPL(Learner, MaskablePPO):  # type: ignore[misc]
+class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
     """Guided dialog policy learning; see the module.
 
     Two things are as in the paper and not as in its code, in which the parameters to be clipped are
@@ -172,7 +174,10 @@ class GDPL(Learner, MaskablePPO):  # type: ignore[misc]
         )
         self.expert: Any = None
         if self.dataset is not None:
-            self.expert = stored_acts(self.dataset, (beliefs, acts), self.gamma).data.decisions
+            place = trained_in(self)
+            self.expert = stored_acts(
+                self.dataset, (beliefs, acts), self.gamma, place
+            ).data.decisions
 
     # Rollout: what followed each turn is kept
 
@@ -234,10 +239,7 @@ class GDPL(Learner, MaskablePPO):  # type: ignore[misc]
         for rows in self._minibatches(len(log_probs), size):
             drawn = torch.randint(len(self.expert.rewards), (size,)).numpy()
             loss, gap = self.estimator_loss(drawn, turns.part(rows), log_probs[rows])
-            check_number("estimator loss", float(loss.detach()), f"GDPL at {self.num_timesteps}")
-            self.estimator_optimizer.zero_grad()
-            loss.backward()
-            self.estimator_optimizer.step()
+            self.descend(self.estimator_optimizer, loss, max_norm=math.inf)
             clip_weights(self.estimator, self.estimation.weight_clip)
             self.logger.record_mean("train/estimator_loss", float(loss.detach()))
             self.logger.record_mean("train/estimated_gap", float(gap))
@@ -252,11 +254,11 @@ class GDPL(Learner, MaskablePPO):  # type: ignore[misc]
         self, drawn: np.ndarray, sampled: Turns, log_probs: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The loss over the expert's decisions `drawn` and turns sampled, and the gap in f."""
-        data = self.expert
+        data, seen = self.expert, self._as_seen
         expert = self._turns(
-            data.observations[drawn],
+            seen(data.observations[drawn]),
             data.actions[drawn],
-            data.next_observations[drawn],
+            seen(data.next_observations[drawn]),
             data.terminated[drawn],
         )
         theirs, ours = self.estimator(expert), self.estimator(sampled)
@@ -270,12 +272,19 @@ class GDPL(Learner, MaskablePPO):  # type: ignore[misc]
             _, expert_log_prob, _ = self.policy.evaluate_actions(expert.seen, actions, allowed)
         return discriminator_loss(theirs, ours, expert_log_prob, log_probs), gap
 
+    def _as_seen(self, beliefs: np.ndarray) -> np.ndarray:
+        """Stored beliefs (n, B) as the policy sees those of the env, normalised where they are."""
+        env = self.get_vec_normalize_env()
+        found: Any = beliefs if env is None else env.normalize_obs(beliefs)
+        return np.asarray(found, np.float32)
+
     @torch.no_grad()
     def rewards(self, turns: Turns, log_probs: Tensor) -> np.ndarray:
         """(T, N): f - w log pi of the rollout's turns, as the settings have it."""
         settings, shape = self.estimation, self.rollout_buffer.rewards.shape
         share = min(self.num_timesteps / settings.anneal, 1.0) if settings.anneal else 1.0
         found = self.estimator(turns) - share * settings.log_prob_weight * log_probs
+        check_tensor("estimated reward", found, self._where)
         if settings.normalize:
             found = (found - found.mean()) / (found.std() + 1e-8)
         self.logger.record("train/estimated_reward", float(found.mean()))

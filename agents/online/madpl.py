@@ -272,9 +272,9 @@ class MADPL(ActAlgorithm):
             for batch in (part for one in whole for part in self._parts(one)):
                 policy, name = self.policies[batch.party], self.parties[batch.party]
                 loss, metrics = self.loss(batch)  # type: ignore[arg-type]
-                self.descend(policy, policy.optimizer, loss)
+                self.descend(policy.optimizer, loss)
                 value_loss = self.value_loss(batch)
-                self.descend(self.values, self.values_optimizer, value_loss)
+                self.descend(self.values_optimizer, value_loss)
                 for key, value in {"loss": loss, "value_loss": value_loss, **metrics}.items():
                     self.logger.record_mean(f"train/{name}_{key}", float(value.detach()))
         self._n_updates += 1

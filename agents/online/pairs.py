@@ -67,7 +67,7 @@ class Game:
         if self.over:
             for side in self.played:
                 side.end(self.both(), terminated)
-            info["is_success"] = pair.infos[self.parties[0]]["is_success"]
+            info["is_success"] = bool(pair.infos[self.parties[0]]["is_success"])
             info["episode"] = {"r": self.total, "l": self.size}  # as a monitor has it
         return info
 

@@ -11,6 +11,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 from torch.nn.functional import mse_loss
 
+from agents.faults import check_rewards
 from agents.online.acts import ActAlgorithm, Decisions
 from dialgym.errors import one_of
 
@@ -63,6 +64,8 @@ class PG(ActAlgorithm):
             masks = np.stack(env.env_method("action_masks"))
             actions, values, log_probs = self._choose(seen, masks)
             after, rewards, ended, all_infos = env.step(actions)
+            rewards = np.where(playing, rewards, 0)
+            check_rewards(rewards, self._where)
             dones = ended & playing
             infos = [info if on else {} for info, on in zip(all_infos, playing)]
             self.num_timesteps += int(playing.sum())
@@ -71,7 +74,7 @@ class PG(ActAlgorithm):
                 return False
             self._update_info_buffer(infos, dones)
             steps.append((seen, actions, masks, log_probs, values, playing.copy()))
-            rewards_of.append(np.where(playing, rewards, 0) + self._ahead(infos, dones))
+            rewards_of.append(rewards + self._ahead(infos, dones))
             playing &= ~dones
             seen = after
         self.rollout = self._decisions(steps, returns_of(np.stack(rewards_of), self.gamma))

@@ -151,7 +151,7 @@ class SelfPlay:
             earned = float(self.dialogues.returns[party][row])
             learner.ep_info_buffer.append({"r": earned, "l": int(said[row]), "t": 0.0})  # type: ignore[union-attr]
             if self.dialogues.floor[row] == OVER:
-                learner.ep_success_buffer.append(game.infos[party]["is_success"])  # type: ignore[union-attr]
+                learner.ep_success_buffer.append(bool(game.infos[party]["is_success"]))  # type: ignore[union-attr]
         learner._last_obs = self.sides[party].observe()
         if held:
             rewards = np.stack(self.dialogues.rewards[party])

@@ -19,7 +19,7 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import Tensor, nn
 
 from agents.models.bernoulli import MaskedBernoulli, logit
-from agents.models.masking import FORBIDDEN
+from agents.models.masking import FORBIDDEN, fitting
 from agents.policies.gpt import MASK_TYPES
 from agents.policies.value import Decoding, QHeads, follow, made_decoding
 
@@ -79,10 +79,25 @@ class BeliefPolicy(MaskableActorCriticPolicy):
     def forward(
         self, obs: Tensor, deterministic: bool = False, action_masks: MASK_TYPES | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Actions (n, ...) of a rollout, values (n, 1) and log-probabilities (n,)."""
-        greedy = deterministic or self.greedy_rollouts
-        found: tuple[Tensor, Tensor, Tensor] = super().forward(obs, greedy, action_masks)  # type: ignore[arg-type]
+        """Actions (n, ...) of a rollout, values (n, 1) and log-probabilities (n,).
+
+        Raises ValueError for masks as `fitting` does.
+        """
+        greedy, masks = deterministic or self.greedy_rollouts, self._fitting(obs, action_masks)
+        found: tuple[Tensor, Tensor, Tensor] = super().forward(obs, greedy, masks)  # type: ignore[arg-type]
         return found
+
+    def _predict(  # type: ignore[override]
+        self,
+        observation: Tensor,
+        deterministic: bool = False,
+        action_masks: MASK_TYPES | None = None,
+    ) -> Tensor:
+        masks = self._fitting(observation, action_masks)
+        return super()._predict(observation, deterministic, masks)  # type: ignore[arg-type]
+
+    def _fitting(self, obs: Tensor, masks: MASK_TYPES | None) -> np.ndarray | None:
+        return None if masks is None else fitting(masks, len(obs), self.action_space)
 
     def evaluate_sequences(
         self, beliefs: Tensor, at: Tensor, actions: Tensor, allowed: Tensor | None = None

@@ -28,7 +28,7 @@ from agents.models.build import Execution, build_networks
 from agents.models.cache import to_device
 from agents.models.exported import save_pretrained
 from agents.models.heads import PolicyHead, log_probs_of, masked_logits
-from agents.models.masking import FORBIDDEN, TokenMasker
+from agents.models.masking import FORBIDDEN, TokenMasker, fitting
 from agents.models.observations import (
     FeatureEmbedding,
     Observed,
@@ -236,13 +236,15 @@ class GPTActorCritic(BasePolicy):
         """What may be said (B, V) bool: `masks`, else the observation's own, else the automaton's.
 
         None where nothing is known to be forbidden.
+
+        Raises:
+            ValueError: as of `fitting`, for masks on the host.
         """
         given = seen.allowed if masks is None and self.config["mask"] else masks
         if given is not None:
-            given = torch.as_tensor(given)
-            if given.device.type == "cpu":
-                given = to_device(given.numpy(), self.device)
-            return given.bool().view(len(seen.tokens), -1)
+            if isinstance(given, Tensor) and given.device.type != "cpu":
+                return given.bool().view(len(seen.tokens), -1)
+            return to_device(fitting(given, len(seen.tokens), self.action_space), self.device)
         return None if self.masker is None else self.masker(seen.tokens, seen.lengths)
 
     def _logits(self, seen: Any, hidden: Tensor, masks: MASK_TYPES | None) -> Tensor:

@@ -27,6 +27,9 @@ from dialgym.hub import SourceError, hub_hint
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+WRITTEN = (1980, 1, 1, 0, 0, 0)
+"""When each member says it was written, so that equal content gives equal bytes."""
+READABLE = 0o600
 FIELDS = ("what", "format", "sections", "sha256")
 LARGEST_JSON = 2**28
 """Bytes of the largest compressed member that is read."""
@@ -66,8 +69,12 @@ def write_archive(place: Place, what: str, sections: Mapping[str, Any]) -> None:
 def _write_members(place: Path | IO[bytes], members: Mapping[str, bytes]) -> None:
     with zipfile.ZipFile(place, "w") as archive:
         for name, member in members.items():
-            packed = zipfile.ZIP_DEFLATED if name.endswith(".json") else zipfile.ZIP_STORED
-            archive.writestr(name, member, packed)
+            info = zipfile.ZipInfo(name, WRITTEN)
+            info.compress_type = (
+                zipfile.ZIP_DEFLATED if name.endswith(".json") else zipfile.ZIP_STORED
+            )
+            info.external_attr = READABLE << 16
+            archive.writestr(info, member)
 
 
 def _arrays_to_bytes(arrays: Mapping[str, Tensor]) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import pickle
 import zipfile
+from collections import deque
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any, Self
@@ -22,7 +23,14 @@ from stable_baselines3.common.utils import check_for_correct_spaces
 
 from agents.registry import ALGORITHMS, POLICIES, find, home_of, load_class, name_of, named, names
 from agents.storage.archive import Archive, ForeignFile, write_archive
-from agents.storage.places import fetched_agent, moved, with_pretrained
+from agents.storage.places import (
+    beside,
+    fetched_agent,
+    moved,
+    named_from,
+    with_pretrained,
+    with_tokenizer,
+)
 from agents.storage.values import Unpacker
 from dialgym.hub import PREFIX, SourceError, commits, hub_hint, pinned_names
 from dialgym.rollouts.policies import find_checkpoint, find_language_model
@@ -31,6 +39,8 @@ from dialgym.weights import check_finite
 
 Place = str | Path | IO[bytes]
 MODEL = "model"
+CLOCK = "start_time"
+"""An attribute that each `learn` sets; equal models have equal files without it."""
 STATISTICS = "vecnormalize.pkl"
 """What Stable-Baselines3's `VecNormalize` is saved as beside its own models."""
 
@@ -69,9 +79,12 @@ def write_model(
     include: Iterable[str] | None = None,
 ) -> None:
     """What `save` does, for an algorithm that has no say in it."""
-    attributes = _attributes(model, exclude or (), include or ())
+    path = _with_suffix(path)
+    kept = _attributes(model, exclude or (), include or ())
+    attributes = with_pretrained(kept, lambda source: named_from(path, source))
     attributes["policy_class"] = _policy_name(model)
     attributes["trained_in"] = trained_in(model)
+    attributes = with_tokenizer(attributes, lambda source: named_from(path, source))
     attributes["learned_normalized"] = learned_normalized(model)
     optimizers: dict[str, Any] = {}
     networks: dict[str, Any] = {}
@@ -87,7 +100,7 @@ def write_model(
         **networks,
         "optimizer": optimizers,
     }
-    write_archive(_with_suffix(path), MODEL, sections)
+    write_archive(path, MODEL, sections)
 
 
 def load(
@@ -149,6 +162,7 @@ def read_model(
     saved = pinned_names(settings["attributes"], archive.read("algorithm").get("hub", {}))
     attributes = {**saved, **(custom_objects or {}), **changes}
     attributes = with_pretrained(attributes, lambda source: moved(source, path))
+    attributes = with_tokenizer(attributes, lambda source: beside(path, source))
     _resolve_names(cls, attributes, Unpacker({}, trust, archive.name))
     if env is not None:
         env = _fitting(cls, env, attributes, force_reset)
@@ -256,11 +270,18 @@ def _attributes(
     What a run has put in the place of a method, for its time, is not the model's.
     """
     networks, variables = model._get_torch_save_params()
-    left_out = {*exclude, *model._excluded_save_params()} - set(include)
+    left_out = {*exclude, CLOCK, *model._excluded_save_params()} - set(include)
     left_out |= {name.partition(".")[0] for name in (*networks, *variables)}
     left_out |= {name for name in vars(model) if callable(getattr(type(model), name, None))}
     kept = {name: value for name, value in vars(model).items() if name not in left_out}
-    return with_pretrained(kept, lambda source: str(Path(source).expanduser().resolve()))
+    if ended := kept.get("ep_info_buffer"):
+        kept["ep_info_buffer"] = deque(map(_without_time, ended), ended.maxlen)
+    return kept
+
+
+def _without_time(episode: Mapping[str, Any]) -> dict[str, Any]:
+    """Figures of a monitored episode without the seconds since it began."""
+    return {name: value for name, value in episode.items() if name != "t"}
 
 
 def _variables(model: BaseAlgorithm) -> list[str]:

@@ -21,7 +21,7 @@ from stable_baselines3.common.vec_env import (
     unwrap_vec_wrapper,
 )
 
-from agents.storage.archive import Archive, write_archive
+from agents.storage.archive import MALFORMED, Archive, write_archive
 from agents.storage.models import read_model
 from agents.storage.models import save as save_model
 from agents.training.interrupts import Interrupt, Interrupted
@@ -29,10 +29,10 @@ from dialgym.files import write_atomically
 
 FILE = "checkpoint.zip"
 BEFORE = "checkpoint-before.zip"
-OLD_FILE = "checkpoint.pkl"
 WHAT = "checkpoint"
 STOCK_STATE = ("_last_lstm_states",)
 """What stock algorithms keep from one rollout to the next, and do not save with the model."""
+MOMENTS = ("mean", "var", "count")
 
 
 class Checkpoint(BaseCallback):
@@ -52,6 +52,9 @@ class Checkpoint(BaseCallback):
         callbacks: those whose state belongs to the run, one of a kind.
         interrupt: where it is wanted, the next interval's start leaves a checkpoint and raises
             `Interrupted`.
+
+    Raises:
+        ValueError: the states of a task have no form in a file.
     """
 
     def __init__(
@@ -70,6 +73,9 @@ class Checkpoint(BaseCallback):
         self.settings, self.envs, self.others = dict(settings), envs, callbacks
         self.rollouts = 0
         self.before = 0  # intervals at the last rollout's start
+        if every:
+            for env in envs:  # what cannot be saved is an error now, not after hours
+                _monitor(env).venv.get_state()
 
     def _on_step(self) -> bool:
         return True
@@ -81,7 +87,8 @@ class Checkpoint(BaseCallback):
         if due or self.interrupt.wanted:
             self._save()
         if self.interrupt.wanted:
-            raise Interrupted(self.path.parent, self.model.num_timesteps)
+            folder, timesteps = self.path.parent, self.model.num_timesteps
+            raise Interrupted(folder, timesteps) from self.interrupt.cause
         self.rollouts += 1
 
     def _save(self) -> None:
@@ -98,7 +105,7 @@ class Checkpoint(BaseCallback):
             sharding.optimizer_state = None
 
     def _of_this_process(self) -> dict[str, Any]:
-        names = getattr(self.model, "process_state", STOCK_STATE)
+        names = _names_of_model(self.model)
         kept = {name: getattr(self.model, name) for name in names if hasattr(self.model, name)}
         buffer = getattr(self.model, "replay_buffer", None)
         return {
@@ -124,17 +131,30 @@ class Checkpoint(BaseCallback):
         write_archive(self.path, WHAT, sections)
 
     def restore(self, model: BaseAlgorithm, saved: Saved) -> None:
-        """Set dialogues, buffers, callbacks and random generators to where they were."""
+        """Set dialogues, buffers, callbacks and random generators to where they were.
+
+        Raises:
+            ValueError: the file holds what no checkpoint of this run does.
+        """
+        try:
+            self._restore(model, saved)
+        except MALFORMED as error:
+            raise ValueError(
+                f"{str(self.path)!r} holds what dialgym does not write ({error!r})."
+            ) from error
+
+    def _restore(self, model: BaseAlgorithm, saved: Saved) -> None:
         own = saved.of_process(model.processes.rank if hasattr(model, "processes") else 0)
         self.rollouts, self.before = saved.run["rollouts"], saved.run["before"]
         for env, state in zip(self.envs, own["envs"]):
             _restore_env(env, state)
         for callback in self.others:  # a resumed run may have more of them, or fewer
-            vars(callback).update(saved.run["callbacks"].get(type(callback).__name__, {}))
-        vars(model).update(own["model"])
+            kept = saved.run["callbacks"].get(type(callback).__name__, {})
+            _set_known(callback, kept, _names_of_callback(callback))
+        _set_known(model, own["model"], _names_of_model(model))
         if own["replay_buffer"] is not None:
             _restore_buffer(model.replay_buffer, own["replay_buffer"])  # type: ignore[attr-defined]
-        if own["action_space"] is not None:
+        if isinstance(own["action_space"], np.random.Generator):
             model.action_space._np_random = own["action_space"]
         _restore_generators(own["generators"])
 
@@ -171,19 +191,8 @@ class Saved:
 
 
 def find_checkpoint(directory: Path) -> Path | None:
-    """The checkpoint in a run's folder; None where there is none.
-
-    Raises:
-        ValueError: there is only one of an older version, a pickle.
-    """
-    if (directory / FILE).is_file():
-        return directory / FILE
-    if (directory / OLD_FILE).is_file():
-        raise ValueError(
-            f"{str(directory / OLD_FILE)!r} is a pickle of an older version, which is read no more:"
-            " it could run code. Begin anew in another folder; --init-from takes its model.zip."
-        )
-    return None
+    """The checkpoint in a run's folder; None where there is none."""
+    return directory / FILE if (directory / FILE).is_file() else None
 
 
 def _keep_former(path: Path) -> None:
@@ -228,6 +237,31 @@ def _check_same(path: Path, old: Mapping[str, Any], settings: Mapping[str, Any])
 # Parts of the state
 
 
+def _set_known(owner: Any, values: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Set the attributes that a checkpoint has of an object, and no others.
+
+    Raises:
+        ValueError: the values are of others.
+    """
+    if strange := sorted(values.keys() - set(names)):
+        raise ValueError(f"a checkpoint has no {', '.join(strange)} of {type(owner).__name__}")
+    vars(owner).update(values)
+
+
+def _names_of_model(model: Any) -> Sequence[str]:
+    """Attributes of a model in a checkpoint beside those that `save` keeps."""
+    names: Sequence[str] = getattr(model, "process_state", STOCK_STATE)
+    return names
+
+
+def _names_of_callback(callback: BaseCallback) -> list[str]:
+    names = ["n_calls", *getattr(callback, "kept", [])]
+    if isinstance(callback, EvalCallback):
+        names += ["best_mean_reward", "last_mean_reward", "evaluations_results"]
+        names += ["evaluations_timesteps", "evaluations_length", "evaluations_successes"]
+    return names
+
+
 def _env_state(env: VecEnv) -> dict[str, Any]:
     monitor, normalize = _monitor(env), unwrap_vec_normalize(env)
     state = {
@@ -238,7 +272,8 @@ def _env_state(env: VecEnv) -> dict[str, Any]:
         "count": monitor.episode_count,
     }
     if normalize:
-        state["normalize"] = {**vars(normalize.ret_rms), "returns": normalize.returns}
+        moments = {name: getattr(normalize.ret_rms, name) for name in MOMENTS}
+        state["normalize"] = {**moments, "returns": normalize.returns}
     return state
 
 
@@ -251,7 +286,7 @@ def _restore_env(env: VecEnv, saved: Mapping[str, Any]) -> None:
     if normalize:
         moments = dict(saved["normalize"])
         normalize.returns = moments.pop("returns")
-        vars(normalize.ret_rms).update(moments)
+        _set_known(normalize.ret_rms, moments, MOMENTS)
 
 
 def _monitor(env: VecEnv) -> Any:
@@ -267,8 +302,8 @@ def _buffer_state(buffer: BaseBuffer) -> dict[str, Any]:
 
 def _restore_buffer(buffer: BaseBuffer, saved: Mapping[str, Any]) -> None:
     buffer.pos, buffer.full = saved["pos"], saved["full"]
-    for name, value in saved["arrays"].items():
-        own = getattr(buffer, name)
+    for name, own in _arrays(buffer).items():
+        value = saved["arrays"][name]
         arrays, parts = (own, value) if isinstance(own, dict) else ({"": own}, {"": value})
         for key, part in parts.items():
             arrays[key][: len(part)] = part
@@ -292,11 +327,7 @@ def _first(value: Any, size: int) -> Any:
 
 
 def _callback_state(callback: BaseCallback) -> dict[str, Any]:
-    names = ["n_calls", *getattr(callback, "kept", [])]
-    if isinstance(callback, EvalCallback):
-        names += ["best_mean_reward", "last_mean_reward", "evaluations_results"]
-        names += ["evaluations_timesteps", "evaluations_length", "evaluations_successes"]
-    return {name: getattr(callback, name) for name in names}
+    return {name: getattr(callback, name) for name in _names_of_callback(callback)}
 
 
 def _generators() -> dict[str, Any]:

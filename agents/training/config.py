@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from agents.models.build import SIZES
 from agents.models.named import load_name, parts_of
 from agents.registry import Algorithm, find, read_rows
 from agents.storage.values import LIBRARIES, PART_OF_A_MODEL, storable
-from dialgym.errors import refuse_renamed, unknown
+from dialgym.errors import arguments_of, refuse_renamed, unknown
 from dialgym.trust import distrusted, is_said, say
 
 PLAYS_KEYS = {"n_timesteps", "policy", "n_envs", "normalize", "env_wrapper", "metrics"}
@@ -133,20 +132,6 @@ def _check_numbers(config: Mapping[str, Any], defaults: Mapping[str, Any], where
         number = isinstance(numbers.get(key), int | float) and not isinstance(numbers[key], bool)
         if number and isinstance(value, str) and key not in SCHEDULES:
             raise ValueError(f"{key} of {where}: expected a number, got {value!r}")
-
-
-def arguments_of(learner: type) -> dict[str, Any]:
-    """What the constructor takes and hands on to its parents', with defaults; `empty` for none."""
-    found: dict[str, Any] = {}
-    for cls in learner.__mro__:
-        if "__init__" not in vars(cls):
-            continue
-        parameters = signature(vars(cls)["__init__"]).parameters.values()
-        named = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
-        found = {**{p.name: p.default for p in named}, **found}
-        if all(p.kind != p.VAR_KEYWORD for p in parameters):
-            break
-    return found
 
 
 def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from agents.offline.metrics import decisions
 from agents.online.on_policy import SequenceAlgorithm
 from agents.storage.models import load, save
 from dialgym.benchmark.credit import Decision
-from dialgym.views.dialogue import SavedDialogue
+from dialgym.views.saved import SavedDialogue
 
 
 def turn_estimates(

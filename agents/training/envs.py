@@ -1,4 +1,4 @@
-"""Envs as training wants them: monitored, and with normalised rewards where that is asked for."""
+"""Envs as training wants them: with wrappers, and normalised rewards, that settings ask for."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from stable_baselines3.common.vec_env import VecEnv, VecMonitor, VecNormalize
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
-import dialgym
 from dialgym.errors import unknown, with_settings
-from dialgym.registry import Environment
 from dialgym.views.wrappers import VectorReplaceForbidden
 
 Wrapper = Callable[[Any], Any]
@@ -19,19 +17,6 @@ WRAPPERS: dict[str, Wrapper] = dict.fromkeys(
     ("dialgym.ReplaceForbidden", "dialgym.VectorReplaceForbidden"), VectorReplaceForbidden
 )
 """What `env_wrapper` may name; rl-zoo3 itself puts the first around single envs."""
-
-
-def monitored(
-    env_id: Environment,
-    rows: int,
-    workers: int,
-    seed: int,
-    env_kwargs: Mapping[str, Any] | None,
-    wrapper: Wrapper | None = None,
-) -> VecMonitor:
-    """`rows` dialogues of an id, whose infos have returns and lengths at the end of each."""
-    kwargs = env_kwargs or {}
-    return VecMonitor(dialgym.sb3_vec_env(env_id, rows, workers, seed, wrapper, **kwargs))
 
 
 def replaces_forbidden(settings: Mapping[str, Any]) -> str | None:
@@ -67,7 +52,7 @@ def env_wrapper(settings: Mapping[str, Any]) -> Wrapper | None:
     return lambda env: with_settings(partial(WRAPPERS[name], env), name, arguments or {})
 
 
-def normalized(env: VecMonitor, settings: Mapping[str, Any], training: bool) -> VecEnv:
+def normalized(env: VecEnv, settings: Mapping[str, Any], training: bool) -> VecEnv:
     """`env` in Stable-Baselines3's `VecNormalize`, where the settings have `normalize`.
 
     It lies outside of the monitor, as in rl-zoo3: the returns of episodes stay raw. Without

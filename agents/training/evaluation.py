@@ -11,7 +11,7 @@ import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
 from stable_baselines3.common.logger import TensorBoardOutputFormat
-from stable_baselines3.common.vec_env import VecEnv, VecMonitor
+from stable_baselines3.common.vec_env import VecEnv
 
 from agents.training.tracking import log_dialogues
 from dialgym.files import write_text
@@ -73,7 +73,7 @@ class SampleDialogues(BaseCallback):
         board: a run of Weights & Biases, which gets them as a table; None for none.
     """
 
-    def __init__(self, env: VecMonitor, seed: int, folder: Path, board: Any = None) -> None:
+    def __init__(self, env: VecEnv, seed: int, folder: Path, board: Any = None) -> None:
         super().__init__()
         self.env, self.seed, self.folder, self.board = env, seed, folder, board
 

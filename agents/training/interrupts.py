@@ -1,4 +1,4 @@
-"""Ctrl-C while a run learns: it stops where nothing is half done, and leaves a checkpoint."""
+"""Ctrl-C and SIGTERM while a run learns: it stops where nothing is half done, with a checkpoint."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from dialgym.interrupts import Terminated
+
 WAIT = (
-    "\nInterrupted: a checkpoint follows the update that is under way. "
-    "Ctrl-C again stops at once, with the checkpoint before."
+    "\n{}: a checkpoint follows the update that is under way. "
+    "Ctrl-C stops at once, with the checkpoint before."
 )
 
 
@@ -36,32 +38,42 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass
 class Interrupt:
-    """Whether Ctrl-C was pressed."""
+    """The wish to stop, as the error that stands for it; None while there is none."""
 
-    wanted: bool = False
+    cause: KeyboardInterrupt | None = None
+
+    @property
+    def wanted(self) -> bool:
+        """Tell whether the run is to stop."""
+        return self.cause is not None
 
 
 @contextmanager
 def caught() -> Iterator[Interrupt]:
-    """Take down that Ctrl-C was pressed; pressed again, it raises `KeyboardInterrupt` as ever.
+    """Take down Ctrl-C and SIGTERM; Ctrl-C after either raises `KeyboardInterrupt` as ever.
 
-    It is taken in the main thread only, where it is not ignored, and by a process that trains
+    They are taken in the main thread only, where they are not ignored, and by a process that trains
     alone: several would not stop at the same update.
     """
-    found, before = Interrupt(), signal.getsignal(signal.SIGINT)
+    found = Interrupt()
     alone = threading.current_thread() is threading.main_thread() and "WORLD_SIZE" not in os.environ
-    if not alone or before in (signal.SIG_IGN, None):
-        yield found
-        return
+    signals = (signal.SIGINT, signal.SIGTERM) if alone else ()
+    before = {number: signal.getsignal(number) for number in signals}
 
     def take(number: int, frame: FrameType | None) -> None:
-        if found.wanted:
+        if not found.wanted:
+            terminated = number == signal.SIGTERM
+            found.cause = Terminated() if terminated else KeyboardInterrupt()
+            said = WAIT.format("Terminated" if terminated else "Interrupted")
+            print(said, file=sys.stderr, flush=True)
+        elif number == signal.SIGINT:
             raise KeyboardInterrupt
-        found.wanted = True
-        print(WAIT, file=sys.stderr, flush=True)
 
-    signal.signal(signal.SIGINT, take)
+    taken = [number for number in before if before[number] not in (signal.SIG_IGN, None)]
+    for number in taken:
+        signal.signal(number, take)
     try:
         yield found
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number in taken:
+            signal.signal(number, before[number])

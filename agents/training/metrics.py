@@ -10,6 +10,7 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
 from agents.models.named import load_name
+from dialgym.views.info import group_of
 
 Infos = Sequence[Mapping[str, Any]]
 Metric = Callable[[Infos], Mapping[str, float]]
@@ -26,7 +27,7 @@ def parts_of_the_reward(infos: Infos) -> dict[str, float]:
     """`reward/<name>`: the mean of each component over the utterances, 0 where one had none."""
     found = defaultdict(list)
     for info in infos:
-        for name, value in info["reward_components"].items():
+        for name, value in group_of(info, "reward_components").items():
             found[f"reward/{name}"].append(value)
     return {name: float(np.mean(values)) for name, values in found.items()}
 

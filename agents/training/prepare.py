@@ -10,8 +10,9 @@ from typing import Any
 
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.utils import get_device
-from stable_baselines3.common.vec_env import VecEnv, VecMonitor
+from stable_baselines3.common.vec_env import VecEnv
 
+import dialgym
 from agents.bounds import check_bounds, check_device
 from agents.distributed.processes import Processes
 from agents.learner import UpdatedLearner
@@ -20,7 +21,7 @@ from agents.saved import start_from
 from agents.training.checkpoint import Saved, find_checkpoint
 from agents.training.config import constructor_arguments, read_config
 from agents.training.dialogues import UNBOUNDED, Budget
-from agents.training.envs import env_wrapper, monitored, normalized, replaces_forbidden
+from agents.training.envs import env_wrapper, normalized, replaces_forbidden
 from agents.training.folder import make_room
 from agents.training.metrics import Choice, Metric, make_metrics
 from agents.training.stored import Data, env_settings, label, stored_dialogues
@@ -169,7 +170,7 @@ class Session:
     saved: Saved | None
     stack: ExitStack
 
-    def make_env(self, rows: int, seed: int, workers: int = 0) -> VecMonitor:
+    def make_env(self, rows: int, seed: int, workers: int = 0) -> VecEnv:
         """Dialogues of the run's env, closed at its end."""
         return _make_env(self.plan, self.stack, rows, seed, workers)
 
@@ -239,9 +240,9 @@ def _dataset(plan: Plan) -> dict[str, Any]:
     return {"dataset": plan.dataset} if plan.algorithm.reads else {}
 
 
-def _make_env(plan: Plan, stack: ExitStack, rows: int, seed: int, workers: int) -> VecMonitor:
+def _make_env(plan: Plan, stack: ExitStack, rows: int, seed: int, workers: int) -> VecEnv:
     wrapper = env_wrapper(plan.settings)
-    env = monitored(plan.entry, rows, workers, seed, plan.env_kwargs, wrapper)
+    env = dialgym.sb3_vec_env(plan.entry, rows, workers, seed, wrapper, **plan.env_kwargs)
     return stack.enter_context(closing(env))
 
 

@@ -19,7 +19,7 @@ from agents.training.interrupts import caught
 from agents.training.metrics import Choice
 from agents.training.prepare import open_session, prepare
 from agents.training.stored import Data
-from dialgym.errors import whole_number
+from dialgym.errors import whole_number, with_checked_arguments
 from dialgym.files import read_json, write_text
 from dialgym.hub import check_commits, commits
 from dialgym.registry import Environment
@@ -27,6 +27,7 @@ from dialgym.registry import Environment
 HUB = "hub.json"
 
 
+@with_checked_arguments
 def train(
     algo: str = "ppo",
     env_id: Environment = "dialgym/Wordle-20-v0",
@@ -63,8 +64,8 @@ def train(
     Under `torchrun` each process plays dialogues of its own (`n_envs` each), or reads its share of
     each batch of stored ones, and all train one policy; the first writes the files.
 
-    The model remembers the environment and its settings (`trained_in`). Ctrl-C ends a run after the
-    update that is under way: it leaves a checkpoint and raises `agents.Interrupted`.
+    The model remembers the environment and its settings (`trained_in`). Ctrl-C or SIGTERM ends a
+    run after the update that is under way: it leaves a checkpoint and raises `agents.Interrupted`.
 
     `log_dir` then holds `model.zip`, `learning_curve.csv`, `config.yml`, `run.json` (what the run
     was asked for, and what came of it), TensorBoard events, `hub.json` (commits of what was read
@@ -119,7 +120,7 @@ def train(
         final_episodes: dialogues that the model plays at the end, for the summary; 0 for none.
 
     Raises:
-        agents.Interrupted: Ctrl-C was pressed; a `KeyboardInterrupt`.
+        agents.Interrupted: Ctrl-C was pressed, or SIGTERM came; a `KeyboardInterrupt`.
         FileExistsError: there is a run in the folder, which would be lost.
         ValueError: unknown algorithm, id, hyperparameter or setting, with the nearest one; a
             number out of range; a view that the algorithm does not play; dialogues given to what

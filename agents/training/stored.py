@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agents.buffers.stored import check_environment
 from dialgym.datasets import Dataset, concatenate, load_dataset
 
 Data = Dataset | str | Path | Sequence[Dataset | str | Path]
@@ -31,12 +32,7 @@ def stored_dialogues(
         for part in _parts(data)
     ]
     found = concatenate(parts)
-    collected_in, _ = found.environment()
-    if collected_in != env_id:
-        raise ValueError(
-            f"data: expected dialogues of {env_id}, got some of {collected_in}; "
-            "collect others, or learn in that environment"
-        )
+    check_environment(found, env_id)
     return found if top is None else found.top(top)
 
 

@@ -45,7 +45,7 @@ def write_domain(folder: str | Path, rows: int, names: int, seed: int = 0) -> Pa
         "system_requestable": list(SLOTS),
         "informable": {"name": called, **values},
     }
-    Path(f"{path}-rules.json").write_text(json.dumps(rules))
+    Path(f"{path}-rules.json").write_text(json.dumps(rules), encoding="utf-8")
     drawn = [rng.integers(each, size=rows).tolist() for _ in SLOTS]
     cells = zip(rng.integers(names, size=rows).tolist(), *drawn)
     with closing(sqlite3.connect(f"{path}-dbase.db")) as connection:

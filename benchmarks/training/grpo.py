@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.vec_env import VecMonitor
 
 import dialgym
 from agents.offline.bc import BC
@@ -62,7 +61,7 @@ class Counts(BaseCallback):
 
 def counted(clone: Any = None) -> Counts:
     """Of rollouts with an update after each, begun from a clone or from scratch."""
-    env = VecMonitor(dialgym.sb3_vec_env(ENV, DIALOGUES, seed=0))
+    env = dialgym.sb3_vec_env(ENV, DIALOGUES, seed=0)
     model = GRPO("GPTPolicy", env, n_steps=36, group_size=GROUP, seed=0, device="cpu")
     if clone is not None:
         start_from(model.policy, clone)

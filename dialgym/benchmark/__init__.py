@@ -8,6 +8,7 @@
 | `comparison` | differences, probabilities of improvement, profiles, pass^k, detectable gaps |
 | `run` | `benchmark`: several policies side by side, and games to look at |
 | `report`, `plots`, `curves`, `svg` | tables, pictures, learning curves of runs |
+| `rules` | `rules_of`: fingerprints of the rules that rows were played by |
 | `references` | the registry's reference scores |
 """
 
@@ -21,12 +22,14 @@ from dialgym.benchmark.comparison import (
 from dialgym.benchmark.domains import Scripted, evaluate_domains
 from dialgym.benchmark.evaluate import evaluate
 from dialgym.benchmark.result import Episodes, Result
+from dialgym.benchmark.rules import Fingerprint, rules_of
 from dialgym.benchmark.run import Benchmark, benchmark, load_results
 from dialgym.rollouts import MisfitError, Policy, Predictor, episode_seed
 
 __all__ = [
     "Benchmark",
     "Episodes",
+    "Fingerprint",
     "MisfitError",
     "Policy",
     "Predictor",
@@ -42,4 +45,5 @@ __all__ = [
     "pass_hat_k",
     "performance_profile",
     "probability_of_improvement",
+    "rules_of",
 ]

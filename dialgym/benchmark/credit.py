@@ -22,8 +22,8 @@ from dialgym.rollouts.episodes import seeded
 from dialgym.rollouts.policies import Predictor, shown_as_learned, takes_masks
 from dialgym.rollouts.waves import at_last_act
 from dialgym.tasks import ExactPosterior
-from dialgym.views.dialogue import SavedDialogue
 from dialgym.views.making import make_vec
+from dialgym.views.saved import SavedDialogue
 from dialgym.views.spaces import maskable
 
 RESAMPLES = 2000

@@ -16,6 +16,7 @@ from dialgym.benchmark.result import Result
 from dialgym.benchmark.run import Benchmark, Game, Line
 from dialgym.benchmark.svg import draw_curves, draw_interval
 from dialgym.files import write_text
+from dialgym.tasks.base import SYSTEM, USER
 from dialgym.versions import command_line, versions
 
 Facts = Mapping[str, str]
@@ -85,19 +86,6 @@ def facts_list(facts: Facts) -> str:
     return f'<dl class="facts">{rows}</dl>'
 
 
-def plain_table(rows: Sequence[Sequence[str]]) -> str:
-    """A table of texts, as HTML: the first row is its head, the first column names the others."""
-    head, *body = ([escape(cell) for cell in cells] for cells in rows)
-    lines = (
-        f"<tr><td>{first}" + "".join(f'<td class="n">{c}' for c in rest) for first, *rest in body
-    )
-    names = f"<th>{head[0]}" + "".join(f'<th class="n">{name}' for name in head[1:])
-    return (
-        f'<div class="scroll"><table class="plain"><thead><tr>{names}</tr></thead>'
-        f"<tbody>{''.join(lines)}</tbody></table></div>"
-    )
-
-
 # Scores
 
 
@@ -156,7 +144,8 @@ def _line(line: Line) -> str:
     side = "private" if line.private else "own" if line.own else "other"
     pieces = [(escape(text), _classes(style)) for text, style in line.pieces]
     text = "".join(f'<span class="{kind}">{part}</span>' if kind else part for part, kind in pieces)
-    return f'<p class="{side}"><small>{escape(line.speaker)}</small>{text}</p>'
+    speaker = line.speaker if line.speaker in (SYSTEM, USER) else "nobody"
+    return f'<p class="{side} {speaker}"><small>{escape(line.speaker)}</small>{text}</p>'
 
 
 def _classes(style: str) -> str:

@@ -14,6 +14,7 @@ from dialgym.benchmark.report import markdown, rich_table
 from dialgym.benchmark.statistics import Resampled, bootstrap, interval, iqm
 from dialgym.checksums import read_json_checked, write_json_checked
 from dialgym.errors import unknown
+from dialgym.markup import plain_table
 from dialgym.registry import NAMESPACE
 
 if TYPE_CHECKING:
@@ -122,6 +123,12 @@ class Result:
     def __repr__(self) -> str:
         parts = "; ".join(f"{self.label(env_id)}: {part!r}" for env_id, part in self.by_id.items())
         return f"Result({self.name} in {parts})"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        from dialgym.benchmark.report import HEAD, rows
+
+        return plain_table([HEAD, *rows([self])])
 
     @property
     def name(self) -> str:

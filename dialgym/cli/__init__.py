@@ -11,13 +11,19 @@
 | `benchmark`, `report` | ``evaluate``, ``benchmark``, ``report`` |
 | `view` | ``view`` |
 | `app`, `common` | the program, and what its commands share |
+| `terminal` | encodings and width |
 """
 
-from dialgym.cli.app import app
+from dialgym.cli.terminal import prepare_terminal
+from dialgym.interrupts import take_sigterm
 
-__all__ = ["app", "main"]
+__all__ = ["main"]
 
 
 def main() -> None:
-    """The entry point of the program `dialgym`."""
+    """Run the program `dialgym`."""
+    prepare_terminal()
+    take_sigterm()
+    from dialgym.cli.app import app  # which looks at the terminal
+
     app()

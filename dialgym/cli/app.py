@@ -12,7 +12,7 @@ from dialgym.cli.benchmark import benchmark, evaluate
 from dialgym.cli.benchmark_pydial import benchmark_pydial
 from dialgym.cli.chat import chat
 from dialgym.cli.collect import collect
-from dialgym.cli.common import complain
+from dialgym.cli.common import complain, stopped
 from dialgym.cli.data import data
 from dialgym.cli.importing import import_
 from dialgym.cli.leaderboard import leaderboard
@@ -22,6 +22,7 @@ from dialgym.cli.push import push
 from dialgym.cli.report import report
 from dialgym.cli.serve_visual import serve_visual
 from dialgym.cli.tasks import check, check_domain, list_ids
+from dialgym.cli.terminal import read_any_bytes
 from dialgym.cli.train import TrainCommand, train
 from dialgym.cli.train_guesser import train_guesser
 from dialgym.cli.train_reward_model import train_reward_model
@@ -32,7 +33,7 @@ KNOWN = (ValueError, ImportError, OSError, FloatingPointError)
 
 
 class Commands(TyperGroup):
-    """Prints a known error as one line and leaves with exit code 2.
+    """Prints a known error as one line and leaves with exit code 2; 130 and 143 for signals.
 
     A command's name may be of two words: ``train reward-model`` stands beside ``train``.
     """
@@ -46,6 +47,8 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            raise stopped(interrupt) from None
         except KNOWN as error:
             if ctx.params.get("debug"):
                 raise
@@ -76,8 +79,9 @@ def options(
     ] = False,
 ) -> None:
     """Dialogue tasks as Gymnasium environments, and agents that learn to talk in them."""
-    if os.getcwd() not in sys.path:  # tasks of one's own are modules of the current folder
-        sys.path.insert(0, os.getcwd())
+    read_any_bytes()
+    if os.getcwd() not in sys.path:  # tasks of your own are modules of the current folder
+        sys.path.append(os.getcwd())  # at the end: no file there hides what is installed
 
 
 app.command("list")(list_ids)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from dialgym.cli.common import Ray, Workers, console, numbers, require_agents, words
+from dialgym.cli.common import Ray, Workers, console, numbers, require_agents, resumable, words
 
 OUT = Path("runs/pydial")
 
@@ -27,7 +27,10 @@ def benchmark_pydial(
     ] = "handcrafted,maskable-ppo,dqn",
     envs: Annotated[str, typer.Option(metavar="N,N,...", help="Settings, 1 to 6.")] = "1,2,3,4,5,6",
     domains: Annotated[
-        str, typer.Option(metavar="D,D,...", help="CR, SFR, LAP (or their full names).")
+        str,
+        typer.Option(
+            metavar="D,D,...", help="CR, SFR, LAP; the name of another domain, or path/to/Bars."
+        ),
     ] = "CR,SFR,LAP",
     seeds: Annotated[
         str, typer.Option(metavar="N", help="How many, from 0; or which: 0,1,2 or 100-104.")
@@ -56,7 +59,7 @@ def benchmark_pydial(
     """
     require_agents()
     from agents.grid.cells import Protocol, cells_of, methods_of, tasks_of
-    from agents.grid.report import write_report
+    from agents.grid.report import older_in, write_report
     from agents.grid.results import Results
     from agents.grid.run import finished, run_grid
 
@@ -69,7 +72,7 @@ def benchmark_pydial(
         chosen = tasks_of(words(domains), numbers(envs, "--envs"))
         protocol = Protocol(tuple(numbers(tests, "--tests")), episodes)
         cells = cells_of(methods, chosen, parse_seeds(seeds))
-        with grid_progress() as report:
+        with resumable(), grid_progress() as report:
             found, failures = run_grid(cells, protocol, out, workers, ray, command(), report)
         Results.of(found).merged_into(where)
     try:
@@ -78,6 +81,8 @@ def benchmark_pydial(
         console.print(f"without pictures: {error}", style="yellow", markup=False)
         files = "tables.md"
     console.print(f"in {where}: {files}", style="dim")
+    if older := older_in(where):
+        console.print(older, style="yellow", markup=False, soft_wrap=True)
     check_failures(failures)
 
 

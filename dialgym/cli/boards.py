@@ -75,6 +75,7 @@ def print_board(board: Any) -> None:
 
     if not console.is_terminal or not board.rows:
         console.print(as_markdown(board), markup=False, soft_wrap=True)
+        _print_replays(board)
         return
     names = head(board)
     shown = range(len(names)) if console.width >= WIDE + 40 else [0, 1, 2, 4]
@@ -85,5 +86,16 @@ def print_board(board: Any) -> None:
     for cells in table(board):
         made.add_row(*(escape(cells[i]) for i in shown))
     console.print(made)
+    if board.older_rules:
+        console.print(board.older_rules, style="yellow", markup=False, soft_wrap=True)
     if measures := measures_as_markdown(board):
         console.print(measures, markup=False, soft_wrap=True)
+    _print_replays(board)
+
+
+def _print_replays(board: Any) -> None:
+    from dialgym.leaderboard.standings import replays
+
+    if any(row.rows for row in board.rows):
+        text = f"Can be played again: {replays(board)}.\n"
+        console.print(text, style="dim", markup=False, soft_wrap=True)

@@ -9,7 +9,6 @@ from dialgym.cli.common import (
     Trust,
     complain,
     console,
-    heed_any_bytes,
     known_command,
     require_agents,
     show_commands,
@@ -65,7 +64,6 @@ def chat(
     from agents.decoding.sampling import generator_of
 
     generator = generator_of(seed)
-    heed_any_bytes()
     session = Session(lambda text, history: agent.chat(text, history, seed=generator))
     try:
         while session.heed(console.input(_name("user"))):

@@ -12,8 +12,8 @@ from dialgym.cli.common import (
     Trust,
     complete_policies,
     console,
-    go_on,
     progress,
+    resumable,
     settings,
 )
 
@@ -56,37 +56,32 @@ def collect(
 
     began = time.perf_counter()
     reports: list[int] = []
-    try:
-        with progress(policy, episodes) as advance:
+    with resumable(), progress(policy, episodes) as advance:
 
-            def report(ended: int) -> None:
-                reports.append(ended)
-                advance(ended)
+        def report(ended: int) -> None:
+            reports.append(ended)
+            advance(ended)
 
-            dataset = run(
-                id,
-                policy,
-                episodes,
-                seed,
-                workers,
-                out,
-                env_kwargs=settings(set_),
-                policy_kwargs=settings(param, "--param"),
-                deterministic=deterministic,
-                num_envs=num_envs,
-                shard_size=shard_size,
-                trust=trust,
-                report=report,
-            )
-    except KeyboardInterrupt as interrupt:
-        go_on(interrupt)
-        raise typer.Exit(130) from None
+        dataset = run(
+            id,
+            policy,
+            episodes,
+            seed,
+            workers,
+            out,
+            env_kwargs=settings(set_),
+            policy_kwargs=settings(param, "--param"),
+            deterministic=deterministic,
+            num_envs=num_envs,
+            shard_size=shard_size,
+            trust=trust,
+            report=report,
+        )
     seconds = time.perf_counter() - began
     kept, fresh = reports[0], sum(reports[1:])  # what was there already is reported first
     console.print(str(dataset.describe(plot)), markup=False, soft_wrap=True)
-    again = f", {kept:,} were there already" if kept else ""
-    console.print(
-        f"\n{fresh:,} episodes in {seconds:.1f} s, {fresh / seconds:,.0f} a second{again}; "
-        f"in {out}",
-        style="dim",
-    )
+    played = f"{fresh:,} episodes in {seconds:.1f} s, {fresh / seconds:,.0f} a second"
+    there = f"{kept:,} were there already" if kept else ""
+    how = ", ".join(filter(None, (played if fresh else "", there)))
+    stored = f"\n{len(dataset):,} dialogues stored in {out}: {how}"
+    console.print(stored, style="dim", markup=False, soft_wrap=True)

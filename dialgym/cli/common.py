@@ -15,7 +15,8 @@ from rich.console import Console
 
 from dialgym.errors import did_you_mean
 from dialgym.files import parse_yaml
-from dialgym.optional import require
+from dialgym.interrupts import exit_status
+from dialgym.optional import namesake, require
 from dialgym.progress import Progress
 from dialgym.registry import entries, entry_of, list_ids, make_task
 
@@ -29,6 +30,10 @@ Episodes = Annotated[int, typer.Option("--episodes", "-n", min=1, help="Episodes
 Seeds = Annotated[str, typer.Option(metavar="N,N,...", help="Seeds of the episodes.")]
 Workers = Annotated[
     int, typer.Option(min=0, help="Processes of one thread each; 0 is this process alone.")
+]
+AllowHost = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="A further name by which this machine may be called."),
 ]
 Ray = Annotated[
     str | None,
@@ -73,14 +78,24 @@ def complete_policies(ctx: typer.Context) -> list[str]:
     return [*names, *runs]
 
 
-def go_on(interrupt: KeyboardInterrupt, flag: str = "", without: str = "") -> None:
-    """Say what interrupted the command, and the command that goes on: this one, with `flag`."""
-    words = [word for word in sys.argv[1:] if word not in (flag, without)]
-    command = shlex.join(["dialgym", *words, *([flag] if flag else [])])
+@contextmanager
+def resumable(flag: str = "", without: str = "") -> Iterator[None]:
+    """Say, where the block is interrupted, by what; and the command that goes on: with `flag`."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        words = [word for word in sys.argv[1:] if word not in (flag, without)]
+        command = shlex.join(["dialgym", *words, *([flag] if flag else [])])
+        raise stopped(interrupt, f"Go on with: {command}") from None
+
+
+def stopped(interrupt: KeyboardInterrupt, *more: str) -> typer.Exit:
+    """Say what interrupted a command, and give the exit that says so."""
     what = str(interrupt) or "interrupted"
     err = Console(stderr=True, highlight=False, soft_wrap=True)
-    err.print(f"\n{what[0].upper()}{what[1:]}.", markup=False)
-    err.print(f"Go on with: {command}", markup=False)
+    for text in (f"\n{what[0].upper()}{what[1:]}.", *more):
+        err.print(text, markup=False)
+    return typer.Exit(exit_status(interrupt))
 
 
 def algorithm_names() -> list[str]:
@@ -93,18 +108,14 @@ def algorithm_names() -> list[str]:
 
 
 def require_agents() -> ModuleType:
-    """dialgym's own package `agents`; another distribution installs the same name.
+    """Import dialgym's own package `agents`; another distribution installs the same name.
 
     Raises:
         ImportError: it is missing, or what was imported is not dialgym's.
     """
     agents = require("agents", "agents", "training and loading agents")
     if not getattr(agents, "__dialgym_agents__", False):
-        raise ImportError(
-            "expected dialgym's package 'agents', got another one of that name from "
-            f"{agents.__file__} (the OpenAI Agents SDK, openai-agents, installs it too). "
-            "Keep the two in separate virtual environments."
-        )
+        raise ImportError(f"training and loading agents: {namesake()}")
     return agents
 
 
@@ -113,13 +124,6 @@ def complain(message: str) -> None:
     err = Console(stderr=True, highlight=False, soft_wrap=True)
     err.print("error:", style="bold red", end=" ")
     err.print(" ".join(message.split()), style="red", markup=False)
-
-
-def heed_any_bytes() -> None:
-    """Take what is no text in the encoding of the terminal for replacement characters."""
-    reconfigure = getattr(sys.stdin, "reconfigure", None)
-    if reconfigure:
-        reconfigure(errors="replace")
 
 
 def known_command(line: str, commands: Mapping[str, str]) -> bool:

@@ -61,6 +61,7 @@ def import_(
     It understands messages with roles, lists of turns, logs of events, prompts with responses, and
     tables with a row for each utterance; says what it understood, and what it left out and why.
     """
+    from dialgym.datasets.cards import advised
     from dialgym.datasets.foreign import Choices, import_dialogues
 
     choices = Choices(
@@ -82,6 +83,6 @@ def import_(
     report = import_dialogues(files, out, choices)
     console.print(report.to_text(), markup=False, soft_wrap=True)
     env = "dialgym/Logged-v0" if task is None else task
-    console.print(
-        f"\nLearn from them: dialgym train ilql {env} --data {out}", style="dim", soft_wrap=True
-    )
+    algorithm, why = advised(*report.returns)
+    text = f"Learn from them{why}: dialgym train {algorithm} {env} --data {out}"
+    console.print(f"\n{text}", style="dim", soft_wrap=True)

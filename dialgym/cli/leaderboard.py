@@ -15,8 +15,8 @@ from dialgym.cli.common import (
     Workers,
     complain,
     console,
-    go_on,
     require_agents,
+    resumable,
     words,
 )
 from dialgym.cli.rows import expect_models, imported, missing, problems_of, read, rows_below
@@ -97,12 +97,8 @@ def run(
     names = words(algorithms or "") or [*chosen.references, *chosen.algorithms]
     places = _places(chosen, envs)
     jobs = jobs_of(chosen, names, places, parse_seeds(seeds or str(chosen.seeds)), out)
-    try:
-        with grid_progress("timesteps") as report:
-            _, failures = run_jobs(jobs, workers, ray, report)
-    except KeyboardInterrupt as interrupt:
-        go_on(interrupt)
-        raise typer.Exit(130) from None
+    with resumable(), grid_progress("timesteps") as report:
+        _, failures = run_jobs(jobs, workers, ray, report)
     where = out / chosen.name
     hint = f"rows in {where}: dialgym leaderboard show {panel} --results {out}"
     console.print(hint, style="dim", soft_wrap=True)
@@ -237,6 +233,7 @@ def check(
     trust: Trust = False,
 ) -> None:
     """Check rows of the leaderboard: form, completeness, hashes, statistics; by --replay all."""
+    from dialgym.benchmark.rules import older_rules
     from dialgym.leaderboard.submission import Submission, repeated
 
     found = {file: read(file) for path in files for file in rows_below(path)}
@@ -253,8 +250,13 @@ def check(
             complain(f"{file}: {text}")
         bad += bool(wrong)
         if not wrong:
-            how = "played again alike" if replayed else "form, hashes and statistics hold"
-            console.print(f"{file}: {how}", markup=False, soft_wrap=True)
+            how = "played again alike" if replayed else (
+                "form, hashes and statistics hold; not played again (--replay)"
+            )  # fmt: skip
+            mark = "" if row.sealed else "; WITHOUT A CHECKSUM"
+            console.print(f"{file}: {how}{mark}", markup=False, soft_wrap=True)
+    if older := older_rules(row.origin for row in whole):
+        console.print(older, style="yellow", markup=False, soft_wrap=True)
     try:
         for text in missing(whole, [path for path in files if path.is_dir()]):
             console.print(text, style="yellow", markup=False, soft_wrap=True)

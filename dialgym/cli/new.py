@@ -1,7 +1,10 @@
-"""``dialgym new``: begin a task of one's own."""
+"""``dialgym new``: begin a task of your own."""
 
+import ast
+import builtins
 import keyword
 import re
+from collections.abc import Iterator
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +14,7 @@ import typer
 
 from dialgym.cli.common import console
 from dialgym.files import write_folder_atomically, write_text
+from dialgym.registry import is_registered
 
 new = typer.Typer(no_args_is_help=True, help="Begin something of your own.")
 TEMPLATES = files("dialgym.cli") / "new_task"
@@ -38,6 +42,7 @@ def task(
     module = "_".join(words)
     folder = into / module
     check_module(module, folder)
+    check_class(class_of(module))
     write_task(folder, module)
     shown = ", ".join(sorted(path.name for path in folder.iterdir()))
     env_id = f"{module}:{class_of(module)}-v0"
@@ -83,6 +88,31 @@ def check_module(module: str, folder: Path) -> None:
             f"new task: Python has a module {module!r} already, which would be imported in its "
             "place. Choose another name."
         )
+
+
+def check_class(name: str) -> None:
+    """Raise a ValueError where a class of that name would hide what the files of a task use."""
+    if keyword.iskeyword(name) or name in {*dir(builtins), *_names_of_templates()}:
+        raise ValueError(
+            f"new task: its class would be called {name!r}, which the files of a task use for "
+            "something else. Choose another name."
+        )
+    if is_registered(f"{name}-v0"):
+        raise ValueError(
+            f"new task: dialgym has an environment {name}-v0 already. Choose another name."
+        )
+
+
+def _names_of_templates() -> Iterator[str]:
+    """The names that the files of a task import, define and use."""
+    for template in TEMPLATES.iterdir():
+        if not template.name.endswith(f".py{SUFFIX}"):
+            continue
+        for node in ast.walk(ast.parse(template.read_text("utf-8"))):
+            if isinstance(node, ast.Name):
+                yield node.id
+            elif isinstance(node, ast.alias | ast.ClassDef | ast.FunctionDef):
+                yield node.name
 
 
 def write_task(folder: Path, module: str) -> None:

@@ -13,7 +13,6 @@ from dialgym.cli.common import (
     complain,
     complete_policies,
     console,
-    heed_any_bytes,
     known_command,
     settings,
     show_commands,
@@ -66,7 +65,6 @@ def play(
     """
     from dialgym.rollouts.player import Player, make_dialogue, opened_for
 
-    heed_any_bytes()
     entry = entry_of(id)
     suited = make_task(entry, {}).for_people if policy is None else {}
     kwargs = {**suited, **settings(set_), "learner": as_, "simulator": against}

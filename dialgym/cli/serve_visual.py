@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from dialgym.cli.common import Set, console, settings
+from dialgym.cli.common import AllowHost, Set, console, settings
 from dialgym.registry import entry_of, make_task
 
 
@@ -23,6 +23,7 @@ def serve_visual(
     max_batch: Annotated[
         int, typer.Option(min=1, help="Requests that the model is given at once, at most.")
     ] = 64,
+    allow_host: AllowHost = None,
     set_: Set = None,
 ) -> None:
     """Serve the answerer and the guesser of a visual dialogue over HTTP.
@@ -30,8 +31,10 @@ def serve_visual(
     Environments elsewhere use it with guesser=remote:URL and answerer=remote:URL; so does code
     written for ILQL's server. Who serves which images is set as for the environment: for VisDial,
     -s pool=visdial:PATH -s guesser=learned:PATH.
+
+    Pages of other sites, and calls by foreign names, are refused; there is no token.
     """
-    from dialgym.serving import listening
+    from dialgym.serving import Callers, listening
     from dialgym.tasks.visual_dialogue import VisualDialogue
     from dialgym.tasks.visual_dialogue.server import serve_bots
     from dialgym.tasks.visual_dialogue.serving import Bots
@@ -45,4 +48,4 @@ def serve_visual(
         name, number = listener.getsockname()[:2]
         count = f"{len(task.pool):,} images"
         console.print(f"serving {count} at http://{name}:{number}; end with Ctrl-C")
-        serve_bots(bots, listener, max_batch)
+        serve_bots(bots, listener, max_batch, Callers((host, *(allow_host or ()))))

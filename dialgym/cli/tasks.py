@@ -130,7 +130,7 @@ def check(
     set_: Set = None,
 ) -> None:
     """Check a task: rules against facts, views against each other, batch against single, rewards
-    of who plays well against their bounds.
+    of who plays well against their bounds, registered reference scores against played dialogues.
 
     The exit code is 1 where a check fails. A remark says where an agent that begins at random
     would find nothing to learn from.
@@ -148,6 +148,8 @@ def check(
             task, [expert] if expert else None, episodes
         ),
     }
+    if not set_ and entry.row.references(task.stand_in):
+        checks["reference scores are true"] = lambda: testing.check_references(entry, episodes)
     for name, run in checks.items():
         try:
             run()

@@ -11,8 +11,8 @@ from dialgym.cli.common import (
     Set,
     Trust,
     algorithm_names,
-    go_on,
     require_agents,
+    resumable,
     settings,
 )
 
@@ -111,7 +111,7 @@ def train(
     checkpoint, from which --resume goes on.
     """
     agents = require_agents()
-    try:
+    with resumable("--resume", "--force"):
         agents.train(
             algo,
             id,
@@ -140,6 +140,3 @@ def train(
             force=force,
             final_episodes=final_episodes,
         )
-    except KeyboardInterrupt as interrupt:
-        go_on(interrupt, "--resume", "--force")
-        raise typer.Exit(130) from None

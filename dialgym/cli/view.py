@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dialgym.cli.common import Set, Trust, console, require_agents, settings
+from dialgym.cli.common import AllowHost, Set, Trust, console, require_agents, settings
 
 
 def view(
@@ -42,9 +42,10 @@ def view(
     host: Annotated[
         str, typer.Option(help="Address to listen at; 0.0.0.0 lets other machines in.")
     ] = "127.0.0.1",
-    allow_host: Annotated[
+    allow_host: AllowHost = None,
+    env: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A name by which browsers may call this machine."),
+        typer.Option(metavar="MODULE:CLASS", help="An environment of your own, to be played here."),
     ] = None,
     trust: Trust = False,
     set_: Set = None,
@@ -53,12 +54,15 @@ def view(
 
     The page is served to this machine alone, and only to who has the address that is printed.
     """
-    from dialgym.serving import listening
+    from dialgym.registry import add, entry_of
+    from dialgym.serving import EVERYWHERE, LOOPBACK, listening
     from dialgym.viewer import open_viewer
     from dialgym.viewer.app import serve_viewer
-    from dialgym.viewer.guard import LOOPBACK, Guard
+    from dialgym.viewer.guard import Guard
     from dialgym.viewer.sources import newest_runs
 
+    for own in env or ():
+        add(entry_of(own))
     with listening("view", host, port) as listener:
         number = listener.getsockname()[1]
         viewer = open_viewer(
@@ -70,8 +74,8 @@ def view(
             None if values is None else _values(values, trust),
             games,
         )
-        guard = Guard(number, (*(allow_host or ()), *([] if host == "0.0.0.0" else [host])))
-        name = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+        guard = Guard(number, (host, *(allow_host or ())))
+        name = "127.0.0.1" if host in EVERYWHERE else host
         shown = f"[{name}]" if ":" in name else name
         address = f"http://{shown}:{number}/?token={guard.token}"
         count = len(viewer.shelf.sources)

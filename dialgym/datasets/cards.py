@@ -5,6 +5,8 @@ from typing import Any
 
 import yaml
 
+from dialgym.version import VERSION
+
 
 def card(head: Mapping[str, Any], title: str, *parts: str) -> str:
     """The text of a card."""
@@ -46,15 +48,26 @@ def dataset_card(dataset: Any, name: str) -> str:
         "configs": [{"config_name": "default", "data_files": "*.parquet"}],
     }
     first = "\n".join(f"{turn['party']}: {turn['text']}" for turn in dataset[0]["turns"])
+    algorithm, _ = advised(float(dataset.returns.min()), float(dataset.returns.max()))
     shown = name if name.startswith("hf:") else "FOLDER"
     return card(
         head,
         f"{count:,} dialogues",
-        "Stored dialogues of [dialgym](https://github.com/dialgym/dialgym), with rewards.",
+        f"Dialogues of [dialgym](https://github.com/dialgym/dialgym) {VERSION}, with rewards.",
         code(dataset.describe().to_text()),
         "The first of them:",
         code(first),
         "## Use them",
         code(f'import dialgym\n\ndataset = dialgym.load_dataset("{shown}")', "python"),
-        code(f"dialgym train ilql {dataset['env'][0]} --data {shown}", "bash"),
+        code(f"dialgym train {algorithm} {dataset['env'][0]} --data {shown}", "bash"),
     )
+
+
+def advised(lowest: float, highest: float) -> tuple[str, str]:
+    """An algorithm for dialogues with returns between these, and why, for messages.
+
+    Where all returns are equal, values tell nothing apart: there is only what to imitate.
+    """
+    if lowest < highest:
+        return "ilql", ""
+    return "bc", f" (all returns are {lowest:g}, so that there is nothing to prefer)"

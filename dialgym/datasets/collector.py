@@ -29,10 +29,13 @@ from dialgym.registry import Entry
 from dialgym.rollouts import Player, Report
 from dialgym.rollouts.player import Source
 from dialgym.rollouts.policies import find_checkpoint, policy_name
+from dialgym.version import VERSION
 
 RECIPE = "collection.json"
 HUB = "hub"
 """Of the recipe's file: `dialgym.hub.commits`."""
+VERSIONS = "dialgym"
+"""Of the recipe's file: the versions of dialgym that have collected, in their order."""
 SURROUNDINGS = "surroundings"
 """Of the recipe's file: the state of what `Task.surroundings` tells, the files of a domain say."""
 SHARD = re.compile(r"dialogues-(\d+)-(\d+)\.parquet")
@@ -207,6 +210,8 @@ class Folder:
         for part in have.keys() - set(wanted):  # of a shorter, or an interrupted, collection
             if part not in begun or self._is_damaged(part, have[part]):
                 remove_checked(have.pop(part))
+        if missing:
+            self._note_version()
         return missing
 
     def begun(self, part: range, recipe: Recipe) -> range:
@@ -278,6 +283,21 @@ class Folder:
                 "made of now: those that its settings or environment variables name have changed, "
                 "or lie elsewhere. Put them back to go on with it, or give another path."
             )
+
+    def _note_version(self) -> None:
+        """Write down the version that collects; say where it is another than before."""
+        facts, own = self._described(self.path / RECIPE), VERSION
+        before = facts.get(VERSIONS) or []
+        if own in before[-1:]:
+            return
+        if before:
+            warnings.warn(
+                f"collect: {str(self.path)!r} was begun with dialgym {before[-1]} and goes on with "
+                f"{own}: where the rules have changed, its dialogues are of both. Another path "
+                "begins again.",
+                stacklevel=4,
+            )
+        write_text(self.path / RECIPE, json.dumps({**facts, VERSIONS: [*before, own]}, indent=1))
 
     def _described(self, file: Path) -> dict[str, Any]:
         found = read_json(file, "what determines a collection, as JSON")

@@ -1,6 +1,7 @@
 """The `Dataset` of stored dialogues: rows, returns, filters, splits, saving."""
 
 from collections.abc import Callable, Iterator, Sequence
+from html import escape
 from os import PathLike
 from pathlib import Path
 from secrets import token_hex
@@ -16,7 +17,6 @@ from dialgym.datasets.describe import Description, describe
 from dialgym.datasets.export import export
 from dialgym.datasets.foreign import Choices, Report, import_dialogues
 from dialgym.datasets.foreign.folders import beside, copy_beside, relative
-from dialgym.datasets.foreign.importer import TABLE
 from dialgym.datasets.minari import to_minari
 from dialgym.datasets.packing import layout_of
 from dialgym.datasets.schema import arrow, read_tables, with_folder, write_table
@@ -24,11 +24,15 @@ from dialgym.datasets.tokens import TokenData, pack
 from dialgym.errors import unknown, with_settings
 from dialgym.files import parse_json, write_text
 from dialgym.hub import publish
+from dialgym.markup import plain_table
 from dialgym.optional import require
 from dialgym.registry import check_id
 from dialgym.trust import check_names, say
 
 WHERE = "the dataset"
+HEAD = ("environment", "policy", "seed", "return", "what was said")
+SHOWN, CUT = 10, 200
+"""Dialogues, and characters of each, that a notebook shows."""
 
 
 class UnknownColumn(KeyError, ValueError):
@@ -76,7 +80,21 @@ class Dataset:
         return concatenate([self, other])
 
     def __repr__(self) -> str:
-        return f"Dataset({len(self):,} dialogues)"
+        if not len(self):
+            return "Dataset(0 dialogues)"
+        policies, envs = (_few(np.unique(self[name].astype(str))) for name in ("policy", "env"))
+        gained = f"mean return {self.returns.mean():.2f}"
+        return f"Dataset({len(self):,} dialogues of {policies} in {envs}, {gained})"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: the first dialogues, a row each."""
+        first = self.select(range(min(SHOWN, len(self))))
+        rows = [
+            (row["env"], row["policy"], str(row["seed"]), f"{gained:g}", " · ".join(
+                turn["text"] for turn in row["turns"])[:CUT])
+            for row, gained in zip(first, first.returns)
+        ]  # fmt: skip
+        return escape(repr(self)) + plain_table([HEAD, *rows])
 
     @property
     def returns(self) -> np.ndarray:
@@ -220,7 +238,8 @@ class Dataset:
     ) -> "Dataset":
         """Dialogues of one's own, from files or rows of any form.
 
-        ``dataset.report`` says what was understood, and what was left out and why.
+        ``dataset.report`` says what was understood, and what was left out and why. Of data with
+        splits it is the one to train on; `load_dataset` takes the others from the folder.
 
         Args:
             source: a file, folder or zip of JSONL, JSON, CSV, TSV or Parquet, ``hf:NAME``, or
@@ -237,7 +256,7 @@ class Dataset:
         made: Choices = with_settings(Choices, "from_dialogues", choices)
         folder = cache_dir() / "imported" / token_hex(8) if out is None else Path(out)
         report = import_dialogues(source, folder, made)
-        dataset = cls(with_folder(read_tables([folder / TABLE]), folder))
+        dataset = cls(with_folder(read_tables([folder / report.files[0]]), folder))
         dataset.report = report
         return dataset
 
@@ -298,6 +317,12 @@ class Dataset:
         check_id(env_id, WHERE)
         check_names(settings, WHERE)
         return env_id, settings
+
+
+def _few(names: np.ndarray) -> str:
+    """Names in a line."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(name or "none" for name in names[:3].tolist()) + more
 
 
 def concatenate(datasets: Sequence[Dataset]) -> Dataset:

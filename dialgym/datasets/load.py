@@ -13,7 +13,15 @@ from dialgym.checksums import SUFFIX
 from dialgym.datasets.collector import SHARD
 from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.minari import table_of_minari
-from dialgym.datasets.schema import CHOSEN, arrow, check_table, parquet, schema, with_folder
+from dialgym.datasets.schema import (
+    CHOSEN,
+    arrow,
+    check_table,
+    parquet,
+    read_tables,
+    schema,
+    with_folder,
+)
 from dialgym.files import parse_json
 from dialgym.hub import Repository, fetch, locate
 from dialgym.optional import require
@@ -59,7 +67,7 @@ class DialogueStream:
 def load_dataset(
     path_or_name: str | PathLike[str],
     streaming: Literal[False] = False,
-    split: str = "train",
+    split: str | None = None,
     trust: bool = False,
 ) -> Dataset: ...
 
@@ -68,7 +76,7 @@ def load_dataset(
 def load_dataset(
     path_or_name: str | PathLike[str],
     streaming: Literal[True],
-    split: str = "train",
+    split: str | None = None,
     trust: bool = False,
 ) -> DialogueStream: ...
 
@@ -76,7 +84,7 @@ def load_dataset(
 def load_dataset(
     path_or_name: str | PathLike[str],
     streaming: bool = False,
-    split: str = "train",
+    split: str | None = None,
     trust: bool = False,
 ) -> Dataset | DialogueStream:
     """Dialogues from a folder or file of Parquet, or from the Hugging Face hub.
@@ -85,7 +93,8 @@ def load_dataset(
         path_or_name: what `collect` or `Dataset.save` wrote; or ``hf:NAME`` or
             ``hf:NAME@REVISION``, whose files are fetched once.
         streaming: read while looked at; else the files are mapped into memory.
-        split: of a dataset on the hub, as its files' names or folders tell it.
+        split: ``train``, ``validation`` or ``test``, as the files' names or folders tell it; those
+            that tell none are for training. None for the training split, or the only one.
         trust: their environment and its settings may name code (``module:Class``), which is
             imported where that environment is made again, as by `Dataset.tokens`. Else they may
             name what is registered, or what was named in Python or on the command line before.
@@ -100,14 +109,14 @@ def load_dataset(
     """
     hf = require("datasets", "data", "loading datasets")
     place = locate(path_or_name, "load_dataset")
-    files = _files(place) if isinstance(place, Path) else _from_hub(place, split)
+    files = _files(place, split) if isinstance(place, Path) else _from_hub(place, split)
     files = [file for file in files if check_table(file)]
     folder = files[0].parent if files else Path()
     if streaming:
         return DialogueStream(lambda size: _read(files, size), trust, folder)
     if not files:
         return Dataset(schema().empty_table())
-    return _dataset(_map(hf, files).data.table, str(path_or_name), trust, folder)
+    return _dataset(_map(hf, files), str(path_or_name), trust, folder)
 
 
 def _dataset(table: Any, what: str, trust: bool, folder: Path) -> Dataset:
@@ -120,12 +129,23 @@ def _dataset(table: Any, what: str, trust: bool, folder: Path) -> Dataset:
 
 
 def _map(hf: Any, files: Sequence[Path]) -> Any:
-    """The rows of Parquet files, kept once more as a file that is mapped into memory."""
+    """The rows of Parquet files, kept once more as a file that is mapped into memory.
+
+    Where that cannot be written, such as on a full disk, they are read into memory instead.
+    """
     quiet = hf.utils.are_progress_bars_disabled()
     hf.disable_progress_bars()
-    try:
-        names, kept = [str(file) for file in files], str(cache_dir() / "datasets")
-        return hf.Dataset.from_parquet(names, cache_dir=kept)  # load_dataset would ask the hub
+    names, kept = [str(file) for file in files], str(cache_dir() / "datasets")
+    try:  # load_dataset would ask the hub
+        return hf.Dataset.from_parquet(names, cache_dir=kept).data.table
+    except (OSError, hf.exceptions.DatasetGenerationError) as error:
+        reason = error.__cause__ or error
+        warnings.warn(
+            f"load_dataset: the cache {kept!r} cannot be written ({reason}), so that the dialogues "
+            "are read into memory. Make room, or name a folder elsewhere ($DIALGYM_CACHE).",
+            stacklevel=3,
+        )
+        return read_tables(files)
     finally:
         if not quiet:
             hf.enable_progress_bars()
@@ -137,7 +157,7 @@ def _read(files: Sequence[Path], size: int) -> Iterator[Any]:
             yield arrow().Table.from_batches([batch])
 
 
-def _files(path: Path) -> Sequence[Path]:
+def _files(path: Path, split: str | None) -> Sequence[Path]:
     if path.is_dir():
         files = sorted(path.glob(PARQUET))
         if not files:
@@ -146,7 +166,7 @@ def _files(path: Path) -> Sequence[Path]:
                 "collect` writes such a folder, and `dialgym import` of dialogues in other forms."
             )
         _warn_of_lost(path, {file.name for file in files})
-        return files
+        return _of_split(files, path, split, str(path))
     if path.suffix.lower() in FOREIGN:
         raise ValueError(
             f"load_dataset: {str(path)!r} is no file of stored dialogues, which are Parquet. Make "
@@ -172,20 +192,25 @@ def _warn_of_lost(folder: Path, names: Set[str]) -> None:
         )
 
 
-def _from_hub(repository: Repository, split: str) -> Sequence[Path]:
-    """The files of a split; those whose names and folders tell none are for training."""
+def _from_hub(repository: Repository, split: str | None) -> Sequence[Path]:
     folder = fetch(repository, "load_dataset", (PARQUET, *BESIDE), "dataset")
-    splits = {
-        file: Part(str(file.relative_to(folder)), file.read_bytes).split or "train"
-        for file in sorted(folder.rglob(PARQUET))
-    }
-    files = [file for file, own in splits.items() if own == SPLITS.get(split, split)]
-    if not files:
+    return _of_split(sorted(folder.rglob(PARQUET)), folder, split, str(repository))
+
+
+def _of_split(files: Sequence[Path], folder: Path, split: str | None, where: str) -> list[Path]:
+    """The files of a split; those whose names and folders tell none are for training."""
+    names = {file: str(file.relative_to(folder)) for file in files}
+    splits = {file: Part(name, file.read_bytes).split or "train" for file, name in names.items()}
+    known = sorted({*splits.values()})
+    if split is None:
+        split = known[0] if len(known) == 1 else "train"
+    found = [file for file, own in splits.items() if own == SPLITS.get(split, split)]
+    if not found:
         raise ValueError(
-            f"load_dataset: {str(repository)!r} has no Parquet files of the split {split!r}; it "
-            f"has {', '.join(sorted({*splits.values()})) or 'none at all'}."
+            f"load_dataset: {where!r} has no Parquet files of the split {split!r}; it "
+            f"has {', '.join(known) or 'none at all'}."
         )
-    return files
+    return found
 
 
 def conformed(table: Any, what: str) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dialgym.checksums import check, write_checked
 from dialgym.expansion import check_parquet
+from dialgym.files import check_regular
 from dialgym.language import Tokenizer
 from dialgym.optional import require
 from dialgym.rollouts import Played
@@ -20,6 +21,8 @@ from dialgym.views.dialogue import Dialogue
 PURPOSE = "storing dialogues"
 FOLDER = "{folder}"
 """Stands in stored settings for the folder in which the dialogues lie, wherever that is."""
+ROWS = 1024
+"""That are looked at together."""
 RATIO = 1000
 """How many times its size a file of dialogues may be in memory: beliefs and masks compress well."""
 
@@ -53,10 +56,14 @@ def check_table(file: Path) -> int:
     Raises:
         ValueError: it is damaged, or no Parquet file; the message names it.
     """
-    check(file)
+    check_regular(file)
+    summed = check(file)
     try:
         rows = check_parquet(file, str(file), file.stat().st_size, RATIO)
-    except (arrow().ArrowException, OSError) as error:
+        if not summed:  # nothing else tells whether what is in it can be read
+            for batch in parquet().ParquetFile(file).iter_batches(ROWS):
+                batch.validate(full=True)
+    except (arrow().ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(
             f"{str(file)!r}: expected a Parquet file; it is none, or broken ({error}). "
             "Write it again; a collection that `collect` makes anew has what is missing."

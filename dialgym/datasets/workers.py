@@ -88,7 +88,7 @@ def _pickled(recipe: Recipe, path: Path) -> bytes:
 
 
 def _start() -> Any:
-    command = [sys.executable, "-c", START, json.dumps(sys.path)]
+    command = [sys.executable, "-P", "-c", START, json.dumps(sys.path)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
@@ -140,6 +140,7 @@ def main() -> None:
 
 
 def _interrupt(number: int, frame: Any) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a group's, and then the parent's
     raise KeyboardInterrupt
 
 

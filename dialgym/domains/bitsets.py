@@ -88,7 +88,7 @@ class ColumnSets:
         if codes is not None:
             return RowSet(rows, lambda some: codes[some] == code, ((self._name, value),))
         if len(rows) <= FEW:
-            return sum([1 << row for row in rows.tolist()])
+            return sum([1 << row for row in rows.tolist()])  # noqa: C419  faster
         bits = np.zeros(self._size, bool)
         bits[rows] = True
         return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")

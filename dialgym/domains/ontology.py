@@ -1,6 +1,5 @@
 """The ontology of a domain: slots, their values, and which party may ask for them."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dialgym.errors import unknown
+from dialgym.files import parse_json, read_file
 
 NAME = "name"
 """The slot that says which row of the database is meant."""
@@ -121,16 +121,14 @@ _KINDS = {str: "text", dict: "table", list: "list"}
 
 def _read_json(path: Path) -> Mapping[str, Any]:
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content = parse_json(read_file(path), repr(str(path)))
     except OSError as error:
         raise ValueError(
             f"ontology: expected a JSON file at {str(path)!r}; got {error.strerror}. "
             "Check the path."
         ) from error
-    except ValueError as error:  # not UTF-8, or not JSON
-        raise ValueError(
-            f"ontology {str(path)!r}: expected JSON; got {error}. Mend the file."
-        ) from error
+    except ValueError as error:
+        raise ValueError(f"ontology {error} Mend the file.") from error
     if not isinstance(content, dict):
         raise _bad(domain_of(path), "a JSON object", type(content).__name__)
     return content

@@ -99,7 +99,6 @@ def parse_act(text: str) -> Act:
     return Act(head[1], items)
 
 
-@lru_cache(maxsize=4096)
 def parse_acts(text: str) -> tuple[Act, ...]:
     """The acts of an utterance of several, ``inform(food="thai") request(phone)``; none of blanks.
 

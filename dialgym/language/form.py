@@ -23,6 +23,11 @@ class TextForm(Protocol):
         ...
 
     @property
+    def ordinary(self) -> Mapping[str, int]:
+        """Characters of a text of each party that ordinary dialogues stay within."""
+        ...
+
+    @property
     def words(self) -> Mapping[str, Mapping[str, int]] | None:
         """Most words of a text, by hearer and speaker; None where words are not counted."""
         ...

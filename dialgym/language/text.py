@@ -27,7 +27,13 @@ _PLAIN = str.maketrans(
         "°": " degrees",
     }
 )
-_SPACES = re.compile(r"\s+")
+_CONTROLS = dict.fromkeys([*range(32), 127], " ")
+_BEFORE_VOWEL = re.compile(
+    r"(?!(?:uni|us[abe]|ut[ei]|eu|once|one\b))[aeiou]"  # a university, a european
+    r"|(?:hour|honest|heir)|[fhlmnrsx]\b"  # an hour, an s
+    r"|8|(?:11|18)(?!\d)",  # an 8, an 11
+    re.IGNORECASE,
+)
 
 
 class Utterance(NamedTuple):
@@ -48,7 +54,12 @@ def plain(text: str) -> str:
 
     What has no such form is left out.
     """
-    spaced = _SPACES.sub(" ", text)  # before those that are not of ASCII go
+    spaced = " ".join(text.split())  # before those that are not of ASCII go
     decomposed = unicodedata.normalize("NFKD", spaced.translate(_PLAIN))
     ascii_only = decomposed.replace("\u2044", "/").encode("ascii", "ignore").decode()
-    return _SPACES.sub(" ", "".join(c if c.isprintable() else " " for c in ascii_only)).strip()
+    return " ".join(ascii_only.translate(_CONTROLS).split())
+
+
+def article(noun: str) -> str:
+    """The indefinite article of a noun phrase, by how it is said: an audi, an 8 gb drive."""
+    return "an" if _BEFORE_VOWEL.match(noun) else "a"

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dialgym.benchmark.comparison import Estimate, better_pairs, minimum_detectable_gap, pass_hat_k
+from dialgym.benchmark.rules import Fingerprint, RowOrigin, older_rules
 from dialgym.benchmark.statistics import RESAMPLES, interval, iqm
 from dialgym.errors import unknown
 from dialgym.leaderboard.form import AS_NAMED
@@ -51,6 +52,7 @@ class Contestant:
         other: the same played the other way, drawn or greedy; empty for scripted policies.
         success: (K, E) per cent, by id.
         rows: the files; none of a joined panel.
+        origins: the rules that its rows say they were played by.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Contestant:
     other: Mapping[str, Part] = field(default_factory=dict)
     success: Mapping[str, np.ndarray] = field(default_factory=dict)
     rows: Sequence[Submission] = ()
+    origins: Sequence[RowOrigin] = ()
 
     @property
     def label(self) -> str:
@@ -259,10 +262,25 @@ class Board:
     @cached_property
     def changed(self) -> list[str]:
         """Environments whose rows were not all made with the same data and simulator."""
-        known: dict[str, set[str]] = {}
+        known: dict[str, set[Fingerprint]] = {}
         for row in (one for contestant in self.rows for one in contestant.rows):
-            known.setdefault(row.id, set()).add(str(row.values["hashes"].get("dialogues")))
-        return sorted(env_id for env_id, hashes in known.items() if len(hashes) > 1)
+            known.setdefault(row.id, set()).update([row.origin.rules] if row.origin.rules else [])
+        return sorted(env_id for env_id, rules in known.items() if len(rules) > 1)
+
+    @cached_property
+    def older_rules(self) -> str:
+        """A line about rows of older rules than those here; empty for none. It plays dialogues."""
+        return older_rules(origin for row in self.rows for origin in row.origins)
+
+    @property
+    def unsealed(self) -> list[str]:
+        """Names of rows of which a file has no checksum: anybody may have changed it."""
+        return [row.name for row in self.rows if not all(one.sealed for one in row.rows)]
+
+    @property
+    def unreplayable(self) -> list[str]:
+        """Names of rows whose policies are not all here, so that they cannot be played again."""
+        return [row.name for row in self.rows if not all(one.is_replayable for one in row.rows)]
 
     @classmethod
     def of(cls, panel: Panel, rows: Sequence[Submission], way: str | None = None) -> Board:
@@ -337,7 +355,8 @@ def contestant(rows: Sequence[Submission], metric: str, asked: str | None = None
         if other and all(other in row.values["episodes"] for row in own):
             found = np.array([row.column(metric, other) for row in own], float)
             others[env_id] = Part(seeds, found)
-    return Contestant(rows[0].name, way, parts, others, success, rows)
+    origins = [row.origin for row in rows]
+    return Contestant(rows[0].name, way, parts, others, success, rows, origins)
 
 
 def cost_of_score(row: Submission, target: float) -> tuple[float, float] | None:

@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 
 from dialgym.benchmark.result import Episodes
+from dialgym.benchmark.rules import Fingerprint
 from dialgym.errors import unknown
 from dialgym.leaderboard.measures import CLOSE, misfits
 from dialgym.leaderboard.panels import Panel, Place, panel_named, protocol_of
-from dialgym.leaderboard.reading import all_finite
+from dialgym.reading import all_finite
 from dialgym.registry import entry_of
 from dialgym.rollouts.player import make_dialogue
+from dialgym.rollouts.policies import named_policies
+from dialgym.views.dialogue import Dialogue
 
 FORM = "dialgym leaderboard row 1"
 MODEL_WAYS = ("drawn", "greedy")
@@ -40,6 +43,12 @@ AS_NAMED = "as named"
 NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """What a row may be called: its name is that of a folder, and stands in tables."""
 SHA256 = re.compile("[0-9a-f]{64}")
+MOST = dict.fromkeys(("cpu_seconds", "wall_seconds", "seconds"), 1e9)
+"""Seconds that a row may have cost: some thirty years."""
+MOST_STEPS = 1e15
+FARTHEST = 0.7
+"""Largest difference between the success of episodes and that with the few goals of pass^k: in the
+kept rows it is .37 at most."""
 Values = Mapping[str, Any]
 
 
@@ -130,36 +139,72 @@ def _misfits(values: Values) -> Iterator[str]:
     if values["version"] != panel.version:
         yield f"version: expected {panel.version} of {panel.name!r}, got {values['version']}"
         return
-    if values["seed"] < 0:
-        yield f"seed: expected a whole number from 0, got {values['seed']}"
     if values["id"] != place.id:
         yield f"id: expected {place.id!r}, in full, got {values['id']!r}"
-    yield from _of_name(values["name"])
+    dialogue = _dialogue_of(place)
+    yield from _of_author(values, panel, dialogue)
     yield from _of_hashes(values["hashes"], panel, place)
     for name, wanted in {"held_out": {}, **settings_of(place)}.items():
         if values.get(name, {}) != wanted:
             yield f"{name}: expected the panel's, {wanted}, got {values.get(name)!r:.80}"
     yield from _of_model(values)
     yield from _of_ways(values)
-    ends = _ends_of(place, str(values["hashes"].get("source", AS_NAMED)))
+    ends = _ends_of(dialogue, str(values["hashes"].get("source", AS_NAMED)))
     for way, part in values["episodes"].items():
-        yield from _of_episodes(way, part, values["statistics"].get(way), panel, ends)
-        yield from _of_trials(way, values["trials"].get(way), place, panel)
+        wrong = [*_of_episodes(way, part, values["statistics"].get(way), panel, ends)]
+        wrong += _of_trials(way, values["trials"].get(way), place, panel)
+        yield from wrong or _apart(way, part, values["trials"].get(way))
     if place.measures:
         yield from _of_measures(values, place, panel)
-    yield from _of_training(values)
+    yield from _of_training(values, ends)
 
 
-def _of_name(name: str) -> Iterator[str]:
-    try:
-        check_name(name, "name")
-    except ValueError as error:
-        yield str(error)
+def _of_author(values: Values, panel: Panel, dialogue: Dialogue | None) -> Iterator[str]:
+    """Problems of the name and policy of a row."""
+    kind, name = values["kind"], values["name"]
+    for check in (
+        lambda: check_name(name, "name"),
+        lambda: panel.check_seed(values["seed"], "seed"),
+        lambda: _check_reserved(name, kind, values["policy"], panel, dialogue),
+    ):
+        try:
+            check()
+        except ValueError as error:
+            yield str(error)
+
+
+def check_author(panel: Panel, place: Place, name: str, seed: int, kind: str, policy: str) -> None:
+    """Look at who a row is to be of, before anything is played for it.
+
+    Raises:
+        ValueError: the seed is none of the panel's, or the name is that of another policy.
+    """
+    panel.check_seed(seed, "seed")
+    _check_reserved(name, kind, policy, panel, _dialogue_of(place))
+
+
+def _check_reserved(
+    name: str, kind: str, policy: str, panel: Panel, dialogue: Dialogue | None
+) -> None:
+    """Raise a ValueError where a name is that of a scripted policy, and the row is of another."""
+    reserved = {"random", *panel.references}
+    if dialogue is not None:
+        reserved |= {*named_policies(dialogue.task, dialogue.learner, "act")}
+    if name in reserved - {*panel.algorithms} and (kind != SCRIPTED or policy != name):
+        raise ValueError(
+            f"name: expected another name than {name!r}, which is that of a scripted policy; the "
+            f"row is of {policy!r:.80} ({kind})"
+        )
 
 
 def _of_hashes(hashes: Values, panel: Panel, place: Place) -> Iterator[str]:
     if hashes.get("protocol") != protocol_of(panel, place):
         yield "hashes, protocol: expected the panel's, got another: made by another protocol"
+    if "rules" in hashes:  # rows that are older than rules have none
+        try:
+            Fingerprint.of_values(hashes["rules"])
+        except ValueError as error:
+            yield f"hashes, {error}"
     found = hashes.get("references")
     wanted = references_of(place, str(hashes.get("source", AS_NAMED)))
     if found != wanted:
@@ -182,6 +227,9 @@ def _of_ways(values: Values) -> Iterator[str]:
     wanted = [SCRIPTED] if values["kind"] == SCRIPTED else [*MODEL_WAYS]
     if sorted(values["episodes"]) != wanted:
         yield f"episodes: expected {' and '.join(wanted)}, got {[*values['episodes']]}"
+    for name in ("statistics", "trials"):
+        if beyond := [way for way in values[name] if way not in values["episodes"]]:
+            yield f"{name}: expected those of the episodes alone, got {', '.join(beyond)}"
     if values["way"] not in values["episodes"]:
         yield f"episodes: expected those of its way, {values['way']}, got {[*values['episodes']]}"
 
@@ -198,6 +246,8 @@ def _of_episodes(
             return
     if not set(part["solved"]) <= {0, 1}:
         yield f"episodes, {way}, solved: expected 0 or 1"
+    if any(length % 1 for length in part["lengths"]):
+        yield f"episodes, {way}, lengths: expected whole numbers"
     yield from _beyond(way, part, ends)
     right = statistics(part)
     told: list[Any] = [found.get(name) for name in right] if isinstance(found, Mapping) else []
@@ -206,18 +256,22 @@ def _of_episodes(
         yield f"statistics, {way}: expected those of the episodes, {right}, got {found}"
 
 
-def _ends_of(place: Place, source: str) -> dict[str, tuple[float, float]]:
+def _dialogue_of(place: Place) -> Dialogue | None:
+    """A dialogue of an environment; None where its data or packages are not here."""
+    try:
+        return make_dialogue(entry_of(place.id), place.scored)
+    except (ImportError, OSError, ValueError):
+        return None
+
+
+def _ends_of(dialogue: Dialogue | None, source: str) -> dict[str, tuple[float, float]]:
     """The lowest and highest return and length of an episode; none where they are not known here.
 
     Args:
-        place: the environment. Its data, or packages that it needs, may not be here.
+        dialogue: of the environment.
         source: of the data of a row; the returns of other data may have other ends.
     """
-    try:
-        dialogue = make_dialogue(entry_of(place.id), place.scored)
-    except (ImportError, OSError, ValueError):
-        return {}
-    if (dialogue.task.stand_in or AS_NAMED) != source:
+    if dialogue is None or (dialogue.task.stand_in or AS_NAMED) != source:
         return {}
     facts = dialogue.task.facts
     return {"returns": facts.returns[dialogue.learner], "lengths": (1, facts.turn_limit)}
@@ -246,6 +300,17 @@ def _of_trials(way: str, found: Any, place: Place, panel: Panel) -> Iterator[str
         )
 
 
+def _apart(way: str, part: Values, trials: Any) -> Iterator[str]:
+    """Problems of a policy that solves the episodes and fails with the goals of pass^k."""
+    if trials:
+        success, passed = float(np.mean(part["solved"])), float(np.mean(trials))
+        if success - passed > FARTHEST:
+            yield (
+                f"trials, {way}: {100 * passed:.1f} % are successes, and {100 * success:.1f} % of "
+                f"the episodes: expected at most {100 * FARTHEST:.0f} points less of one policy"
+            )
+
+
 def _of_measures(values: Values, place: Place, panel: Panel) -> Iterator[str]:
     found = values.get("measures")
     if not isinstance(found, Mapping):
@@ -255,11 +320,21 @@ def _of_measures(values: Values, place: Place, panel: Panel) -> Iterator[str]:
         yield from misfits(place.measures, way, found.get(way), panel.evaluation.episodes)
 
 
-def _of_training(values: Values) -> Iterator[str]:
+def _of_training(values: Values, ends: Mapping[str, tuple[float, float]]) -> Iterator[str]:
+    low, high = ends.get("returns", (-np.inf, np.inf))
+    before = [0.0, 0.0]
     for i, row in enumerate(values["curve"]):
         if not isinstance(row, list) or len(row) != 3 or not all_finite(row):
             yield f"curve[{i}]: expected timesteps, seconds and a return, got {row!r:.60}"
             return
-    for name, amount in values["cost"].items():
-        if not all_finite([amount]) or amount < 0:
-            yield f"cost, {name}: expected a number from 0, got {amount!r:.40}"
+        if row[0] < before[0] or not before[1] <= row[1] <= MOST["cpu_seconds"]:
+            yield f"curve[{i}]: expected timesteps and seconds that rise, got {row!r:.60}"
+            return
+        if not low - CLOSE <= row[2] <= high + CLOSE:
+            yield f"curve[{i}]: expected a return of {low:g} to {high:g}, got {row[2]!r:.40}"
+            return
+        before = row[:2]
+    for name, amount in {**values["cost"], "seconds": values["seconds"]}.items():
+        most = MOST.get(name, MOST_STEPS)
+        if not all_finite([amount]) or not 0 <= amount <= most:
+            yield f"cost, {name}: expected a number from 0 to {most:g}, got {amount!r:.40}"

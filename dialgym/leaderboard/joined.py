@@ -8,11 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
+from dialgym.benchmark.rules import Fingerprint, RowOrigin
+from dialgym.files import read_json
 from dialgym.leaderboard.board import Board, Contestant, Part
 from dialgym.leaderboard.panels import Panel
 
 DOMAINS = {"CR": "CamRestaurants", "SFR": "SFRestaurants", "LAP": "Laptops11"}
 COLUMNS = ("domain", "env", "seed", "dialogues", "drawn", "success", "reward")
+NAMED = "PyDial"
+"""The source of domains for which nothing stood in."""
 Cells = dict[tuple[str, int, int], tuple[int, float, float]]
 
 
@@ -67,7 +71,26 @@ def _contestant(panel: Panel, file: Path) -> Contestant | None:
     way = "scripted" if scripted else "drawn" if drawn_too else "greedy"
     success = {env_id: part.values for env_id, part in _parts(panel, main, 1).items()}
     other = _parts(panel, rest, 1 if panel.metric == "success" else 2)
-    return Contestant(file.stem, way, parts, other, success)
+    return Contestant(file.stem, way, parts, other, success, origins=[*origins_of(file)])
+
+
+def origins_of(file: Path) -> Iterator[RowOrigin]:
+    """The rules that the rows of a method say they were played by; the earliest name none.
+
+    Raises:
+        ValueError: a row is not of this form.
+    """
+    runs = None
+    with file.open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            rules = Fingerprint.parse(row["rules"]) if row.get("rules") else None
+            if rules and runs is None:
+                runs = read_json(file.with_suffix(".json"), "what made the rows")
+            source = runs[int(row["run"])]["source"] if rules and runs else NAMED
+            stand_in = None if source == NAMED else source
+            known = row["domain"] in DOMAINS  # others are nowhere registered
+            env_id = _env_id(row) if known else row["domain"]
+            yield RowOrigin(file.stem, env_id, {}, stand_in, rules)
 
 
 def _rows(file: Path) -> Iterator[tuple[str, int, int, int, float, float]]:
@@ -82,9 +105,12 @@ def _rows(file: Path) -> Iterator[tuple[str, int, int, int, float, float]]:
 
 
 def _read(row: Mapping[str, str]) -> tuple[str, int, int, int, float, float]:
-    env_id = f"dialgym/{DOMAINS[row['domain']]}-Env{row['env']}-act-v0"
     whole = (int(row[name]) for name in ("seed", "dialogues", "drawn"))
-    return env_id, *whole, float(row["success"]), float(row["reward"])  # type: ignore[return-value]
+    return _env_id(row), *whole, float(row["success"]), float(row["reward"])  # type: ignore[return-value]
+
+
+def _env_id(row: Mapping[str, str]) -> str:
+    return f"dialgym/{DOMAINS[row['domain']]}-Env{row['env']}-act-v0"
 
 
 def _parts(panel: Panel, cells: Cells, column: int) -> dict[str, Part]:

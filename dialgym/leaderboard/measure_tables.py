@@ -12,12 +12,12 @@ from html import escape
 import numpy as np
 
 from dialgym.benchmark.comparison import mean_difference
-from dialgym.benchmark.html import plain_table
 from dialgym.benchmark.report import markdown_table, spelled
 from dialgym.leaderboard.board import Board, Contestant, Part, difference, labelled
 from dialgym.leaderboard.form import WAYS
 from dialgym.leaderboard.panels import Place
 from dialgym.leaderboard.submission import RETURN
+from dialgym.markup import plain_table
 
 DIGITS = {RETURN: 2, "words": 1, "sacrebleu": 4}
 USUAL = 3

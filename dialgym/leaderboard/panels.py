@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from dialgym.errors import unknown
 from dialgym.leaderboard.measures import check_names
-from dialgym.leaderboard.reading import Reader
+from dialgym.reading import Reader
 from dialgym.registry import entry_of
 from dialgym.rows import read_registry
 
@@ -172,6 +172,14 @@ class Panel:
             if env_id in (place.id, place.short):
                 return place
         raise unknown("environment", env_id, (p.short for p in self.environments), self.label)
+
+    def check_seed(self, seed: int, where: str) -> None:
+        """Raise a ValueError where a seed is none of the panel's: it chooses the episodes, too."""
+        if not 0 <= seed < self.seeds:
+            raise ValueError(
+                f"{where}: expected a seed of {self.label}, 0 to {self.seeds - 1}, got {seed}: "
+                "rows may not choose their episodes"
+            )
 
     @property
     def label(self) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dialgym.benchmark.evaluate import arranged
+from dialgym.benchmark.rules import rules_of
 from dialgym.checksums import checksum, write_json_checked
 from dialgym.files import check_writable, explained, read_json, write_atomically
 from dialgym.leaderboard.form import (
@@ -18,24 +19,23 @@ from dialgym.leaderboard.form import (
     FORM,
     MODEL_WAYS,
     SCRIPTED,
+    check_author,
     columns,
     references_of,
     settings_of,
     statistics,
 )
 from dialgym.leaderboard.measures import CLOSE, differing, measured
-from dialgym.leaderboard.panels import Panel, Place, digest, panel_named, protocol_of
+from dialgym.leaderboard.panels import Panel, Place, panel_named, protocol_of
 from dialgym.leaderboard.submission import Submission, row_file
 from dialgym.registry import entry_of
 from dialgym.rollouts import Policy
-from dialgym.rollouts.player import Player
+from dialgym.rollouts.player import Player, make_dialogue
 from dialgym.rollouts.policies import find_checkpoint, learns_by_drawing, open_policy
 from dialgym.versions import command_line, hardware, versions
 
 AT_ONCE = 128
 """Dialogues at a time: draws depend on it, so it is a part of the protocol."""
-TRACED = 8
-"""Dialogues in the fingerprint of an environment."""
 
 
 def played(
@@ -99,6 +99,7 @@ def score(
     file = out / row_file(panel.name, name, place.id, seed)
     model = find_checkpoint(policy) if isinstance(policy, (str, Path)) else None
     told = told or policy_path(policy)
+    check_author(panel, place, name, seed, SCRIPTED if model is None else "model", told)
     digits = None if model is None else checksum(model)
     _refuse_another(file, digits, told)
     _refuse_again(file, digits)
@@ -228,25 +229,13 @@ def _trials(
 def hashes(panel: Panel, place: Place) -> dict[str, Any]:
     """What figures of an environment depend on beside the policy.
 
-    `dialogues` is a hash of words, rewards and ends of a few dialogues of a scripted policy:
-    whatever moves a simulator, a set of goals or a data set moves it. `protocol` is one of what the
-    panel says of the environment.
+    `rules` is the fingerprint of `rules_of`: whatever moves a simulator, a set of goals or a data
+    set moves it. `protocol` is a hash of what the panel says of the environment.
     """
     entry = entry_of(place.id)
-    policy = panel.references[0] if panel.references else "random"
-    player = Player(entry, policy, place.scored, record=True)
-    try:
-        parts = list(player.play([(0, episode) for episode in range(TRACED)]))
-        stand_in = player.task.stand_in
-    finally:
-        player.close()
-    turns = [part.turns for part in parts if part.turns is not None]
-    said = [[t.sizes, t.party, t.text] for t in turns]
-    gained = [[round(float(r), 2) for r in part.returns] for part in parts]
-    source = stand_in or AS_NAMED
+    source = make_dialogue(entry, place.scored).task.stand_in or AS_NAMED
     return {
-        "dialogues": digest([said, gained]),
-        "by": policy,
+        "rules": rules_of(entry, place.scored)._asdict(),
         "source": source,
         "protocol": protocol_of(panel, place),
         "references": references_of(place, source),
@@ -265,11 +254,11 @@ def replay(row: Submission, policy: Policy, trust: bool = False) -> list[str]:
     place = panel.place(row.id)
     wrong = []
     expected, here = row.values["hashes"], hashes(panel, place)
-    for key in ("dialogues", "source"):
-        if here[key] != expected.get(key):
+    for key in ("rules", "source"):
+        if key in expected and here[key] != expected[key]:
             wrong.append(
                 f"hashes, {key}: the environment here is another ({here[key]!r}, the row's is "
-                f"{expected.get(key)!r}): other data, or another version"
+                f"{expected[key]!r}): other data, or another version"
             )
     if row.values["kind"] != SCRIPTED:
         way = way_of(open_policy(policy, (), "system", trust))
@@ -319,7 +308,7 @@ def model_of(row: Submission, given: str | Path | None = None) -> Path | str:
     """
     if row.values["kind"] == SCRIPTED:
         return str(row.values["policy"])
-    path = Path(given) if given else row.file.with_suffix("") / "model.zip"
+    path = Path(given) if given else row.model_file
     path = path / "model.zip" if path.is_dir() else path
     if not path.is_file():
         raise FileNotFoundError(

@@ -28,6 +28,7 @@ from dialgym.leaderboard.measure_tables import (
     measures_as_html,
     measures_as_markdown,
 )
+from dialgym.markup import cell
 from dialgym.versions import command_line, versions
 
 PASSES = 4
@@ -116,6 +117,8 @@ def caption(board: Board) -> str:
             " NOT COMPARABLE: rows of "
             f"{', '.join(board.changed)} were made with several versions of data or simulator."
         )
+    if board.unsealed:
+        joined += f" WITHOUT A CHECKSUM: files of {', '.join(board.unsealed)}."
     target = f"{panel.evaluation.target:g}"
     return (
         f"{panel.label}: {panel.description} Ranked by {UNITS[board.metric]}, the mean over "
@@ -134,8 +137,20 @@ def as_markdown(board: Board) -> str:
     if not board.rows:
         return f"## {board.title}\n\nNo rows of version {board.panel.version} yet.\n"
     rows = markdown_table([head(board), *table(board)])
-    measures = measures_as_markdown(board)
-    return f"## {board.title}\n\n{rows}\n{caption(board)}\n" + (measures and f"\n{measures}")
+    more = [f"\n{board.older_rules}\n" if board.older_rules else ""]
+    if measures := measures_as_markdown(board):
+        more.append(f"\n{measures}")
+    return f"## {board.title}\n\n{rows}\n{caption(board)}\n{''.join(more)}"
+
+
+def replays(board: Board) -> str:
+    """Which rows can be played again, and which cannot, as their models are not here."""
+    if not any(row.rows for row in board.rows):
+        return "not known"
+    missing = ", ".join(board.unreplayable)
+    lacking = f"; not {missing}, whose models are not beside the files" if missing else ""
+    count = len(board.rows) - len(board.unreplayable)
+    return f"{count} of {len(board.rows)} rows by `dialgym leaderboard check --replay`{lacking}"
 
 
 def compare(board: Board, first: str, second: str) -> str:
@@ -205,12 +220,13 @@ def _html_table(board: Board) -> str:
     lines = []
     for row, cells in zip(board.rows, table(board), strict=True):
         bar = draw_interval(row.estimate.value, *_ends(row.estimate), span)
-        plain = [f'<td class="n">{escape(cell)}' for cell in cells]
-        plain[1] = f"<td>{escape(cells[1])}"
+        plain = [f'<td class="n">{cell(text)}' for text in cells]
+        plain[1] = f"<td>{cell(cells[1])}"
         lines.append("<tr>" + "".join([*plain[:3], f'<td class="bar">{bar}', *plain[3:]]) + "</tr>")
     return (
         f'<div class="scroll"><table class="standings"><thead><tr>{text}</tr></thead>'
         f'<tbody>{"".join(lines)}</tbody></table></div><p class="note">{escape(caption(board))}</p>'
+        f'<p class="note">{escape(board.older_rules)}</p>'
     )
 
 
@@ -273,6 +289,8 @@ def _origin(board: Board) -> str:
         "about": board.panel.description,
         "environments": ", ".join(place.short for place in board.panel.environments),
         "files": str(len(rows)) if rows else f"joined from {board.panel.joined}",
+        "checksums": f"missing in rows of {', '.join(board.unsealed)}" if board.unsealed else "all",
+        "can be played again": replays(board),
         "CPU hours": f"{hours:.1f}" if rows else "not known",
         "hardware": ", ".join(machines) or "not known",
         "commands": "; ".join(sorted({str(one.values["command"]) for one in rows}))

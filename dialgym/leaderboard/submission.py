@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.checksums import read_json_checked
+from dialgym.benchmark.rules import Fingerprint, RowOrigin
+from dialgym.checksums import read_json_sealed
 from dialgym.leaderboard.form import AS_NAMED, SCRIPTED, problems
 from dialgym.leaderboard.panels import Panel
 
@@ -30,10 +31,12 @@ class Submission:
     Attributes:
         values: its content, in which `problems` has found nothing wrong.
         file: where it is from.
+        sealed: whether it has the checksum of its content.
     """
 
     values: Values
     file: Path
+    sealed: bool = True
 
     @property
     def name(self) -> str:
@@ -54,6 +57,16 @@ class Submission:
     def way(self) -> str:
         """The way the policy was trained, by which it is ranked."""
         return str(self.values["way"])
+
+    @property
+    def model_file(self) -> Path:
+        """Path of its model, if it is here."""
+        return self.file.with_suffix("") / "model.zip"
+
+    @property
+    def is_replayable(self) -> bool:
+        """True if its policy is here, so that `dialgym leaderboard check --replay` can play it."""
+        return self.values["kind"] == SCRIPTED or self.model_file.is_file()
 
     def measure(self, name: str, way: str) -> np.ndarray | None:
         """(E,) a measure of each reply, (1,) where it is of all of them; None if not measured.
@@ -76,6 +89,15 @@ class Submission:
     def source(self) -> str:
         """``as named``, or what stood in for the data that the settings name."""
         return str(self.values["hashes"].get("source", AS_NAMED))
+
+    @property
+    def origin(self) -> RowOrigin:
+        """The rules that it says it was played by."""
+        settings = {**self.values.get("env_kwargs", {}), **self.values.get("held_out", {})}
+        kept = self.values["hashes"].get("rules")
+        rules = None if kept is None else Fingerprint.of_values(kept)
+        stand_in = None if self.source == AS_NAMED else self.source
+        return RowOrigin(self.name, self.id, settings, stand_in, rules)
 
     def column(self, metric: str, way: str | None = None) -> np.ndarray | None:
         """(E,) the score (None without references), the return or the success of each episode."""
@@ -102,7 +124,7 @@ def read_submission(path: str | Path) -> Submission:
             its episodes; the message says all that is wrong.
     """
     file = Path(path)
-    return _checked(_values(file), file)
+    return _checked(*_values(file), file)
 
 
 def row_file(panel: str, name: str, env_id: str, seed: int) -> Path:
@@ -151,25 +173,25 @@ def read_rows(folders: Iterable[Path], panel: Panel) -> list[Submission]:
     found: dict[tuple[str, str, int], Submission] = {}
     for folder in folders:
         for file in sorted((folder / panel.name).glob("*/*-seed*.json")):
-            values = _values(file)
+            values, sealed = _values(file)
             if _of_another_version(values, panel):
                 continue
-            row = _checked(values, file)
+            row = _checked(values, sealed, file)
             if wrong := misplaced(row):
                 raise ValueError(f"{str(file)!r}: {wrong}.")
             found.setdefault((row.name, row.id, row.seed), row)
     return list(found.values())
 
 
-def _values(file: Path) -> Any:
-    return read_json_checked(file, "a row of the leaderboard, as JSON")
+def _values(file: Path) -> tuple[Any, bool]:
+    return read_json_sealed(file, "a row of the leaderboard, as JSON")
 
 
-def _checked(values: Any, file: Path) -> Submission:
+def _checked(values: Any, sealed: bool, file: Path) -> Submission:
     wrong = list(problems(values))
     if wrong:
         raise ValueError(f"{str(file)!r} is no row of the leaderboard: {'; '.join(wrong)}.")
-    return Submission(values, file)
+    return Submission(values, file, sealed)
 
 
 def _of_another_version(values: Any, panel: Panel) -> bool:

@@ -1,9 +1,11 @@
 """Base classes of rewards: components, fixed costs, and scores of replies."""
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -63,3 +65,29 @@ class Reward(ABC):
 
     def _is_loaded(self, name: str) -> bool:
         return isinstance(getattr(type(self), name, None), cached_property)
+
+
+@dataclass(frozen=True)
+class FunctionReward(Reward):
+    """A score of replies by a function of their text.
+
+    Attributes:
+        function: from the text of a reply to its score; the same for the same text.
+        bounds: lowest and highest score, infinite where nothing is known of them.
+    """
+
+    name: ClassVar[str] = "function"
+    function: Callable[[str], float]
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+
+    def score(self, replies: Sequence[Reply]) -> np.ndarray:
+        return np.array([self._score(reply.text) for reply in replies], np.float64)
+
+    def _score(self, text: str) -> float:
+        value = self.function(text)
+        if not isinstance(value, Real | np.bool_):
+            raise ValueError(
+                f"a function as reward must return a number; got {value!r:.80} for the reply "
+                f"{text!r:.80}."
+            )
+        return float(value)

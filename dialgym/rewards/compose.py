@@ -11,8 +11,8 @@ import numpy as np
 
 from dialgym.cache import LRU
 from dialgym.debug import BrokenPromise, enforcing
-from dialgym.errors import finite_number, unknown
-from dialgym.rewards.base import Reply, Reward
+from dialgym.errors import finite_number, service_error, unknown
+from dialgym.rewards.base import FunctionReward, Reply, Reward
 from dialgym.rewards.degenerate import is_degenerate
 from dialgym.rows import load, reward_rows
 from dialgym.trust import say
@@ -49,7 +49,13 @@ class Part:
         return self.weight * np.array(scores, np.float64)
 
     def _score(self, replies: Sequence[Reply]) -> list[float]:
-        scores = np.asarray(self.reward.score(replies), np.float64)
+        try:
+            scores = np.asarray(self.reward.score(replies), np.float64)
+        except Exception as error:
+            unanswered = service_error(f"reward {self.name!r}", self.reward, error)
+            if unanswered is None:
+                raise
+            raise unanswered from None
         if scores.shape != (len(replies),):
             raise ValueError(
                 f"reward {self.name!r} must give one score a reply, shape ({len(replies)},); "
@@ -136,10 +142,11 @@ def make_rewards(
     """The composite that a specification asks for.
 
     Args:
-        spec: by name a weight, a `Reward`, or a mapping of `weight` (1 by default) and settings of
-            the reward. A name is a row of `rewards:` in envs_registry.yaml or ``module:Class``.
-            With an entry `reward` in the mapping, that says which reward it is (a row,
-            ``module:Class`` or a `Reward`), and the name is only what it is logged by.
+        spec: by name a weight, a `Reward`, a function from the text of a reply to its score, or a
+            mapping of `weight` (1 by default) and settings of the reward. A name is a row of
+            `rewards:` in envs_registry.yaml or ``module:Class``. With an entry `reward` in the
+            mapping, that says which reward it is (a row, ``module:Class``, a `Reward`, or a
+            function, whose setting is `bounds`), and the name is only what it is logged by.
         examples: gives labelled replies to the rewards that learn from them.
         guarded: texts that are no reply at all get the lowest scores, see `Composite`.
 
@@ -155,11 +162,13 @@ def make_rewards(
 
 
 def _part(name: str, value: Any, examples: Examples | None) -> Part:
-    if isinstance(value, Reward):
-        return Part(name, 1.0, value)
+    if isinstance(value, Reward) or _is_function(value):
+        value = {"reward": value}
     settings = dict(value) if isinstance(value, Mapping) else {"weight": value}
     weight = finite_number(f"the weight of reward {name!r}", settings.pop("weight", 1.0))
     what = settings.pop("reward", name)
+    if _is_function(what):
+        return Part(name, weight, _function_reward(name, what, settings))
     if not isinstance(what, Reward):
         return Part(name, weight, make_reward(what, settings, examples))
     if settings:
@@ -168,6 +177,27 @@ def _part(name: str, value: Any, examples: Examples | None) -> Part:
             f"got {sorted(settings)} too. Give them when you make it."
         )
     return Part(name, weight, what)
+
+
+def _is_function(value: Any) -> bool:
+    return callable(value) and not isinstance(value, type | Reward)
+
+
+def _function_reward(
+    name: str, function: Callable[[str], float], settings: Mapping[str, Any]
+) -> FunctionReward:
+    for key in settings:
+        if key != "bounds":
+            raise unknown("setting", key, ["weight", "bounds"], f"reward {name!r}")
+    if "bounds" not in settings:
+        return FunctionReward(function)
+    bounds = settings["bounds"]
+    if not isinstance(bounds, Sequence) or isinstance(bounds, str) or len(bounds) != 2:
+        raise ValueError(f"bounds of reward {name!r} must be two numbers; got {bounds!r}.")
+    low, high = (finite_number(f"a bound of reward {name!r}", bound) for bound in bounds)
+    if low > high:
+        raise ValueError(f"bounds of reward {name!r} must be the lowest and the highest score.")
+    return FunctionReward(function, (low, high))
 
 
 def make_reward(

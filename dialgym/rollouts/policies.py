@@ -11,6 +11,7 @@ import numpy as np
 
 from dialgym.errors import unknown
 from dialgym.hub import PREFIX, SourceError, hub_hint
+from dialgym.optional import namesake
 from dialgym.rollouts.episodes import seed_policy
 from dialgym.rollouts.random_text import allowed_text
 from dialgym.simulators import Speaker
@@ -217,11 +218,10 @@ def checkpoint_reader(file: Path | str) -> Callable[..., Any]:
         try:
             read: Callable[..., Any] = found.load()
         except (ImportError, AttributeError) as error:
+            advice = namesake() or 'Install it with: pip install "dialgym[agents]".'
             raise ImportError(
                 f"the checkpoint {str(file)!r} is read by {found.value}, which cannot be imported "
-                f'({error}). Install it with: pip install "dialgym[agents]". Where another package '
-                "has its name (openai-agents installs 'agents' too), keep the two in separate "
-                "virtual environments."
+                f"({error}). {advice}"
             ) from error
         return read
     raise ImportError(

@@ -16,6 +16,7 @@ from dialgym.rollouts.policies import Predictor, check_fit, shown_as_learned, ta
 from dialgym.simulators import BatchSpeaker, all_shown_to, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
 from dialgym.tasks.returns import watch_returns
+from dialgym.views.info import group_of
 from dialgym.views.looped import LoopedBatch
 from dialgym.views.spaces import maskable
 from dialgym.weights import check_finite
@@ -278,8 +279,9 @@ class _EnvWave:
         """Note how dialogues ended, before they begin anew."""
         self.terminated[ended], self.truncated[ended] = terminated[ended], truncated[ended]
         self.success[ended] = info["is_success"][ended]
+        measured = group_of(info, "metrics")
         for name, values in self.metrics.items():
-            values[ended] = info["metrics"][name][ended]
+            values[ended] = measured[name][ended]
         self.alive &= ~ended
         if not self.record:
             return

@@ -1,9 +1,11 @@
 """Protocols of speakers: user simulators and scripted policies, one reply or many at once."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
+
+from dialgym.errors import service_error
 
 Generators = Sequence[np.random.Generator]
 
@@ -117,9 +119,10 @@ def _reply_all(
     try:
         texts = reply_many(task, states, rngs)
     except ReplyError as error:
-        raise _failed(name, f"row {rows[error.place]}", error.cause) from error.cause
+        where = f"row {rows[error.place]}"
+        _fail(name, where, error.cause, speaker)
     except Exception as error:
-        raise _failed(name, f"one of the rows {list(rows)}", error) from error
+        _fail(name, f"one of the rows {list(rows)}", error, speaker)
     if len(texts) != len(rows):
         raise ValueError(f"{name}: reply_many was asked for {len(rows)} texts; got {len(texts)}.")
     return texts
@@ -138,8 +141,11 @@ def _ask(
     try:
         return speaker.reply(task, state, rng)
     except Exception as error:
-        raise _failed(name, f"row {row}", error) from error
+        _fail(name, f"row {row}", error, speaker)
 
 
-def _failed(name: str, where: str, cause: BaseException) -> RuntimeError:
-    return RuntimeError(f"{name} failed in {where}: {type(cause).__name__}: {cause}")
+def _fail(name: str, where: str, cause: BaseException, speaker: Speaker) -> NoReturn:
+    unanswered = service_error(f"{name} failed in {where}", speaker, cause)
+    if unanswered is not None:
+        raise unanswered from None
+    raise RuntimeError(f"{name} failed in {where}: {type(cause).__name__}: {cause}") from cause

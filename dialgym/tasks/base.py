@@ -4,6 +4,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import blake2b
 from inspect import Parameter, signature
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
@@ -47,6 +48,10 @@ class Facts:
             tokenizer makes room for. None to make as much room as for characters.
         pieces: the most tokens of an utterance, by speaker, where tokens are pieces of words (BPE);
             longer ones are cut. None to make as much room as for characters.
+        ordinary: characters of an utterance that ordinary dialogues stay within, by speaker. Where
+            tokens are pieces of words, a learner says no more tokens than that, and default windows
+            make room for half as many in each utterance; longer ones are heard whole. None to make
+            room for the longest everywhere.
         components: for each party, the names of the parts that its rewards are made of; a party
             that is not named has none.
         features: for each party that is given them, the form of `Task.features`.
@@ -62,9 +67,15 @@ class Facts:
     may_end: tuple[str, ...] = (SYSTEM,)
     words: Mapping[str, Mapping[str, int]] | None = None
     pieces: Mapping[str, int] | None = None
+    ordinary: Mapping[str, int] | None = None
     components: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     features: Mapping[str, Features] = field(default_factory=dict)
     metrics: tuple[str, ...] = ()
+
+    @cached_property
+    def characters(self) -> frozenset[str]:
+        """Those of the charset; every utterance is held against them."""
+        return frozenset(self.charset)
 
     def limit(self, speaker: str) -> int:
         """Most tokens of one utterance, and most characters that are looked at.
@@ -82,9 +93,17 @@ class Facts:
         """Most tokens of one utterance of `speaker`, ``<end>`` included, in pieces of words."""
         return self.limit(speaker) if self.pieces is None else self.pieces[speaker]
 
+    def ordinary_limit(self, speaker: str) -> int:
+        """Tokens of an utterance of `speaker` to make room for, in pieces of words."""
+        most = self.piece_limit(speaker)
+        return most if self.ordinary is None else min(most, self.ordinary[speaker] + 1)
+
 
 class State(Protocol):
-    """One dialogue: small, picklable, and copied without sharing anything that changes."""
+    """One dialogue: small, picklable, and copied without sharing anything that changes.
+
+    Type hints of its fields say all that it holds: checkpoints write and read it by them alone.
+    """
 
     def copy(self) -> Self:
         """An independent copy."""
@@ -145,6 +164,8 @@ class Task(ABC):
     """
 
     name: ClassVar[str]
+    version: ClassVar[int] = 1
+    """Of the rules: one more with each change that moves what is said, gained, or the end."""
     parties: ClassVar[Parties] = (SYSTEM, USER)
     speakers: ClassVar[Mapping[str, Mapping[str, Callable[..., Speaker]]]] = {}
     """Who can play each party, by party and name; the first of a party is its default.

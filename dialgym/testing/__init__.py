@@ -2,8 +2,16 @@
 
 from dialgym.testing.batches import check_batch
 from dialgym.testing.learnable import start_remark
+from dialgym.testing.references import check_references
 from dialgym.testing.returns import check_returns
 from dialgym.testing.tasks import check_task
 from dialgym.testing.views import check_views
 
-__all__ = ["check_batch", "check_returns", "check_task", "check_views", "start_remark"]
+__all__ = [
+    "check_batch",
+    "check_references",
+    "check_returns",
+    "check_task",
+    "check_views",
+    "start_remark",
+]

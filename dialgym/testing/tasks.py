@@ -1,9 +1,11 @@
 """A check of a task against its declared facts, by random dialogues."""
 
+import json
 import math
 import pickle
 from collections import Counter
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -15,13 +17,16 @@ from dialgym.tasks import Outcome, Task
 from dialgym.testing.acts import check_acts
 from dialgym.testing.observed import check_observed
 from dialgym.testing.scripts import random_utterance, require
+from dialgym.views.saved import state_type
+from dialgym.views.typed_json import from_json, to_json
 
 
 def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:
     """Play random dialogues, both sides at random, and hold the task to its contract.
 
     Checked: transcripts are append-only and begin a turn with the speaker's own words; private
-    utterances stay private; states copy and pickle; the same generator gives the same dialogue;
+    utterances stay private; states copy, pickle, and come back from a file by their type hints, as
+    those of a resumed training do; the same generator gives the same dialogue;
     turn limit, lengths, charset, number of utterances, returns and names of reward components keep
     to `task.facts`, and rewards of language to their bounds; components add up to the reward;
     features have the form that is declared; anchors are the same in a copy; a party's own copy of
@@ -41,7 +46,7 @@ class _Episode:
     """One random dialogue under scrutiny."""
 
     def __init__(self, task: Task, seed: int) -> None:
-        self.task, self.seed = task, seed
+        self.task, self.seed, self.type = task, seed, state_type(task)
         self.rng = np.random.default_rng([seed, 0])  # the rules'
         self.words = np.random.default_rng([seed, 1])  # the speakers'
         self.choices = np.random.default_rng([seed, 2])  # the act policies'
@@ -135,13 +140,14 @@ class _Episode:
             )
 
     def _speak_twice(self, text: str) -> Outcome:
-        """Speak, having first done the same on a pickled copy with the same generator."""
-        before = self._snapshot(self.state)
-        copy, rng = pickle.loads(pickle.dumps((self.state.copy(), self.rng)))
-        first = self.task.speak(copy, text, rng)
+        """Speak, in the state as a file has it, having first done the same on a copy."""
+        before, copy = self._snapshot(self.state), self.state.copy()
+        saved = self._from_file(copy)
+        first = self.task.speak(copy, text, deepcopy(self.rng))
         self._require(
             self._snapshot(self.state) == before, "speaking on state.copy() changed the state"
         )
+        self.state = saved
         outcome = self.task.speak(self.state, text, self.rng)
         self._require(
             outcome == first and self._snapshot(self.state) == self._snapshot(copy),
@@ -149,6 +155,15 @@ class _Episode:
             f"{first} and {outcome}",
         )
         return outcome
+
+    def _from_file(self, state: Any) -> Any:
+        """The state as a checkpoint would have it."""
+        try:
+            text = json.dumps(to_json(state, self.type), allow_nan=False)
+            return from_json(json.loads(text), self.type)
+        except ValueError as error:
+            self._fail(f"the state does not come back from a file: {error}")
+            raise
 
     def _snapshot(self, state: Any) -> list[list[Utterance]]:
         return [list(self.task.transcript(state, party)) for party in self.task.parties]

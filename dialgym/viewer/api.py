@@ -9,7 +9,7 @@ from typing import Any
 from dialgym.cache import LRU
 from dialgym.datasets import Dataset, collect
 from dialgym.errors import unknown
-from dialgym.registry import Entry, entries, entry_of, make_task
+from dialgym.registry import Entry, entries, make_task
 from dialgym.rollouts.policies import named_policies
 from dialgym.viewer.asked import Asked, NotHereError
 from dialgym.viewer.kept import keep_game
@@ -22,6 +22,7 @@ from dialgym.viewer.replay import replayed
 from dialgym.viewer.runs import Run
 from dialgym.viewer.seats import Seat, Wanted, described, read_options
 from dialgym.viewer.sources import DIALOGUES, RUN, SCORES, Shelf
+from dialgym.views.dialogue import other_party
 
 MOST_EPISODES = 200
 MOST_HELD = 64  # dialogues under way, and comparisons, that are remembered
@@ -101,7 +102,7 @@ class Viewer:
 
     def policies(self, asked: Asked) -> dict[str, Any]:
         """Who can play an environment: registered names, and runs."""
-        entry = entry_of(asked.text("env"))
+        entry = asked.entry("env")
         names = list(named_policies(make_task(entry, self.settings), "system", entry.view))
         runs = {name: run for name, run in self.shelf.runs().items() if run.plays()}
         fitting = [name for name, run in runs.items() if run.fits(entry)]
@@ -150,17 +151,18 @@ class Viewer:
 
     def about(self, asked: Asked) -> dict[str, Any]:
         """An environment, before a dialogue begins."""
-        found = described(asked.text("env"))
+        found = described(asked.entry("env"))
         runs = [name for name, run in self.shelf.runs().items() if run.plays()]
         return {**found, "runs": runs}
 
     def begin(self, asked: Asked) -> dict[str, Any]:
         """Begin a dialogue."""
         seed = asked.whole("seed") if "seed" in asked else secrets.randbelow(2**31)
+        entry, party = asked.entry("env"), asked.text("party", "system")
         wanted = Wanted(
-            asked.text("env"),
-            asked.text("party", "system"),
-            self._against(asked.text("against", "")),
+            entry,
+            party,
+            self._against(asked.text("against", ""), entry, party),
             seed,
             read_options(asked.text("options", "")),
             self.settings,
@@ -238,7 +240,7 @@ class Viewer:
             return Side(name, number, listing, rows)
         name = side.text("policy")
         episodes = whole.whole("episodes", 20, 1, MOST_EPISODES)
-        entry = entry_of(whole.text("env"))
+        entry = whole.entry("env")
         dataset = self._played(name, entry, episodes, whole.whole("seed", 0))
         listing = Listing(dataset)
         title = f"{name} on {entry.row.name}"
@@ -263,10 +265,17 @@ class Viewer:
             trust=self.shelf.trust,
         )
 
-    def _against(self, name: str) -> Any:
-        """A simulator by name, or the model of a run."""
-        run = self.shelf.runs().get(name)
-        return (name or None) if run is None else run.as_speaker()
+    def _against(self, name: str, entry: Entry, party: str) -> Any:
+        """A registered speaker of the other party, the model of a run, or None for the default."""
+        runs = self.shelf.runs()
+        if name in runs:
+            return runs[name].as_speaker()
+        task = make_task(entry, {})
+        other = other_party(task, party)
+        known = task.speakers.get(other, {})
+        if name and name not in known:
+            raise unknown(f"speaker for the {other}", name, [*known, *runs], task.name)
+        return name or None
 
 
 def _choices() -> list[dict[str, str]]:

@@ -155,9 +155,7 @@ def _file(guard: Guard, kind: str, content: bytes) -> Any:
 
 def _check(guard: Guard, request: Any) -> None:
     query = request.query_params.get(QUERY, "")
-    refusal = guard.refusal(request.method, request.headers, request.cookies, query)
-    if refusal is not None:
-        raise Refused(*refusal)
+    guard.check_request(request.method, request.headers, request.cookies, query)
 
 
 async def _asked(request: Any) -> dict[str, Any]:

@@ -1,9 +1,13 @@
-"""What a request asks for, read with one clear error for each thing that cannot be."""
+"""The parts of a request, read with one clear error for each thing that cannot be.
+
+Requests name what is registered or lies on the shelf, never code, paths or names of the hub.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from dialgym.errors import finite_number, one_of, whole_number
+from dialgym.registry import Entry, entry_of, is_registered
 
 
 class NotHereError(LookupError):
@@ -51,6 +55,17 @@ class Asked:
         if len(value) > MOST_CHARACTERS:
             raise ValueError(f"{name} of the request has more than {MOST_CHARACTERS:,} characters.")
         return value
+
+    def entry(self, name: str) -> Entry:
+        """A registered environment; nothing is imported for a request."""
+        env_id = self.text(name)
+        if ":" in env_id and not is_registered(env_id):
+            raise ValueError(
+                f"{name} of the request: expected a registered id; got {env_id[:80]!r}. An "
+                "environment of your own is named where the viewer starts: dialgym view --env "
+                "MODULE:CLASS."
+            )
+        return entry_of(env_id)
 
     def choice(self, name: str, known: Iterable[str], default: str | None = None) -> str:
         """One of the texts that are known."""

@@ -1,18 +1,16 @@
-"""Who may ask the viewer: whoever knows its token, from a page of its own.
+"""The guard of the viewer: it answers whoever knows its token, from a page of its own.
 
-Other sites that are open in the same browser can send requests to this machine. So each request
-needs the token (a cookie that the browser sends to no other site's requests, `SameSite=Strict`), a
-`Host` that is ours, lest a foreign name be pointed at this machine (DNS rebinding), and where the
-browser says who asks (`Origin`, `Sec-Fetch-Site`) it must be ourselves.
+The token is a cookie that the browser sends to no other site's requests (`SameSite=Strict`); host
+and site of a caller are checked as for every server (`dialgym.serving.Callers`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hmac import compare_digest
 from secrets import token_urlsafe
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import Any
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+from dialgym.serving import Callers, Refused
+
 HEADER = "x-dialgym-token"
 QUERY = "token"
 POLICY = (
@@ -30,62 +28,41 @@ HEADERS = {
 }
 
 
-class Refusal(NamedTuple):
-    """Why a request is not answered."""
-
-    status: int
-    detail: str
-
-
-class Guard:
-    """Tells which requests are answered.
+class Guard(Callers):
+    """Check callers and their token.
 
     Args:
         port: at which the viewer listens; it is in the name of the cookie, as browsers send those
             of one port to all others.
-        hosts: names by which it may be called, beside those of this machine.
+        hosts: as of `Callers`.
         token: that requests have to know; None for a new one.
     """
 
-    def __init__(self, port: int, hosts: tuple[str, ...] = (), token: str | None = None) -> None:
+    def __init__(self, port: int, hosts: Iterable[str] = (), token: str | None = None) -> None:
+        super().__init__(hosts)
         self.token = token or token_urlsafe(24)
         self.cookie = f"dialgym-{port}"
-        self.hosts = {*LOOPBACK, *hosts}
 
-    def refusal(
+    def check_request(
         self, method: str, headers: Mapping[str, str], cookies: Mapping[str, str], query: str = ""
-    ) -> Refusal | None:
-        """Why a request is refused; None where it is answered.
+    ) -> None:
+        """Look at a request.
 
         Args:
             method: of HTTP.
             headers: by name in lower case.
             cookies: by name.
             query: the token in the address, if there is one.
+
+        Raises:
+            Refused: it is not answered.
         """
-        host = headers.get("host", "")
-        if host_name(host) not in self.hosts:
-            return Refusal(
-                403, f"this viewer is not called {host!r}; --allow-host NAME lets it be."
-            )
-        origin = headers.get("origin")
-        foreign = origin is not None and urlsplit(origin).netloc != host
-        if foreign or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            return Refusal(403, "this was asked by another site.")
+        self.check(headers)
         given = query or headers.get(HEADER) or cookies.get(self.cookie, "")
         if not compare_digest(given.encode(), self.token.encode()):
-            return Refusal(403, "open the address that `dialgym view` printed; it has a token.")
+            raise Refused(403, "open the address that `dialgym view` printed; it has a token.")
         if method == "POST" and headers.get("content-type", "").split(";")[0] != "application/json":
-            return Refusal(415, "expected JSON (Content-Type: application/json).")
-        return None
-
-
-def host_name(host: str) -> str:
-    """The name in a `Host` header, without the port."""
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
+            raise Refused(415, "expected JSON (Content-Type: application/json).")
 
 
 def set_cookie(response: Any, guard: Guard) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dialgym.files import parse_yaml
 from dialgym.language import Letters, Lexicon
-from dialgym.registry import Entry, entry_of, make_task
+from dialgym.registry import Entry, Environment, entry_of, make_task
 from dialgym.rollouts.episodes import policy_rng
 from dialgym.rollouts.games import Game
 from dialgym.rollouts.player import make_dialogue
@@ -29,7 +29,7 @@ class Wanted:
     """What dialogue a person wants to hold.
 
     Attributes:
-        env: an id.
+        env: an id, or its entry.
         party: that the person plays.
         against: who plays the other, as `simulator=` of an env takes it; None for the default,
             which of the system is the expert, if there is one.
@@ -38,7 +38,7 @@ class Wanted:
         settings: of the environment.
     """
 
-    env: str
+    env: Environment
     party: str
     against: Any = None
     seed: int = 0
@@ -242,9 +242,8 @@ def speaking(entry: Entry) -> Entry:
     return entry if entry.view == "act" else entry.in_view("utterance")
 
 
-def described(env: str) -> dict[str, Any]:
-    """What the page has to know of an environment before a dialogue begins."""
-    entry = entry_of(env)
+def described(entry: Entry) -> dict[str, Any]:
+    """Facts of an environment that the page shows before a dialogue begins."""
     task = make_task(entry, {})
     about = (getdoc(type(task)) or "").partition("\n\nArgs:")[0]
     return {

@@ -1,14 +1,11 @@
 """One dialogue from the learner's side: the rules, with a speaker as the other party."""
 
 from collections.abc import Mapping
-from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from gymnasium.utils.seeding import np_random
 
-from dialgym.errors import one_of, with_settings
+from dialgym.errors import one_of, service_error, with_settings
 from dialgym.language import render_transcript
 from dialgym.simulators import Speaker
 from dialgym.simulators.base import check_text
@@ -38,15 +35,25 @@ class Dialogue:
         """Begin anew, and let the other party speak until it is the learner's turn."""
         self.begin(rng, options)
         while self.waiting:
-            self.hear(self.other.reply(self.task, self.state, rng), rng)
+            self.hear(self._answer(rng), rng)
         return self.exchange()
 
     def say(self, text: str, rng: np.random.Generator) -> Exchange:
         """Let the learner say `text`, and the other party answer."""
         self.speak(text, rng)
         while self.waiting:
-            self.hear(self.other.reply(self.task, self.state, rng), rng)
+            self.hear(self._answer(rng), rng)
         return self.exchange()
+
+    def _answer(self, rng: np.random.Generator) -> str:
+        try:
+            return self.other.reply(self.task, self.state, rng)
+        except Exception as error:
+            who = f"{type(self.other).__name__} of {self.task.name}"
+            unanswered = service_error(who, self.other, error)
+            if unanswered is None:
+                raise
+            raise unanswered from None
 
     def begin(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> None:
         """Begin anew."""
@@ -117,36 +124,6 @@ class Dialogue:
         return render_transcript(self.task.transcript(self.state, self.learner))
 
 
-@dataclass(frozen=True)
-class SavedDialogue:
-    """A dialogue as it stood, with its generator: what `clone_state` of a view gives.
-
-    It can be gone on from any number of times, in a single view and in a row of a batch alike, and
-    be pickled. What a simulator remembers by itself is no part of it.
-    """
-
-    task: str
-    view: str
-    state: Any
-    turn: int
-    rng: np.random.Generator
-    seen: Any  # what the view keeps of the learner's transcript
-    over: bool
-    steps: int = 0  # of the episode, where a batch counts them
-
-    def check(self, task: Task, view: str) -> None:
-        """Raise a ValueError unless it is of this task and view."""
-        if (self.task, self.view) != (task.name, view):
-            raise ValueError(
-                f"restore_state of {task.name}: expected a dialogue of its {view} view; got one of "
-                f"the {self.view} view of {self.task}."
-            )
-
-    def generator(self, seed: int | None) -> np.random.Generator:
-        """A generator to go on with: a copy of its own, or a new one of a seed."""
-        return deepcopy(self.rng) if seed is None else np_random(seed)[0]
-
-
 _ONE = np.zeros(1, np.int64)
 _NOTHING = Outcome({})
 """Nothing has been said yet."""
@@ -165,6 +142,13 @@ class Nobody:
 
 SimulatorLike = str | Mapping[str, Any] | Speaker | ActPolicy | None
 """What `simulator=` takes; see `find_speaker`."""
+
+
+LANGUAGE_MODELS = (
+    "A language model is given as {'name': 'agents:ChatAgent', 'talker': 'hf:NAME'}, or its folder "
+    "as the talker; one behind a service as an object of your own that asks it, with "
+    "reply(task, state, rng) -> str."
+)
 
 
 def find_speaker(task: Task, learner: str, simulator: SimulatorLike) -> Speaker:
@@ -204,7 +188,10 @@ def _named(task: Task, party: str, name: str | None, settings: dict[str, Any]) -
         return Nobody()
     if ":" not in name:
         return task.speaker_named(party, name, **settings)
-    make = find_object(name, "simulator")
+    try:
+        make = find_object(name, "simulator")
+    except ValueError as error:
+        raise ValueError(f"{error} {LANGUAGE_MODELS}") from None
     speaker: Speaker = with_settings(make, f"simulator {name!r} of {task.name}", settings)
     return speaker
 

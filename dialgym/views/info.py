@@ -14,8 +14,10 @@ utterance has ended, and which.
 | ``transcript`` | str | all that the learner has seen, once the dialogue is over |
 | ``metrics`` | dict of float | how it went, once it is over; of tasks with `Facts.metrics` alone |
 
-The texts are left out where the setting ``text_info=False`` asks for that, as buffers that hold
-numbers alone want it. With ``action_masks=True`` there is ``action_mask`` too, int8.
+With ``text_info=False`` everything is a NumPy array of numbers, of shape () in single views, as
+buffers and tensors want it: the texts are left out, and in place of the dicts there is a key for
+each of their names, ``reward_components/wrong guess``, ``metrics/length``. `group_of` reads both.
+With ``action_masks=True`` there is ``action_mask`` too, int8.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,19 +33,32 @@ Info = dict[str, Any]
 TEXTS = ("utterance", "reply", "transcript")
 
 
+def flat_key(group: str, name: str) -> str:
+    """The key of a component or metric in an info of numbers alone."""
+    return f"{group}/{name}"
+
+
+def group_of(info: Mapping[str, Any], group: str) -> Info:
+    """The ``reward_components`` or ``metrics`` of an info by name, masks aside; {} without any."""
+    nested = info.get(group)
+    if isinstance(nested, dict):
+        return {name: value for name, value in nested.items() if not name.startswith("_")}
+    start = flat_key(group, "")
+    return {key.removeprefix(start): v for key, v in info.items() if key.startswith(start)}
+
+
 class InfoForm:
     """The structure of the info of one dialogue.
 
     Args:
         task: the rules, whose `facts.components` names the parts of the learner's reward.
         learner: the party that the info is for.
-        text: whether texts are in it.
     """
 
-    def __init__(self, task: Task, learner: str, text: bool = True) -> None:
-        self.text = text
+    def __init__(self, task: Task, learner: str) -> None:
         names = task.facts.components.get(learner, ())
         self._zeros: Components = dict.fromkeys(names, 0.0)
+        self._metrics = dict.fromkeys(task.facts.metrics, 0.0)
         self._blank: Info = {
             "utterance": "",
             "reply": "",
@@ -52,9 +67,6 @@ class InfoForm:
             "is_success": False,
             "transcript": "",
         }
-        if not text:
-            self._blank = {name: v for name, v in self._blank.items() if name not in TEXTS}
-        self._metrics = dict.fromkeys(task.facts.metrics, 0.0)
         if self._metrics:
             self._blank["metrics"] = self._metrics
 
@@ -68,29 +80,56 @@ class InfoForm:
 
     def of_turn(self, utterance: str, turn: int, exchange: Exchange) -> Info:
         """The info of a step with which an utterance ended."""
-        parts = {**self._zeros, **exchange.components}
-        more = {"metrics": self._metrics.copy()} if self._metrics else {}
-        if not self.text:
-            return {"turn": turn, "reward_components": parts, "is_success": False, **more}
-        return {
-            "utterance": utterance,
-            "reply": exchange.heard[-1].text if exchange.heard else "",
-            "turn": turn,
-            "reward_components": parts,
-            "is_success": False,
-            "transcript": "",
-            **more,
-        }
+        info = self.blank()
+        info["utterance"], info["turn"] = utterance, turn
+        info["reward_components"].update(exchange.components)
+        if exchange.heard:
+            info["reply"] = exchange.heard[-1].text
+        return info
 
     def end(
         self, info: Info, success: bool | None, transcript: str, metrics: Mapping[str, float]
     ) -> None:
         """Note in the info of a step that the dialogue is over with it."""
-        info["is_success"] = bool(success)
-        if self.text:
-            info["transcript"] = transcript
+        info["is_success"], info["transcript"] = bool(success), transcript
         if self._metrics:
             info["metrics"] = {**self._metrics, **metrics}
+
+
+class NumbersInfoForm(InfoForm):
+    """The structure without texts: NumPy arrays of shape (), no dict among them."""
+
+    def __init__(self, task: Task, learner: str) -> None:
+        super().__init__(task, learner)
+        zero = np.zeros(())
+        self._blank = {"turn": np.zeros((), np.int64)}
+        self._blank |= {flat_key("reward_components", name): zero for name in self._zeros}
+        self._blank["is_success"] = np.zeros((), bool)
+        self._blank |= {flat_key("metrics", name): zero for name in self._metrics}
+
+    def blank(self) -> Info:
+        """Fresh arrays: tensors that are made of them share their memory."""
+        return {name: value.copy() for name, value in self._blank.items()}
+
+    def of_turn(self, utterance: str, turn: int, exchange: Exchange) -> Info:
+        info = self.blank()
+        info["turn"] = np.array(turn, np.int64)
+        return info | _flat("reward_components", exchange.components)
+
+    def end(
+        self, info: Info, success: bool | None, transcript: str, metrics: Mapping[str, float]
+    ) -> None:
+        info["is_success"] = np.array(bool(success))
+        info.update(_flat("metrics", metrics))
+
+
+def info_form(task: Task, learner: str, text: bool) -> InfoForm:
+    """The structure of the info of one dialogue, with texts or of numbers alone."""
+    return InfoForm(task, learner) if text else NumbersInfoForm(task, learner)
+
+
+def _flat(group: str, values: Mapping[str, float]) -> Info:
+    return {flat_key(group, name): np.array(v, np.float64) for name, v in values.items()}
 
 
 class BatchInfoForm:
@@ -100,8 +139,9 @@ class BatchInfoForm:
     empty are shared by all infos and read-only.
 
     Args:
-        task, learner, text: as in `InfoForm`.
+        task, learner: as in `InfoForm`.
         num_envs: N.
+        text: whether texts are in it; without them it is flat.
     """
 
     def __init__(self, task: Task, learner: str, num_envs: int, text: bool = True) -> None:
@@ -110,20 +150,18 @@ class BatchInfoForm:
         self._everywhere = _read_only(np.ones(num_envs, bool))
         no_text = _read_only(np.full(num_envs, "", object))
         zero = _read_only(np.zeros(num_envs))
-        names = task.facts.components.get(learner, ())
-        self._zeros = self._masked(dict.fromkeys(names, zero))
-        blank: Info = {
-            "utterance": no_text,
-            "reply": no_text,
+        self._metric_names = tuple(task.facts.metrics)
+        groups = {"reward_components": task.facts.components.get(learner, ())}
+        groups |= {"metrics": self._metric_names} if self._metric_names else {}
+        nested = {group: self._masked(dict.fromkeys(n, zero)) for group, n in groups.items()}
+        flat = {flat_key(group, name): zero for group, n in groups.items() for name in n}
+        numbers: Info = {
             "turn": _read_only(np.zeros(num_envs, np.int64)),
-            "reward_components": self._zeros,
             "is_success": _read_only(np.zeros(num_envs, bool)),
-            "transcript": no_text,
         }
-        self._metrics = self._masked(dict.fromkeys(task.facts.metrics, zero))
-        if self._metrics:
-            blank["metrics"] = self._metrics
-        self._blank = self._masked({n: v for n, v in blank.items() if text or n not in TEXTS})
+        texts = dict.fromkeys(TEXTS, no_text)
+        self._blank = self._masked({**texts, **numbers, **nested} if text else numbers | flat)
+        self._nested = nested if text else {}
 
     def _masked(self, values: Mapping[str, Any]) -> Info:
         return {**values, **{f"_{name}": self._everywhere for name in values}}
@@ -131,16 +169,14 @@ class BatchInfoForm:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """What is shared is read-only in a copy too."""
         self.__dict__.update(state)
-        for array in (*self._blank.values(), *self._zeros.values(), *self._metrics.values()):
+        inner = [array for group in self._nested.values() for array in group.values()]
+        for array in (*self._blank.values(), *inner):
             if isinstance(array, np.ndarray):
                 _read_only(array)
 
     def blank(self) -> Info:
         """The info of a step with which no utterance ended in any row."""
-        info = {**self._blank, "reward_components": self._zeros.copy()}
-        if self._metrics:
-            info["metrics"] = self._metrics.copy()
-        return info
+        return {**self._blank, **{name: group.copy() for name, group in self._nested.items()}}
 
     def of_turns(
         self, rows: np.ndarray, texts: np.ndarray, turns: np.ndarray, outcome: BatchOutcome
@@ -152,11 +188,8 @@ class BatchInfoForm:
             info["utterance"] = self._scatter("utterance", rows, texts)
             heard = rows[outcome.heard_rows]
             info["reply"] = self._scatter("reply", heard, outcome.heard_texts)
-        parts = info["reward_components"]
         for name, values in outcome.components.items():
-            parts[name] = np.zeros(self.num_envs)
-            parts[name][rows] = values
-            parts[f"_{name}"] = self._everywhere
+            self._put(info, "reward_components", name, rows, values)
         return info
 
     def end(
@@ -171,10 +204,15 @@ class BatchInfoForm:
         info["is_success"] = self._scatter("is_success", rows, success)
         if self.text:
             info["transcript"] = self._scatter("transcript", rows, texts)
-        for name in info.get("metrics", {}):
-            if not name.startswith("_"):
-                values = info["metrics"][name] = np.zeros(self.num_envs)
-                values[rows] = [found[name] for found in metrics]
+        for name in self._metric_names:
+            self._put(info, "metrics", name, rows, [found[name] for found in metrics])
+
+    def _put(self, info: Info, group: str, name: str, rows: np.ndarray, values: Any) -> None:
+        """Put a component or metric of some rows into an info."""
+        place, key = (info[group], name) if self.text else (info, flat_key(group, name))
+        place[key] = np.zeros(self.num_envs)
+        place[key][rows] = values
+        place[f"_{key}"] = self._everywhere
 
     def _scatter(self, name: str, rows: np.ndarray, values: Any) -> np.ndarray:
         array: np.ndarray = self._blank[name].copy()

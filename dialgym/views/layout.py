@@ -16,6 +16,7 @@ from dialgym.language.tokenizers import (
     make_tokenizer,
 )
 from dialgym.tasks import Facts, Task
+from dialgym.views.saved import SeenTokens
 from dialgym.views.spaces import TokenBox
 
 
@@ -23,7 +24,8 @@ from dialgym.views.spaces import TokenBox
 class TokenLayout:
     """The token form of what `party` sees: ``<tag> text... <end>`` for each utterance.
 
-    An utterance has at most `limit(speaker)` tokens; one of just that many has no ``<end>``.
+    An utterance has at most `limit(speaker)` tokens; one of just that many has no ``<end>``. The
+    party itself says at most `said_limit`.
     """
 
     task: Task
@@ -35,13 +37,15 @@ class TokenLayout:
     def of(cls, task: Task, tokenizer: Tokenizer, party: str, window: int | None) -> "TokenLayout":
         """The layout with the window that every dialogue fits into, unless one is given.
 
+        Where tokens are pieces of words, it is every ordinary dialogue; see `Facts.ordinary`.
+
         Raises:
             ValueError: the window cannot hold even one exchange.
         """
-        cost = {s: 1 + token_limit(task, tokenizer, party, s) for s in task.parties}
+        cost = {s: 1 + room_for(task, tokenizer, party, s) for s in task.parties}
         least = sum(cost.values())
         if window is None:
-            window = max(least, sum(cost[s] * n for s, n in task.facts.heard[party].items()))
+            window = max(least, _default_window(task, tokenizer, party))
         if not isinstance(window, int) or window < least:
             raise ValueError(
                 f"window of {task.name}: expected a whole number from {least} (one exchange); "
@@ -55,13 +59,19 @@ class TokenLayout:
         return TAGS[self.party]
 
     def limit(self, speaker: str) -> int:
-        """Most tokens of one utterance, ``<end>`` included."""
+        """Most tokens of one utterance, ``<end>`` included, as far as the window goes."""
         return self._limits[speaker]
 
     @cached_property
+    def said_limit(self) -> int:
+        """Most tokens of one utterance that the party says, ``<end>`` included."""
+        return room_for(self.task, self.tokenizer, self.party, self.party)
+
+    @cached_property
     def _limits(self) -> dict[str, int]:
-        task = self.task
-        return {s: token_limit(task, self.tokenizer, self.party, s) for s in task.parties}
+        task, tokenizer = self.task, self.tokenizer
+        limits = {s: token_limit(task, tokenizer, self.party, s) for s in task.parties}
+        return {speaker: min(limit, self.window) for speaker, limit in limits.items()}
 
     def encode(self, utterance: Utterance) -> list[int]:
         """The tokens of an utterance, its tag first."""
@@ -71,10 +81,24 @@ class TokenLayout:
             ids.append(END)
         return [TAGS[utterance.speaker], *ids]
 
+    def check_seen(self, seen: SeenTokens) -> None:
+        """Raise a ValueError unless these are tokens that the party can have seen."""
+        tokens, most = seen.tokens, self.tokenizer.vocab_size
+        right = tokens.ndim == 1 and len(tokens) <= self.window and tokens.dtype.kind == "i"
+        if not right or not ((tokens >= 0) & (tokens < most)).all():
+            raise ValueError(
+                f"{self.task.name}: expected up to {self.window} token ids below {most}; got "
+                f"{tokens.dtype} {tokens.shape}. Restore dialogues of a view with the same "
+                "tokenizer and window."
+            )
+        if not 0 <= seen.start <= len(tokens):
+            raise ValueError(f"{self.task.name}: no utterance begins at token {seen.start}.")
+
     def space(self) -> TokenBox:
         """The observation space of the party."""
         constraint = self.task.static_constraint(self.party)
         limits = {speaker: self.limit(speaker) for speaker in self.task.parties}
+        limits[self.party] = self.said_limit
         return TokenBox(self.tokenizer, self.window, self.tag, constraint, limits)
 
 
@@ -94,10 +118,31 @@ def token_limit(task: Task, tokenizer: Tokenizer, party: str, speaker: str) -> i
     return task.facts.piece_limit(speaker)
 
 
+def room_for(task: Task, tokenizer: Tokenizer, party: str, speaker: str) -> int:
+    """Tokens of one utterance, ``<end>`` included, that a window makes room for."""
+    if isinstance(tokenizer, WordTokenizer | CharTokenizer):
+        return token_limit(task, tokenizer, party, speaker)
+    return task.facts.ordinary_limit(speaker)
+
+
+def _default_window(task: Task, tokenizer: Tokenizer, party: str) -> int:
+    """Tokens of the longest dialogue; in pieces of words of any that ordinary ones come near.
+
+    There each utterance gets a token for two of its `Facts.ordinary` characters. Few are as long:
+    measured, whole dialogues fit even at a token a character. The last one may still be whole.
+    """
+    facts = task.facts
+    room = {speaker: room_for(task, tokenizer, party, speaker) for speaker in task.parties}
+    if facts.ordinary is None or isinstance(tokenizer, WordTokenizer | CharTokenizer):
+        return sum((1 + room[s]) * n for s, n in facts.heard[party].items())
+    spoken = sum((1 + room[s] // 2) * n for s, n in facts.heard[party].items())
+    return spoken + sum(room.values())
+
+
 def clean(text: str, facts: Facts, speaker: str) -> str:
     """A text as the rules and all transcripts get it: cut to the limit, foreign characters out."""
     text = text[: facts.limit(speaker)]
-    if set(facts.charset).issuperset(text):
+    if facts.characters.issuperset(text):
         return text
     return "".join([char if char in facts.charset else UNKNOWN for char in text])
 

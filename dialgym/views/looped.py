@@ -58,6 +58,7 @@ class LoopedBatch:
 
     def restore(self, row: int, state: Any, turn: int) -> None:
         """Let a row go on from a state."""
+        self.dialogues[row] = Dialogue(self.task, self.learner, self.other)
         self.dialogues[row].restore(state, turn)
 
     def turn(self, rows: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Batched views as a Stable-Baselines3 `VecEnv`, and SB3's own pools of processes."""
 
 import multiprocessing
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -20,6 +21,7 @@ from dialgym.views.wrappers import owner
 require("stable_baselines3", "agents", "a Stable-Baselines3 VecEnv")
 
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv  # noqa: E402
+from stable_baselines3.common.vec_env.vec_monitor import VecMonitor  # noqa: E402
 
 PRELOAD = ["stable_baselines3.common.vec_env.subproc_vec_env", "dialgym.views.token_env"]
 
@@ -30,9 +32,10 @@ def sb3_vec_env(
     workers: int = 0,
     seed: int | None = None,
     wrapper: Callable[[Any], Any] | None = None,
+    monitor: bool = True,
     **kwargs: Any,
-) -> "DialogueVecEnv":
-    """`n_envs` dialogues as a Stable-Baselines3 `VecEnv`.
+) -> VecEnv:
+    """`n_envs` dialogues as a Stable-Baselines3 `VecEnv`, monitored as those of its `make_vec_env`.
 
     Args:
         id: an id of a token or act view, or a task.
@@ -40,6 +43,8 @@ def sb3_vec_env(
         workers: 0 for this process; k to shard them over k processes.
         seed: of the first reset; dialogue i takes seed + i.
         wrapper: put around the batch: `VectorReplaceForbidden` or `VectorMaskedObservation`.
+        monitor: note the return and length of each dialogue in ``info["episode"]`` at its end, from
+            which algorithms log ``rollout/ep_rew_mean`` (`VecMonitor`).
         kwargs: as for ``gym.make(id, ...)``.
 
     Raises:
@@ -56,7 +61,7 @@ def sb3_vec_env(
     pool = DialogueVecEnv(wrapper(env) if wrapper else env)
     if seed is not None:
         pool.seed(seed)
-    return pool
+    return DialogueMonitor(pool) if monitor else pool
 
 
 class DialogueVecEnv(VecEnv):
@@ -214,6 +219,39 @@ class DialogueVecEnv(VecEnv):
     def get_images(self) -> Sequence[np.ndarray | None]:
         """Batched dialogues draw no pictures."""
         return [None] * self.num_envs
+
+
+class DialogueMonitor(VecMonitor):
+    """Stable-Baselines3's `VecMonitor` of a `DialogueVecEnv`.
+
+    The stock one looks at each row at each step, and hides the infos of a reset. `get_state` and
+    `set_state` are of the dialogues; the returns so far stay in `episode_returns`.
+    """
+
+    venv: DialogueVecEnv
+
+    def __repr__(self) -> str:
+        return repr(self.venv)
+
+    def reset(self) -> Any:
+        """As of `DialogueVecEnv`."""
+        observation = super().reset()
+        self.reset_infos = self.venv.reset_infos
+        return observation
+
+    def step_wait(self) -> Any:
+        """As of `DialogueVecEnv`; the info of a row that has ended has ``episode``."""
+        observation, rewards, dones, infos = self.venv.step_wait()
+        self.episode_returns += rewards
+        self.episode_lengths += 1
+        ended = np.flatnonzero(dones)
+        seconds = round(time.time() - self.t_start, 6)
+        for row in ended.tolist():
+            figures = {"r": float(self.episode_returns[row]), "l": int(self.episode_lengths[row])}
+            infos[row]["episode"] = {**figures, "t": seconds}
+        self.episode_returns[ended] = self.episode_lengths[ended] = 0
+        self.episode_count += len(ended)
+        return observation, rewards, dones, infos
 
 
 def rows_of(info: Info, num_envs: int, rows: Iterable[int]) -> list[Info]:

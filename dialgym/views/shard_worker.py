@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from dialgym.errors import ServiceError
 from dialgym.views.channels import Channel
 from dialgym.views.info import Info
 from dialgym.views.notes import NAMES
 from dialgym.views.shard_infos import sparse_info
 from dialgym.views.shared_arrays import FINAL, SEEN, Layout, SharedArrays
 from dialgym.views.snapshots import Snapshot
+from dialgym.views.typed_json import Json
 
 ASKED_FOR = {"action_mask", *NAMES}
 """What infos have at every step, where it was asked for."""
@@ -70,6 +72,8 @@ def _arguments(message: io.BytesIO) -> tuple[Any, ...]:
 
 def portable(error: Exception, where: str) -> Exception:
     """The error with its traceback as a note, or what it says where it cannot be sent."""
+    if isinstance(error, ServiceError):  # which says all by itself
+        return error
     trace = "".join(traceback.format_exception(error))
     error.add_note(f"{where}:\n{trace}")
     try:
@@ -145,11 +149,11 @@ class _Shard:
         self.with_masks = True
         self.arrays["mask"][self.rows] = self.env.action_masks()
 
-    def get_state(self) -> bytes:
-        state: bytes = self.env.get_state()
+    def get_state(self) -> list[Json]:
+        state: list[Json] = self.env.get_state()
         return state
 
-    def set_state(self, state: bytes) -> None:
+    def set_state(self, state: list[Json]) -> None:
         self.before = self.env.snapshot()
         self.env.set_state(state)
         self._show()

@@ -23,7 +23,8 @@ from dialgym.views.info import BatchInfoForm, Info, restricted
 from dialgym.views.played import Played
 from dialgym.views.shard_infos import join_infos
 from dialgym.views.shared_arrays import FINAL, SEEN, SharedArrays, layout_of, open_memory
-from dialgym.views.vector_base import Step, after_the_end, not_begun
+from dialgym.views.typed_json import Json
+from dialgym.views.vector_base import Step, after_the_end, check_count, not_begun
 from dialgym.views.worker_pool import WorkerPool
 
 QUERIES = ("masks", "get_state", "modules")
@@ -171,28 +172,29 @@ class ShardedVectorEnv(Played, gym.vector.VectorEnv):
             self._masks = True
         return self.arrays["mask"].copy()
 
-    def get_state(self) -> list[bytes]:
-        """All dialogues and their generators as they stand, for `set_state` of an equal env."""
+    def get_state(self) -> list[Json]:
+        """All dialogues as they stand, as those of the batched view; none before the first reset.
+
+        Raises:
+            ValueError: the task's state holds what its type hints do not say.
+        """
         self._require_idle("get_state")
         if self.pool.failed:
             raise self._apart()
-        return self.pool.ask("get_state")
+        return [dialogue for part in self.pool.ask("get_state") for dialogue in part]
 
-    def set_state(self, state: list[bytes]) -> None:
-        """Go on from where another env with as many workers was.
+    def set_state(self, state: list[Json]) -> None:
+        """Go on from where another env was, a batched view or of any number of workers.
 
         Raises:
-            ValueError: that env had another number of workers.
+            ValueError: it is not the state of such an env.
         """
-        if len(state) != len(self._slices):
-            raise ValueError(
-                f"the state is that of {len(state)} workers; this env has {len(self._slices)}. "
-                "Make it with the same number."
-            )
+        check_count(state, self.num_envs, self.task.name)
         self._require_idle("set_state", drop=True)
-        self.pool.send("set_state", [(part,) for part in state])
+        self.pool.send("set_state", [(state[rows],) for rows in self._slices])
         self.pool.take()
         self._settle()
+        self._begun = bool(state)
 
     def loaded_modules(self) -> list[list[str]]:
         """The names of the modules that each worker has loaded."""

@@ -12,17 +12,12 @@ from dialgym.tasks import Task
 from dialgym.tasks.batch import Exchange
 from dialgym.views.arguments import check_seed
 from dialgym.views.belief_gain import BeliefGain
-from dialgym.views.dialogue import (
-    Dialogue,
-    SavedDialogue,
-    SimulatorLike,
-    check_floor,
-    find_speaker,
-)
-from dialgym.views.info import Info, InfoForm
+from dialgym.views.dialogue import Dialogue, SimulatorLike, check_floor, find_speaker
+from dialgym.views.info import Info, info_form
 from dialgym.views.notes import notes
 from dialgym.views.played import Played
 from dialgym.views.render import RENDER_MODES, render
+from dialgym.views.saved import SavedDialogue
 
 AFTER_THE_END = "after the end of the episode"
 _ONE = np.zeros(1, np.int64)
@@ -54,7 +49,7 @@ class DialogueEnv(Played, gym.Env):
         self.learner = learner
         self.render_mode = render_mode
         self.dialogue = Dialogue(task, learner, find_speaker(task, learner, simulator))
-        self._info = InfoForm(task, learner, text_info)
+        self._info = info_form(task, learner, text_info)
         self._notes = notes(task, learner, anchors, truths)
         self._noted: dict[str, str] = {}
         self._belief = BeliefGain(task, 1, belief_gain) if belief_gain else None
@@ -147,7 +142,7 @@ class DialogueEnv(Played, gym.Env):
         state, rng = dialogue.state.copy(), deepcopy(self.np_random)
         over = bool(self._closed_because)
         return SavedDialogue(
-            self.task.name, self.view, state, dialogue.turn, rng, self._saved_view(), over
+            self.task.name, self.view, state, dialogue.turn, rng, self._saved_view(), over, over
         )
 
     def restore_state(self, saved: SavedDialogue, seed: int | None = None) -> Any:

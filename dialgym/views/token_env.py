@@ -83,7 +83,7 @@ class TokenEnv(DialogueEnv, gym.Env):
         if features:
             self.observation_space = with_features(self.observation_space, task, learner)
         self.action_space = self._tokens.action_space
-        self.steps_per_utterance = layout.limit(learner)
+        self.steps_per_utterance = layout.said_limit
         self._mask_in_info = action_masks
         self._has_extras = self._has_extras or action_masks or features
 

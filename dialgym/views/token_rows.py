@@ -4,6 +4,7 @@ import numpy as np
 
 from dialgym.language.tokenizers import END, PAD, TAGS
 from dialgym.views.layout import TokenLayout, oldest_to_drop
+from dialgym.views.saved import SeenTokens
 
 
 class TokenRows:
@@ -19,7 +20,7 @@ class TokenRows:
         self.window = layout.window
         self.limits = np.array([layout.limit(party) for party in parties])
         self.tags = np.array([TAGS[party] for party in parties])
-        self.limit = layout.limit(layout.party)
+        self.limit = layout.said_limit
         width = self.window + int(self.limits.max()) + 2
         self.tokens = np.full((size, width), PAD, np.int32)
         self.length = np.zeros(size, np.int64)
@@ -30,14 +31,16 @@ class TokenRows:
         self.tokens[rows] = PAD
         self.length[rows] = 0
 
-    def saved(self, row: int) -> tuple[np.ndarray, int, int]:
-        """See `TokenTranscript.saved`."""
-        return self.tokens[row, : self.window].copy(), int(self.length[row]), int(self.start[row])
+    def saved(self, row: int) -> SeenTokens:
+        """All tokens of a row so far."""
+        return SeenTokens(self.tokens[row, : self.length[row]].copy(), int(self.start[row]))
 
-    def restore(self, row: int, saved: tuple[np.ndarray, int, int]) -> None:
+    def restore(self, row: int, saved: SeenTokens) -> None:
         """Go on from what was `saved`, here or of a `TokenTranscript`."""
+        self.layout.check_seen(saved)
         self.tokens[row] = PAD
-        self.tokens[row, : self.window], self.length[row], self.start[row] = saved
+        self.tokens[row, : len(saved.tokens)] = saved.tokens
+        self.length[row], self.start[row] = len(saved.tokens), saved.start
 
     def utterances(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Ids (k, limit) and lengths (k,) of the utterances that have just ended."""

@@ -69,7 +69,7 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         one_of("overflow", overflow, OVERFLOWS, task.name)
         self.tokenizer = tokenizer_of(task, tokenizer)
         self.layout = TokenLayout.of(task, self.tokenizer, learner, window)
-        self.steps_per_utterance = self.layout.limit(learner)
+        self.steps_per_utterance = self.layout.said_limit
         self._vocab_size = self.tokenizer.vocab_size
         self._space = self.layout.space()
         seen = with_features(self._space, task, learner) if features else self._space
@@ -158,16 +158,6 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         masks = self._walker.masks(self._all)
         masks[self._ended] = True
         return masks
-
-    def get_state(self) -> bytes:
-        """As of the parent. The masks' automata are no part of it: they are walked anew."""
-        self._walker = None
-        return super().get_state()
-
-    def set_state(self, state: bytes) -> None:
-        """As of the parent."""
-        super().set_state(state)
-        self._walker = None
 
     def _compile(self, row: int) -> TokenAutomaton:
         return compile_constraint(self.dialogues.constraint(row), self.tokenizer)

@@ -7,11 +7,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from dialgym.language import Constraint, TokenAutomaton, compile_constraint, render_transcript
+from dialgym.language import Constraint, TokenAutomaton, compile_constraint
 from dialgym.language.text import Utterance
 from dialgym.language.tokenizers import END, FIRST_TEXT, PAD, UNK
 from dialgym.tasks import Task
 from dialgym.views.layout import TokenLayout, clean, oldest_to_drop
+from dialgym.views.saved import SeenTokens
 from dialgym.views.spaces import utterance_spaces
 
 
@@ -30,7 +31,7 @@ class TokenTranscript:
         self.tokens = np.full(layout.window, PAD, np.int32)
         self.length = self._start = 0
         self._vocab_size = layout.tokenizer.vocab_size
-        self._limit = layout.limit(layout.party)
+        self._limit = layout.said_limit
         self._automaton: TokenAutomaton | None = None
         self._node = self._walked = 0
 
@@ -43,14 +44,15 @@ class TokenTranscript:
         """(L,) int32, a copy."""
         return self.tokens.copy()
 
-    def saved(self) -> tuple[np.ndarray, int, int]:
-        """All tokens (L,), their number, and where the party's utterance begins."""
-        return self.tokens.copy(), self.length, self._start
+    def saved(self) -> SeenTokens:
+        """All tokens so far."""
+        return SeenTokens(self.tokens[: self.length].copy(), self._start)
 
-    def restore(self, saved: tuple[np.ndarray, int, int]) -> None:
+    def restore(self, saved: SeenTokens) -> None:
         """Go on from what was `saved`."""
-        tokens, self.length, self._start = saved
-        self.tokens[:] = tokens
+        self.layout.check_seen(saved)
+        self.length, self._start = len(saved.tokens), saved.start
+        self.tokens[: self.length], self.tokens[self.length :] = saved.tokens, PAD
         self._automaton = None
 
     def hear(self, utterances: Iterable[Utterance]) -> bool:
@@ -154,7 +156,8 @@ class TextTranscript:
 
     def hear(self, utterances: Iterable[Utterance]) -> bool:
         """Append utterances; all of them fit."""
-        self.text += render_transcript(utterances)
+        for speaker, text, _ in utterances:
+            self.text += f"{speaker}: {text}\n"
         return True
 
     def open(self) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.seeding import np_random
 from pettingzoo import AECEnv, ParallelEnv
-from pettingzoo.utils.conversions import turn_based_aec_to_parallel
+from pettingzoo.utils.conversions import turn_based_aec_to_parallel_wrapper
 
 from dialgym.errors import one_of
 from dialgym.language import Utterance, render_transcript
@@ -25,7 +25,7 @@ from dialgym.tasks.returns import watch_returns
 from dialgym.views.act_env import act_spaces, acts_of, check_act
 from dialgym.views.arguments import Flags, check_seed
 from dialgym.views.dialogue import check_room
-from dialgym.views.info import Info, InfoForm
+from dialgym.views.info import Info, info_form
 from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.making import split_kwargs
 from dialgym.views.render import RENDER_MODES, render
@@ -52,12 +52,42 @@ def aec_env(id: Environment, **kwargs: Any) -> "TwoPartyEnv":
     view: Any = VIEWS[entry.view]
     env = view(**split_kwargs(entry, view, kwargs))
     env.metadata = {**env.metadata, "name": re.sub(r"[/:]", "_", entry.id)}
+    env.id = entry.id
     return env
 
 
 def parallel_env(id: Environment, **kwargs: Any) -> ParallelEnv:
     """The same as a PettingZoo parallel environment; what the listener does has no effect."""
-    return turn_based_aec_to_parallel(aec_env(id, **kwargs))
+    return ParallelDialogue(aec_env(id, **kwargs))
+
+
+class ParallelDialogue(turn_based_aec_to_parallel_wrapper):  # type: ignore[misc]
+    """PettingZoo's conversion, whose infos say at each step and after `reset` who has the floor.
+
+    That is ``active_agent``, a name; without texts the place of the party among the agents.
+    """
+
+    def __repr__(self) -> str:
+        return f"Parallel({self.aec_env!r})"
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Info]]:
+        """Begin a dialogue."""
+        observations, infos = super().reset(seed, options)
+        return observations, self._with_floor(infos)
+
+    def step(self, actions: dict[str, Any]) -> Any:
+        """Let the party that holds the floor act."""
+        *results, infos = super().step(actions)
+        return (*results, self._with_floor(infos))
+
+    def _with_floor(self, infos: dict[str, Info]) -> dict[str, Info]:
+        env: Any = self.aec_env
+        active: Any = env.agent_selection
+        if not env.text_info:
+            active = np.array(env.possible_agents.index(active))
+        return {party: {**info, "active_agent": active} for party, info in infos.items()}
 
 
 REPLACED = (
@@ -83,6 +113,8 @@ class TwoPartyEnv(Flags, AECEnv):
     ``reply`` what it has heard last, ``turn`` that of whoever has spoken.
     """
 
+    id = ""
+    """Of the environment, where it was made by one."""
     metadata = {  # noqa: RUF012
         "render_modes": list(RENDER_MODES),
         "render_fps": 4,
@@ -106,14 +138,16 @@ class TwoPartyEnv(Flags, AECEnv):
         self.agents: list[str] = []
         self._sides = sides
         self._mask_in_info, self._mask_in_observation = action_masks, masked_observations
-        self._forms = {party: InfoForm(task, party, text_info) for party in task.parties}
+        self.text_info = text_info
+        self._forms = {party: info_form(task, party, text_info) for party in task.parties}
         self.rng: np.random.Generator | None = None
         self.dialogue_state: Any = None
         self.observation_spaces = {party: self._space_of(side) for party, side in sides.items()}
         self.action_spaces = {party: side.action_space for party, side in sides.items()}
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.task!r})"
+        place = f"{self.id}: " if self.id else ""
+        return f"{type(self).__name__}({place}{self.task!r})"
 
     def _space_of(self, side: Any) -> gym.Space:
         if not self._mask_in_observation:

@@ -19,7 +19,6 @@ from dialgym.errors import one_of
 from dialgym.language import render_transcript
 from dialgym.tasks import BatchOutcome, Task
 from dialgym.tasks.returns import watch_returns
-from dialgym.views import states
 from dialgym.views.arguments import (
     Options,
     check_step_limit,
@@ -28,12 +27,14 @@ from dialgym.views.arguments import (
     split_reset_mask,
 )
 from dialgym.views.belief_gain import BeliefGain
-from dialgym.views.dialogue import SavedDialogue, SimulatorLike, check_floor, check_room
+from dialgym.views.dialogue import SimulatorLike, check_floor, check_room
 from dialgym.views.info import BatchInfoForm, Info, restricted
 from dialgym.views.looped import make_batch
 from dialgym.views.notes import notes
 from dialgym.views.played import Played
+from dialgym.views.saved import SavedDialogue, dialogues_from_json, dialogues_to_json
 from dialgym.views.snapshots import Snapshot
+from dialgym.views.typed_json import Json
 
 Step = tuple[Any, np.ndarray, np.ndarray, np.ndarray, Info]
 MODES = {mode.value: mode for mode in AutoresetMode}
@@ -173,17 +174,38 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         """
         self._idle |= rows
 
-    def get_state(self) -> bytes:
-        """All dialogues and their generators as they stand, for `set_state` of an equal env."""
-        return states.to_bytes(self)
+    def get_state(self) -> list[Json]:
+        """All dialogues as they stand, as plain JSON for `set_state`; none before the first reset.
 
-    def set_state(self, state: bytes) -> None:
-        """Go on from where another env was; see `dialgym.views.states` for what may be read.
+        Raises:
+            ValueError: the task's state holds what its type hints do not say.
+        """
+        dialogues = self.clone_state() if self._rngs else []
+        return dialogues_to_json(dialogues, self.task, self.view)
+
+    def set_state(self, state: list[Json]) -> None:
+        """Go on from where another env with as many dialogues was.
+
+        A state may come from anybody: reading it runs nothing, and one that is refused changes
+        nothing.
 
         Raises:
             ValueError: it is not the state of such an env.
         """
-        states.from_bytes(self, state)
+        dialogues = dialogues_from_json(state, self.task, self.view)
+        check_count(dialogues, self.num_envs, self.task.name)
+        before = self.snapshot()
+        self._rngs = [dialogue.rng for dialogue in dialogues]
+        try:
+            if dialogues:
+                self.restore_state(dialogues)
+        except BaseException as error:
+            before.restore()
+            if not isinstance(error, Exception):
+                raise
+            raise ValueError(  # of the right types, and not as these rules have it
+                f"the state of {self.task.name} cannot be gone on from: {error!r}."
+            ) from error
 
     def clone_state(self, rows: Sequence[int] | None = None) -> list[SavedDialogue]:
         """The dialogues of some rows, or of all, as they stand, with their generators.
@@ -197,7 +219,8 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         return [
             SavedDialogue(
                 self.task.name, self.view, state.copy(), turn, deepcopy(self._rngs[row]),
-                self._saved_row(row), bool(self._over[row]), int(self._steps[row]),
+                self._saved_row(row), bool(self._over[row]), bool(self._ended[row]),
+                int(self._steps[row]), bool(self._idle[row]),
             )
             for row, turn, state in zip(chosen.tolist(), turns, self.dialogues.states(chosen))
         ]  # fmt: skip
@@ -247,8 +270,8 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         if self._watch is not None:
             self._watch.lose(np.array([row]))
         self._rngs[row] = saved.generator(seed)
-        self._over[row] = self._ended[row] = saved.over
-        self._steps[row] = saved.steps
+        self._over[row], self._ended[row] = saved.over, saved.ended
+        self._steps[row], self._idle[row] = saved.steps, saved.idle
         self._restore_row(row, saved.seen)
 
     def _saved_row(self, row: int) -> Any:
@@ -382,6 +405,16 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
     @abstractmethod
     def _observe_row(self, row: int) -> Any:
         """The observation of one row, a copy."""
+
+
+def check_count(state: Any, num_envs: int, name: str) -> None:
+    """Raise a ValueError unless a state is that of so many dialogues, or of none yet."""
+    got = f"{len(state)}" if isinstance(state, list) else type(state).__name__
+    if got not in ("0", f"{num_envs}"):
+        raise ValueError(
+            f"the state of {name} cannot be read: expected a list of {num_envs} dialogues, "
+            f"got {got}."
+        )
 
 
 def not_begun(name: str) -> ResetNeeded:

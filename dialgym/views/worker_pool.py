@@ -24,7 +24,9 @@ from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 from dialgym.views.channels import connect
 
+# Workers end when their parent hangs up: it is the one to take signals, which go to a whole group.
 START = "import json, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); " \
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); " \
         "sys.path[:] = json.loads(sys.argv[1]); " \
         "from dialgym.views.shard_worker import main; main(*map(int, sys.argv[2:]))"  # fmt: skip
 
@@ -201,7 +203,7 @@ class _Worker:
         self._channel, theirs = connect()
         try:
             files = (*theirs.files, file)
-            command = [sys.executable, "-c", START, json.dumps(sys.path), *map(str, files)]
+            command = [sys.executable, "-P", "-c", START, json.dumps(sys.path), *map(str, files)]
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=files)
         finally:
             theirs.close()

@@ -9,7 +9,6 @@ shows the mask beside the observation. Both take single envs, their `Vector...` 
 """
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
 import gymnasium as gym
@@ -20,6 +19,7 @@ from gymnasium.vector import AutoresetMode
 
 from dialgym.errors import one_of
 from dialgym.views.arguments import seeds_of_rows, split_reset_mask
+from dialgym.views.typed_json import Json, from_json, to_json
 
 CHOICES = ("random", "nearest")
 KEYS = ("observation", "action_mask")
@@ -72,7 +72,17 @@ class ReplaceForbidden(gym.Wrapper, RecordConstructorArgs):
         return masks_of(self.env)
 
 
-class VectorReplaceForbidden(gym.vector.VectorWrapper):
+class _VectorWrapper(gym.vector.VectorWrapper):
+    """Gymnasium's wrapper, with an attribute that libraries ask batches for."""
+
+    @property
+    def autoreset_mode(self) -> AutoresetMode:
+        """That of the batch."""
+        mode: AutoresetMode = self.metadata["autoreset_mode"]
+        return mode
+
+
+class VectorReplaceForbidden(_VectorWrapper):
     """`ReplaceForbidden` for a batch: row i draws as the single env that was seeded with seed + i.
 
     Args:
@@ -129,24 +139,33 @@ class VectorReplaceForbidden(gym.vector.VectorWrapper):
             rng = self._rngs[row]
             taken[row] = replacement(masks[row], int(taken[row]), self.choose, rng)
 
-    def get_state(self) -> dict[str, Any]:
-        """The env's state and the generators of the replacements, for `set_state`."""
+    def get_state(self) -> dict[str, Json]:
+        """The env's state and the generators of the replacements, as plain JSON for `set_state`."""
+        rngs = to_json(self._rngs, list[np.random.Generator])
         state = owner(self.env, "get_state").get_state()
-        return {"env": state, "rngs": deepcopy(self._rngs), "beginning": self._beginning.copy()}
+        return {"env": state, "rngs": rngs, "beginning": self._beginning.tolist()}
 
-    def set_state(self, state: Mapping[str, Any]) -> None:
+    def set_state(self, state: Mapping[str, Json]) -> None:
         """Go on from where another such batch was.
 
         Raises:
             ValueError: it is not the state of such a batch.
         """
-        if not isinstance(state, Mapping) or len(state.get("beginning", ())) != self.num_envs:
-            raise ValueError(
-                f"set_state: expected what get_state of a {type(self).__name__} of "
-                f"{self.num_envs} dialogues has returned; got another state."
-            )
+        wrong = (
+            f"set_state: expected what get_state of a {type(self).__name__} of {self.num_envs} "
+            "dialogues has returned; got another state."
+        )
+        if not isinstance(state, Mapping) or state.keys() != {"env", "rngs", "beginning"}:
+            raise ValueError(wrong)
+        try:
+            rngs = from_json(state["rngs"], list[np.random.Generator])
+            beginning = from_json(state["beginning"], list[bool])
+        except ValueError as error:
+            raise ValueError(f"{wrong} {error}") from error
+        if len(rngs) not in (0, self.num_envs) or len(beginning) != self.num_envs:
+            raise ValueError(wrong)
         owner(self.env, "set_state").set_state(state["env"])
-        self._rngs, self._beginning = deepcopy(state["rngs"]), state["beginning"].copy()
+        self._rngs, self._beginning = rngs, np.array(beginning)
 
     def action_masks(self) -> np.ndarray:
         """(N, A) bool, as of the env."""
@@ -184,7 +203,7 @@ class MaskedObservation(gym.ObservationWrapper, RecordConstructorArgs):
         return masks_of(self.env)
 
 
-class VectorMaskedObservation(gym.vector.VectorWrapper):
+class VectorMaskedObservation(_VectorWrapper):
     """`MaskedObservation` for a batch; the last observation of a dialogue allows everything.
 
     Args:

@@ -27,7 +27,7 @@ HYPERPARAMETERS = f"""
 view = chosen_view("act")
 with tempfile.TemporaryDirectory() as folder:
     settings = Path(folder, "ppo.yml")
-    settings.write_text(HYPERPARAMETERS)
+    settings.write_text(HYPERPARAMETERS, encoding="utf-8")
     command = [sys.executable, "-m", "rl_zoo3.train", "--algo", "ppo", "--env", ACTS]
     command += ["--gym-packages", "dialgym", "--conf-file", str(settings), "--seed", "0"]
     command += ["--eval-freq", "-1", "--log-folder", folder]

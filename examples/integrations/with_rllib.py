@@ -35,7 +35,7 @@ config = (
 if view == "tokens":
     config = config.rl_module(rl_module_spec=RLModuleSpec(module_class=ActionMaskingTorchRLModule))
 algorithm = config.build_algo()
-for _ in range(15 if view == "act" else 30):
+for _ in range(25 if view == "act" else 30):
     algorithm.train()
 module = algorithm.get_module()
 

@@ -1,18 +1,31 @@
 """Golden transcripts: what was said, its token ids and rewards, one file for each id.
 
-Record them anew, after a change that is meant, with ``python -m tests.golden.recording``.
+Fingerprints of the rules of some ids lie beside them. Record both again, after a change that is
+meant, with ``python -m tests.golden.recording``: where dialogues have changed it asks for another
+`Task.version`, so that rows of results tell by which rules they were played.
 """
 
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
 
+from dialgym.benchmark.rules import rules_of
 from dialgym.registry import entries, entry_of, load
 from dialgym.tasks import ExactPosterior, entropy
 from dialgym.testing.views import spell
 
 FOLDER = Path(__file__).parent / "transcripts"
+RULES = "fingerprints.json"
+"""Beside the folder."""
+FINGERPRINTS = (
+    "dialgym/Wordle-20-v0", "dialgym/SlotFilling-act-v0", "dialgym/SlotFilling-v0",
+    "dialgym/DailyDialog-v0", "dialgym/Comments-v0", "dialgym/Logged-v0", "dialgym/MultiWOZ-act-v0",
+    "dialgym/TwentyQuestions-8-v0", "dialgym/VisualDialogue-100-v0",
+)  # fmt: skip
+"""An id of each task, at least."""
 GAMES = 4
 SPEAKER = "random-mixture"
 SETTINGS = {"DailyDialog": {"rewards": {"meteor": 1.0}}}
@@ -133,7 +146,47 @@ def say(env, text: str):
     return result
 
 
+def fingerprint(env_id: str) -> dict[str, int | str]:
+    """The rules of an id, in settings that are alike on all machines."""
+    task = load(entry_of(env_id).row.task)
+    return rules_of(env_id, SETTINGS.get(task.name))._asdict()
+
+
+def save(folder: Path, env_ids: Sequence[str]) -> None:
+    """Write transcripts, and the fingerprints beside their folder.
+
+    Raises:
+        ValueError: dialogues have changed, and the version of their task has not.
+    """
+    file = folder.parent / RULES
+    before = json.loads(file.read_text()) if file.exists() else {}
+    rules = {env_id: fingerprint(env_id) for env_id in FINGERPRINTS}
+    texts = {folder / path_of(env_id).name: record(env_id) for env_id in env_ids}
+    moved = [
+        i for i, path in zip(env_ids, texts) if path.exists() and path.read_text() != texts[path]
+    ]
+    moved += [i for i in before if i in rules and before[i]["dialogues"] != rules[i]["dialogues"]]
+    if same := unversioned(moved, before):
+        raise ValueError(
+            f"the dialogues of {', '.join(same)} have changed: raise `version` of the task's class "
+            "and say in its docstring what has changed. Where only the form of recordings has, "
+            f"remove {RULES} first."
+        )
+    for path, text in texts.items():
+        path.write_text(text)
+    file.write_text(json.dumps(rules, indent=1) + "\n")
+
+
+def unversioned(moved: Sequence[str], before: Mapping[str, Mapping[str, int | str]]) -> list[str]:
+    """The ids whose task has the version that it had before."""
+    had = {entry_of(env_id).row.task: rules["task_version"] for env_id, rules in before.items()}
+    return [
+        i
+        for i in dict.fromkeys(moved)
+        if had.get(task := entry_of(i).row.task) == load(task).version
+    ]
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for env_id in recorded_ids():
-        path_of(env_id).write_text(record(env_id))
+    save(FOLDER, recorded_ids())

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import HANG_GUARD
+
 FOLDER = Path(__file__).parents[2] / "examples" / "integrations"
 NEEDS = {
     "agilerl": ("agilerl",),
@@ -33,7 +35,7 @@ def test_a_library_learns(name, view, tmp_path):
     if missing:
         pytest.skip(f"{', '.join(missing)} is not installed")
     command = [sys.executable, str(FOLDER / f"with_{name}.py"), view]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=900)
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=HANG_GUARD)
     assert run.returncode == 0, f"{run.stdout[-2000:]}\n{run.stderr[-4000:]}"
     assert f"{view}: mean return" in run.stdout
 

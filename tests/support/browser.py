@@ -23,8 +23,8 @@ FLAGS = (
     "--hide-scrollbars",
     "--lang=en",
 )
-PATIENCE = 60.0
-"""Seconds until something must be on the page; machines are busy."""
+PATIENCE = 300.0
+"""Seconds until something must be on the page: a guard against a test that hangs."""
 
 
 @contextmanager

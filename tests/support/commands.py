@@ -2,7 +2,7 @@
 
 from typer.testing import CliRunner
 
-from dialgym.cli import app
+from dialgym.cli.app import app
 
 
 def run(*arguments, keys=""):

@@ -51,5 +51,5 @@ def rows(with_acts: bool = True) -> list[dict]:
 
 def write_jsonl(path: Path, content: list[dict]) -> str:
     """The rows, one a line."""
-    path.write_text("".join(json.dumps(row) + "\n" for row in content))
+    path.write_text("".join(json.dumps(row) + "\n" for row in content), encoding="utf-8")
     return str(path)

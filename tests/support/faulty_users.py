@@ -1,8 +1,13 @@
 """Users of `toy_acts` with whom something goes wrong."""
 
+from dataclasses import dataclass
 from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import numpy as np
+
+from dialgym.rewards import Reward
 
 EVERYTHING = "ask 0 1 2 3"
 
@@ -21,3 +26,27 @@ class FaultyUser:
         if state.lines[-1].text == EVERYTHING:
             raise ServiceError("the service of users", 503)
         return "want"
+
+
+class RemoteUser:
+    """Asks a service, as by any client library: an error of its own hides the connection's."""
+
+    url = "http://127.0.0.1:9/v1"  # where nobody listens
+
+    def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
+        try:
+            urlopen(self.url, timeout=5)
+        except URLError as error:
+            raise ServiceError("the service of users", 0) from error
+        return "want"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteJudge(Reward):
+    """Asks a service for its scores."""
+
+    base_url: str = "http://127.0.0.1:9/v1"
+
+    def score(self, replies: Any) -> np.ndarray:
+        with urlopen(self.base_url, timeout=5) as answer:
+            return np.array([float(answer.read()) for _ in replies])

@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import dialgym
-import dialgym.datasets
 from dialgym.benchmark.curves import read_curve
 from dialgym.benchmark.result import Result
 from dialgym.benchmark.run import load_results
@@ -233,7 +232,7 @@ def attempt(read: Callable[[], object]) -> dict[str, object]:
 
 
 def _mapped() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    return int(Path("/proc/self/statm").read_text("utf-8").split()[0]) * resource.getpagesize()
 
 
 def apart(name: str, folder: Path) -> dict[str, object]:

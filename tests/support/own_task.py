@@ -12,7 +12,7 @@ from dialgym.tasks import Facts, Outcome, Task
 @dataclass
 class State:
     secret: int
-    lines: list = field(default_factory=list)
+    lines: list[Utterance] = field(default_factory=list)
 
     def copy(self):
         return replace(self, lines=self.lines.copy())

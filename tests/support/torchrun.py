@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.waiting import HANG_GUARD
+
 ROOT = Path(__file__).parents[2]
 SUPPORT = Path(__file__).parent
 CONFIGS = ROOT / "agents" / "configs" / "accelerate"
@@ -12,13 +14,13 @@ TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--np
 ALONE = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 
 
-def two_processes(script: list[str], *arguments: str, timeout: int = 240, **environ: str) -> str:
+def two_processes(script: list[str], *arguments: str, **environ: str) -> str:
     """What two processes of a script (a path, or `-m` and a module) print; they must succeed."""
     run = subprocess.run(
         [*TORCHRUN, *script, *arguments],
         capture_output=True,
         text=True,
-        timeout=timeout,
+        timeout=HANG_GUARD,
         env={**os.environ, **ALONE, "PYTHONPATH": str(ROOT), **environ},
     )
     assert run.returncode == 0, run.stderr[-3000:]

@@ -40,6 +40,7 @@ def dialogues(count: int, turns: int = 2, said: int = 1, seed: int = 0) -> Token
         party="system",
         tag=TAGS["system"],
         limit=lambda party: said + 1,
+        said_limit=said + 1,
     )
     return TokenData(
         layout,  # type: ignore[arg-type]

@@ -86,9 +86,7 @@ def test_limits_are_settings(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
 def test_deep_json(name, tmp_path):
     (tmp_path / name).write_bytes(b"[" * 200_000)
-    with pytest.raises(
-        ValueError, match=r"a\.jsonl?(, line 1)?: expected JSON \(maximum recursion"
-    ):
+    with pytest.raises(ValueError, match=r"a\.jsonl?(, line 1)?: expected JSON \(more than 100"):
         list(read_rows(tmp_path / name))
 
 

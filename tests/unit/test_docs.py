@@ -1,23 +1,32 @@
 """The generated parts of the documentation."""
 
+import html
 import importlib.util
 import json
 import re
+import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import dialgym
+from agents.registry import ALGORITHMS
+from dialgym.registry import load
+from tests.support.checkers import checker
 
 ROOT = Path(__file__).parents[2]
+FIRST_PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "docs" / "quickstart.md"]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 
 
 @pytest.fixture(scope="module")
 def maker() -> ModuleType:
-    return script("make_env_pages")
+    made = script("make_env_pages")
+    made.pages = cache(made.pages)  # they are made of dialogues
+    return made
 
 
 def script(name: str) -> ModuleType:
@@ -40,6 +49,45 @@ def test_every_id_is_on_a_page(maker: ModuleType):
 
 def test_arguments_are_listed_with_their_defaults(maker: ModuleType):
     assert "| `turns` | `6` | guesses in a game. |" in maker.pages()["environments/wordle.md"]
+
+
+TASKS = ("comments", "daily_dialog", "logged", "multiwoz", "slot_filling", "twenty_questions",
+         "visual_dialogue", "wordle")  # fmt: skip
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_each_index_of_a_token_view_is_explained(maker: ModuleType, task: str):
+    rows = dict(maker.tasks())[task]
+    env = maker.made(rows[0], "token")
+    page = maker.pages()[f"environments/{task}.md"]
+    part = page.partition("## A token view")[2].partition("## Rules")[0]
+    lines = re.findall(r"^\| (\d+)(?: to (\d+))? \| (\S+) \| (\S+) \| (.*) \|$", part, re.M)
+    covered = [at for first, last, *_ in lines for at in range(int(first), int(last or first) + 1)]
+    assert covered == list(range(env.observation_space.shape[0]))
+    alone = [(int(i), html.unescape(token[6:-7])) for _, _, i, token, _ in lines if i != "..."]
+    assert [env.tokenizer.tokens[i].replace(" ", "␣") for i, _ in alone] == [t for _, t in alone]
+    assert 2 not in dict(alone), "an utterance that the tokenizer does not know"
+
+
+def test_a_token_view_is_that_of_the_dialogue(maker: ModuleType):
+    """The optimal policy's first guess, the host's colours, the open tag, the padding."""
+    page = maker.pages()["environments/wordle.md"]
+    guess, host = re.findall(r'<p class="\w+"><b>\w+</b> (.*)</p>', page)[:2]
+    for at, char in enumerate(f"[{guess}]({host.replace(' ', '␣')})"):
+        shown = {"[": "&lt;system&gt;", "]": "&lt;end&gt;", "(": "&lt;user&gt;", ")": "&lt;end&gt;"}
+        assert re.search(rf"^\| {at} \| \d+ \| <code>{shown.get(char, char)}</code>", page, re.M)
+    assert "<code>&lt;system&gt;</code> | tag: the system speaks, and its next action" in page
+    assert "| 19 to 107 | 0 | <code>&lt;pad&gt;</code> |" in page
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_page_says_who_may_end_and_when(maker: ModuleType, task: str):
+    row = dict(maker.tasks())[task][0]
+    known, page = maker.made(row, "token").task, maker.pages()[f"environments/{task}.md"]
+    parties = page.partition("## Parties")[2].partition("## Environments")[0]
+    said = re.findall(r"^\| (\w+) \| \d+ \|.*\| (yes|no) \|", parties, re.M)
+    assert {party for party, ends in said if ends == "yes"} == {*known.facts.may_end}
+    assert f"Turn limit, in utterances of the learner: {known.facts.turn_limit} " in parties
 
 
 def test_the_readme_lists_the_tasks_of_the_registry(maker: ModuleType):
@@ -68,6 +116,11 @@ def test_a_file_without_markers_is_refused(maker: ModuleType, tmp_path: Path):
         maker.renew(page)
 
 
+def blocks_of(page: Path) -> list[str]:
+    """The Python code on a page, block by block."""
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+
+
 def included(block: str) -> str:
     """A block with the files that it includes."""
     return re.sub(r'--8<-- "(.*)"', lambda found: (ROOT / found[1]).read_text("utf-8"), block)
@@ -88,8 +141,38 @@ def run(blocks: list[str], name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.stem
 )
 def test_the_code_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
-    run(list(map(included, blocks)), page.stem, tmp_path, monkeypatch)
+    run(list(map(included, blocks_of(page))), page.stem, tmp_path, monkeypatch)
+
+
+def rise(text: str) -> float:
+    """By how much the mean return rises in what a block prints."""
+    before, after = map(float, re.findall(r"^(?:before|after): mean return (.*)$", text, re.M))
+    return after - before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", FIRST_PAGES, ids=lambda page: page.stem)
+def test_what_a_first_page_trains_learns_as_it_says(page: Path, tmp_path: Path):
+    """Each block in full: it takes under a minute on one core, and its seed is fixed."""
+    text = page.read_text(encoding="utf-8")
+    shown = re.findall(r"^before: .*\nafter: .*$", text, re.M)
+    learning = [block for block in blocks_of(page) if ".learn(" in block]
+    assert len(learning) == len(shown)
+    for block, said in zip(learning, shown):
+        done = subprocess.run(
+            [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        assert rise(done.stdout) > 0.6 * rise(said) > 1
+
+
+@pytest.mark.slow
+def test_type_checkers_accept_the_first_pages(tmp_path: Path):
+    for page in FIRST_PAGES:
+        for number, block in enumerate(blocks_of(page)):
+            (tmp_path / f"{page.stem.lower()}_{number}.py").write_text(block, encoding="utf-8")
+    command = checker("pyright", tmp_path)
+    done = subprocess.run([*command, tmp_path], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_every_public_name_has_a_page():
@@ -100,6 +183,35 @@ def test_every_public_name_has_a_page():
             text = pages[maker.path_of(module, name)]
             assert f"::: {maker.home_of(module, name)}\n" in text
             assert f"`{name}`" in pages[f"reference/{module}/index.md"]
+
+
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+def test_each_argument_of_an_algorithm_is_explained(name: str):
+    """Those that it hands on to its parents, too."""
+    pytest.importorskip("griffe")
+    arguments = script("griffe_arguments")
+    try:
+        found = load(ALGORITHMS[name].home)
+    except ImportError as missing:
+        pytest.skip(str(missing))
+    named = arguments.arguments_of(found)
+    assert {"policy", "env", "learning_rate", "seed"} & {*named}
+    assert [each for each in named if each not in arguments.meanings_of(found)] == []
+
+
+def test_arguments_of_a_page_have_their_real_defaults():
+    griffe = pytest.importorskip("griffe")
+    arguments = script("griffe_arguments")
+    extensions = griffe.Extensions(arguments.Arguments())
+    package = griffe.load("agents", search_paths=[str(ROOT)], extensions=extensions)
+    found = package["offline.ilql.ILQL"]
+    own = {each.name: each.default for each in found["__init__"].parameters}
+    assert (own["expectile"], own["gamma"], own["q_weight"]) == ("0.7", "1.0", "1.0")
+    listed = found.docstring.parse("google")[1].value
+    assert [each.name for each in listed] == [name for name in own if name != "self"]
+    predict = package["online.algorithm.OnlineAlgorithm.predict"]
+    named = {each.name for each in predict.docstring.parse("google")[1].value}
+    assert {"state", "episode_start"} <= named
 
 
 def test_modules_with_public_names_are_in_the_reference():

@@ -10,6 +10,7 @@ import pytest
 
 from dialgym.files import (
     check_writable,
+    files_in,
     read_json,
     remove_leftovers,
     write_atomically,
@@ -149,7 +150,7 @@ def test_leftovers_of_the_dead_are_removed_and_files_of_the_living_stay(tmp_path
         (b"", r"expected a list of it \(nothing"),
         (b"{", r"expected a list of it \(Expecting"),
         (b"\xff\xfe\xff", r"expected a list of it \('utf"),
-        (b"[" * 100_000, r"expected a list of it \(maximum recursion depth"),
+        (b"[" * 100_000, r"expected a list of it \(more than 100 values within"),
         (b"9" * 5000, r"expected a list of it \(Exceeds the limit"),
     ],
 )
@@ -158,3 +159,17 @@ def test_what_is_no_json_is_one_clear_error(tmp_path, content, expected):
     path.write_bytes(content)
     with pytest.raises(ValueError, match=rf"x\.json': {expected}"):
         read_json(path, "a list of it")
+
+
+def test_files_are_found_behind_links_to_folders_each_once(tmp_path):
+    """A loop ends, and a folder that two links lead to is taken once."""
+    data, real = tmp_path / "data", tmp_path / "elsewhere"
+    for folder in (data / "own", real / "deep"):
+        folder.mkdir(parents=True)
+        (folder / "a.csv").write_text("x", "utf-8")
+    (data / "db").symlink_to(real)
+    (data / "again").symlink_to(real)
+    (real / "up").symlink_to(tmp_path)
+    (data / "lost").symlink_to(tmp_path / "nowhere")
+    found = [file.relative_to(data).as_posix() for file in files_in(data)]
+    assert found == ["again/deep/a.csv", "own/a.csv"]

@@ -18,7 +18,7 @@ TELLING = {
     "yaml: tag": "expected YAML (could not determine a constructor",
     "yaml: laughs": "its aliases repeat more than 100,000 values",
     "yaml: deep": "more than 100 values within one another",
-    "json: deep": "maximum recursion depth exceeded",
+    "json: deep": "more than 100 values within one another",
     "parquet: rewards": "it names 'evil:Thing', which could run code",
     "parquet: simulator with settings": "it names 'subprocess:Popen', which could run code",
     "parquet: a stage without": "tracker 'evil': expected module:Class, or a registered name",

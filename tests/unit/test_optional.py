@@ -1,13 +1,19 @@
 """What is missing, and what is another package of the same name."""
 
+import os
+import re
+import shutil
 import subprocess
 import sys
-from types import ModuleType
+from pathlib import Path
 
 import pytest
 
+import dialgym
 from dialgym.cli.common import require_agents
 from dialgym.optional import require
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_missing_package_says_what_needs_it_and_how_to_get_it():
@@ -16,15 +22,56 @@ def test_a_missing_package_says_what_needs_it_and_how_to_get_it():
 
 
 def test_our_own_agents_are_recognised():
-    assert require_agents().__dialgym_agents__
+    assert require_agents().__version__ == dialgym.__version__
 
 
-def test_another_package_of_that_name_is_one_clear_error(monkeypatch):
-    other = ModuleType("agents")
-    other.__file__ = "/site-packages/agents/__init__.py"
-    monkeypatch.setitem(sys.modules, "agents", other)
-    with pytest.raises(ImportError, match="Keep the two in separate virtual environments"):
-        require_agents()
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("agents/__init__.py", "Keep the two in separate virtual environments"),
+        ("agents.py", "agents.py has the name of dialgym's package 'agents'.*Rename it"),
+    ],
+)
+def test_another_module_of_that_name_is_one_clear_error(file, message, tmp_path):
+    """As in a notebook's folder, or where the OpenAI Agents SDK is installed over ours."""
+    other = tmp_path / file
+    other.parent.mkdir(exist_ok=True)
+    other.write_text("print('imported')\n", "utf-8")
+    (tmp_path / "model.zip").write_bytes(b"")
+    for code in (
+        "from dialgym.cli.common import require_agents; require_agents()",
+        "import dialgym; dialgym.evaluate('model.zip', 'dialgym/Wordle-20-v0', 1)",
+    ):
+        run = in_a_process(["-c", code], tmp_path, str(ROOT))
+        assert re.search(message, run.stderr.splitlines()[-1]), run.stderr
+        assert str(other) in run.stderr.splitlines()[-1]
+
+
+def test_two_versions_are_not_mixed(tmp_path):
+    package = tmp_path / "agents"
+    package.mkdir()
+    for name in ("__init__.py", "registry.py"):
+        shutil.copy(ROOT / "agents" / name, package)
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    mixed = in_a_process(["-c", "import agents"], tmp_path, path)
+    assert mixed.returncode == 0
+    assert f"two copies of dialgym are mixed: agents {dialgym.__version__} of {tmp_path} and" in (
+        mixed.stderr
+    )
+    text = (package / "__init__.py").read_text("utf-8")
+    older = re.sub("__version__ = .*", '__version__ = "0.0.9"', text)
+    (package / "__init__.py").write_text(older, "utf-8")
+    run = in_a_process(["-m", "dialgym", "train", "ppo", "Wordle-20-v0"], tmp_path, path)
+    assert run.returncode == 2
+    assert "both packages of one version; got agents 0.0.9 of" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def in_a_process(arguments, folder, path):
+    environment = {**os.environ, "PYTHONPATH": path}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True
+    )
 
 
 PROBE = """

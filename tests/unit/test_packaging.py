@@ -1,5 +1,6 @@
 """The wheel and the editable install, each in an environment that holds nothing else of dialgym."""
 
+import os
 import subprocess
 import sys
 import sysconfig
@@ -30,8 +31,9 @@ print(dialgym.__file__)
 
 
 def output_of(command: list[str | Path], **options) -> str:
-    """What a command prints; a failure shows all that it said."""
-    result = subprocess.run(command, capture_output=True, text=True, **options)
+    """What a command prints, without the user's paths; a failure shows all that it said."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    result = subprocess.run(command, capture_output=True, text=True, env=env, **options)
     assert result.returncode == 0, f"{command} failed:\n{result.stdout}{result.stderr}"
     return result.stdout.strip()
 

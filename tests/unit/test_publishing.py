@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,51 @@ def test_an_agent_in_a_folder(model, tmp_path):
     assert dialgym.evaluate(where, ENV, episodes=2, seeds=[0]).mean_return <= 0
     with pytest.raises(ValueError, match="holds something already"):
         agents.push_to_hub(model, where)
+
+
+@pytest.fixture
+def adapted(tmp_path):
+    """A run of PPO that has put adapters on a tiny random language model, and that model."""
+    tokenizers, peft = pytest.importorskip("tokenizers"), pytest.importorskip("peft")
+    transformers, torch = pytest.importorskip("transformers"), pytest.importorskip("torch")
+    assert peft
+    base = tmp_path / "somewhere" / "lm"
+    bpe = tokenizers.ByteLevelBPETokenizer()
+    bpe.train_from_iterator(["the crane ate the slate"], vocab_size=270)
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=bpe._tokenizer)
+    fast.save_pretrained(base)
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=len(fast), hidden_size=8, intermediate_size=16, num_hidden_layers=1,
+        num_attention_heads=1, num_key_value_heads=1, max_position_embeddings=512,
+    )  # fmt: skip
+    transformers.LlamaForCausalLM(config).save_pretrained(base)
+    kwargs = {"pretrained": str(base), "lora": {"r": 2}}
+    env = dialgym.sb3_vec_env(ENV, 2, seed=0, tokenizer=f"hf:{base}")
+    model = SequencePPO("GPTPolicy", env, n_steps=8, policy_kwargs=kwargs, device="cpu", seed=0)
+    model.save(tmp_path / "run" / "model.zip")
+    (tmp_path / "run" / "config.yml").write_text(f"policy_kwargs: {{pretrained: {base}}}\n")
+    return tmp_path / "run", model, base
+
+
+@pytest.mark.parametrize("given", ["run", "model"])
+def test_what_an_agent_was_made_of_goes_with_it(adapted, tmp_path, monkeypatch, given):
+    run, model, base = adapted
+    pushed = agents.push_to_hub(run if given == "run" else model, str(tmp_path / "out"))
+    folder = (tmp_path / "elsewhere").resolve()
+    Path(pushed).rename(folder)
+    base.rename(tmp_path / "gone")
+    texts = [file.read_bytes() for file in folder.iterdir() if file.is_file()]
+    with zipfile.ZipFile(folder / "model.zip") as archive:
+        texts += [archive.read(name) for name in archive.namelist()]
+    assert not any(str(tmp_path).encode() in text for text in texts)
+    again = agents.from_hub(str(folder), device="cpu")
+    for name, weight in model.policy.state_dict().items():
+        assert weight.equal(again.policy.state_dict()[name])
+    card = (folder / "README.md").read_text("utf-8")
+    [command] = [line for line in card.splitlines() if line.startswith("dialgym evaluate")]
+    monkeypatch.chdir(folder)
+    assert "Wordle-20-v0" in succeed(*command.split()[1:], "-n", "2", "--seeds", "0")
 
 
 def test_a_run_takes_its_curve_with_it(model, tmp_path):

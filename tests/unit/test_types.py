@@ -2,33 +2,16 @@
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.checkers import checker
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "tests" / "support" / "typed_user.py"
 LINES = SCRIPT.read_text("utf-8").splitlines()
 WRONG = {number for number, line in enumerate(LINES, 1) if line.endswith("# wrong")}
-
-
-def checker(name: str, folder: Path) -> list[str]:
-    """The command of a type checker; the test is skipped where it does not start."""
-    commands = {
-        "mypy": [sys.executable, "-m", "mypy", "--cache-dir", str(folder), "--no-error-summary",
-                 "--ignore-missing-imports", "--follow-imports=silent", "--config-file="],
-        "pyright": [sys.executable, "-m", "pyright", "--pythonpath", sys.executable],
-    }  # fmt: skip
-    command = commands[name]
-    try:  # pyright runs in node, which it would fetch where there is none
-        version = [*command[:3], "--version"]
-        done = subprocess.run(version, capture_output=True, timeout=60, check=False)
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"{name} does not start")
-    if done.returncode:
-        pytest.skip(f"{name} does not start: {done.stderr.decode()[-200:]}")
-    return command
 
 
 @pytest.mark.slow

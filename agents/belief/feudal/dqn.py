@@ -10,6 +10,7 @@ import torch
 from gymnasium import spaces
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.torch_layers import FlattenExtractor
+from stable_baselines3.common.type_aliases import Schedule
 from stable_baselines3.dqn.policies import QNetwork
 from torch import Tensor, nn
 
@@ -100,6 +101,14 @@ class FeudalQPolicy(StructuredPolicy, QPolicy):
 
     q_net: FeudalQNetwork  # type: ignore[assignment]
     q_net_target: FeudalQNetwork  # type: ignore[assignment]
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        if self.curiosity_settings is not None:
+            raise ValueError(
+                "feudal policies: expected no curiosity, whose models are of the beliefs of one "
+                f"domain, while a feudal policy acts in others too; got {self.curiosity_settings}"
+            )
+        super()._build(lr_schedule)
 
     def make_q_net(self) -> FeudalQNetwork:  # type: ignore[override]
         """A network of its own."""

@@ -20,22 +20,25 @@ CREDITS = ("own", "equal", "winner", "share")
 
 
 def combined(
-    means: np.ndarray, variances: np.ndarray, prior: np.ndarray
+    means: np.ndarray, variances: np.ndarray, priors: np.ndarray, prior: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The mean and variance of M estimates that share a prior (Tresp 2000).
+    """Compute the mean and variance of a committee of M Gaussian processes (Tresp 2000).
 
-    1 / v = (1 - M) / prior + sum_i 1 / v_i and m = v sum_i m_i / v_i: the product of the members'
-    Gaussians, divided by the prior that each of them but one has counted once too often.
+    1 / v = 1 / prior + sum_i max(0, 1 / v_i - 1 / prior_i) and m = v sum_i m_i / v_i: what each
+    member has learned beyond its own prior, which need not be that of the committee. Of a member
+    that has learned nothing neither part counts.
 
     Args:
-        means: (M, n, A, K).
+        means: (M, n, A, K), of members whose prior means are 0.
         variances: (M, n, A).
-        prior: (n, A).
+        priors: (M, n, A), the variance of each member before it had seen anything.
+        prior: (n, A), that of the committee.
     """
     precisions = 1.0 / np.maximum(variances, FLOOR)
-    total = (1 - len(means)) / np.maximum(prior, FLOOR) + precisions.sum(0)
-    variance = 1.0 / np.maximum(total, FLOOR)
-    return variance[..., None] * (precisions[..., None] * means).sum(0), variance
+    learned = np.maximum(precisions - 1.0 / np.maximum(priors, FLOOR), 0.0)
+    variance = 1.0 / (1.0 / np.maximum(prior, FLOOR) + learned.sum(0))
+    counted = np.where(learned > 0, precisions, 0.0)[..., None]
+    return variance[..., None] * (counted * means).sum(0), variance
 
 
 class Committee(GPSarsa):
@@ -100,8 +103,9 @@ class Committee(GPSarsa):
         self, beliefs: np.ndarray, masks: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Means (n, A, K) and variances (n, A) of the committee."""
-        means, variances, prior = self.opinions(beliefs, masks)
-        mean, variance = combined(means, variances, prior)
+        means, variances, priors = self.opinions(beliefs, masks)
+        own = priors[list(self.members).index(self.coordinates.domain)]
+        mean, variance = combined(means, variances, priors, own)
         if self.prior is not None:
             mean = mean + self.prior.q_distribution(beliefs)[0][:, :, None]
         return mean, variance
@@ -109,15 +113,17 @@ class Committee(GPSarsa):
     def opinions(
         self, beliefs: np.ndarray, masks: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Means (M, n, A, K) and variances (M, n, A) of the members, and the prior's (n, A)."""
-        acts = self.coordinates.acts
-        found = [
-            member.predict(self._features(beliefs, member), acts, masks)
-            for member in self.members.values()
-        ]
-        prior = self.process.prior(self._features(beliefs, self.process))
-        means, variances = map(np.stack, zip(*found))
-        return means, variances, np.repeat(prior[:, None], len(acts), axis=1)
+        """Means (M, n, A, K) of the members, their variances and those of their priors (M, n, A).
+
+        The prior of the committee is that of the member of its own domain.
+        """
+        acts, found = self.coordinates.acts, []
+        for member in self.members.values():
+            x = self._features(beliefs, member)
+            prior = np.repeat(member.prior(x)[:, None], len(acts), axis=1)
+            found.append((*member.predict(x, acts, masks), prior))
+        means, variances, priors = map(np.stack, zip(*found))
+        return means, variances, priors
 
     # Learning
 

@@ -14,8 +14,10 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from agents.belief.gp.policy import GPPolicy
 from agents.belief.gp.returns import Ahead, OpenDialogues, Returns
-from agents.belief.masks import allowed
+from agents.belief.masks import allowed, allowed_at_the_end
+from agents.faults import check_rewards
 from agents.learner import ActLearner
+from dialgym.views.info import group_of
 
 
 class DialogueLearner(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
@@ -63,6 +65,7 @@ class DialogueLearner(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
 
     def _setup_model(self) -> None:
         """The policy, and a generator where a file has given none."""
+        self._check_settings()
         self._setup_lr_schedule()
         self.set_random_seed(self.seed)
         self.rollout_buffer = None  # type: ignore[assignment]
@@ -79,8 +82,8 @@ class DialogueLearner(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         """(n,) acts for beliefs (n, B) within masks (n, A), in training."""
         raise NotImplementedError
 
-    def ahead(self, belief: np.ndarray) -> Ahead:
-        """What is believed to follow a belief (1, B)."""
+    def ahead(self, belief: np.ndarray, mask: np.ndarray) -> Ahead:
+        """Estimate the value that follows a belief (1, B) within its mask (1, A)."""
         raise NotImplementedError
 
     def absorb(self, found: Returns) -> None:
@@ -90,9 +93,8 @@ class DialogueLearner(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
     # Learning
 
     def _setup_learn(self, *args: Any, **kwargs: Any) -> tuple[int, BaseCallback]:
-        """Dialogues that are begun anew are not gone on with."""
-        reset = kwargs.get("reset_num_timesteps", args[2] if len(args) > 2 else True)
-        if reset or self._last_obs is None:
+        """Dialogues that the env begins again are not gone on with."""
+        if self._begins_again(*args, **kwargs):
             self.open = OpenDialogues(self.n_envs, self.gamma)
         return super()._setup_learn(*args, **kwargs)
 
@@ -109,17 +111,25 @@ class DialogueLearner(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
     def collect_rollouts(  # type: ignore[override]
         self, env: VecEnv, callback: BaseCallback, rollout_buffer: Any, n_rollout_steps: int
     ) -> bool:
-        """Play until a dialogue ends; False where a callback wants to stop."""
+        """Play until a dialogue ends; False where a callback wants to stop.
+
+        Raises:
+            FloatingPointError: a reward is not finite; nothing is learned from it.
+        """
         callback.on_rollout_start()
         while not self.ended:
             seen: Any = self._last_obs
-            actions = self.explore(seen, allowed(env))
+            masks = allowed(env)
+            actions = self.explore(seen, masks)
             after, rewards, dones, infos = env.step(actions)
+            earned = self._rewards(rewards, infos)
+            check_rewards(earned.sum(1), self._where)
             self._last_obs = after  # type: ignore[assignment]
             self.num_timesteps += env.num_envs
             callback.update_locals(locals())
-            self.open.add(seen, actions, self._rewards(rewards, infos))
-            self.ended += [self._end(row, infos[row]) for row in np.flatnonzero(dones).tolist()]
+            self.open.add(seen, actions, earned)
+            ended = np.flatnonzero(dones).tolist()
+            self.ended += [self._end(row, infos[row], masks[[row]]) for row in ended]
             self._update_info_buffer(infos, dones)
             if not callback.on_step():
                 self.train()
@@ -131,13 +141,14 @@ class DialogueLearner(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         """(n, K): of each objective."""
         if not self.objectives:
             return rewards[:, None].astype(float)
-        parts = [info.get("reward_components", {}) for info in infos]
+        parts = [group_of(info, "reward_components") for info in infos]
         return np.array([[part.get(name, 0.0) for name in self.objectives] for part in parts])
 
-    def _end(self, row: int, info: dict[str, Any]) -> Returns:
+    def _end(self, row: int, info: dict[str, Any], mask: np.ndarray) -> Returns:
         ahead = None
         if info.get("TimeLimit.truncated"):
-            ahead = self.ahead(info["terminal_observation"][None])
+            last = allowed_at_the_end(mask, [info], self.action_space)
+            ahead = self.ahead(info["terminal_observation"][None], last)
         return self.open.end(row, ahead)
 
     def train(self) -> None:

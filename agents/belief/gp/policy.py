@@ -9,7 +9,7 @@ import torch
 from gymnasium import spaces
 from stable_baselines3.common.policies import BasePolicy
 
-from agents.belief.masks import fitting
+from agents.models.masking import fitting
 
 
 class Believer(Protocol):

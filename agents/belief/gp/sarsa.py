@@ -169,10 +169,10 @@ class GPSarsa(DialogueLearner):
         values = weighted(*self._predict_all(beliefs, masks), drawn)
         return self.policy.drawn(*values, masks, self.scale)
 
-    def ahead(self, belief: np.ndarray) -> Ahead:
-        """What is believed to follow a belief (1, B) by the act of most value."""
-        means, variances = self._predict_all(belief)
-        best = int(self.estimate(belief)[0].argmax())
+    def ahead(self, belief: np.ndarray, mask: np.ndarray) -> Ahead:
+        """Estimate the value that follows a belief (1, B) by the best of the allowed acts."""
+        means, variances = self._predict_all(belief, mask)
+        best = int(np.where(mask, self.estimate(belief, mask)[0], -np.inf).argmax())
         return Ahead(means[0, best], 1.0 + float(variances[0, best]) / self.sigma**2)
 
     def absorb(self, found: Returns) -> None:

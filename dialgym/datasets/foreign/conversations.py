@@ -6,11 +6,12 @@ and ``content``, ``from`` and ``value``), turns as ConvLab has them (``turns``; 
 pairs of speaker and text, lists of lists of messages, and a prompt with its response.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from dialgym.archives import SPLITS
 from dialgym.datasets.foreign.report import Report
+from dialgym.files import parse_json
 from dialgym.sources import Row, first
 
 TURNS = (
@@ -31,6 +32,8 @@ OUTCOMES = (
 SUCCESS = ("success", "is_success", "solved", "resolved")
 WORDS = 3
 """Of an utterance, on average, where nothing else says that it is one."""
+LEVELS = 4
+"""Of lists of turns within one another, at most."""
 PROMPTS = ("prompt", "instruction", "question", "query", "input", "context")
 RESPONSES = ("response", "chosen", "completion", "output", "answer", "reply")
 
@@ -51,12 +54,14 @@ class Conversation(NamedTuple):
         where: it was found, for messages.
         reward: of the whole of it, at its end; None where none is known.
         success: whether it was one; None where that is not known.
+        split: ``train``, ``validation``, ``test`` or the data's own name; None where none is told.
     """
 
     said: Sequence[Said]
     where: str
     reward: float | None = None
     success: bool | None = None
+    split: str | None = None
 
 
 def conversation_of(
@@ -92,7 +97,14 @@ def conversation_of(
     elif reward is None and found is None and any(line.reward is not None for line in said):
         report.say("rewards", "by turn")
     success = first(row, SUCCESS)
-    return Conversation(said, where, found, success if isinstance(success, bool) else None)
+    known = success if isinstance(success, bool) else None
+    return Conversation(said, where, found, known, split_of(row))
+
+
+def split_of(row: Row) -> str | None:
+    """The split that a row says it is of."""
+    own = first(row, ("split", "data_split"))
+    return SPLITS.get(own, own) if isinstance(own, str) and own else None
 
 
 def has_turns(row: Row) -> bool:
@@ -122,9 +134,9 @@ def _as_turns(value: Any, role: str) -> list[Any]:
     return turns if isinstance(turns, list) else [{"role": role, "content": str(turns)}]
 
 
-def _are_turns(value: Any, least: int) -> bool:
+def _are_turns(value: Any, least: int, levels: int = LEVELS) -> bool:
     """Whether a value is a list of utterances in one of the forms that are known."""
-    if not isinstance(value, list) or len(value) < least:
+    if not isinstance(value, list) or len(value) < least or not levels:
         return False
     probe = value[: min(len(value), 8)]
     if all(isinstance(turn, str) for turn in probe):
@@ -132,7 +144,7 @@ def _are_turns(value: Any, least: int) -> bool:
     if all(isinstance(turn, Mapping) for turn in probe):
         return any(_text_in(turn, None) is not None for turn in probe)
     if all(isinstance(turn, list) for turn in probe):
-        return all(_is_pair(turn) or _are_turns(turn, 1) for turn in probe)
+        return all(_is_pair(turn) or _are_turns(turn, 1, levels - 1) for turn in probe)
     return False
 
 
@@ -152,22 +164,27 @@ def listed(value: Any) -> Any:
     """A list that a table holds as JSON, an array as a list; all else as it is."""
     if isinstance(value, str) and value[:1] in ("[", "{"):
         try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
+            return parse_json(value, "a cell")
+        except ValueError:
             return value
     return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _flattened(
-    turns: Sequence[Any], text: str | None, speaker: str | None, where: str, report: Report
+    turns: Sequence[Any],
+    text: str | None,
+    speaker: str | None,
+    where: str,
+    report: Report,
+    levels: int = LEVELS,
 ) -> Iterator[Said]:
     for turn in turns:
         if isinstance(turn, str):
             yield Said(None, turn)
         elif _is_pair(turn):
             yield Said(turn[0], turn[1])
-        elif isinstance(turn, list):
-            yield from _flattened(turn, text, speaker, where, report)
+        elif isinstance(turn, list) and levels > 1:
+            yield from _flattened(turn, text, speaker, where, report, levels - 1)
         else:
             said = _said(turn, text, speaker)
             if said is None:

@@ -34,12 +34,15 @@ def relative(table: Any) -> Any:
     """A table whose settings name the folder that it lies in, and its dialogues by their places."""
     pa = arrow()
     texts = table["settings"].to_pylist()
-    known = {
-        text: json.dumps(parse_json(text, "settings") | {"data": FOLDER}) for text in set(texts)
-    }
+    known = {text: json.dumps({**_without_split(text), "data": FOLDER}) for text in set(texts)}
     options = [json.dumps({"dialogue": place}) for place in range(len(texts))]
     columns = {"settings": [known[text] for text in texts], "options": options}
     for name, values in columns.items():
         place = table.column_names.index(name)
         table = table.set_column(place, table.schema.field(name), pa.array(values, pa.string()))
     return table
+
+
+def _without_split(text: str) -> dict[str, Any]:
+    """Settings for a folder that has these dialogues alone."""
+    return {k: v for k, v in parse_json(text, "settings").items() if k != "split"}

@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
+from dialgym.archives import SPLITS
+from dialgym.datasets.foreign.conversations import Conversation
 from dialgym.datasets.foreign.reading import Choices, Source, read_conversations
 from dialgym.datasets.foreign.report import Report
-from dialgym.datasets.foreign.sizes import BPE, sized
+from dialgym.datasets.foreign.sizes import BPE, PARTIES, sized, within_reach
 from dialgym.datasets.foreign.speakers import Dialogue, dialogues_of, is_rated
 from dialgym.datasets.packing import layout_of
 from dialgym.datasets.schema import FOLDER, Origin, Recorder, arrow, write_table
@@ -55,7 +58,7 @@ def import_dialogues(
             f"import: no dialogue has a reward in {choices.reward!r}. Name a column with "
             "numbers, with dots into what is nested (outcome.reward), or none."
         )
-    dialogues = list(dialogues_of(conversations, choices.system, rated, report))
+    dialogues = list(dialogues_of(_of_splits(conversations, report), choices.system, rated, report))
     if not dialogues:
         raise report.nothing_left()
     write_folder_atomically(folder, lambda new: _write(new, dialogues, choices, report))
@@ -64,13 +67,25 @@ def import_dialogues(
     return report
 
 
+def _of_splits(conversations: Sequence[Conversation], report: Report) -> list[Conversation]:
+    """The conversations of the splits that data sets have; all are ``train`` if none is told."""
+    kept = []
+    for one in conversations:
+        split = one.split or "train"
+        if split in SPLITS.values():
+            kept.append(one._replace(split=split))
+        else:
+            report.leave_out(f"dialogues of the split {split!r} (--split takes them)", one.where)
+    return kept
+
+
 # Writing
 
 
 def _write(folder: Path, dialogues: Sequence[Dialogue], choices: Choices, report: Report) -> None:
     """Fill a folder with dialogues and with what says how to read them."""
     if choices.task is not None:
-        _write_table(folder, *_for_task(dialogues, choices, report), report)
+        _write_tables(folder, *_for_task(dialogues, choices, report), report)
         return
     found = sized(
         dialogues, choices.tokenizer, choices.vocabulary, choices.utterance_tokens, choices.window,
@@ -81,7 +96,7 @@ def _write(folder: Path, dialogues: Sequence[Dialogue], choices: Choices, report
     write_text(folder / CARD, json.dumps(found.sizes.to_json(), indent=1) + "\n")
     report.say("window", f"{found.window} tokens, most of {found.sizes.turns} turns of the system")
     settings = {"data": FOLDER, "window": found.window}
-    _write_table(folder, found.dialogues, Origin(LOGGED, settings, SYSTEM, "logged"), report)
+    _write_tables(folder, found.dialogues, Origin(LOGGED, settings, SYSTEM, "logged"), report)
 
 
 def _for_task(
@@ -92,15 +107,16 @@ def _for_task(
     settings = {**settings_beside(entry), **choices.settings}
     layout = layout_of(entry, **settings)
     kept = []
-    for dialogue in dialogues:
-        turns = [turn._replace(text=" ".join(turn.text.split())) for turn in dialogue.turns]
+    limits = {party: layout.limit(party) for party in PARTIES}
+    for dialogue in within_reach(map(_on_one_line, dialogues), limits, report):
+        turns = dialogue.turns
         texts = np.array([turn.text for turn in turns], np.str_)
         sizes = layout.tokenizer.encode_many(texts)[1]
-        room = [layout.limit(turn.party) for turn in turns]
+        room = [limits[turn.party] for turn in turns]
         if sum(1 + np.minimum(sizes + 1, room)) > layout.window:
             report.leave_out(f"dialogues longer than the window of {entry.id}", dialogue.where)
             continue
-        kept.append(dialogue._replace(turns=turns))
+        kept.append(dialogue)
     if not kept:
         raise ValueError(
             f"import: no dialogue fits into {entry.id}, whose window is {layout.window} tokens. "
@@ -109,24 +125,51 @@ def _for_task(
     return kept, Origin(entry.id, settings, layout.party, "logged")
 
 
-def _write_table(
+def _on_one_line(dialogue: Dialogue) -> Dialogue:
+    turns = [turn._replace(text=" ".join(turn.text.split())) for turn in dialogue.turns]
+    return dialogue._replace(turns=turns)
+
+
+def _write_tables(
     folder: Path, dialogues: Sequence[Dialogue], origin: Origin, report: Report
 ) -> None:
-    recorder = Recorder(origin)
-    recorder.add(played(dialogues, replayed=origin.env == LOGGED))
-    write_table(folder / TABLE, recorder.table())
-    report.kept = len(dialogues)
-    returns = [sum(turn.reward for turn in dialogue.turns) for dialogue in dialogues]
-    report.say("returns", f"{min(returns):g} to {max(returns):g}, mean {np.mean(returns):.3f}")
+    """Write a file of all dialogues, or one for each split where there are several."""
+    returns = np.array([sum(turn.reward for turn in one.turns) for one in dialogues])
+    middle = float(returns.min() + returns.max()) / 2
+    splits = by_split(dialogues)
+    for split, own in splits.items():
+        name, logged = TABLE, origin.env == LOGGED
+        settings = dict(origin.settings)
+        if len(splits) > 1:
+            report.say("splits", split, len(own))
+            name = f"{split}.parquet"
+            settings |= {"split": split} if logged else {}
+        recorder = Recorder(replace(origin, settings=settings))
+        recorder.add(played(own, middle, logged))
+        write_table(folder / name, recorder.table())
+        report.files.append(name)
+    report.kept, report.returns = len(dialogues), (float(returns.min()), float(returns.max()))
+    low, high = report.returns
+    report.say("returns", f"{low:g} to {high:g}, mean {returns.mean():.3f}")
 
 
-def played(dialogues: Sequence[Dialogue], replayed: bool) -> Played:
+def by_split(dialogues: Sequence[Dialogue]) -> dict[str, list[Dialogue]]:
+    """The dialogues of each split, ``train`` first."""
+    found: dict[str, list[Dialogue]] = {}
+    for split in dict.fromkeys(SPLITS.values()):
+        if own := [one for one in dialogues if one.split == split]:
+            found[split] = own
+    return found
+
+
+def played(dialogues: Sequence[Dialogue], middle: float, replayed: bool) -> Played:
     """Imported dialogues as ones that were played.
 
     A success is what the data calls one, else a return in the upper half of the data's.
 
     Args:
         dialogues: of the parties, in turns.
+        middle: of the returns of all data.
         replayed: whether an option of reset begins each of them.
     """
     turns = Turns()
@@ -135,7 +178,6 @@ def played(dialogues: Sequence[Dialogue], replayed: bool) -> Played:
         lines = [(turn.party, turn.text, False) for turn in dialogue.turns]
         turns.add(lines, own, [dialogue.turns[i].reward for i in own])
     returns = np.array([sum(turn.reward for turn in d.turns) for d in dialogues])
-    middle = (returns.min() + returns.max()) / 2
     known = [d.success if d.success is not None else r > middle for d, r in zip(dialogues, returns)]
     count = len(dialogues)
     return Played(

@@ -8,6 +8,7 @@ from typing import Any
 
 from dialgym.archives import SPLITS, Part, parts_of
 from dialgym.datasets.foreign.conversations import Conversation, conversation_of, has_turns
+from dialgym.datasets.foreign.negotiations import are_negotiations, negotiations_in
 from dialgym.datasets.foreign.report import Report
 from dialgym.datasets.foreign.tables import columns_of, conversations_in, outcomes_of
 from dialgym.errors import whole_number
@@ -119,33 +120,29 @@ def _as_row(row: Any) -> Row:
 
 def _in_file(name: str, choices: Choices, report: Report) -> list[Conversation]:
     place = locate(name, "an import", built_in=False)
-    parts = [part for part in parts_of(place) if part.suffix in FORMATS]
+    parts = [part for part in parts_of(place) if part.suffix in FORMATS or are_negotiations(part)]
     if not parts:
         raise ValueError(f"import: {name!r} has no files of rows ({', '.join(FORMATS)}).")
-    if choices.split:
-        wanted = SPLITS.get(choices.split, choices.split)
-        parts = [part for part in parts if part.split in (None, wanted)]
+    wanted = SPLITS.get(choices.split, choices.split) if choices.split else None
     found = []
     for part in parts:
+        if wanted and part.split not in (None, wanted):
+            continue
         rows = [(str(where), row) for where, row in _rows(part)]
-        if choices.split:
-            rows = [(w, r) for w, r in rows if _split_of(r, part) in (None, wanted)]
-        fresh = _in_rows(rows, choices, report, part.name)
+        fresh = [one._replace(split=one.split or part.split)
+                 for one in _in_rows(rows, choices, report, part.name)]  # fmt: skip
+        if wanted:
+            fresh = [one._replace(split=None) for one in fresh if one.split in (None, wanted)]
         if fresh:
             report.say("read", part.name, len(fresh))
         found += fresh
     return found
 
 
-def _split_of(row: Row, part: Part) -> str | None:
-    own = row.get("split") or row.get("data_split")
-    return SPLITS.get(str(own), str(own)) if own else part.split
-
-
 def _rows(part: Part) -> Iterable[tuple[Any, Row]]:
     """The rows of a file; those of JSON may stand under names, or under one heading."""
     if part.suffix != ".json":
-        yield from rows_of(part)
+        yield from negotiations_in(part) if part.suffix == ".txt" else rows_of(part)
         return
     content = parse_json(part.text(), part.name)
     if isinstance(content, Mapping) and has_turns(content):

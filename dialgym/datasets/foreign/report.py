@@ -14,12 +14,16 @@ class Report:
         left_out: how often something was left out, by reason.
         examples: where that happened first, by reason.
         kept: dialogues.
+        returns: the lowest and the highest of them.
+        files: of stored dialogues, that of the split ``train`` first.
     """
 
     understood: dict[str, Counter[str]] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
     kept: int = 0
+    returns: tuple[float, float] = (0.0, 0.0)
+    files: list[str] = field(default_factory=list)
 
     def say(self, heading: str, what: str, count: int = 1) -> None:
         """Take down what was understood."""

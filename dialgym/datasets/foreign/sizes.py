@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -24,6 +24,8 @@ STEP = 32
 PARTIES = (SYSTEM, USER)
 JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 """Kept, though they cannot be printed: Persian, the scripts of India and emoji need them."""
+LONGEST_TOKEN = 32
+"""Characters that a token may stand for, on average, in the longest utterance."""
 SHOWN = 3
 """Characters that were left out, named in the report."""
 Write = Callable[[str], str]
@@ -65,6 +67,7 @@ def sized(
         report: is told of both.
     """
     dialogues, charset = in_charset(dialogues, report)
+    dialogues = within_reach(dialogues, dict.fromkeys(PARTIES, utterance_tokens), report)
     texts = [turn.text for dialogue in dialogues for turn in dialogue.turns]
     bpe = None
     if tokenizer is None:
@@ -81,6 +84,28 @@ def sized(
     return Sized(shorter, sizes, max(-(-max(used) // STEP) * STEP, least), bpe)
 
 
+def within_reach(
+    dialogues: Iterable[Dialogue], limits: Mapping[str, int], report: Report
+) -> list[Dialogue]:
+    """The dialogues without what the limits in tokens of each party will hardly have room for.
+
+    A text without end is not given to a tokenizer as a whole: it may take the square of its length.
+    """
+    found, cut = [], 0
+    for dialogue in dialogues:
+        room = [LONGEST_TOKEN * limits[turn.party] for turn in dialogue.turns]
+        beyond = [len(turn.text) > most for turn, most in zip(dialogue.turns, room)]
+        if any(beyond):
+            pairs = zip(dialogue.turns, room)
+            turns = [turn._replace(text=turn.text[:most].rstrip()) for turn, most in pairs]
+            dialogue = dialogue._replace(turns=turns)
+        cut += sum(beyond)
+        found.append(dialogue)
+    if cut:
+        report.say("cut", f"{cut:,} utterances at {LONGEST_TOKEN} characters for each token")
+    return found
+
+
 def _name(tokenizer: str | None) -> str:
     return "a byte-pair encoding of these dialogues" if tokenizer is None else repr(tokenizer)
 
@@ -90,8 +115,8 @@ def in_charset(dialogues: Sequence[Dialogue], report: Report) -> tuple[list[Dial
     kept = written = 0
     for dialogue in dialogues:
         for turn in dialogue.turns:
-            written += sum(not char.isspace() for char in turn.text)
-            kept += sum(char != " " for char in plain(turn.text))
+            written += sum(map(len, turn.text.split()))
+            kept += sum(map(len, plain(turn.text).split()))
     ascii_only = kept >= (1 - LOST) * written
     write = plain if ascii_only else _tidy
     _tell_lost(dialogues, write, report)
@@ -124,7 +149,8 @@ def _tell_lost(dialogues: Sequence[Dialogue], write: Write, report: Report) -> N
     lost: Counter[str] = Counter()
     first, written = "", cache(write)
     for dialogue in dialogues:
-        used = Counter(char for turn in dialogue.turns for char in turn.text)
+        texts = [turn.text for turn in dialogue.turns if not _is_plain(turn.text)]
+        used = Counter("".join(texts))
         gone = {
             char: n for char, n in used.items() if not (_is_space_or_accent(char) or written(char))
         }
@@ -134,6 +160,11 @@ def _tell_lost(dialogues: Sequence[Dialogue], write: Write, report: Report) -> N
     if lost:
         shown = ", ".join(_name_of(char) for char, _ in lost.most_common(SHOWN))
         report.leave_out(f"characters, such as {shown}", first, lost.total())
+
+
+def _is_plain(text: str) -> bool:
+    """Return True if no character of a text is left out: most texts need no second look."""
+    return text.isascii() and text.isprintable()
 
 
 def _is_space_or_accent(char: str) -> bool:
@@ -187,18 +218,17 @@ def _within(
             1 + min(size + 1, limits[turn.party])
             for turn, size in zip(dialogue.turns, sizes.tolist())
         ]
-        start = 0
-        while sum(costs[start:]) > window and start < len(costs) - 2:
-            start += 1
+        rest = np.cumsum(costs[::-1])[::-1]  # from each turn to the end
+        start = min(int((rest > window).sum()), max(len(costs) - 2, 0))
         turns = dialogue.turns[start:]
         if start:
             report.say("shortened", f"dialogues to their last {window} tokens")
             lost = sum(turn.reward for turn in dialogue.turns[:start])
             if lost:  # what was earned before counts for nobody
                 report.say("shortened", "dialogues of which rewards by turn were left out too")
-        if any(turn.party == SYSTEM for turn in turns) and sum(costs[start:]) <= window:
+        if any(turn.party == SYSTEM for turn in turns) and rest[start] <= window:
             shorter.append(dialogue._replace(turns=turns))
-            used.append(sum(costs[start:]))
+            used.append(int(rest[start]))
         else:
             report.leave_out("dialogues too long for the window", dialogue.where)
     if not shorter:

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from dialgym.datasets.foreign.conversations import Conversation, Said
@@ -31,6 +33,7 @@ class Dialogue(NamedTuple):
     turns: Sequence[Turn]
     success: bool | None
     where: str
+    split: str | None = None
 
 
 Naming = Callable[[Sequence[Said]], dict[str | None, str] | None]
@@ -67,7 +70,7 @@ def dialogues_of(
             report.leave_out("dialogues in which only one speaks", where)
             continue
         turns = _with_reward(turns, conversation.reward)
-        yield Dialogue(turns, conversation.success, where)
+        yield Dialogue(turns, conversation.success, where, conversation.split)
 
 
 def is_rated(conversation: Conversation) -> bool:
@@ -151,16 +154,17 @@ def _turns(said: Sequence[Said], name: Naming, report: Report, where: str) -> li
                 report.leave_out(f"messages of the role {line.speaker!r}", where)
         said = [line for line in said if line.speaker in found]
         parties = [found[line.speaker] for line in said]
-    turns: list[Turn] = []
-    for party, line in zip(parties, said):
-        earned = line.reward or 0.0
-        if turns and turns[-1].party == party:
-            before = turns.pop()
-            turns.append(Turn(party, f"{before.text} {line.text}", before.reward + earned))
-            report.say("joined", "utterances with that of the same speaker before")
-        else:
-            turns.append(Turn(party, line.text, earned))
+    turns = [_joined(party, [line for _, line in lines])
+             for party, lines in groupby(zip(parties, said), key=itemgetter(0))]  # fmt: skip
+    if joined := len(said) - len(turns):
+        report.say("joined", "utterances with that of the same speaker before", joined)
     return turns
+
+
+def _joined(party: str, lines: Sequence[Said]) -> Turn:
+    """Texts of a party in a row, joined to one utterance."""
+    earned = sum(line.reward or 0.0 for line in lines)
+    return Turn(party, " ".join([line.text for line in lines]), earned)
 
 
 def _with_reward(turns: Sequence[Turn], reward: float | None) -> list[Turn]:
@@ -170,8 +174,9 @@ def _with_reward(turns: Sequence[Turn], reward: float | None) -> list[Turn]:
     counts for its first.
     """
     own = [place for place, turn in enumerate(turns) if turn.party == SYSTEM]
-    earned = dict.fromkeys(own, 0.0)
+    earned, last = dict.fromkeys(own, 0.0), own[0]
     for place, turn in enumerate(turns):
-        earned[max([o for o in own if o <= place], default=own[0])] += turn.reward
-    earned[own[-1]] += reward or 0.0
+        last = place if turn.party == SYSTEM else last
+        earned[last] += turn.reward
+    earned[last] += reward or 0.0
     return [turn._replace(reward=earned.get(place, 0.0)) for place, turn in enumerate(turns)]

@@ -17,6 +17,7 @@ from dialgym.datasets.foreign.conversations import (
     at,
     number,
     rating,
+    split_of,
 )
 from dialgym.datasets.foreign.report import Report
 from dialgym.errors import unknown
@@ -122,7 +123,9 @@ def conversations_in(
 ) -> Iterator[tuple[str, Conversation]]:
     """The names of the dialogues of a table, and the dialogues, in the order of their beginnings.
 
-    Their utterances come by the numbers in the column of turns, else as the rows do.
+    Their utterances come by the numbers in the column of turns, else as the rows do. A reward that
+    is the same in all rows of a dialogue, in every dialogue, is that of the dialogue and counts
+    once; else the rewards are those of the turns.
 
     Args:
         rows: places and rows.
@@ -131,7 +134,7 @@ def conversations_in(
         report: is told what was understood.
     """
     found: dict[str, list[tuple[float | None, Said]]] = {}
-    places: dict[str, Any] = {}
+    begins: dict[str, tuple[Any, Row]] = {}
     for where, row in rows:
         name, text = str(row.get(columns.dialogue)), row.get(columns.text)
         if not isinstance(text, str) or not text.strip():
@@ -141,15 +144,26 @@ def conversations_in(
         line = Said(who, text, _reward(row, reward, where, report))
         turn = _place(row.get(columns.turn)) if columns.turn else None
         found.setdefault(name, []).append((turn, line))
-        places.setdefault(name, where)
+        begins.setdefault(name, (where, row))
     spoken = f", speaker from {columns.speaker!r}" if columns.speaker else ", speakers in turns"
     order = f", order from {columns.turn!r}" if columns.turn else ""
     report.say("turns", f"a row each: text from {columns.text!r}{spoken}, "
                         f"dialogue from {columns.dialogue!r}{order}")  # fmt: skip
+    once = _are_of_dialogues([line.reward for _, line in lines] for lines in found.values())
     if any(line.reward is not None for lines in found.values() for _, line in lines):
-        report.say("rewards", f"{reward or 'rewards'}, by turn")
+        told = "at the end, as each dialogue has one" if once else "by turn"
+        report.say("rewards", f"{reward or 'rewards'}, {told}")
     for name, lines in found.items():
-        yield name, Conversation(_in_order(lines), f"{places[name]}")
+        where, row = begins[name]
+        said, whole = _in_order(lines), None
+        if once:
+            said, whole = [line._replace(reward=None) for line in said], said[0].reward
+        yield name, Conversation(said, f"{where}", whole, split=split_of(row))
+
+
+def _are_of_dialogues(rewards: Iterable[Sequence[float | None]]) -> bool:
+    """Return True if a column rates dialogues: in each it is the same in all rows."""
+    return all(len({*column}) == 1 for column in rewards)
 
 
 def _in_order(lines: Sequence[tuple[float | None, Said]]) -> list[Said]:

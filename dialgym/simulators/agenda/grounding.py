@@ -84,7 +84,7 @@ def accepts(
             asking = rng.random() < user.probabilities["confirm_unsaid"]
     if asking:
         user.agenda.append(_confirm(unsaid, rng))
-        user.requests.update({item.slot: item.value for item in act.items if not item.negated})
+        user.take_answers({item.slot: item.value for item in act.items if not item.negated})
     return not asking
 
 

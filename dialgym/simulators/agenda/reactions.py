@@ -1,6 +1,6 @@
 """The user's reaction to each type of system act: acts pushed on its agenda."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
@@ -143,7 +143,7 @@ def on_inform(user: UserState, act: Act, slots: Slots, rng: Generator) -> None:
         give_up = rng.random() < user.probabilities["give_up"]
         user.agenda = [BYE] if give_up else [*user.agenda, slots.type]
         return
-    _note_answers(user, act, chosen)
+    _note_answers(user, act, chosen, slots.asked)
     _ask_on(user, chosen, rng)
 
 
@@ -246,11 +246,19 @@ def listen(user: UserState, act: Act) -> None:
         _note_answers(user, act, None)
 
 
-def _note_answers(user: UserState, act: Act, chosen: str | None) -> None:
+def _note_answers(
+    user: UserState, act: Act, chosen: str | None, asked: Collection[str] = ()
+) -> None:
+    """Take the answers of an act; `asked` are the slots that the system asks for.
+
+    One that there is nothing else for says of these what was looked for, `dontcare` too.
+    """
     told = {item.slot: item.value for item in act.items if not item.negated}
+    nothing = told.get(NAME) == NONE
     if chosen is not None:
         told[NAME] = chosen
-    user.requests.update({slot: told[slot] for slot in user.requests if slot in told})
+    restated = [s for s in asked if nothing and told.get(s) == DONTCARE]
+    user.take_answers({slot: told[slot] for slot in user.requests if slot in told}, restated)
 
 
 def _ask_on(user: UserState, chosen: str | None, rng: Generator) -> None:

@@ -3,13 +3,14 @@
 The ranges are those of PyDial's benchmark (Casanueva et al. 2017, arXiv 1711.11023).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
 
+from dialgym.domains.ontology import NAME, NONE
 from dialgym.language.acts import NULL, Act, Item
 
 Range = tuple[float, float]
@@ -100,6 +101,7 @@ class UserState:
     relaxing: bool = False  # there is nothing as it wants it
     offered: bool = False  # a row has been offered before
     told_none: bool = False  # the system knew what it wanted, and had nothing
+    row_of: dict[str, str | None] = field(default_factory=dict)  # slot -> row it was told of
 
     def copy(self) -> "UserState":
         """An independent copy."""
@@ -117,6 +119,7 @@ class UserState:
             self.relaxing,
             self.offered,
             self.told_none,
+            self.row_of.copy(),
         )
 
     def wanted(self, slot: str) -> str | None:
@@ -137,6 +140,15 @@ class UserState:
     def open_requests(self) -> list[str]:
         """The slots that the system has not told yet."""
         return [slot for slot, value in self.requests.items() if value is None]
+
+    def take_answers(self, told: Mapping[str, str | None], restated: Collection[str] = ()) -> None:
+        """Note what was told of slots, with the row of which it was told.
+
+        Those `restated` say what was looked for, and nothing of any row (``none``).
+        """
+        self.requests.update(told)
+        row = self.requests.get(NAME)
+        self.row_of.update({slot: NONE if slot in restated else row for slot in told})
 
     def forget_answers(self) -> None:
         """Begin the requests anew, because another row is talked about."""

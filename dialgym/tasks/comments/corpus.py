@@ -1,5 +1,6 @@
 """Comments of the data with their parents, scores and toxicity; read once per process."""
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,16 +13,19 @@ import numpy as np
 from dialgym import sources
 from dialgym.archives import parts_of
 from dialgym.language.text import plain
-from dialgym.sources import Place, Row
+from dialgym.sources import Place
 from dialgym.tasks import corpora
+from dialgym.tasks.comments.indices import rows_by_index
 
-VERSION = 2
+VERSION = 3
 """Of the form in which comments are kept in the cache."""
 BUILTIN = files("dialgym.tasks.comments") / "comments.jsonl.gz"
 EXPECTED = "files of rows with a comment each"
-PARENTS = ("parent", "title", "prompt")
+PARENTS = ("parent", "title", "prompt", "parent_text")
 COMMENTS = ("comment", "selftext", "body", "text")
 SCORES = ("score", "ups", "upvotes")
+COLUMNS = {"parent": PARENTS, "score": SCORES, "toxicity": ("toxicity",)}
+"""Columns that a row may have beside its comment, and their names."""
 GONE = ("", "[deleted]", "[removed]")
 UNKNOWN_LABEL = -1
 
@@ -73,12 +77,20 @@ def load_splits(data: Any) -> Mapping[str, Corpus]:
 @lru_cache(maxsize=4)
 def _load(place: Path, version: str) -> Mapping[str, Corpus]:
     arrays = corpora.cached(f"comments-{VERSION}", place, lambda: _to_arrays(place))
+    if empty := corpora.from_bytes(arrays["empty"]):
+        warnings.warn(
+            f"data {str(place)!r}: no row has a value in the column {', '.join(empty)}. Check how "
+            "the data was written.",
+            stacklevel=4,
+        )
     return dict(_from_arrays(arrays))
 
 
 def _to_arrays(place: Path) -> dict[str, np.ndarray]:
-    arrays = {}
-    for split, found in corpora.by_split(_read(place), str(place), "comments").items():
+    filled: dict[str, bool] = {}
+    splits = corpora.by_split(_read(place, filled), str(place), "comments")
+    arrays = {"empty": corpora.to_bytes(name for name, found in filled.items() if not found)}
+    for split, found in splits.items():
         arrays[f"{split}/parents"] = corpora.to_bytes(row.parent for row in found)
         arrays[f"{split}/comments"] = corpora.to_bytes(row.comment for row in found)
         arrays[f"{split}/scores"] = np.array([row.score for row in found], np.float64)
@@ -94,30 +106,34 @@ def _from_arrays(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Corpus
         yield split, Corpus(parents, comments, scores, toxicity)
 
 
-def _read(place: Path) -> Iterator[LoggedComment]:
-    """The comments of all rows but for those that are empty or gone."""
-    parts = parts_of(place)
-    for where, split, row in sources.all_rows(place, parts, EXPECTED):
-        parent, comment = sources.first(row, PARENTS), sources.first(row, COMMENTS)
+def _read(place: Path, filled: dict[str, bool]) -> Iterator[LoggedComment]:
+    """The comments of all rows but for those that are empty or gone.
+
+    Notes in `filled`, for each of `COLUMNS` that rows have, whether one has a value there.
+    """
+    for where, split, row in rows_by_index(place, parts_of(place), EXPECTED):
+        values = {name: sources.first(row, names) for name, names in COLUMNS.items()}
+        for name, names in COLUMNS.items():
+            if not filled.get(name) and any(own in row for own in names):
+                filled[name] = values[name] not in (None, "")
+        comment = sources.first(row, COMMENTS)
         if not any(name in row for name in COMMENTS):
             raise ValueError(f"{where}: expected a comment as {' or '.join(COMMENTS)}; got {row}.")
         text = plain(str(comment or ""))
         if text not in GONE:
-            yield LoggedComment(
-                split, plain(str(parent or "")), text, _score(row, where), _label(row, where)
-            )
+            parent = plain(str(values["parent"] or ""))
+            score, label = _score(values["score"], where), _label(values["toxicity"], where)
+            yield LoggedComment(split, parent, text, score, label)
 
 
-def _score(row: Row, where: Place) -> float:
-    value = sources.first(row, SCORES)
+def _score(value: Any, where: Place) -> float:
     try:
         return np.nan if value in (None, "") else float(value)
     except (TypeError, ValueError):
         raise ValueError(f"{where}: expected a number as score; got {value!r}.") from None
 
 
-def _label(row: Row, where: Place) -> int:
-    value = row.get("toxicity")
+def _label(value: Any, where: Place) -> int:
     if value in (None, ""):
         return UNKNOWN_LABEL
     if str(value) not in ("0", "1", "2"):

@@ -59,7 +59,9 @@ class Comments(ReplyTask):
         data: None for the built-in comments (generated); else a file, folder or zip of rows in
             JSONL, JSON, CSV or Parquet, or ``hf:NAME`` or ``hf:NAME@REVISION``. A row
             has a ``comment`` and may have a ``parent``, a ``score`` and a ``toxicity`` (0-2). Posts
-            will do: ``title`` is the parent then, ``selftext`` the comment.
+            will do: ``title`` is the parent then, ``selftext`` the comment. So will the original's
+            files: ``comments_positive.csv`` and ``comments_negative.csv`` (``parent_text``,
+            ``text``), with or without the ``*_idxs.json`` of their splits.
         split: ``train``, ``validation``, ``test``, or what the data calls its own.
         reward: one of the above.
         parent: whether the system reads the parent. The rewards always do.

@@ -1,6 +1,5 @@
 """Reading everyday dialogues from the formats that DailyDialog comes in."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -9,7 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dialgym.archives import Part, parts_of
+from dialgym.files import parse_json
 from dialgym.language.text import plain
+from dialgym.reading import Reader
 from dialgym.sources import Place, Row, all_rows, first
 
 ACTS = ("inform", "question", "directive", "commissive")
@@ -99,8 +100,8 @@ def _dialogue(row: Row, split: str, where: Place) -> LoggedDialogue:
 def _listed(value: Any) -> Any:
     """A list that a table holds as JSON; all else as it is."""
     try:
-        return json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
+        return parse_json(value, "a cell") if isinstance(value, str) else value
+    except ValueError:
         return value
 
 
@@ -117,7 +118,7 @@ def _labels(
     """A label for each turn, from lists of the row or from the turns themselves."""
     values = _listed(first(row, names))
     if not values:
-        values = [_own_label(turn, names) for turn in turns]
+        values = [_own_label(turn, names, where) for turn in turns]
     if not isinstance(values, Sequence) or isinstance(values, str):
         raise ValueError(f"{where}: expected a list of labels as {names[0]}; got {values!r}.")
     if len(values) != len(turns):
@@ -125,13 +126,13 @@ def _labels(
     return [_label(value, known, names[0], where) for value in values]
 
 
-def _own_label(turn: Any, names: Sequence[str]) -> Any:
+def _own_label(turn: Any, names: Sequence[str], where: Place) -> Any:
     """The label of a turn that is an object; the first of ConvLab's binary acts."""
     if not isinstance(turn, Mapping):
         return ""
     if "act" in names and isinstance(turn.get("dialogue_acts"), Mapping):
-        acts = turn["dialogue_acts"].get("binary") or [{}]
-        return acts[0].get("intent", "")
+        acts = Reader(f"{where}, dialogue_acts", turn["dialogue_acts"]).take("binary", list, None)
+        return Reader(f"{where}, binary", acts[0]).take("intent", str, "") if acts else ""
     return first(turn, names) or ""
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.archives import parts_of
+from dialgym.archives import SPLITS, parts_of
+from dialgym.errors import one_of
 from dialgym.files import read_json
 from dialgym.sources import fingerprint, locate, rows_of
 from dialgym.tasks.base import SYSTEM, USER
@@ -137,25 +138,33 @@ def folder_of(data: Any) -> Path:
     return place if place.is_dir() else place.parent
 
 
-def load_corpus(folder: Path) -> Corpus:
-    """The dialogues of a folder; shared by all who ask in this process.
+def check_split(split: Any) -> str | None:
+    """The split, if there may be such a one; None for all."""
+    known = tuple(dict.fromkeys(SPLITS.values()))
+    one_of("split", split, (None, *known), "Logged")
+    return None if split is None else str(split)
+
+
+def load_corpus(folder: Path, split: str | None = None) -> Corpus:
+    """The dialogues of a folder, or of a split of it; shared by all who ask in this process.
 
     Raises:
         ValueError: there are none, or a file is damaged.
     """
-    return _load(folder, fingerprint(folder))
+    return _load(folder, split, fingerprint(folder))
 
 
 @lru_cache(maxsize=4)
-def _load(folder: Path, version: str) -> Corpus:
-    arrays = cached(f"logged-{VERSION}", folder, lambda: _to_arrays(_dialogues(folder), folder))
+def _load(folder: Path, split: str | None, version: str) -> Corpus:
+    name = f"logged-{VERSION}-{split or 'all'}"
+    arrays = cached(name, folder, lambda: _to_arrays(_dialogues(folder, split), folder))
     return Corpus(from_bytes(arrays["texts"]), arrays["own"], arrays["offsets"])
 
 
-def _dialogues(folder: Path) -> Iterable[Sequence[Mapping[str, Any]]]:
-    """The turns of each dialogue."""
+def _dialogues(folder: Path, split: str | None) -> Iterable[Sequence[Mapping[str, Any]]]:
+    """The turns of each dialogue of a split, or of all."""
     for part in parts_of(folder):
-        if part.suffix in TABLES:
+        if part.suffix in TABLES and split in (None, part.split or "train"):
             for where, row in rows_of(part):
                 turns = row.get("turns")
                 if not isinstance(turns, list) or not turns:

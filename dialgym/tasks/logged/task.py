@@ -12,7 +12,7 @@ from dialgym.rewards import Components, Reply, make_rewards
 from dialgym.sources import fingerprint
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
 from dialgym.tasks.logged import policies
-from dialgym.tasks.logged.corpus import Corpus, Sizes, folder_of, load_corpus
+from dialgym.tasks.logged.corpus import Corpus, Sizes, check_split, folder_of, load_corpus
 from dialgym.tasks.logged.types import LoggedState
 from dialgym.tasks.replies import ReplyTask, midpoint
 
@@ -43,6 +43,7 @@ class Logged(ReplyTask):
         data: the folder that ``dialgym import FILE --out FOLDER`` wrote; ``hf:NAME`` or
             ``hf:NAME@REVISION`` of the Hugging Face hub; None for some invented conversations of a
             shop's customers, to try things with.
+        split: the dialogues that are played: ``train``, ``validation`` or ``test``; None for all.
         rewards: what utterances are scored by, see `dialgym.rewards.make_rewards`; None for ``f1``.
 
     Options of reset: ``dialogue``, a number from 0 to the number of dialogues - 1.
@@ -59,8 +60,13 @@ class Logged(ReplyTask):
     speakers = {USER: policies.PARTNERS, SYSTEM: policies.POLICIES}  # noqa: RUF012
     hidden_fields = dict.fromkeys((SYSTEM, USER), ("dialogue", "turn"))
 
-    def __init__(self, data: Any = None, rewards: Mapping[str, Any] | None = None) -> None:
-        self.data, self.folder = data, folder_of(data)
+    def __init__(
+        self,
+        data: Any = None,
+        rewards: Mapping[str, Any] | None = None,
+        split: str | None = None,
+    ) -> None:
+        self.data, self.folder, self.split = data, folder_of(data), check_split(split)
         sizes = Sizes.read(self.folder)
         self.rewards = make_rewards(REWARDS if rewards is None else rewards)
         self.tokenizer = _tokenizer_in(self.folder, sizes.tokenizer)  # type: ignore[misc]
@@ -85,7 +91,7 @@ class Logged(ReplyTask):
     @cached_property
     def corpus(self) -> Corpus:
         """The dialogues."""
-        return load_corpus(self.folder)
+        return load_corpus(self.folder, self.split)
 
     def initial(
         self, rng: np.random.Generator, options: Mapping[str, Any] | None = None

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dialgym.tasks.multiwoz.database import REF
 from dialgym.tasks.multiwoz.fidelity import Fidelity
 from dialgym.tasks.multiwoz.ontology import (
     BOOKABLE,
@@ -33,6 +34,8 @@ from dialgym.tasks.multiwoz.values import Vocabulary
 Generator = np.random.Generator
 ALL = 1 << 10
 ANY, DONTCARE = "any", "dontcare"
+NO_ANSWER = frozenset((ASKED, DONTCARE, NONE, "no"))
+"""Values that the original takes for none, though ``no`` is one of parking and internet."""
 CHOICE, NOT_BOOK, NAME = "choice", "NotBook", "name"
 SAID_AGAIN = {
     "people": "the same",
@@ -55,8 +58,8 @@ class Item(NamedTuple):
     def sayable(self) -> bool:
         """Whether the user has an act for it."""
         if self.slot in SLOTS.get(self.domain, ()):
-            return True
-        return self.value == (ANY if self.slot == CHOICE else NONE)
+            return self.slot != REF or self.intent == "request"
+        return (self.slot, self.value) in ((NONE, NONE), (NOT_BOOK, NONE), (CHOICE, ANY))
 
 
 BYE = Item(GENERAL, "bye", NONE, NONE)
@@ -167,7 +170,9 @@ class Agenda:
     def go_on(self, user: UserState, goal: Goal, rng: Generator) -> None:
         """Ask or book in the first domain that is open, if nothing else is left to say of it."""
         for domain, wanted in goal.domains.items():
-            open_slots = [slot for slot in wanted.requests if not answered(user, domain, slot)]
+            open_slots = [
+                slot for slot in wanted.requests if not answered(user, domain, slot, self.fidelity)
+            ]
             if open_slots:
                 asking = any(i.domain == domain and i.intent == "request" for i in user.stack)
                 if not asking and not self.has_more(user, domain):
@@ -183,7 +188,7 @@ class Agenda:
 
     def books(self, domain: str, slot: str) -> bool:
         """Whether a slot is one of bookings."""
-        return slot in BOOKABLE[domain] or (slot == "day" and self.fidelity.day_is_booking)
+        return slot in BOOKABLE[domain] or (self.fidelity.day_is_booking and slot in BOOKING_SLOTS)
 
     def has_more(self, user: UserState, domain: str) -> bool:
         """Whether constraints of a domain are still to be said."""
@@ -221,6 +226,7 @@ BOOKED = ("attraction", "hotel", "restaurant", "taxi", "train")
 """The domains that bookings can be about."""
 SLOTS = {d: {*INFORMABLE[d], *BOOKABLE[d], *REQUESTABLE[d]} for d in DOMAINS}
 """By domain: the slots that the user can say something of."""
+BOOKING_SLOTS = frozenset(slot for slots in BOOKABLE.values() for slot in slots)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -245,20 +251,21 @@ def leave(user: UserState) -> None:
     user.stack, user.pushed = [BYE], 0
 
 
-def answered(user: UserState, domain: str, slot: str) -> bool:
+def answered(user: UserState, domain: str, slot: str, fidelity: Fidelity) -> bool:
     """Whether the user takes a request for answered."""
-    return user.answers.get((domain, slot), ASKED) not in _UNANSWERED
+    open_values = NO_ANSWER if fidelity.null_answers else _UNANSWERED
+    return user.answers.get((domain, slot), ASKED) not in open_values
 
 
-_UNANSWERED = frozenset((ASKED, DONTCARE, NONE))
+_UNANSWERED = NO_ANSWER - {"no"}
 
 
-def complete(user: UserState, goal: Goal) -> bool:
+def complete(user: UserState, goal: Goal, fidelity: Fidelity) -> bool:
     """Whether the user takes all that it wanted for answered and booked."""
     for domain, wanted in goal.domains.items():
         if wanted.book and domain not in user.booked:
             return False
         for slot in wanted.requests:
-            if not answered(user, domain, slot):
+            if not answered(user, domain, slot, fidelity):
                 return False
     return True

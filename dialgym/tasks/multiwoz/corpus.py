@@ -4,7 +4,6 @@ Two forms are read: ConvLab-2's, an object of dialogues by name with ``goal`` an
 unified format of ConvLab-3, a list of dialogues with ``turns`` and ``dialogue_acts``.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from os import PathLike
@@ -13,6 +12,8 @@ from typing import Any, NamedTuple
 
 from dialgym.archives import SPLITS, Part, parts_of
 from dialgym.errors import one_of
+from dialgym.files import parse_json
+from dialgym.reading import Reader
 from dialgym.sources import fingerprint, locate
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.generators import Log
@@ -220,10 +221,7 @@ def _read(place: Path, state: str) -> list[Annotated]:
 
 def _dialogues(part: Part) -> Iterator[Annotated]:
     """Those of a file; none of one that holds something else, such as a database."""
-    try:
-        content = json.loads(part.text())
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"{part.name}: expected JSON ({error}). Fetch it again.") from error
+    content = parse_json(part.text(), part.name)
     if isinstance(content, Mapping):
         rows = [(name, row) for name, row in content.items() if _has(row, "log")]
         yield from (_of_convlab2(f"{part.name} > {n}", part.split, row) for n, row in rows)
@@ -237,23 +235,25 @@ def _has(row: Any, name: str) -> bool:
 
 
 def _of_convlab2(where: str, split: str | None, row: Mapping[str, Any]) -> Annotated:
-    goal = row.get("goal") or {}
+    dialogue = Reader(f"corpus, {where}", row)
     turns: list[tuple[str, Acts]] = []
-    for i, turn in enumerate(row["log"]):
-        said = turn.get("dialog_act") if isinstance(turn, Mapping) else None
-        if not isinstance(said, Mapping):
-            raise _bad(f"{where} > log > {i}", "an object with 'dialog_act'", turn)
-        turns.append((USER if i % 2 == 0 else SYSTEM, tuple(_named_acts(said, f"{where} > {i}"))))
+    for i, turn in enumerate(dialogue.take("log", list)):
+        own = Reader(f"{dialogue.where} > log > {i}", turn)
+        acts = _named_acts(Reader(own.where, own.take("dialog_act", dict)))
+        turns.append((USER if i % 2 == 0 else SYSTEM, tuple(acts)))
+    goal = dialogue.take("goal", dict, None) or {}
     return Annotated(where, split or "train", goal, _alternating(turns))
 
 
-def _named_acts(said: Mapping[str, Any], where: str) -> Iterator[DialogueAct]:
+def _named_acts(said: Reader) -> Iterator[DialogueAct]:
     """Acts of ``{"Hotel-Inform": [["Area", "east"]]}``."""
-    for kind, items in said.items():
+    for kind in said.values:
         domain, _, intent = kind.partition("-")
-        for item in items:
+        for item in said.take(kind, list):
             if not _is_pair(item):
-                raise _bad(f"{where} > {kind}", "pairs of slot and value", item)
+                raise ValueError(
+                    f"{said.where} > {kind}: expected pairs of slot and value; got {item!r:.80}."
+                )
             yield DialogueAct(intent, domain, *map(str, item))
 
 
@@ -262,40 +262,44 @@ def _is_pair(item: Any) -> bool:
 
 
 def _of_unified(where: str, split: str | None, row: Mapping[str, Any]) -> Annotated:
+    dialogue = Reader(f"corpus, {where}", row)
     turns: list[tuple[str, Acts]] = []
-    for i, turn in enumerate(row["turns"]):
-        said = turn.get("dialogue_acts") if isinstance(turn, Mapping) else None
-        if not isinstance(said, Mapping) or turn.get("speaker") not in (USER, SYSTEM):
-            raise _bad(f"{where} > turns > {i}", "an object with 'speaker', 'dialogue_acts'", turn)
-        items = [item for kind in ("categorical", "non-categorical", "binary")
-                 for item in said.get(kind, ())]  # fmt: skip
-        turns.append((turn["speaker"], tuple(map(_unified_act, items))))
-    own = str(row.get("data_split") or split or "train")
-    goal = _unified_goal(row.get("goal") or {})
-    return Annotated(where, SPLITS.get(own, own), goal, _alternating(turns))
+    for i, turn in enumerate(dialogue.take("turns", list)):
+        own = Reader(f"{dialogue.where} > turns > {i}", turn)
+        said = Reader(f"{own.where} > dialogue_acts", own.take("dialogue_acts", dict))
+        items = [(f"{said.where} > {kind}", item)
+                 for kind in ("categorical", "non-categorical", "binary")
+                 for item in said.take(kind, list, ())]  # fmt: skip
+        acts = [_unified_act(Reader(place, item)) for place, item in items]
+        turns.append((own.one_of("speaker", (USER, SYSTEM)), tuple(acts)))
+    given = dialogue.take("goal", dict, None) or {}
+    goal = _unified_goal(Reader(f"{dialogue.where} > goal", given))
+    named = dialogue.take("data_split", str, None) or split or "train"
+    return Annotated(where, SPLITS.get(named, named), goal, _alternating(turns))
 
 
-def _unified_act(item: Mapping[str, Any]) -> DialogueAct:
-    intent, domain = str(item.get("intent", "")), str(item.get("domain", ""))
+def _unified_act(item: Reader) -> DialogueAct:
+    intent, domain = (item.take(name, str, "") for name in ("intent", "domain"))
     if domain in (GENERAL, ""):
         return DialogueAct(intent, GENERAL)
-    slot = str(item.get("slot", ""))
+    slot = item.take("slot", str, "")
     name = UNIFIED_SLOTS.get(slot, slot)
     short = SHORT_NAMES.get(domain, {}).get(name, slot or NONE)
     books = intent in ("book", "nobook")
-    value = ASKED if intent == "request" else str(item.get("value") or NONE)
+    value = ASKED if intent == "request" else str(item.values.get("value") or NONE)
     return DialogueAct(
         INTENTS.get(intent, intent), BOOKING if books else act_domain(domain), short, value
     )
 
 
-def _unified_goal(goal: Mapping[str, Any]) -> dict[str, Any]:
+def _unified_goal(goal: Reader) -> dict[str, Any]:
     """In ConvLab-2's form."""
     found: dict[str, Any] = {}
     for part, kept in (("inform", False), ("request", True)):
-        for domain, slots in (goal.get(part) or {}).items():
+        domains = Reader(f"{goal.where} > {part}", goal.take(part, dict, None) or {})
+        for domain in domains.values:
             content = found.setdefault(domain, {})
-            for slot, value in slots.items():
+            for slot, value in domains.take(domain, dict).items():
                 name = UNIFIED_SLOTS.get(slot, slot)
                 if kept:
                     content.setdefault("reqt", []).append(name)
@@ -314,7 +318,3 @@ def _alternating(turns: Sequence[tuple[str, Acts]]) -> list[tuple[str, Acts]]:
         else:
             joined.append((party, acts))
     return [(USER, ()), *joined] if joined and joined[0][0] == SYSTEM else joined
-
-
-def _bad(where: str, expected: str, got: Any) -> ValueError:
-    return ValueError(f"corpus, {where}: expected {expected}; got {str(got)[:80]!r}.")

@@ -17,7 +17,7 @@ from dialgym.tasks.multiwoz.system import NAMED, RuleSystem
 from dialgym.tasks.multiwoz.tracker import Tracker
 from dialgym.tasks.multiwoz.types import Acts, Belief, Goal
 from dialgym.tasks.multiwoz.user import AgendaUser
-from dialgym.tasks.multiwoz.values import Vocabulary
+from dialgym.tasks.multiwoz.values import UNHEARD, Vocabulary
 
 Generator = np.random.Generator
 
@@ -105,7 +105,9 @@ class Rules:
         one_of("reward", settings.reward, REWARDS, "MultiWOZ")
         self.world, self.settings = world, settings
         self.fidelity = Fidelity.named(settings.fidelity)
-        vocabulary = Vocabulary(world, self.fidelity.loose_values)
+        vocabulary = Vocabulary(
+            world, self.fidelity.loose_values, UNHEARD if self.fidelity.unheard else ()
+        )
         self.tracker = tracker or Tracker(vocabulary, _rows_by_name(world), self.fidelity)
         self.agenda = Agenda(vocabulary, self.fidelity)
         self.evaluator = Evaluator(world, self.fidelity)

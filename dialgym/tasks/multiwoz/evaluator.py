@@ -296,7 +296,7 @@ class Evaluator:
             self.match(goal, user, record),
             self.success(goal, user, record),
             self.success(goal, user, record, strict=True),
-            complete(user, goal),
+            complete(user, goal, self.fidelity),
         )
 
 

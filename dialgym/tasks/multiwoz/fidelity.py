@@ -67,6 +67,11 @@ FAULTS: Mapping[str, Fault] = MappingProxyType(
             "The system books as soon as one booking slot is said, and says nothing else then.",
             "It asks for those that are missing, and answers requests too.",
         ),
+        "any_property": Fault(
+            "A recommendation may tell the reference of a place before it is booked, and its name "
+            "twice, and never tells the prices of an attraction.",
+            "It tells the reference once it has booked, and every other property, once.",
+        ),
         "ends_unasked": Fault(
             "The system never asks where a taxi is to leave and arrive.",
             "It asks.",
@@ -87,6 +92,11 @@ FAULTS: Mapping[str, Fault] = MappingProxyType(
             "What the user has no act for (the price of an attraction) is put on its agenda too, "
             "where it takes the place of other acts and keeps back requests.",
             "It is left out.",
+        ),
+        "unheard": Fault(
+            "The user hears no name of the police, nor a day, people, nights or a time that are "
+            "told of a hotel or restaurant itself.",
+            "It hears all that the system can say.",
         ),
         "last_unheard": Fault(
             "The user leaves at the turn limit without hearing what the system said last.",
@@ -119,11 +129,13 @@ class Fidelity:
     missed_extras: bool = False
     first_row: bool = False
     books_early: bool = False
+    any_property: bool = False
     ends_unasked: bool = False
     keeps_requests: bool = False
     never_booked: bool = False
     greets: bool = False
     unsayable: bool = False
+    unheard: bool = False
     last_unheard: bool = False
     train_bins: bool = False
     rows_alone: bool = False

@@ -1,6 +1,5 @@
 """MultiWOZ's files: the tables of its domains, the values of slots and the goal model, checked."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -8,6 +7,7 @@ from typing import Any, NamedTuple
 
 from dialgym.archives import Part, parts_of
 from dialgym.errors import did_you_mean
+from dialgym.files import files_in, parse_json
 from dialgym.tasks.multiwoz.database import AFTER, BY, Taxis, clock
 from dialgym.tasks.multiwoz.goal_model import GoalModel, parse_goal_model
 from dialgym.tasks.multiwoz.goal_pickle import FILE as PICKLE
@@ -41,7 +41,7 @@ def find_files(place: Path) -> list[Part]:
     """MultiWOZ's files in a folder or zip, and in the folders within."""
     if not place.is_dir():
         return parts_of(place)
-    found = sorted(file for name in FILES for file in place.rglob(name) if file.is_file())
+    found = [file for file in files_in(place) if any(file.match(name) for name in FILES)]
     return [Part(file.relative_to(place).as_posix(), file.read_bytes) for file in found]
 
 
@@ -75,7 +75,7 @@ def read_values(parts: Sequence[Part]) -> Mapping[str, Mapping[str, tuple[str, .
     part = _part(parts, "value_set.json")
     if part is None:
         return None
-    content = _json(part)
+    content = parse_json(part.text(), part.name)
     if not isinstance(content, Mapping) or not all(
         isinstance(slots, Mapping) and all(_are_texts(v) for v in slots.values())
         for slots in content.values()
@@ -95,7 +95,7 @@ def read_goal_model(parts: Sequence[Part]) -> GoalModel | None:
     """
     part = _part(parts, "goal_model.json")
     if part is not None:
-        return parse_goal_model(_json(part), part.name)
+        return parse_goal_model(parse_json(part.text(), part.name), part.name)
     part = _part(parts, PICKLE)
     if part is not None:
         return parse_goal_model(read_goal_pickle(part.read(), part.name), part.name)
@@ -126,15 +126,8 @@ def _part(parts: Iterable[Part], name: str) -> Part | None:
     return min(same, key=lambda part: part.name.count("/"), default=None)
 
 
-def _json(part: Part) -> Any:
-    try:
-        return json.loads(part.text())
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"{part.name}: expected JSON ({error}). Fetch the file again.") from error
-
-
 def _rows(domain: str, part: Part) -> Rows:
-    content = _json(part)
+    content = parse_json(part.text(), part.name)
     if not isinstance(content, list):
         raise _bad(part.name, "a list of rows", type(content).__name__)
     return [_row(domain, row, f"{part.name}, row {place}") for place, row in enumerate(content, 1)]
@@ -164,7 +157,7 @@ def _text(cell: Any) -> str | None:
 
 
 def _taxis(part: Part) -> Taxis:
-    content = _json(part)
+    content = parse_json(part.text(), part.name)
     if isinstance(content, list) and len(content) == 1:
         content = content[0]
     kinds = [content.get(f"taxi_{k}") if isinstance(content, Mapping) else None for k in _TAXIS]

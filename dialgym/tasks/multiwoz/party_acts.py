@@ -263,13 +263,14 @@ class UserActs(PartyActs):
             return np.ones(len(self.names), bool)
         mask = np.zeros(len(self.names), bool)
         dialogue, number = state.dialogue, self._number
+        fidelity = self.task.rules.fidelity
         on = [number["general", intent, NONE] for intent in ("bye", "greet", "thank")]
         for domain, goal in dialogue.goal.domains.items():
             on += [number[domain, "inform", slot] for slot in (NONE, CHOICE, NOT_BOOK)
                    if (domain, "inform", slot) in number]  # fmt: skip
             on += [number[domain, "inform", slot] for slot in self._wanted(state, domain)]
             on += [number[domain, "request", slot] for slot in goal.requests
-                   if not answered(dialogue.user, domain, slot)]  # fmt: skip
+                   if not answered(dialogue.user, domain, slot, fidelity)]  # fmt: skip
         on += [number[item[:3]] for item in dialogue.user.stack if item[:3] in number]
         mask[on] = True
         mask[number["general", "bye", NONE]] = dialogue.turns > 0
@@ -278,6 +279,7 @@ class UserActs(PartyActs):
     def observe(self, state: "Conversation") -> np.ndarray:
         dialogue = state.dialogue
         goals, user, told = dialogue.goal.domains, dialogue.user, dialogue.belief.system_acts
+        fidelity = self.task.rules.fidelity
         vector = np.zeros(self.size, np.float32)
         vector[list(system_numbers(told))] = 1
         seen: list[bool] = []
@@ -294,7 +296,7 @@ class UserActs(PartyActs):
             seen += value is not None, (domain, "inform", slot) in waiting, other
         for domain, slot in _REQUESTED:
             asked = domain in goals and slot in goals[domain].requests
-            seen += asked, asked and not answered(user, domain, slot)
+            seen += asked, asked and not answered(user, domain, slot, fidelity)
         vector[len(SYSTEM_NAMES) : -1] = seen
         vector[-1] = dialogue.turns / self.task.turns
         return vector

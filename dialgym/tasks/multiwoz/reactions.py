@@ -10,6 +10,7 @@ from dialgym.tasks.multiwoz.agenda import (
     CHOICE,
     DONTCARE,
     NAME,
+    NO_ANSWER,
     NOT_BOOK,
     Agenda,
     Item,
@@ -28,8 +29,6 @@ Heard = Mapping[tuple[str, str], Sequence[Pair]]
 TELLING = ("inform", "recommend", "offerbook", "offerbooked")
 """The intents that tell the value of a slot."""
 REFUSALS = ("nooffer", "nobook")
-NO_ANSWER = frozenset((ASKED, DONTCARE, NONE, "no"))
-"""What the original takes for no value at all, though ``no`` is one of parking and internet."""
 SILENT = frozenset((ASKED, DONTCARE, NONE, "", "not mentioned"))
 """The values that answer nothing."""
 ONE = ("1", "one")
@@ -44,7 +43,8 @@ def hear(agenda: Agenda, user: UserState, goal: Goal, acts: Acts, rng: np.random
     for act in acts:
         found = agenda.vocabulary.heard(act)
         if found is not None:
-            heard.setdefault(found[0], []).append(found[1])
+            heard.setdefault(found[0], []).extend([] if found[1] is None else [found[1]])
+    heard = {kind: pairs for kind, pairs in heard.items() if pairs}
     for domain, _ in heard:
         if domain in goal.domains:
             user.domain = domain
@@ -56,7 +56,7 @@ def hear(agenda: Agenda, user: UserState, goal: Goal, acts: Acts, rng: np.random
                 reactions.to(about, intent, pairs)
         reactions.settle(heard)
         agenda.go_on(user, goal, rng)
-    if complete(user, goal):
+    if complete(user, goal, agenda.fidelity):
         leave(user)
 
 
@@ -142,7 +142,7 @@ class _Reactions(NamedTuple):
                 self._inform(domain, CHOICE, ANY)
             if slot in wants.goal.requests:
                 if not self.agenda.has_more(self.user, domain):
-                    self._take(domain, slot, value)
+                    self._take(domain, slot, self._quoted(value))
             elif _contradicts(slot, value, wants):
                 self._inform(domain, slot, wants.info.get(slot) or wants.book[slot])
                 right = False
@@ -150,13 +150,15 @@ class _Reactions(NamedTuple):
 
     def _take(self, domain: str, slot: str, value: str) -> None:
         """An answer to a request."""
-        if not self.agenda.fidelity.null_answers:
-            if value.strip().lower() in SILENT:
-                return
-        elif value in NO_ANSWER:
-            value = f'"{value}"'
+        if not self.agenda.fidelity.null_answers and value.strip().lower() in SILENT:
+            return
         drop(self.user, domain, "request", slot)
         self.user.answers[domain, slot] = value
+
+    def _quoted(self, value: str) -> str:
+        """The value as the original keeps it, so that it counts as an answer whatever it is."""
+        null = self.agenda.fidelity.null_answers and value in NO_ANSWER
+        return f'"{value}"' if null else value
 
     def _asked(self, domain: str, pairs: Sequence[Pair], wants: _Wants) -> None:
         """Say what is wanted, or that it does not matter."""
@@ -168,7 +170,7 @@ class _Reactions(NamedTuple):
                 self._inform(domain, slot, value or DONTCARE)
 
     def _offered(self, domain: str, pairs: Sequence[Pair], wants: _Wants) -> None:
-        """Choose what is wanted, else anything of what is offered."""
+        """Choose what is wanted, else anything of what is offered; no value reopens a request."""
         if any(slot == CHOICE and value.strip().lower() not in ONE for slot, value in pairs):
             self._inform(domain, CHOICE, ANY)
         offers = [(slot, value) for slot, value in pairs if slot != CHOICE]
@@ -181,7 +183,7 @@ class _Reactions(NamedTuple):
         elif not self.agenda.has_more(self.user, domain):
             slot, value = offers[int(self.rng.random() * len(offers))]
             self._inform(domain, slot, value)
-            if slot in wants.goal.requests and value not in NO_ANSWER:
+            if slot in wants.goal.requests:
                 self._take(domain, slot, value)
 
     def settle(self, heard: Heard) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from dialgym.domains.bitsets import first, indices
 from dialgym.tasks.multiwoz.answers import UNKNOWN
 from dialgym.tasks.multiwoz.data import World
-from dialgym.tasks.multiwoz.database import ANY, Row
+from dialgym.tasks.multiwoz.database import ANY, REF, Row
 from dialgym.tasks.multiwoz.fidelity import Fidelity
 from dialgym.tasks.multiwoz.ontology import (
     BOOKABLE,
@@ -27,10 +27,15 @@ NAMED = ("attraction", "hotel", "restaurant", "police")
 _TEXTS_ASIDE = {"restaurant": 1, "attraction": 1, "hotel": 2, "hospital": 1}
 """Cells of a row that are no texts (locations, prices of rooms), which it may draw and not say."""
 _SAYABLE = {
-    d: {slot: short for slot, short in SHORT_NAMES[d].items() if slot not in BOOKABLE[d]}
+    d: {s: short for s, short in SHORT_NAMES[d].items() if s not in (*BOOKABLE[d], REF)}
     for d in TABLED
 }
-"""By domain: what can be said of a row."""
+"""By domain: what can be said of a row before it is booked."""
+_ANY_SAYABLE = {
+    d: {s: n for s, n in slots.items() if (d, s) != ("attraction", "pricerange")} | {REF: REF}
+    for d, slots in _SAYABLE.items()
+}
+"""The same in the original, under the fault ``any_property``."""
 
 
 class RuleSystem:
@@ -38,7 +43,8 @@ class RuleSystem:
 
     Args:
         world: the database.
-        fidelity: keeps ``first_row``, ``books_early``, ``ends_unasked``, ``greets``.
+        fidelity: keeps ``first_row``, ``books_early``, ``any_property``, ``ends_unasked``,
+            ``greets``.
     """
 
     def __init__(self, world: World, fidelity: Fidelity) -> None:
@@ -144,7 +150,8 @@ class RuleSystem:
 
     def _recommend(self, domain: str, found: int, rng: Generator) -> list[DialogueAct]:
         """How many there are, one of them, and up to two things about it."""
-        name, sayable = act_domain(domain), _SAYABLE[domain]
+        name, faulty = act_domain(domain), self.fidelity.any_property
+        sayable = (_ANY_SAYABLE if faulty else _SAYABLE)[domain]
         rows = indices(found)
         row = self.database.rows(domain)[rows[int(rng.random() * len(rows))]]
         said = [DialogueAct("Inform", name, "Choice", str(len(rows)))]
@@ -160,7 +167,8 @@ class RuleSystem:
         for place in places:
             slot = slots[place] if place < len(slots) else ""
             if slot in sayable and (row[slot] != ANY or self.fidelity.first_row):
-                said.append(DialogueAct("Recommend", name, sayable[slot], row[slot]))
+                act = DialogueAct("Recommend", name, sayable[slot], row[slot])
+                said += [act] if faulty or act not in said else []
         return said
 
     # ------------------------------------------------------------------ trains and taxis

@@ -110,7 +110,9 @@ class MultiWOZ(Task):
     goal of the frozen set.
 
     Versions:
-        v0: the first, of dialgym 0.1.
+        v0: the first, of dialgym 0.1. By version 2 of its rules, the present one, the user of
+            ``fidelity="convlab2"`` takes a choice without a value as ConvLab-2's does, the rule
+            system tells no reference before a booking, and the English is another one.
 
     Raises:
         ValueError: a setting is not one of the above, or there is no such world.
@@ -120,6 +122,7 @@ class MultiWOZ(Task):
     """
 
     name = "MultiWOZ"
+    version = 2
     options = ("goal", "domains", "number")
     speakers = {USER: policies.USERS, SYSTEM: policies.SYSTEMS}  # noqa: RUF012
     hidden_fields = {SYSTEM: ("goal", "heard_by_user"), USER: ("heard_by_system",)}  # noqa: RUF012
@@ -192,6 +195,7 @@ class MultiWOZ(Task):
             hidden={SYSTEM: ("goal", "what the user really said")},
             may_end=(SYSTEM, USER),
             words=self.language.words,
+            ordinary=self.language.ordinary,
             components={SYSTEM: COMPONENTS, USER: COMPONENTS},
             metrics=METRICS,
         )

@@ -76,7 +76,7 @@ class AgendaUser:
             return (_act(BYE),)
         items = self._from_the_top(state.user)
         if self.behaviour.asks_at_once:
-            items += _requests(state, items)
+            items += self._requests(state, items)
         if self.behaviour.further < 1.0:
             items = self._fewer(items, rng)
         return tuple([_act(item) for item in items])
@@ -104,17 +104,16 @@ class AgendaUser:
             kept.append(item)
         return kept
 
-
-def _requests(state: "MultiWOZState", items: list[Item]) -> list[Item]:
-    """The open requests of the domain whose constraints are being said, once they can be met."""
-    domain, intent, slot, _ = items[0]
-    wanted = state.goal.domains.get(domain)
-    if wanted is None or intent != "inform" or slot == CHOICE:
-        return []
-    if wanted.fail_info and domain not in state.user.retired:
-        return []
-    slots = [slot for slot in wanted.requests if not answered(state.user, domain, slot)]
-    return [Item(domain, "request", slot, ASKED) for slot in slots]
+    def _requests(self, state: "MultiWOZState", items: list[Item]) -> list[Item]:
+        """The open requests of the domain whose constraints are being said, if they can be met."""
+        domain, intent, slot, _ = items[0]
+        wanted, fidelity = state.goal.domains.get(domain), self.agenda.fidelity
+        if wanted is None or intent != "inform" or slot == CHOICE:
+            return []
+        if wanted.fail_info and domain not in state.user.retired:
+            return []
+        slots = [s for s in wanted.requests if not answered(state.user, domain, s, fidelity)]
+        return [Item(domain, "request", slot, ASKED) for slot in slots]
 
 
 @lru_cache(maxsize=1 << 14)

@@ -1,6 +1,6 @@
 """Values that mean the same: what a party says, by the value that the database has for it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from difflib import SequenceMatcher
 from functools import lru_cache
 
@@ -8,11 +8,18 @@ from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.ontology import BOOKING, DOMAINS, SLOT_NAMES
 from dialgym.tasks.multiwoz.types import ASKED, NONE, DialogueAct
 
-Heard = tuple[tuple[str, str], tuple[str, str]]
-"""(domain, intent) and (slot, value) of an act, by the names of the database."""
+Heard = tuple[tuple[str, str], tuple[str, str] | None]
+"""(domain, intent) and (slot, value) of an act, by the names of the database; None for no slot
+that is known."""
 
 REMEMBERED = 1 << 15
 """Values that a vocabulary remembers the outcome of."""
+UNHEARD = frozenset(
+    [("Police", "Name")]
+    + [("Hotel", slot) for slot in ("Day", "People", "Stay")]
+    + [("Restaurant", slot) for slot in ("Day", "People", "Time")]
+)
+"""Slots that the original's user knows only of bookings, or not at all (`FAULTS`, ``unheard``)."""
 NOT_TRACKED = {("restaurant", "name"): ("meze bar restaurant",)}
 """Names that the original's tracker does not know, though its user does."""
 
@@ -23,9 +30,11 @@ class Vocabulary:
     Args:
         world: its values, and those of its rows.
         loose: as the original does it (`FAULTS`, ``loose_values``).
+        unheard: slots of a domain that the user does not understand.
     """
 
-    def __init__(self, world: World, loose: bool) -> None:
+    def __init__(self, world: World, loose: bool, unheard: Container[tuple[str, str]] = ()) -> None:
+        self._unheard = unheard
         self._spelt = {domain: dict(_spelt(world, domain, loose)) for domain in DOMAINS}
         self._known = {
             domain: {slot: tuple(spelt) for slot, spelt in slots.items()}
@@ -78,9 +87,11 @@ class Vocabulary:
         intent, domain, slot, value = act
         names = SLOT_NAMES.get(domain)
         name = NONE if slot == NONE else names.get(slot) if names else None
-        if names is None or name is None:
+        if names is None:
             return None
         about, kind = domain.lower(), intent.lower()
+        if name is None or (domain, slot) in self._unheard:
+            return (about, kind), None
         if name == "choice" and value.strip().lower() in ("0", "zero"):
             return (about, "nooffer"), (NONE, NONE)
         if kind == "request":

@@ -1,6 +1,6 @@
 """Several domains in one dialogue: a user with a goal in each, and a policy for each of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -90,6 +90,7 @@ class MultiDomain(Task):
     """
 
     name = "MultiDomain"
+    version = SlotFilling.version
     options = ("domains", "goals")
 
     def __init__(
@@ -126,7 +127,8 @@ class MultiDomain(Task):
         bounds[TOPICS] = own, own
         return Facts(
             turn_limit=turns,
-            longest={party: max(t.facts.longest[party] for t in tasks) for party in (SYSTEM, USER)},
+            longest=_most(task.facts.longest for task in tasks),
+            ordinary=_most(task.facts.ordinary or task.facts.longest for task in tasks),
             heard={p: {SYSTEM: turns + 1, USER: 2 * turns + 1} for p in self.parties},
             returns={name: (min(low, 0.0), max(high, 0.0)) for name, (low, high) in bounds.items()},
             charset="".join(sorted({c for task in tasks for c in task.facts.charset})),
@@ -307,6 +309,12 @@ class DomainActs(PartyActs):
 
     def note(self, state: MultiDomainState, action: Any, text: str) -> None:
         self.own.note(state.dialogues[self.domain], action, text)
+
+
+def _most(lengths: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """The most of either party."""
+    found = list(lengths)
+    return {party: max(each[party] for each in found) for party in (SYSTEM, USER)}
 
 
 class TopicActs(PartyActs):

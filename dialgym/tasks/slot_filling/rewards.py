@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from dialgym.domains.bitsets import indices
 from dialgym.domains.database import Database
-from dialgym.domains.ontology import DONTCARE, NAME
-from dialgym.domains.rowsets import Found
+from dialgym.domains.ontology import DONTCARE, NAME, NONE
 from dialgym.rewards import Components
 from dialgym.simulators.agenda import UserState
 from dialgym.tasks.base import SYSTEM, USER, Outcome
@@ -65,7 +64,8 @@ def outcome(
 def succeeded(user: UserState, database: Database, checked: bool = True) -> bool:
     """Whether all requests are answered, and the row named meets the goal as it is at the end.
 
-    An answer counts if it is what the row has; not `checked`, any counts, as in the original.
+    An answer counts if the row of which it was told has that; not `checked`, any counts, and
+    ``dontcare`` is a row, as in the original.
     """
     name = user.requests.get(NAME)
     if name is None or user.open_requests() or name in user.unwanted(NAME):
@@ -73,14 +73,22 @@ def succeeded(user: UserState, database: Database, checked: bool = True) -> bool
     wanted = {c.slot: str(c.value) for c in user.constraints if not c.negated}
     if wanted.pop(NAME, name) not in (name, DONTCARE):
         return False
-    found = database.match_bits({NAME: name, **wanted})
-    return bool(found) and (not checked or _told_truly(user, database, found))
+    found = bool(database.match_bits({NAME: name, **wanted}))
+    return found and (not checked or (name != DONTCARE and _told_truly(user, name, database)))
 
 
-def _told_truly(user: UserState, database: Database, found: Found) -> bool:
-    """Whether one of the rows `found` has all that the user was told in answer to its requests."""
-    told = {slot: str(value) for slot, value in user.requests.items() if slot in database.columns}
-    for row in indices(found):
-        if all(database.rows[row][slot] == value for slot, value in told.items()):
-            return True
-    return False
+def _told_truly(user: UserState, name: str, database: Database) -> bool:
+    """Return True if each answer is that of a row of the name of which it was told.
+
+    Names may be those of several rows. An answer told before any row was named is about that
+    which is named at last, and one of no row (see `UserState.take_answers`) about none.
+    """
+    for slot, value in user.requests.items():
+        row = user.row_of.get(slot) or name
+        if slot not in database.columns or row == NONE:
+            continue
+        if all(
+            database.rows[i].get(slot, NONE) != value for i in indices(database.bits(NAME, row))
+        ):
+            return False
+    return True

@@ -63,7 +63,9 @@ class SlotFilling(Task):
 
     Rewards, the same for both: -1 for each utterance of the system and for its answer to the
     user's goodbye; 20 at the end if the row named last meets the user's goal as it is by then, and
-    all requests are answered, by what that row has; or those of `rewards`. The dialogue ends
+    all requests are answered, each by what the row has of which it was told; or those of
+    `rewards`. An act such as ``inform(name="none",name!="the nirala",area="dontcare")``, that there
+    is nothing else, says what was looked for: its ``dontcare`` is no answer. The dialogue ends
     (terminated) with a ``bye()`` of either, that of the user's first utterance aside, or after
     `turns` utterances of the system.
 
@@ -91,15 +93,20 @@ class SlotFilling(Task):
     a sequence of slots; ``patience``, how often the user puts up with the same act.
 
     Versions:
-        v0: the first, of dialgym 0.1.
+        v0: the first, of dialgym 0.1. By version 1 of its rules any answer to a request counted;
+            by version 2 if the row named last had it, and ``dontcare``, as what was looked for,
+            was taken for an answer; by version 3, the present one, if the row of which it was
+            told has it, and ``dontcare`` names no row; its English is another one, too.
 
     Raises:
-        ValueError: a setting is not one of the above, or there is no such domain.
+        ValueError: a setting is not one of the above, there is no such domain, or it has more words
+            than ``language="words"`` can take.
 
     Source: Casanueva et al. 2017, arXiv 1711.11023.
     """
 
     name = "SlotFilling"
+    version = 3
     options = ("constraints", "requests", "patience")
     speakers = {USER: policies.USERS, SYSTEM: policies.POLICIES}  # noqa: RUF012
     hidden_fields = {  # noqa: RUF012
@@ -184,6 +191,7 @@ class SlotFilling(Task):
             hidden={SYSTEM: ("goal", "what the user really said")},
             may_end=(SYSTEM, USER),
             words=self.language.words,
+            ordinary=self.language.ordinary,
             components={SYSTEM: components, USER: components},
         )
 

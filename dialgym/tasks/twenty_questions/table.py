@@ -123,8 +123,10 @@ def _rows(source: Any, task: str) -> Iterator[tuple[Place, Row]]:
 
 def _read(rows: Iterator[tuple[Place, Row]], source: str) -> Table:
     found = list(rows)
-    if len(found) < 2:
-        raise ValueError(f"table {source!r}: expected a row for each of some things; got {found}.")
+    if len(found) < 2 or not found[0][1]:
+        raise ValueError(
+            f"table {source!r}: expected a row for each of some things; got {found!r:.80}."
+        )
     columns = list(found[0][1])
     key = "name" if "name" in columns else columns[0]
     asked = [column for column in columns if column != key]

@@ -1,37 +1,48 @@
 """Features of images from a file, in the order of the images that are asked for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
 
-from dialgym.archives import check_expansion
+from dialgym.archives import SPLITS, check_expansion
 from dialgym.optional import require
 from dialgym.tasks.visual_dialogue.hashing import normalised
 
+Reader = Callable[[Path], Mapping[str, np.ndarray]]
+PREFIX = "images_"
+"""Of a data set's name, before that of its split."""
 IDS = ("image_ids", "image_id")
 LAYOUT = "features (n, F), or (n, boxes, F), and image_ids (n,)"
 
 
-def read_features(path: Any, image_ids: Sequence[int]) -> np.ndarray:
+def read_features(path: Any, image_ids: Sequence[int], split: str | None = None) -> np.ndarray:
     """The features of some images as (n, F) float32, rows of length 1.
 
     Args:
         path: an ``.npz`` or HDF5 file (``.h5``, ``.hdf5``) with ``features`` and ``image_ids``;
             those of the VisDial challenge have boxes too, (n, boxes, F), whose mean is taken. Or an
-            ``.npy``, or an HDF5 file whose one data set is called ``images_SPLIT``, with a row for
-            each of the images in their order.
+            ``.npy``, or an HDF5 file with a data set ``images_SPLIT`` for each split, as the
+            original's ``data_img.h5``, with a row for each of the images in their order.
         image_ids: of the images.
+        split: of the images; None for that of a file which has one alone.
 
     Raises:
-        ValueError: there is no such file, it has another layout, or lacks an image.
+        ValueError: there is no such file, it has another layout, or lacks an image or the split.
     """
     file = Path(str(path)).expanduser()
     if not file.is_file():
         raise ValueError(f"image features: there is no file {str(path)!r}. Check the path.")
-    readers = {".npz": _from_npz, ".npy": _from_npy, ".h5": _from_hdf5, ".hdf5": _from_hdf5}
+    hdf5 = partial(_from_hdf5, split=split)
+    readers: dict[str, Reader] = {
+        ".npz": _from_npz,
+        ".npy": _from_npy,
+        ".h5": hdf5,
+        ".hdf5": hdf5,
+    }
     if file.suffix not in readers:
         endings = ", ".join(readers)
         raise ValueError(f"image features {str(path)!r}: expected one of {endings}.")
@@ -52,12 +63,29 @@ def _from_npy(path: Path) -> Mapping[str, np.ndarray]:
     return {"features": np.load(path, mmap_mode="r", allow_pickle=False)}
 
 
-def _from_hdf5(path: Path) -> Mapping[str, np.ndarray]:
+def _from_hdf5(path: Path, split: str | None) -> Mapping[str, np.ndarray]:
     h5py = require("h5py", "data", f"features in {path.name}")
     with h5py.File(path, "r") as file:
-        named = {"features" if n.startswith("images_") else n: n for n in file}
-        wanted = {k: n for k, n in named.items() if k in ("features", *IDS)}
+        wanted = {name: name for name in ("features", *IDS) if name in file}
+        if own := {} if "features" in wanted else _by_split(file):
+            wanted["features"] = _of_split(own, split)
         return {name: file[own][()] for name, own in wanted.items()}
+
+
+def _by_split(names: Iterable[str]) -> dict[str, str]:
+    """The data sets called ``images_SPLIT``, by what their splits are called here."""
+    found = {name.removeprefix(PREFIX): name for name in names if name.startswith(PREFIX)}
+    return {SPLITS.get(split, split): name for split, name in found.items()}
+
+
+def _of_split(names: Mapping[str, str], split: str | None) -> str:
+    if split is not None and split in names:
+        return names[split]
+    if split is None and len(names) == 1:
+        return next(iter(names.values()))
+    got = ", ".join(names.values())
+    wanted = "one data set images_SPLIT" if split is None else f"images of the split {split!r}"
+    raise ValueError(f"expected {wanted}; got {got}. Give the split that the file has.")
 
 
 def _rows(arrays: Mapping[str, np.ndarray], image_ids: Sequence[int], where: str) -> np.ndarray:

@@ -7,7 +7,7 @@ together next, by one thread: there is no waiting for company, and one model how
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from hashlib import blake2b
@@ -18,7 +18,7 @@ import numpy as np
 
 from dialgym.cache import LRU
 from dialgym.errors import whole_number
-from dialgym.serving import Refused, body_of, fastapi_app, json_answer, serve
+from dialgym.serving import Callers, Refused, body_of, fastapi_app, json_answer, serve
 from dialgym.tasks.visual_dialogue.guessers import Held
 from dialgym.tasks.visual_dialogue.serving import ENDPOINTS, Ask, BadRequest, Bots, Endpoint
 
@@ -32,6 +32,8 @@ MOST_CHARACTERS = 2000  # of one utterance
 IMAGES = 1024  # whose encoded features are known again without reading them
 LARGEST = 1e100  # number among features, so that its square is one too
 SPEAKERS = ("question", "answer")
+Answer = Callable[[Any], Awaitable[Any]]
+"""The content of the answer to a request."""
 
 
 class Forms:
@@ -189,15 +191,24 @@ class Batcher:
             return [(await self._serve([ask]))[0] for ask in asks]
 
 
-def make_app(bots: Bots, max_batch: int = 64, waiting: int = 1024) -> "FastAPI":
+def make_app(
+    bots: Bots, max_batch: int = 64, waiting: int = 1024, callers: Callers | None = None
+) -> "FastAPI":
     """The application, for any ASGI server; `GET /` tells what it serves.
 
-    Errors are JSON, ``{"detail": ...}``: 400 for a bad form, 404, 405, 408 for one that comes in
-    too slowly, 413 for one too large, 500 for a model that fails, 503 where too many wait.
+    Errors are JSON, ``{"detail": ...}``: 400 for a bad form, 403 for a foreign host or site, 404,
+    405, 408 for one that comes in too slowly, 413 for one too large, 500 for a model that fails,
+    503 where too many wait.
+
+    Args:
+        bots: the model.
+        max_batch, waiting: as of `Batcher`.
+        callers: who may ask; None for callers of this machine.
 
     Raises:
         ImportError: FastAPI is missing.
     """
+    callers = callers or Callers()
     forms, batcher = Forms(bots), Batcher(bots, max_batch, waiting)
 
     @asynccontextmanager
@@ -211,11 +222,17 @@ def make_app(bots: Bots, max_batch: int = 64, waiting: int = 1024) -> "FastAPI":
 
     async def describe(request: Any) -> Any:
         pool = {"images": len(bots.features), "features": bots.features.shape[1]}
-        return json_answer(200, {"endpoints": served, **pool})
+        return {"endpoints": served, **pool}
 
-    app.add_route("/", describe, methods=["GET"])
+    def asking(endpoint: Endpoint) -> Answer:
+        async def ask(request: Any) -> Any:
+            return await batcher.ask(forms.read(await body_of(request, MOST_BYTES), endpoint))
+
+        return ask
+
+    app.add_route("/", _handler(describe, callers), methods=["GET"])
     for name in served:
-        app.add_route(f"/{name}", _handler(ENDPOINTS[name], forms, batcher), methods=["POST"])
+        app.add_route(f"/{name}", _handler(asking(ENDPOINTS[name]), callers), methods=["POST"])
     return app
 
 
@@ -226,13 +243,13 @@ def _is_served(endpoint: Endpoint, bots: Bots) -> bool:
     return endpoint.measure != "distance" or bots.tells_distance
 
 
-def _handler(endpoint: Endpoint, forms: Forms, batcher: Batcher) -> Any:
-    """What answers the requests to an endpoint."""
+def _handler(answer: Answer, callers: Callers) -> Any:
+    """Answer requests in JSON, and errors by their status."""
 
     async def handle(request: Any) -> Any:
         try:
-            body = await body_of(request, MOST_BYTES)
-            return json_answer(200, await batcher.ask(forms.read(body, endpoint)))
+            callers.check(request.headers)
+            return json_answer(200, await answer(request))
         except BadRequest as error:
             return json_answer(400, {"detail": str(error)})
         except Refused as error:
@@ -244,10 +261,12 @@ def _handler(endpoint: Endpoint, forms: Forms, batcher: Batcher) -> Any:
     return handle
 
 
-def serve_bots(bots: Bots, listener: socket.socket, max_batch: int = 64) -> None:
+def serve_bots(
+    bots: Bots, listener: socket.socket, max_batch: int = 64, callers: Callers | None = None
+) -> None:
     """Serve at a socket until interrupted.
 
     Raises:
         ImportError: FastAPI or uvicorn is missing.
     """
-    serve(make_app(bots, max_batch), listener, PURPOSE)
+    serve(make_app(bots, max_batch, callers=callers), listener, PURPOSE)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from dialgym.bubbles import INK, draw_bubbles, wrapped
+from dialgym.bubbles import INK, Turn, draw_bubbles, wrapped
 from dialgym.language import Utterance
 from dialgym.tasks.visual_dialogue.types import QUESTIONER
 
@@ -33,7 +33,7 @@ def draw_dialogue(
 
 def _talk(draw: ImageDraw.ImageDraw, lines: Sequence[Utterance], height: int) -> None:
     left, right = PICTURE + 16, WIDTH - 16
-    turns = [(line.speaker == QUESTIONER, line.text) for line in lines[1:]]
+    turns = [Turn(line.speaker, line.speaker == QUESTIONER, line.text) for line in lines[1:]]
     font = ImageFont.load_default(14)
     y = 12
     for text in wrapped(draw, lines[0].text, font, right - left):

@@ -4,7 +4,6 @@ The data of Das et al. (2017), "Visual Dialog": one JSON file a split, in which 
 answers are numbers into lists of texts. The pictures themselves are not needed.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 
 from dialgym.archives import SPLITS, Part, parts_of
 from dialgym.errors import unknown, whole_number
+from dialgym.files import parse_json
 from dialgym.language.text import plain
 from dialgym.sources import fingerprint, locate
 from dialgym.tasks.visual_dialogue.hashing import Hashing
@@ -85,7 +85,7 @@ class VisDialPool(Pool):
         hashed: int = 512,
     ) -> None:
         self._made_with = (data, split, features, size, hashed)
-        found = dialogues_of(data, split)
+        name, found = dialogues_of(data, split)
         if size is not None:
             found = found[: whole_number("size", size, "VisDialPool", 2, len(found))]
         self.dialogues: Sequence[Dialogue] = found
@@ -96,7 +96,8 @@ class VisDialPool(Pool):
             self.hashing = Hashing(said, hashed)
             self.features = self.hashing(said)
         else:
-            self.features = read_features(features, [dialogue.image_id for dialogue in found])
+            ids = [dialogue.image_id for dialogue in found]
+            self.features = read_features(features, ids, name)
 
         self.most_lines = max(len(dialogue.rounds) for dialogue in found)
         texts = [text for image in range(len(found)) for text in self.description(image)]
@@ -111,8 +112,8 @@ class VisDialPool(Pool):
         return type(self), self._made_with
 
 
-def dialogues_of(data: Any, split: str | None = None) -> Sequence[Dialogue]:
-    """The dialogues of a split; see `VisDialPool`."""
+def dialogues_of(data: Any, split: str | None = None) -> tuple[str, Sequence[Dialogue]]:
+    """The name of a split and its dialogues; see `VisDialPool`."""
     folder = locate(data, "VisDial", built_in=False, patterns=PATTERNS)
     splits = _load(folder, fingerprint(folder))
     if split is None and len(splits) > 1:
@@ -120,7 +121,7 @@ def dialogues_of(data: Any, split: str | None = None) -> Sequence[Dialogue]:
     name = next(iter(splits)) if split is None else SPLITS.get(split, split)
     if name not in splits:
         raise unknown("split", split, splits, str(data))
-    return splits[name]
+    return name, splits[name]
 
 
 @lru_cache(maxsize=2)
@@ -146,10 +147,7 @@ def _load(place: Path, version: str) -> Mapping[str, Sequence[Dialogue]]:
 
 def _content(part: Part) -> Mapping[str, Any] | None:
     """The JSON of a part if it is of dialogues; None for a file of something else."""
-    try:
-        content = json.loads(part.text())
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{part.name}: expected JSON ({error}).") from error
+    content = parse_json(part.text(), part.name)
     data = content.get("data") if isinstance(content, Mapping) else None
     return content if isinstance(data, Mapping) and "dialogs" in data else None
 
@@ -157,12 +155,17 @@ def _content(part: Part) -> Mapping[str, Any] | None:
 def _dialogues(data: Mapping[str, Any], where: str) -> Iterator[Dialogue]:
     for name in ("questions", "answers", "dialogs"):
         if not isinstance(data.get(name), list):
-            raise ValueError(f"{where}: expected a list as data.{name}; got {data.get(name)!r}.")
+            raise ValueError(
+                f"{where}: expected a list as data.{name}; got {data.get(name)!r:.80}."
+            )
+    for name in ("questions", "answers"):
+        if odd := [text for text in data[name] if not isinstance(text, str)]:
+            raise ValueError(f"{where}: expected texts in data.{name}; got {odd[0]!r:.80}.")
     texts = _Texts(data["questions"], data["answers"])
     for number, row in enumerate(data["dialogs"]):
         try:
             yield texts.dialogue(row)
-        except (KeyError, IndexError, TypeError, AttributeError) as error:
+        except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise ValueError(
                 f"{where}, data.dialogs[{number}]: expected image_id, caption and a dialog of "
                 f"question, answer and answer_options ({type(error).__name__}: {error})."

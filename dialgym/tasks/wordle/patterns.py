@@ -15,8 +15,8 @@ RULES = ("standard", "ilql")
 
 _PLACE = 3 ** np.arange(LENGTH - 1, -1, -1)
 _DIGITS = np.arange(PATTERNS)[:, None] // _PLACE % 3  # (243, 5)
-REPLIES = np.array([" ".join("byg"[d] for d in row) for row in _DIGITS])
-"""(243,) `<U9`: what the host says for each pattern."""
+REPLIES = [" ".join("byg"[d] for d in row) for row in _DIGITS]
+"""Texts of the host, for each of the 243 patterns."""
 
 
 def digits(pattern: int) -> np.ndarray:
@@ -105,4 +105,4 @@ def board(guesses: Sequence[str], patterns: Sequence[int], turns: int) -> np.nda
 def _colours(pattern: int) -> list[str | None]:
     if pattern == INVALID:
         return [COLOURS[""]] * LENGTH
-    return [COLOURS[c] for c in str(REPLIES[pattern])[::2]]
+    return [COLOURS[c] for c in REPLIES[pattern][::2]]

@@ -103,9 +103,10 @@ class Wordle(Task):
         self.feedback, self.secret_mode, self.host = feedback, secret, host
         self.hard_mode, self.invalid, self.mask, self.turns = hard_mode, invalid, constraint, turns
         self.cost = Cost("wrong guess")
-        self._wrong = Outcome.of(
-            {SYSTEM: self.cost.charge(), USER: {self.cost.name: self.cost.amount}}
-        )
+        charged = {SYSTEM: self.cost.charge(), USER: {self.cost.name: self.cost.amount}}
+        self._wrong = Outcome.of(charged)
+        self._lost = Outcome.of(charged, terminated=True, success=False)
+        self._rejected = Outcome.of(charged, truncated=True, success=False)
         self.facts = self._facts()
 
     def _facts(self) -> Facts:
@@ -185,8 +186,7 @@ class Wordle(Task):
         return None
 
     def _record(self, state: WordleState, guess: str, pattern: int) -> None:
-        reply = "invalid" if pattern == INVALID else str(REPLIES[pattern])
-        state.lines += (Utterance(SYSTEM, guess), Utterance(USER, reply))
+        state.lines += (Utterance(SYSTEM, guess), _ANSWERS[pattern])
         state.guesses.append(guess)
         state.patterns.append(pattern)
         if pattern == INVALID and self.invalid == "reject":
@@ -198,11 +198,10 @@ class Wordle(Task):
         if pattern == SOLVED:
             state.over = True
             return _SOLVED
-        lost = state.turns == self.turns
-        truncated = state.rejected == self.turns and not lost
-        state.over = lost or truncated
-        rewards, _, _, components, _ = self._wrong
-        return Outcome(rewards, lost, truncated, components, False if state.over else None)
+        state.over = self.turns in (state.turns, state.rejected)
+        if not state.over:
+            return self._wrong
+        return self._lost if state.turns == self.turns else self._rejected
 
     def candidates(self, state: WordleState) -> np.ndarray:
         """Indices (n,) of the answers that agree with all colours so far; n >= 1."""
@@ -363,5 +362,7 @@ def _guesses(source: Words, answers: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted({*answers, *extra}))
 
 
+_ANSWERS = [Utterance(USER, text) for text in (*REPLIES, "invalid")]
+"""Texts of the host, by pattern; INVALID = -1 is the last."""
 _UNSETTLED = Outcome.of({SYSTEM: {}, USER: {}})
 _SOLVED = Outcome.of({SYSTEM: {}, USER: {}}, terminated=True, success=True)

@@ -6,6 +6,7 @@ from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 
+from dialgym.files import read_file
 from dialgym.tasks.wordle.patterns import LENGTH
 
 Words = Sequence[str] | str | PathLike[str]
@@ -49,8 +50,8 @@ def is_word(text: object) -> bool:
 
 def _read(path: Path, what: str) -> list[str]:
     try:
-        return path.read_text("utf-8").lower().split()
-    except (OSError, UnicodeDecodeError) as error:
+        return read_file(path).decode("utf-8").lower().split()
+    except (OSError, ValueError) as error:
         raise ValueError(
             f"Wordle {what}: expected a text file of words at {str(path)!r}; got {error}. "
             "Check the path."

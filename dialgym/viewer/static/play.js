@@ -178,7 +178,7 @@ class Seat {
 
   drawEnd() {
     const { game } = this;
-    const hidden = game.hidden.map((line) => h("p", null, h("span.name", null, `${line.party}, in private: `), line.text));
+    const hidden = game.hidden.map((line) => h(`p.${line.party}`, null, h("span.name", null, `${line.party}, in private: `), line.text));
     return h(`div.card.end.${game.success ? "good" : "poor"}`, null,
       h("h2", null, game.success ? "Solved." : "Not solved."),
       h("p", null, `${game.turn} ${game.turn === 1 ? "turn" : "turns"}, return ${number(game.return)}.`), hidden,

@@ -34,6 +34,7 @@ def batch(seed=0):
         "last": np.array([0, 0, 1, 0, 0, 1], bool),
         "cut": np.zeros(6, bool),
         "after": np.zeros((6, 5), np.float32),
+        "masks_after_cut": rng.random((6, ACTS)) < 0.5,
     }
     return Dialogues(**{name: torch.as_tensor(column) for name, column in columns.items()})
 
@@ -95,6 +96,8 @@ def test_values_are_the_mean_of_q_under_the_policy():
 
 def test_dialogues_that_a_limit_cut_off_are_bootstrapped():
     model, seen = made(gamma=0.5), batch()
+    with torch.no_grad():
+        model.policy.value_net.weight.normal_(generator=torch.Generator().manual_seed(0))
     after = torch.eye(5)[[0, 0, 2, 0, 0, 4]]
     cut = torch.tensor([0, 0, 1, 0, 0, 0]).bool()
     logits, q_values = model.policy.logits_and_values(seen.observations, seen.masks)
@@ -102,6 +105,10 @@ def test_dialogues_that_a_limit_cut_off_are_bootstrapped():
         model.targets(seen._replace(cut=where, after=after), logits.log_softmax(-1), q_values)
         for where in (torch.zeros(6, dtype=torch.bool), cut)
     )
-    value = model.policy.predict_values(torch.eye(5)[[2]])[0, 0]
+    chosen = seen.masks_after_cut[2].numpy()
+    assert 0 < chosen.sum() < ACTS
+    logits, q_values = model.policy.logits_and_values(torch.eye(5)[[2]], None)
+    odds = np.exp(logits[0].detach().double().numpy()) * chosen
+    value = (odds * q_values[0].detach().double().numpy()).sum() / odds.sum()
     assert_close(bootstrapped[2] - plain[2], 0.5 * value, 1e-4)
     assert torch.equal(bootstrapped[3:], plain[3:])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from stable_baselines3.common.utils import set_random_seed
 
-from agents.belief.masks import allowed, fitting, random_acts
+from agents.belief.masks import allowed, random_acts
+from agents.models.masking import fitting
 from tests.support.act_mdps import (
     Table,
     TableEnv,

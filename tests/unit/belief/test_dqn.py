@@ -141,6 +141,30 @@ def test_a_truncated_episode_is_bootstrapped_within_the_mask_before():
     assert batch.next_masks.tolist() == [second, first, first] * 3
 
 
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_returns_of_several_steps_end_where_learn_begins_other_dialogues(goes_on):
+    model = made(long_chain(), rows=2, n_steps=3, gamma=0.9, learning_starts=100)
+    model.learn(10)
+    model.learn(10, reset_num_timesteps=not goes_on)
+    memory = model.replay_buffer
+    assert memory.pos == 10
+    batch = memory.at(np.arange(20))
+    for place in range(20):
+        step, row = divmod(place, 2)
+        total, discount = 0.0, 1.0
+        for ahead in range(step, min(step + 3, 10 if goes_on or step > 4 else 5)):
+            total, discount = total + discount * memory.rewards[ahead, row], discount * 0.9
+            ended = bool(memory.dones[ahead, row] and not memory.timeouts[ahead, row])
+            if ended:
+                break
+        assert_close(batch.rewards[place], total)
+        assert_close(batch.discounts[place], 0.0 if ended else discount)
+        assert np.array_equal(batch.next_observations[place], memory.next_observations[ahead, row])
+        assert np.array_equal(batch.next_masks[place], memory.next_masks[ahead, row])
+    going_on = memory.dones[3] == 0
+    assert going_on.any()  # or there is nothing to break off
+
+
 def test_a_dialogue_is_held_by_one_head():
     model = made(rows=2, policy_kwargs={"uncertainty": "bootstrap"}, **GREEDY)
     seen, memory, explore = [], model.replay_buffer, model.policy.explore
@@ -176,7 +200,7 @@ def test_surprises_are_rewarded_and_what_is_learned_no_longer_surprises():
 RUNS = {
     "n-step": {"n_steps": 3, "priority_alpha": 0.6, "priority_beta": 1.0},  # else it is a schedule
     "bootstrap": VARIANTS["bootstrap"],
-    "curious": {"policy_kwargs": {"curiosity": {}, "uncertainty": "concrete"}},
+    "curious": {"n_steps": 1, "policy_kwargs": {"curiosity": {}, "uncertainty": "concrete"}},
 }
 
 
@@ -225,7 +249,9 @@ def test_mistakes_are_one_clear_error():
     env.observation_space, env.action_space = seen, gym.spaces.Discrete(2)
     with pytest.raises(ValueError, match=r"DQN: expected observations of one array, got Dict"):
         DQN(agents.QPolicy, DummyVecEnv([lambda: env]))
-    with pytest.raises(
-        ValueError, match="DQN: expected n_steps to be a whole number from 1; got 0"
+    for settings, message in (
+        ({"n_steps": 0}, "DQN: expected n_steps to be a whole number from 1; got 0"),
+        ({"n_steps": 2, **VARIANTS["curious"]}, "DQN: expected n_steps=1 with curiosity.*got 2"),
     ):
-        made(n_steps=0)
+        with pytest.raises(ValueError, match=message):
+            made(**settings)

@@ -168,9 +168,16 @@ def test_an_env_that_says_nothing_of_its_acts_is_an_error():
         make(vec_env(five_states()))
 
 
-def test_bootstrapped_heads_are_an_error():
-    with pytest.raises(ValueError, match="feudal policies: they have no bootstrapped heads"):
-        make(slot_vec_env(five_states()), policy_kwargs={"uncertainty": "bootstrap"})
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"uncertainty": "bootstrap"}, "feudal policies: they have no bootstrapped heads"),
+        ({"curiosity": {}}, "feudal policies: expected no curiosity, whose models are of"),
+    ],
+)
+def test_what_is_not_for_feudal_policies_is_one_clear_error(settings, message):
+    with pytest.raises(ValueError, match=message):
+        make(slot_vec_env(five_states()), policy_kwargs=settings)
 
 
 def test_uncertain_networks_give_a_distribution_of_q():

@@ -6,8 +6,8 @@ import torch
 from stable_baselines3.common.utils import set_random_seed
 
 from agents import QPolicy
-from agents.belief.masks import everything
 from agents.belief.q_policy import in_mode
+from agents.models.masking import everything
 from tests.support.act_mdps import TableEnv, five_states
 from tests.support.close import assert_close
 

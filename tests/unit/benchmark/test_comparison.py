@@ -40,7 +40,7 @@ def test_the_interval_of_a_difference_holds_the_truth_as_often_as_it_says():
     st.lists(st.integers(-3, 3), min_size=1, max_size=6),
     st.lists(st.integers(-3, 3), min_size=1, max_size=6),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_probability_of_improvement_counts_pairs(x, y):
     first, second = (np.array(values, float)[:, None] for values in (x, y))
     expected = np.mean([(a > b) + 0.5 * (a == b) for a, b in product(x, y)])

@@ -86,8 +86,10 @@ def test_hostile_text_stays_text(page):
     assert text.count("<img") == 0
 
 
-def test_wordle_has_tiles(page):
+def test_wordle_has_tiles_and_each_speaker_its_colour(page):
     text, _ = page
+    assert '<p class="own system"><small>system' in text
+    assert '<p class="other user"><small>user' in text
     assert '<span class="tile hit">g</span>' in text
 
 

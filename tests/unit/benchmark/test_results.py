@@ -75,7 +75,7 @@ def test_tables_have_a_row_for_each_id_and_one_for_all(result):
 
 @pytest.mark.parametrize("width", [80, 140])
 def test_the_terminals_table_is_never_cut(result, width):
-    console = Console(width=width, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console = Console(width=width, record=True, file=open("/dev/null", "w", encoding="utf-8"))  # noqa: SIM115
     console.print(rich_table([result], width))
     text = console.export_text()
     assert "…" not in text

@@ -24,6 +24,7 @@ from benchmarks.soak.kills import (
     kill_worker,
 )
 from benchmarks.soak.texts import random_text
+from tests.support.waiting import HANG_GUARD
 
 ROOT = Path(__file__).parents[3]
 WORDS, TALK = "dialgym/Wordle-20-v0", "dialgym/Wordle-20-utterance-v0"
@@ -49,7 +50,7 @@ def in_fresh_process(attack, folder):
     """The numbers of tries and failures: who trains in a fork must not have trained before it, as
     autograd's threads are not forked."""
     command = [sys.executable, "-c", COUNTED.format(attack), str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=3600)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANG_GUARD)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

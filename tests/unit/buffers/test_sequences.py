@@ -32,7 +32,32 @@ def random_rollout(rng: np.random.Generator, slides: bool):
     return observations, starts
 
 
-@settings(deadline=None, max_examples=60)
+@pytest.mark.parametrize("seed", range(5))
+def test_each_decision_is_read_beside_its_own_features(seed):
+    """Others begin a new sequence; those of rows that rest are not looked at."""
+    rng = np.random.default_rng(seed)
+    observations, starts = random_rollout(rng, slides=False)
+    features = np.zeros((T, N, 2), np.float32)
+    features[0] = rng.random((N, 2))
+    playing = rng.random((T, N)) < 0.8
+    buffer = SequenceBuffer(T, box(L))
+    for t in range(T):
+        fresh = starts[t] | (rng.random(N) < 0.1)
+        drawn = rng.random((N, 2))
+        features[t] = np.where(
+            fresh[:, None] & playing[t][:, None], drawn, features[t - 1] if t else drawn
+        )
+        lengths = lengths_of(torch.tensor(observations[t])).numpy()
+        shown = np.where(playing[t][:, None] | (t == 0), features[t], -1.0).astype(np.float32)
+        buffer.add(observations[t], lengths, starts[t], playing[t], shown)
+    keep = playing | (np.arange(T) == 0)[:, None]
+    sequences = buffer.sequences(keep, torch.device("cpu"))
+    owner = np.repeat(np.arange(len(sequences.sizes)), sequences.sizes)
+    found = sequences.features.numpy()[owner]
+    assert np.array_equal(found, features.reshape(-1, 2)[sequences.steps])
+
+
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.booleans(), st.integers(1, 200))
 def test_each_decision_is_read_after_its_own_observation(seed, slides, most_tokens):
     rng = np.random.default_rng(seed)

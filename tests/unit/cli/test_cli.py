@@ -24,6 +24,8 @@ from dialgym.registry import entries, entry_of, list_ids, suites
 from tests.support.commands import fail, run, succeed
 from tests.support.players import SMALL
 
+ROOT = Path(__file__).parents[3]
+
 # The program
 
 
@@ -166,7 +168,7 @@ def module(tmp_path, monkeypatch):
 
 def test_a_registered_task_is_checked():
     text = succeed("check", SMALL, "-n", "5")
-    assert text.count("✓ Wordle: ") == 4
+    assert text.count("✓ Wordle: ") == 5
 
 
 def test_your_own_task_is_checked(module):
@@ -176,7 +178,7 @@ def test_your_own_task_is_checked(module):
 def test_acts_are_checked_too(module):
     assert "✓ Wishes: views agree" in succeed("check", "tests.support.toy_acts:Wishes", "-n", "5")
     broken = "from tests.support.toy_acts import Asking, Wishes\n\n" + BROKEN_ACTS
-    Path("my_own_task.py").write_text(broken)
+    Path("my_own_task.py").write_text(broken, encoding="utf-8")
     result = run("check", "my_own_task:Broken", "-n", "5")
     assert result.exit_code == 1
     assert "acts of system (seed 0): expected (4,) bool of mask(); got" in result.stderr
@@ -322,3 +324,32 @@ def test_policies_settings_and_numbers_are_read():
         parse_policies("a,a")
     with pytest.raises(ValueError, match=r"--seeds: expected whole numbers .* got '1.5'"):
         numbers("1.5")
+
+
+LATER = ("pyarrow", "rich", "typer", "torch", "agents")
+AT_ONCE = ("json", "signal", "numpy", "gymnasium")
+PROGRAM = ("-P", "-c", "from dialgym.cli import main; main()")  # as the installed script
+
+
+@pytest.mark.parametrize(
+    ("program", "names", "workers"),
+    [
+        (PROGRAM, (*LATER, *AT_ONCE), 1),
+        (PROGRAM, (*LATER, *AT_ONCE), 0),
+        (("-m", "dialgym"), LATER, 0),  # Python imports the package itself before it is asked
+    ],
+)
+def test_files_of_the_current_folder_hide_nothing(program, names, workers, tmp_path):
+    """A downloaded folder of data may hold modules, which nobody has asked for."""
+    for name in names:
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported')\n", "utf-8")
+    (tmp_path / "my_own_task.py").write_text(TASK, "utf-8")
+    command = ["collect", "my_own_task:Small", "--policy", "random", "--out", "data", "-n", "2"]
+    for line in ([*command, "--workers", str(workers)], ["data", "describe", "data"]):
+        ran = subprocess.run(
+            [sys.executable, *program, *line],
+            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+        assert "imported" not in ran.stderr

@@ -45,7 +45,7 @@ def test_what_is_written_is_checked_played_and_tested(here):
     printed = succeed("new", "task", "order-lunch")
     assert "dialgym train ppo order_lunch:OrderLunch-v0" in printed
     text = succeed("check", "order_lunch:OrderLunch-v0", "-n", "20")
-    assert text.count("✓ OrderLunch: ") == 4
+    assert text.count("✓ OrderLunch: ") == 5
     assert "!" not in text  # an agent can begin at random
     found = dialgym.evaluate("bisect", "order_lunch:OrderLunch-v0", episodes=50, seeds=[0])
     assert found.success > 0.9
@@ -65,6 +65,19 @@ def test_what_is_written_is_checked_played_and_tested(here):
         ("a/b", "expected a name of letters"),
         ("json", "Python has a module 'json' already"),
         ("class", "Python has a module 'class' already"),
+        ("numpy", "Python has a module 'numpy' already"),
+        ("dialgym", "Python has a module 'dialgym' already"),
+        ("agents", "Python has a module 'agents' already"),
+        ("utterance", "its class would be called 'Utterance', which the files of a task use"),
+        ("state", "would be called 'State'"),
+        ("Lexicon", "would be called 'Lexicon'"),
+        ("task", "would be called 'Task'"),
+        ("bisect-", "expected a name of letters"),
+        ("Host", "would be called 'Host'"),
+        ("value-error", "would be called 'ValueError'"),
+        ("none", "would be called 'None'"),
+        ("wordle", "dialgym has an environment Wordle-v0 already"),
+        ("twenty questions", "dialgym has an environment TwentyQuestions-v0 already"),
     ],
 )
 def test_names_that_cannot_be(name, message, here):
@@ -104,7 +117,7 @@ class Hopeless(GuessNumber):
 
 
 def test_a_task_in_which_nothing_can_be_learned_at_random(here):
-    Path("my_hopeless.py").write_text(TASK)
+    Path("my_hopeless.py").write_text(TASK, encoding="utf-8")
     text = succeed("check", "my_hopeless:Hopeless", "-n", "10", "--set", "turns=4")
     sys.modules.pop("my_hopeless")
     assert "! Hopeless: there is no constraint on what the system says, and no learnable" in text

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from dialgym.tasks.wordle import Wordle
 from dialgym.tasks.wordle.policies import Random, RandomMixture
 from tests.support.commands import fail, run, succeed
 from tests.support.players import SMALL
+from tests.support.waiting import end_family, wait_until
 
 
 class Repeater:
@@ -93,7 +94,14 @@ def test_any_number_of_workers_gives_the_same(policy: Any, tmp_path: Path, monke
 
 
 @pytest.mark.parametrize(
-    ("workers", "blow"), [(0, signal.SIGKILL), (2, signal.SIGKILL), (2, signal.SIGINT)]
+    ("workers", "blow"),
+    [
+        (0, signal.SIGKILL),
+        (2, signal.SIGKILL),
+        (2, signal.SIGINT),
+        (0, signal.SIGTERM),
+        (2, signal.SIGTERM),
+    ],
 )
 def test_a_killed_collector_goes_on_where_it_was(
     workers: int, blow: signal.Signals, tmp_path: Path
@@ -102,18 +110,19 @@ def test_a_killed_collector_goes_on_where_it_was(
     code = (
         # a shell has its background jobs, such as this test's own, ignore interrupts
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "import dialgym; dialgym.collect('Wordle-v0', 'random-mixture', 1_000_000, seed=5, "
-        f"path={str(out)!r}, shard_size=64, workers={workers})"
+        "from dialgym.cli import main; main()"
     )
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
-    patience = time.monotonic() + 60
-    while len(list(out.glob("dialogues-*.parquet"))) < 3:
-        assert time.monotonic() < patience
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.send_signal(blow)
-    process.wait(timeout=20)
-    time.sleep(0.5)  # its workers notice, and end
+    command = ["collect", "Wordle-v0", "--policy", "random-mixture", "-n", "1000000", "--seed", "5",
+               "--out", str(out), "--shard-size", "64", "--workers", str(workers)]  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *command], stderr=subprocess.PIPE, text=True
+    )
+    wait_until(lambda: len(list(out.glob("dialogues-*.parquet"))) >= 3, process)
+    end_family(process, blow)
+    if blow != signal.SIGKILL:
+        said = process.stderr.read()
+        assert process.returncode == 128 + blow, said
+        assert said.splitlines()[-1] == f"Go on with: dialgym {' '.join(command)}"
     (out / ".dialogues-000000064-0a1b2c3d.parquet").write_bytes(b"half a file")
     before = {file: file.stat().st_mtime_ns for file in out.glob("dialogues-*.parquet")}
     asked = max(int(file.stem.split("-")[2]) for file in before) + 100
@@ -137,6 +146,25 @@ def test_a_collection_can_be_made_longer_but_not_shorter(tmp_path: Path):
     assert len(dialgym.load_dataset(tmp_path)) == 20
     with pytest.raises(ValueError, match="holds 20 episodes already; got episodes=12"):
         dialgym.collect("Wordle-20-v0", "random", 12, **kwargs)
+
+
+def test_a_collection_says_which_versions_made_it(tmp_path: Path):
+    def versions() -> Any:
+        return json.loads((tmp_path / "collection.json").read_text("utf-8"))["dialgym"]
+
+    def collect(episodes: int) -> None:
+        dialgym.collect("Wordle-20-v0", "random", episodes, path=tmp_path, shard_size=2)
+
+    collect(2)
+    assert versions() == [dialgym.__version__]
+    facts = json.loads((tmp_path / "collection.json").read_text("utf-8"))
+    older = json.dumps({**facts, "dialgym": ["0.0.9"]})
+    (tmp_path / "collection.json").write_text(older, "utf-8")
+    with warnings.catch_warnings(action="error"):
+        collect(2)  # which is complete: nothing goes on
+    with pytest.warns(UserWarning, match=r"was begun with dialgym 0\.0\.9 and goes on with"):
+        collect(4)
+    assert versions() == ["0.0.9", dialgym.__version__]
 
 
 def test_another_collection_is_not_mixed_in(tmp_path: Path):
@@ -245,7 +273,7 @@ def test_the_command(tmp_path: Path):
     text = succeed(*arguments, *options, "-n", "40", "--workers", "2")
     assert "40 episodes in" in text
     assert "policy      random-mixture 40" in text
-    assert "a second; in" in text
+    assert text.endswith(" a second\n")
     text = succeed(*arguments, *options, "-n", "50")
     assert "18 episodes in" in text  # the last shard was not full
     assert "32 were there already" in text
@@ -375,5 +403,11 @@ def test_ctrl_c_keeps_what_is_whole_and_the_same_command_goes_on(
     assert 0 < count < 700
     assert kept.name == f"dialogues-000000000-{count:09d}.parquet"
     text = succeed(*arguments)
-    assert f"{700 - count} episodes in" in text
+    assert f"700 dialogues stored in {tmp_path / 'cut'}: {700 - count} episodes in" in text
+    assert f", {count} were there already\n" in text
+    assert text.startswith("dialogues   700, ")
+    complete = succeed(*arguments)
+    assert complete.endswith(
+        f"700 dialogues stored in {tmp_path / 'cut'}: 700 were there already\n"
+    )
     assert dialgym.load_dataset(tmp_path / "cut").table.equals(whole.table)

@@ -1,5 +1,6 @@
 """Collections that are damaged, shared or unreadable."""
 
+import os
 import re
 import subprocess
 import sys
@@ -68,6 +69,57 @@ def test_broken_parquet_without_a_checksum_is_named_too(collected: Any, content:
         assert collect(folder).table.equals(whole.table)
 
 
+def test_damage_anywhere_without_a_checksum_is_one_clear_error(collected: Any):
+    whole, folder, file = collected
+    content, rng = file.read_bytes(), np.random.default_rng(0)
+    for sums in folder.glob("*.sha256"):
+        sums.unlink()
+    told: list[str] = []
+    for _ in range(40):
+        damaged = bytearray(content)
+        place = int(rng.integers(4, len(content) - 48))
+        damaged[place : place + 40] = rng.bytes(40)
+        file.write_bytes(damaged)
+        for streaming in (False, True):
+            try:
+                list(dialgym.load_dataset(folder, streaming=streaming))
+            except ValueError as error:
+                told.append(str(error))
+    assert len(told) > 60  # a few may hit what nobody reads
+    assert all(f"{file.name}'" in text for text in told)
+    file.write_bytes(content)
+    assert dialgym.load_dataset(folder).table.equals(whole.table)
+
+
+FULL = r"""
+import os, resource, sys, warnings
+import dialgym
+limit = int(sys.argv[3])
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))  # as on a full disk, for larger files
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    dataset = dialgym.load_dataset(sys.argv[1])
+sizes = [os.path.getsize(os.path.join(place, name))
+         for place, _, names in os.walk(sys.argv[2]) for name in names]
+print(len(dataset), sum(sizes), *(str(one.message) for one in told), sep="\n")
+"""
+
+
+def test_a_cache_that_cannot_be_written_is_gone_without(tmp_path: Path):
+    pytest.importorskip("resource")  # of POSIX
+    collect(tmp_path / "data", episodes=300, shard_size=300)
+    cache = tmp_path / "cache"
+    command = [sys.executable, "-c", FULL, str(tmp_path / "data"), str(cache), "4096"]
+    environment = {**os.environ, "DIALGYM_CACHE": str(cache)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    count, left, *told = done.stdout.splitlines()
+    assert (count, left) == ("300", "0")  # nothing half-written stays
+    assert len(told) == 1
+    assert f"the cache '{cache / 'datasets'}' cannot be written ([Errno " in told[0]
+    assert "the dialogues are read into memory. Make room" in told[0]
+
+
 def test_older_collections_have_no_checksums(collected: Any):
     whole, folder, _ = collected
     for file in folder.glob("*.sha256"):
@@ -82,7 +134,7 @@ def test_older_collections_have_no_checksums(collected: Any):
         (b"", "expected what determines a collection, as JSON (nothing"),
         (b'{"env"', "expected what determines a collection, as JSON (Expecting"),
         (b"[1]", "expected what determines a collection; got '[1]'. Remove the folder"),
-        (b"[" * 99_999, "expected what determines a collection, as JSON (maximum"),
+        (b"[" * 99_999, "expected what determines a collection, as JSON (more than 100"),
     ],
 )
 def test_a_description_that_is_none(collected: Any, content: bytes, expected: str):

@@ -48,7 +48,7 @@ def test_rows_columns_returns_and_lengths(games: Dataset):
 
 
 @given(st.lists(st.integers(0, 59), max_size=12))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_selected_rows_are_whole(rows: list[int]):
     games = collected()
     chosen = games.select(rows)

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import time
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -222,6 +224,146 @@ def test_files_by_names_of_dialogues_and_splits(tmp_path):
     (source / "test.json").write_text(json.dumps({"d3": {"log": SAID}}))
     assert import_dialogues(source, tmp_path / "all").kept == 3
     assert import_dialogues(source, tmp_path / "some", Choices(split="test")).kept == 1
+
+
+def test_splits_stay_splits(tmp_path):
+    source, out = tmp_path / "source", tmp_path / "out"
+    counts = {"train": 3, "validation": 1, "test": 2}
+    for split, count in counts.items():
+        rows = [{"turns": [*SAID[:3], f"{split} {i}"], "rating": i} for i in range(count)]
+        (source / split).mkdir(parents=True)
+        (source / split / "part.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    assert "splits   train (3), test (2), validation" in succeed(
+        "import", str(source), "--out", str(out)
+    )
+    assert len(load_dataset(out)) == 3  # what commands train on
+    for split, count in counts.items():
+        dataset = load_dataset(out, split=split)
+        assert [texts(dataset, i)[-1] for i in range(count)] == [
+            f"{split} {i}" for i in range(count)
+        ]
+        env_id, settings = dataset.environment()
+        env = dialgym.make(env_id, **settings)
+        env.reset(options=json.loads(dataset[count - 1]["options"]))
+        assert env.unwrapped.task.corpus.texts[-1] == f"{split} {count - 1}"
+        assert len(env.unwrapped.task.corpus) == count
+        again = load_dataset(dataset.save(tmp_path / f"saved-{split}"))
+        assert again.environment()[1] == {"data": str(tmp_path / f"saved-{split}")} | {
+            "window": settings["window"]
+        }
+
+
+def test_splits_that_rows_tell(tmp_path):
+    rows = [{"turns": SAID, "data_split": split} for split in ("train", "test", "challenge")]
+    dataset = Dataset.from_dialogues(rows, tmp_path / "out")
+    assert len(dataset) == 1
+    assert dataset.report.left_out == {"dialogues of the split 'challenge' (--split takes them)": 1}
+    assert sorted(f.name for f in (tmp_path / "out").glob("*.parquet")) == [
+        "test.parquet", "train.parquet",
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="no Parquet files of the split 'validation'; it has test"):
+        load_dataset(tmp_path / "out", split="validation")
+    (tmp_path / "out" / "train.parquet").unlink()
+    (tmp_path / "out" / "train.parquet.sha256").unlink()
+    assert len(load_dataset(tmp_path / "out")) == 1  # the only one there is
+
+
+@pytest.mark.parametrize(
+    ("ratings", "expected"),
+    [
+        ([[5] * 4, [1] * 4], [5, 1]),  # of the dialogue
+        ([["good"] * 4, [None] * 4], [1]),
+        ([[0, 1, 0, 2], [1] * 4], [3, 4]),  # of the turns
+        ([[None, None, None, 5], [None, None, None, 1]], [5, 1]),
+    ],
+)
+def test_a_rating_in_every_row_of_a_dialogue_counts_once(ratings, expected, tmp_path):
+    rows = [
+        {"dialogue_id": d, "speaker": who, "text": text, "rating": rating}
+        for d, column in enumerate(ratings)
+        for who, text, rating in zip("abab", SAID, column)
+    ]
+    with (tmp_path / "own.csv").open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]))
+        table.writeheader()
+        table.writerows(rows)
+    dataset = Dataset.from_dialogues(tmp_path / "own.csv", tmp_path / "out")
+    assert dataset.returns.tolist() == expected
+
+
+def test_what_to_learn_by_is_told_by_the_returns(tmp_path):
+    for rating, advice in ((None, "bc"), (1, "ilql")):
+        lines = [{"turns": SAID, "rating": rating and rating * i} for i in range(2)]
+        file, out = tmp_path / f"{advice}.jsonl", str(tmp_path / advice)
+        file.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+        printed = succeed("import", str(file), "--out", out)
+        assert f"dialgym train {advice} dialgym/Logged-v0 --data {out}" in printed
+        assert ("all returns are 0, so that there is nothing to prefer" in printed) == (
+            advice == "bc"
+        )
+
+
+def nested(depth):
+    return json.loads("[" * depth + '"Hello there."' + "]" * depth)
+
+
+def test_values_within_one_another_without_end(tmp_path):
+    lines = [json.dumps({"turns": SAID}), json.dumps({"turns": [nested(900), *SAID]})]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines), "utf-8")
+    with pytest.raises(ValueError, match=r"a\.jsonl, line 2: expected JSON \(more than 100 values"):
+        import_dialogues(tmp_path / "a.jsonl", tmp_path / "out")
+    rows = [{"turns": SAID}, {"turns": nested(900)}, {"turns": [*SAID * 2, nested(900)]}]
+    report = import_dialogues(rows, tmp_path / "out")
+    assert report.left_out == {"rows without utterances": 1, "turns without words": 1}
+
+
+def seconds_of(rows, folder):
+    begun = time.process_time()
+    import_dialogues(rows, folder)
+    return time.process_time() - begun
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        lambda n: {"turns": [f"Hello number {i} there." for i in range(n)], "rating": 1},
+        lambda n: {"turns": ["x" * (5 * n), "Pardon?"], "rating": 1},
+    ],
+    ids=["turns", "a word"],
+)
+def test_time_grows_as_dialogues_do(row, tmp_path):
+    import_dialogues([row(10)], tmp_path / "warm")
+    short, long = (seconds_of([row(n)], tmp_path / f"{n}") for n in (1_000, 24_000))
+    assert long < 60 * short  # 24 at most where each part is looked at once
+
+
+NEGOTIATION = (
+    "<input> 2 2 3 2 1 0 </input> <dialogue> THEM: i need that ball <eos> YOU: sure <eos> "
+    "THEM: <selection> </dialogue> <output> item0=2 item1=3 item2=0 item0=0 item1=0 item2=1 "
+    "</output> <partner_input> 2 0 3 1 1 7 </partner_input>\n"
+    "<input> 2 0 3 1 1 7 </input> <dialogue> YOU: i need that ball <eos> THEM: no <eos> "
+    "YOU: <selection> </dialogue> <output> <disagree> <disagree> </output> "
+    "<partner_input> 2 2 3 2 1 0 </partner_input>\n"
+)
+
+
+def test_deal_or_no_deal_as_it_comes(tmp_path):
+    with ZipFile(tmp_path / "deal.zip", "w") as archive:
+        archive.writestr("train.txt", NEGOTIATION)
+        archive.writestr("test.txt", NEGOTIATION.splitlines()[0])
+        archive.writestr("selfplay.txt", "1 0 1 1 3 3\n1 1 1 0 3 3\n")
+    dataset = Dataset.from_dialogues(tmp_path / "deal.zip", tmp_path / "out")
+    assert texts(dataset) == [
+        "[books 2 at 2, hats 3 at 2, balls 1 at 0] i need that ball", "sure", "[selection]",
+    ]  # fmt: skip
+    assert parties(dataset) == ["user", "system", "user"]
+    assert parties(dataset, 1) == ["user", "system"] * 2
+    assert dataset.returns.tolist() == [10, 0]
+    assert dataset["success"].tolist() == [True, False]
+    assert len(load_dataset(tmp_path / "out", split="test")) == 1
+    (tmp_path / "bad.txt").write_text(NEGOTIATION + "<input> 1 2 3 </input>", "utf-8")
+    with pytest.raises(ValueError, match=r"bad\.txt, line 3: expected <input> three counts"):
+        import_dialogues(tmp_path / "bad.txt", tmp_path / "no")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents import BC, ILQL
-from agents.training.envs import monitored
+from dialgym import sb3_vec_env
 from dialgym.datasets import load_dataset
 from dialgym.registry import entry_of
 from tests.support.commands import succeed
@@ -23,7 +23,7 @@ def learns(algorithm, dataset):
     """Two gradient steps on some short dialogues, in an env made of what is stored with them."""
     some = dataset.select(dataset.lengths.argsort(kind="stable")[:64])
     env_id, settings = some.environment()
-    env = monitored(entry_of(env_id), 1, 0, 0, settings)
+    env = sb3_vec_env(entry_of(env_id), 1, seed=0, **settings)
     model = algorithm(
         "GPTPolicy", env, some, batch_size=4, policy_kwargs=TINY, seed=0, device="cpu"
     )
@@ -63,6 +63,17 @@ def test_persuasion_for_good(data, tmp_path):
     assert len(dataset) == 1017
     assert dataset.returns.max() > 1
     learns(ILQL, dataset)
+
+
+def test_deal_or_no_deal(data, tmp_path):
+    """The figures of people, over the 1,052 perspectives of the test split."""
+    zipped = data / "deal_or_no_deal" / "deal_or_not.zip"
+    dataset, printed = imported(tmp_path / "out", zipped, "--split", "test")
+    assert "reward, at the end" in printed
+    assert len(dataset) == 1052
+    assert dataset["success"].sum() == 804  # 76.4 % agreed
+    assert round(float(dataset.returns.mean()), 2) == 5.63
+    assert round(float(dataset.returns[dataset["success"]].mean()), 2) == 7.37
 
 
 @pytest.mark.slow

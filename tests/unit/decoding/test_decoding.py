@@ -142,7 +142,7 @@ def weights(most):
     return st.one_of(st.just(0.0), st.floats(0.1, most))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     weights(50), st.floats(0.05, 20), weights(2), some, shares, some, shares,
     st.integers(0, 999),

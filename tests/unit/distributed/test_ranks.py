@@ -3,7 +3,6 @@
 import csv
 import os
 import subprocess
-import time
 
 import psutil
 import pytest
@@ -15,13 +14,14 @@ from agents.distributed.processes import Processes
 from agents.training.checkpoint import FILE
 from tests.support.commands import succeed
 from tests.support.torchrun import SUPPORT, TORCHRUN, two_processes
+from tests.support.waiting import wait_until
 
 
 @pytest.mark.parametrize(
     "script", ["two_ranks.py", "two_offline_ranks.py", "two_language_ranks.py"]
 )
 def test_two_processes_learn_one_policy(script):
-    said = two_processes([str(SUPPORT / script), "2"], timeout=120)
+    said = two_processes([str(SUPPORT / script), "2"])
     assert {"rank 0 is right", "rank 1 is right"} <= set(said.splitlines())
 
 
@@ -55,7 +55,7 @@ def start(folder, *more, arguments=PLAY):
 
 
 def curve(folder):
-    with open(folder / "learning_curve.csv", newline="") as file:
+    with open(folder / "learning_curve.csv", encoding="utf-8", newline="") as file:
         return [{**row, "seconds": None} for row in csv.DictReader(file)]
 
 
@@ -63,11 +63,7 @@ def curve(folder):
 def test_two_killed_processes_go_on_exactly(tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     one, other = start(whole), start(killed)
-    deadline = time.monotonic() + 120
-    while not (killed / FILE).exists():
-        assert other.poll() is None, "the run ended before it wrote a checkpoint"
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until((killed / FILE).exists, other)
     for process in [*psutil.Process(other.pid).children(recursive=True), other]:
         process.kill()
     other.wait()

@@ -21,7 +21,7 @@ def without(slot):
 
 
 UNREADABLE = {
-    "no JSON": ("{", ROWS, r"ontology '.*Toy-rules\.json': expected JSON; got Expecting"),
+    "no JSON": ("{", ROWS, r"ontology '.*Toy-rules\.json': expected JSON \(Expecting"),
     "not an object": ("[]", ROWS, "of Toy: expected a JSON object; got list"),
     "no type": (
         {"informable": {}},

@@ -143,9 +143,11 @@ def test_the_script_makes_the_files_of_the_package(name, build):
 
 
 def test_a_name_of_pydial_is_looked_for_in_the_folder(tmp_path, monkeypatch):
-    write_domain(tmp_path, rules_of(), [row_of(0), row_of(1)], "CamRestaurants")
-    monkeypatch.setenv("DIALGYM_PYDIAL", str(tmp_path))
-    assert load_domain("CamRestaurants").source == str(tmp_path / "CamRestaurants")
+    folder = tmp_path / "pydial"
+    folder.mkdir()
+    write_domain(folder, rules_of(), [row_of(0), row_of(1)], "CamRestaurants")
+    monkeypatch.setenv("DIALGYM_PYDIAL", str(folder))
+    assert load_domain("CamRestaurants").source == str(folder / "CamRestaurants")
     assert load_domain("CamHotels").source == "built-in"
     assert load_domain("Restaurants").source == "built-in"
 

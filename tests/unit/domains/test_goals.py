@@ -35,7 +35,7 @@ def slow_chances(database, size, matches):
 
 
 @given(databases(), st.integers(1, 3), st.sampled_from([(2, 3), (1, 1), (1, 12)]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_goals_are_as_likely_as_by_trial(database, size, matches):
     expected = slow_chances(database, size, matches)
     assume(expected)
@@ -45,7 +45,6 @@ def test_goals_are_as_likely_as_by_trial(database, size, matches):
 
 
 @given(databases(), st.integers(0, 2**32 - 1))
-@settings(deadline=None)
 def test_two_or_three_rows_meet_a_goal(database, seed):
     try:
         generator = GoalGenerator(database)

@@ -61,6 +61,7 @@ def test_durations():
         (("--algorithms", "ilql"), "got 'ilql', which learns from stored dialogues"),
         (("--algorithms", "dqn,dqn"), "--algorithms: expected distinct names"),
         (("--domains", "SRF"), "unknown domain 'SRF' in --domains. Did you mean 'SFR'?"),
+        (("--domains", "no/Bars"), "expected a JSON file at 'no/Bars-rules.json'"),
         (("--envs", "7"), "--envs: expected numbers from 1 to 6, got 7"),
         (("--envs", "one"), "--envs: expected whole numbers separated by commas; got 'one'"),
         (("--seeds", "0,0"), "--seeds: expected how many seeds, or which"),

@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -22,6 +21,8 @@ from agents.grid.report import write_report
 from agents.grid.results import Results
 from agents.grid.run import _State, finished, run_grid
 from agents.training.dialogues import Dialogues
+from tests.support.slot_domains import write_bakeries
+from tests.support.waiting import end_family
 
 SMALL = {"n_envs": 4, "n_steps": 16, "batch_size": 64, "policy_kwargs": {"net_arch": [16]}}
 PPO = Method("small-ppo", "maskable-ppo", SMALL)
@@ -55,6 +56,25 @@ def test_a_cell_is_tested_after_each_number_of_dialogues(tmp_path):
     assert result["source"] == "built-in"
     assert {p.name for p in (tmp_path / cell.folder).iterdir()} >= {"model.zip", RESULT}
     assert not (tmp_path / cell.folder / "checkpoints").exists()
+
+
+@pytest.mark.parametrize("given", ["Hotels", "CamHotels", "path"])
+def test_any_domain_that_loads_is_played_and_stands_in_the_tables(tmp_path, given):
+    path = write_bakeries(tmp_path, "area")
+    domain, source = (path, path) if given == "path" else (given, "built-in")
+    name = {"path": "area"}.get(given, given)
+    tasks = tasks_of(["CR", domain], [1])
+    results, failures = run_grid(cells_of([HANDCRAFTED, PPO], tasks, [0]), BRIEF, tmp_path, 0)
+    assert not failures
+    found = {(r["method"], r["domain"]): r for r in results}
+    assert found["small-ppo", name]["source"] == source
+    assert found["handcrafted", name]["stages"] != found["handcrafted", "CR"]["stages"]
+    Results.of(results).save(tmp_path / "results")
+    pytest.importorskip("matplotlib")
+    write_report(tmp_path / "results")
+    text = (tmp_path / "results" / "tables.md").read_text("utf-8")
+    assert f"{name}-Env1" in text.split("## Beside the paper")[0]
+    assert f"{name}-Env1" not in text.split("## Beside the paper")[1].split("## Speed")[0]
 
 
 def test_a_scripted_policy_is_tested_once_and_stands_at_every_stage(tmp_path):
@@ -140,9 +160,7 @@ def test_a_grid_killed_at_random_moments_gives_the_same_table(tmp_path):
         process = start(tmp_path, cut)
         wait_for_more(cut, process)
         time.sleep(moments.uniform(0, 4))
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        time.sleep(0.5)  # its workers end by themselves
+        end_family(process)
     assert start(tmp_path, cut).wait() == 0
     tables = []
     for folder in (whole, cut):

@@ -20,6 +20,7 @@ from dialgym.leaderboard.panels import Panel
 from dialgym.leaderboard.submission import read_rows, read_submission
 from tests.support.commands import fail, run, succeed
 from tests.support.tiny_panel import BC, TINY, VALUES
+from tests.support.waiting import end_family, wait_until
 
 PLACES = TINY.environments
 ROW = "Wordle-20-v0-seed0.json"
@@ -48,7 +49,7 @@ def test_a_row_says_all_that_it_is_of(done):
     assert row["cost"]["trained"] >= 1000
     assert row["cost"]["cpu_seconds"] > 0
     assert row["curve"]
-    assert {"dialogues", "protocol", "model", "source"} <= set(row["hashes"])
+    assert {"rules", "protocol", "model", "source"} <= set(row["hashes"])
     assert [len(goal) for goal in row["trials"]["drawn"]] == [4, 4]
     assert row["hardware"]["cores"]
 
@@ -128,9 +129,11 @@ def test_a_training_that_is_cut_off_goes_on_exactly(done, tmp_path, monkeypatch)
 SCRIPT = """
 import sys
 from pathlib import Path
+from dialgym.interrupts import take_sigterm
 from tests.support.tiny_panel import *
 if __name__ == "__main__":
     install()
+    take_sigterm()  # as the command does
     from agents.grid.panels import jobs_of
     from agents.grid.run import run_jobs
     jobs = jobs_of(TINY, ["random", "ppo", "bc"], TINY.environments, [0, 1], Path(sys.argv[1]))
@@ -140,16 +143,17 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-def test_a_panel_that_is_killed_gives_the_same_rows(done, tmp_path):
+@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGTERM])
+def test_a_panel_that_is_killed_gives_the_same_rows(blow, done, tmp_path):
     script, out = tmp_path / "run.py", tmp_path / "out"
     script.write_text(SCRIPT, "utf-8")
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(["", *sys.path])}
     process = subprocess.Popen([sys.executable, script, out], env=env)
-    while process.poll() is None and not list(out.glob("*/*/*seed*.json")):
-        time.sleep(0.05)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    time.sleep(0.5)  # its workers end by themselves
+    began = "*/*/*seed*.json" if blow == signal.SIGKILL else "*/ppo/*/learning_curve.csv"
+    wait_until(lambda: list(out.glob(began)), process)
+    end_family(process, blow)
+    if blow == signal.SIGTERM:
+        assert list(out.glob("*/ppo/*/checkpoint.zip"))
     assert subprocess.run([sys.executable, script, out], env=env, check=False).returncode == 0
     rows = read_rows([out], TINY)
     assert len(rows) == 6

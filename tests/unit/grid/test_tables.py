@@ -8,9 +8,11 @@ from agents.grid import published
 from agents.grid.calibration import BINS, LEVELS, calibration, plot_calibration
 from agents.grid.cells import Task, tasks_of
 from agents.grid.intervals import over_seeds, over_tasks
-from agents.grid.report import write_report
+from agents.grid.report import older_in, write_report
 from agents.grid.results import Results
 from agents.grid.tables import beside_logs, beside_paper, findings, groups, markdown
+from dialgym.benchmark.rules import rules_of
+from dialgym.registry import entry_of
 
 RUN = {"command": "", "versions": {}, "source": "PyDial", "episodes": 500, "settings": {}}
 
@@ -94,6 +96,25 @@ def test_a_report_has_tables_and_pictures(tmp_path):
     assert all((tmp_path / name).stat().st_size > 1000 for name in names)
 
 
+def test_rows_name_their_rules_in_files_and_earlier_files_have_none(tmp_path):
+    (task,) = tasks_of(["CR"], [1])
+    table, rules = results({"dqn": 0.8}, [task], seeds=2), str(rules_of(task.env_id))
+    figures = table.methods["dqn"]
+    source = entry_of(task.env_id).stand_in or "PyDial"
+    figures.runs = [{**run, "source": source} for run in figures.runs]
+    figures.rows = [row._replace(rules=rules) for row in figures.rows]
+    table.save(tmp_path)
+    assert {row.rules for row in Results.load(tmp_path).methods["dqn"].rows} == {rules}
+    assert older_in(tmp_path) == ""
+    file = tmp_path / "dqn.csv"
+    lines = [line.rpartition(",")[0] for line in file.read_text().splitlines()]
+    file.write_text("\n".join(lines))
+    assert {row.rules for row in Results.load(tmp_path).methods["dqn"].rows} == {""}
+    line = "4 of 4 rows were played by older rules (or name none): dqn (4)."
+    assert older_in(tmp_path) == line
+    assert line in markdown(Results.load(tmp_path), older_in(tmp_path))
+
+
 class Sure:
     """Chooses the first act that is allowed, and knows what that returns: about nothing."""
 
@@ -108,7 +129,7 @@ class Sure:
 
 
 def test_calibration_compares_what_is_expected_with_what_comes(tmp_path):
-    found = calibration(Sure(), "dialgym/CamRestaurants-Env1-act-v0", 0, dialogues=16)
+    found = calibration(Sure(), Task("CR", 1), 0, dialogues=16)
     assert found["levels"] == list(LEVELS)
     assert found["coverage"] == sorted(found["coverage"])
     assert found["coverage"][-1] == 1.0  # returns lie within -25 and 0

@@ -1,10 +1,12 @@
 """Statistics of the leaderboard against slow versions, on made-up runs."""
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from dialgym.benchmark.rules import rules_of
 from dialgym.leaderboard.board import (
     Board,
     Contestant,
@@ -14,11 +16,14 @@ from dialgym.leaderboard.board import (
     improvement,
     resampled,
 )
-from dialgym.leaderboard.joined import cpu_seconds_of
+from dialgym.leaderboard.joined import cpu_seconds_of, joined_board
+from dialgym.leaderboard.panels import panel_named
 from dialgym.leaderboard.standings import _scripted, as_markdown, compare, table, write_page
 from dialgym.leaderboard.submission import Submission
 from dialgym.leaderboard.totals import as_markdown as totals_as_markdown
 from dialgym.leaderboard.totals import total_of
+from dialgym.registry import entry_of
+from tests.support.older_rows import OTHER
 from tests.support.tiny_panel import TINY
 
 IDS = ("dialgym/Wordle-20-v0", "dialgym/Wordle-200-v0")
@@ -197,7 +202,7 @@ def test_an_empty_panel_says_so(tmp_path):
     write_page(tmp_path / "page.html", board)
 
 
-def made(name, source="as named", dialogues="d"):
+def made(name, source="as named", rules=None):
     part = {"returns": [-2.0, -3.0], "solved": [1, 0], "lengths": [2, 3]}
     values = {
         "name": name,
@@ -208,8 +213,10 @@ def made(name, source="as named", dialogues="d"):
         "trials": {},
         "cost": {},
         "curve": [],
-        "hashes": {"references": [-5.0, -1.0], "source": source, "dialogues": dialogues},
+        "hashes": {"references": [-5.0, -1.0], "source": source},
     }
+    if rules is not None:
+        values["hashes"]["rules"] = rules._asdict()
     return Submission(values, None)
 
 
@@ -257,10 +264,37 @@ def test_runs_of_a_name_that_play_different_ways_each_keep_their_own():
 
 
 def test_rows_of_another_simulator_are_marked():
-    (board,) = Board.all_of(TINY, [made("a"), made("b", dialogues="e")])
+    here = rules_of(IDS[0])
+    (board,) = Board.all_of(TINY, [made("a", rules=here), made("b", rules=OTHER)])
     assert "NOT COMPARABLE" in as_markdown(board)
-    (board,) = Board.all_of(TINY, [made("a"), made("b")])
+    (board,) = Board.all_of(TINY, [made("a", rules=here), made("b")])
     assert "NOT COMPARABLE" not in as_markdown(board)
+
+
+def test_rows_of_older_rules_are_counted():
+    rows = [made("a", rules=rules_of(IDS[0])), made("b", rules=OTHER), made("c")]
+    (board,) = Board.all_of(TINY, rows)
+    line = "2 of 3 rows were played by older rules (or name none): b, c."
+    assert line in as_markdown(board)
+    (board,) = Board.all_of(TINY, rows[:1])
+    assert "older rules" not in as_markdown(board)
+
+
+def test_rows_of_a_joined_panel_tell_their_rules(tmp_path):
+    panel = panel_named("slot-filling-acts")
+    env_id = "dialgym/CamRestaurants-Env1-act-v0"
+    head = "domain,env,seed,dialogues,drawn,success,reward,run"
+    old = "CR,1,0,0,0,0.9,13.0,0"
+    (tmp_path / "a.csv").write_text(f"{head}\n{old}\n")
+    lines = [f"{head},rules", *(f"{old},{rules}" for rules in (rules_of(env_id), OTHER, ""))]
+    (tmp_path / "b.csv").write_text("\n".join(lines))
+    source = entry_of(env_id).stand_in or "PyDial"
+    (tmp_path / "b.json").write_text(json.dumps([{"source": source}]))
+    line = "3 of 4 rows were played by older rules (or name none): a, b (2)."
+    assert line in as_markdown(joined_board(panel, tmp_path))
+    (tmp_path / "b.csv").write_text(f"{head},rules\n{old},3\n")
+    with pytest.raises(ValueError, match="rules: expected a version and two hashes"):
+        joined_board(panel, tmp_path)
 
 
 def test_totals_tell_the_cells_of_a_panel_from_others():

@@ -6,13 +6,15 @@ import json
 import pytest
 
 pytest.importorskip("torch")  # rows say its version
+from dialgym.benchmark.rules import rules_of
 from dialgym.checksums import read_json_checked, write_json_checked
 from dialgym.leaderboard.board import Board
 from dialgym.leaderboard.form import problems
 from dialgym.leaderboard.panels import Panel
 from dialgym.leaderboard.protocol import replay, score
 from dialgym.leaderboard.submission import Submission, read_rows, read_submission
-from tests.support.commands import fail
+from tests.support.commands import fail, succeed
+from tests.support.older_rows import OTHER
 from tests.support.tiny_panel import TINY, VALUES, install
 
 (PLACE,) = TINY.environments
@@ -58,6 +60,9 @@ def test_a_row_as_it_was_written_is_right(whole):
         (["hashes", "references"], None, "references: expected those of the registry"),
         (["hashes", "source"], "another source", "references: expected those of the registry"),
         (["hashes", "protocol"], "0" * 16, "made by another protocol"),
+        (["hashes", "rules"], None, "hashes, rules: expected a version and two hashes of 16 hex"),
+        (["hashes", "rules", "settings"], "0", "hashes, rules: expected a version and two"),
+        (["hashes", "rules", "task_version"], -1, "hashes, rules: expected a version and two"),
         (["statistics", "scripted"], None, "statistics, scripted: expected those of the episodes"),
         (["statistics", "scripted", "return"], None, "expected those of the episodes"),
         (["statistics", "scripted", "return"], "-5", "expected those of the episodes"),
@@ -90,16 +95,71 @@ def test_a_row_as_it_was_written_is_right(whole):
         (["name"], ".hidden", "a letter or digit first, got '.hidden'"),
         (["name"], "x" * 65, "name: expected up to 64 letters"),
         (["way"], "drawn", "episodes: expected those of its way, drawn"),
-        (["seed"], -1, "seed: expected a whole number from 0, got -1"),
+        (["seed"], -1, "seed: expected a seed of tiny, version 1, 0 to 1, got -1"),
+        (["seed"], 2, "got 2: rows may not choose their episodes"),
+        (["policy"], "mine:Policy", "which is that of a scripted policy; the row is of 'mine:Pol"),
+        (["name"], "optimal", "expected another name than 'optimal', which is that of a scripted"),
+        (["name"], "random-mixture", "the row is of 'random' (scripted)"),
+        (["statistics"], {"loud": {}}, "statistics: expected those of the episodes alone, got lo"),
+        (["episodes", "scripted", "lengths", 3], 1.5, "lengths: expected whole numbers"),
         (["seed"], True, "seed: expected a whole number, got True"),
-        (["curve"], [[1, 2, 3], [1, 2]], "curve[1]: expected timesteps, seconds and a return"),
+        (["curve"], [[1, 2, -3], [1, 2]], "curve[1]: expected timesteps, seconds and a return"),
         (["curve"], [[1, None, 3]], "curve[0]: expected"),
         (["cost", "cpu_seconds"], "long", "cost, cpu_seconds: expected a number from 0"),
         (["cost", "cpu_seconds"], -1, "cost, cpu_seconds: expected a number from 0"),
+        (["cost", "cpu_seconds"], 1e308, "cost, cpu_seconds: expected a number from 0 to 1e+09"),
+        (["seconds"], float("nan"), "cost, seconds: expected a number from 0 to 1e+09, got nan"),
+        (["curve"], [[1, 2, -3], [0, 3, -3]], "curve[1]: expected timesteps and seconds that rise"),
+        (["curve"], [[1, 1e300, -3]], "curve[0]: expected timesteps and seconds that rise"),
+        (["curve"], [[1, 2, 3]], "curve[0]: expected a return of -6 to 0, got 3"),
     ],
 )
 def test_what_does_not_fit_is_named(whole, path, value, message):
     assert any(message in text for text in problems(changed(whole, path, value)))
+
+
+def test_successes_that_no_goal_knows_of_are_named(whole):
+    row = changed(whole, ["episodes", "scripted", "solved"], [1] * 24)
+    row = changed(row, ["statistics", "scripted", "success"], 1.0)
+    row = changed(row, ["trials", "scripted"], [[False] * 4] * 2)
+    wrong = "0.0 % are successes, and 100.0 % of the episodes: expected at most 70 points less"
+    assert any(wrong in text for text in problems(row))
+    assert not list(problems(changed(row, ["trials", "scripted"], [[True] * 4, [False] * 4])))
+
+
+def test_who_chooses_seeds_or_borrows_a_name_is_told_before_anything_is_played(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("dialgym.leaderboard.protocol.played", None)
+    with pytest.raises(
+        ValueError, match=r"seed: expected a seed of tiny, version 1, 0 to 1, got 7"
+    ):
+        score(TINY, PLACE, "random", "mine", 7, tmp_path)
+    with pytest.raises(ValueError, match=r"name: expected another name than 'optimal'"):
+        score(TINY, PLACE, "random", "optimal", 0, tmp_path)
+    assert "--seeds: expected a seed of tiny, version 1, 0 to 1, got 5" in fail(
+        "leaderboard", "run", "tiny", "--seeds", "5-6", "--out", str(tmp_path)
+    )
+
+
+def test_what_lacks_a_checksum_or_a_model_is_marked(whole, tmp_path):
+    sealed = score(TINY, PLACE, "random", "random", 0, tmp_path)
+    bare = tmp_path / "tiny" / "bare" / sealed.name
+    bare.parent.mkdir()
+    bare.write_text(json.dumps({**whole, "name": "bare"}), "utf-8")
+    shown = succeed("leaderboard", "show", "tiny", "--results", str(tmp_path))
+    assert "WITHOUT A CHECKSUM: files of bare." in shown
+    assert "Can be played again: 2 of 2 rows" in shown
+    checked = succeed("leaderboard", "check", str(tmp_path))
+    assert (
+        f"{bare}: form, hashes and statistics hold; not played again (--replay); WITHOUT" in checked
+    )
+    assert f"{sealed}: form, hashes and statistics hold; not played again (--replay)\n" in checked
+    succeed("leaderboard", "html", "tiny", "--results", str(tmp_path), "--out", str(tmp_path / "x"))
+    assert "missing in rows of bare" in (tmp_path / "x").read_text("utf-8")
+    trained = Submission({**whole, "kind": "trained", "name": "mine"}, tmp_path / "mine.json")
+    board = Board.of(TINY, [read_submission(sealed), trained])
+    assert (board.unsealed, board.unreplayable) == ([], ["mine"])
 
 
 def test_ends_are_compared_only_where_the_environment_is_here(whole, monkeypatch):
@@ -113,6 +173,31 @@ def test_ends_are_compared_only_where_the_environment_is_here(whole, monkeypatch
 
     monkeypatch.setattr("dialgym.leaderboard.form.make_dialogue", missing)
     assert list(problems(whole)) == []
+
+
+def test_a_row_names_the_rules_that_it_was_played_by(whole, tmp_path):
+    file = tmp_path / "x.json"
+    assert whole["hashes"]["rules"] == rules_of(PLACE.id)._asdict()
+    other = changed(whole, ["hashes", "rules", "dialogues"], "0" * 16)
+    (found,) = replay(Submission(other, file), "random")
+    assert "hashes, rules: the environment here is another" in found
+    earlier = changed(whole, ["hashes"], {**whole["hashes"], "dialogues": "0" * 16})
+    del earlier["hashes"]["rules"]  # as before there were any
+    assert list(problems(earlier)) == []
+    assert replay(Submission(earlier, file), "random") == []
+    for row, older in ((whole, False), (other, True), (earlier, True)):
+        assert Submission(row, file).origin.is_older == older
+
+
+def test_check_tells_rows_of_older_rules(whole, tmp_path):
+    files = []
+    for seed, rules in enumerate([whole["hashes"]["rules"], {**OTHER._asdict()}]):
+        row = {**whole, "seed": seed, "hashes": {**whole["hashes"], "rules": rules}}
+        files.append(tmp_path / f"Wordle-20-v0-seed{seed}.json")
+        write_json_checked(files[-1], {k: v for k, v in row.items() if k != "sha256"})
+    text = " ".join(succeed("leaderboard", "check", *map(str, files)).split())
+    assert "1 of 2 rows was played by older rules (or name none): random." in text
+    assert "older rules" not in succeed("leaderboard", "check", str(files[0]))
 
 
 def test_replay_finds_other_trials_and_another_way(whole, tmp_path):

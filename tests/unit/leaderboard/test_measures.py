@@ -82,7 +82,7 @@ def test_the_protocol_follows_what_is_held_out_and_measured():
 def test_the_fingerprint_is_of_the_held_out_dialogues():
     training = Panel.of("replies", {**VALUES, "held_out": {}})
     here, there = hashes(TINY, PLACE), hashes(training, training.environments[0])
-    assert here["dialogues"] != there["dialogues"]
+    assert here["rules"]["dialogues"] != there["rules"]["dialogues"]
 
 
 def test_a_row_has_the_measures_of_the_replies_that_it_is_scored_by(rows):
@@ -198,7 +198,7 @@ def test_the_page_has_the_measures_too(rows, tmp_path):
     assert "<h3>replies: DailyDialog-v0</h3>" in text
     assert '<th>policy<th class="n">return<th class="n">judge' in text
     assert '<tr><td>parrot<td class="n">' in text
-    assert "8.0 [8.0, 8.0]" in text
+    assert "8.0 [8.0,&nbsp;8.0]" in text
 
 
 def test_differences_are_said_for_each_measure(rows):

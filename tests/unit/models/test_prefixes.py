@@ -14,7 +14,7 @@ from tests.support.toy_tokens import V
 # Prefix grouping
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.integers(0, 10**6), st.integers(1, 40))
 def test_groups_are_maximal_and_own_their_beginnings(seed, b):
     rows = random_rows(np.random.default_rng(seed), b)
@@ -83,7 +83,7 @@ def test_left_padding_is_moved_and_right_padding_left_alone(seed, b):
         assert left_aligned(torch.tensor(padded)).tolist() == rows.tolist()
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6), st.booleans())
 def test_the_side_of_the_padding_does_not_matter(seed, shared):
     rng = np.random.default_rng(seed)

@@ -186,7 +186,7 @@ def test_several_acts_at_once_are_cloned():
 def test_mistakes_are_one_clear_error(env, dialogues):
     words = dialgym.collect("dialgym/Wordle-20-v0", "random-mixture", 3, seed=0)
     with pytest.raises(ValueError, match="dialogues without acts"):
-        made(BC, env, words)
+        made(BC, DummyVecEnv([Lamps]), words)
     with pytest.raises(ValueError, match=r"expected a dialgym Dataset, its ActData, or the path"):
         made(BC, env, words.tokens())
     with pytest.raises(ValueError, match="expected beliefs of 636 numbers and actions of Discrete"):

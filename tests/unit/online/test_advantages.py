@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from stable_baselines3.common.buffers import RolloutBuffer
 
@@ -32,7 +32,6 @@ def slow_advantage(rewards, values, dones, last, gamma, lam, t) -> float:
     return total
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**6), st.floats(0, 1), st.floats(0, 1))
 def test_gae_is_the_sum_of_temporal_differences(seed, gamma, lam):
     rewards, values, dones, last, _ = rollout(seed)
@@ -72,7 +71,6 @@ def test_a_turn_ends_where_more_than_one_token_was_added():
     assert ends.T.tolist() == [[False, False, True, False], [True, False, True, True]]
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**6))
 def test_a_turn_is_one_action(seed):
     """The same numbers come from a rollout in which each turn is a single step."""

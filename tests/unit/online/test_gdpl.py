@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.vec_env import VecNormalize
 
 import agents
 import dialgym
@@ -201,6 +202,37 @@ def test_one_act_at_a_time_will_do(variant):
     ).actions
     assert found.argmax(-1).tolist() == data.actions.tolist()
     assert (found.sum(-1) == 1).all()
+
+
+def test_the_expert_is_seen_as_the_policy_sees():
+    """Where observations are normalised, its beliefs are too, by the same statistics."""
+    id = "SlotFilling-act-v0"
+    expert = dialgym.collect(id, "handcrafted", 10, seed=0)
+    env = VecNormalize(dialgym.sb3_vec_env(id, 4, seed=0), norm_reward=False, clip_obs=3.0)
+    model = GDPL("MlpPolicy", env, dataset=expert, n_steps=16, batch_size=32, seed=0)
+    model.learn(128)
+    data, seen = model.expert, []
+    drawn = np.arange(12)
+    model.estimator.register_forward_hook(lambda _, given, __: seen.append(given[0]))
+    turns = model._turns(
+        np.zeros((3, *env.observation_space.shape)), np.zeros((3, 1)),
+        np.zeros((3, *env.observation_space.shape)), np.zeros(3),
+    )  # fmt: skip
+    model.estimator_loss(drawn, turns, torch.zeros(3))
+    mean, deviation = env.obs_rms.mean, np.sqrt(env.obs_rms.var + env.epsilon)
+    for found, stored in (
+        (seen[0].seen, data.observations),
+        (seen[0].seen_after, data.next_observations),
+    ):
+        wanted = np.clip((stored[drawn].astype(float) - mean) / deviation, -3, 3)
+        assert_close(found, wanted, 1e-5)
+    assert deviation.std() > 0.01
+
+
+def test_dialogues_of_another_environment_are_refused():
+    env = dialgym.sb3_vec_env("SlotFilling-act-v0", 1)
+    with pytest.raises(ValueError, match=r"expected dialogues of dialgym/SlotFilling-act-v0, got"):
+        GDPL("MlpPolicy", env, dataset=dialgym.collect("CamRestaurants-Env1-act-v0", "random", 2))
 
 
 def test_mistakes_are_one_clear_error():

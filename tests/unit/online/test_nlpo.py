@@ -29,7 +29,7 @@ def slow_nucleus(probabilities, top_p, at_least):
     return kept
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10_000),
     size=st.integers(1, 30),

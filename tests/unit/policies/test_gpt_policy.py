@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import A2C, PPO
@@ -209,7 +209,6 @@ def test_a_policy_alone_can_be_saved_and_loaded(tmp_path):
     assert loaded.config == p.config
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 60))
 def test_minibatches_are_whole_pieces_of_episodes(seed, batch_size):
     rng = np.random.default_rng(seed)

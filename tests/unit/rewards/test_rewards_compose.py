@@ -4,6 +4,7 @@ import pickle
 from dataclasses import dataclass
 from functools import cached_property
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -152,6 +153,10 @@ def test_examples_go_to_those_that_learn():
         ({"length": {"tarlet": 3}},
          r"unknown setting 'tarlet' in reward 'length'\. Did you mean 'target'\?"),
         ({"length": {"wieght": 3}}, r"Did you mean 'weight'\?"),
+        ({"polite": {"reward": len, "bonds": (0, 1)}}, "Did you mean 'bounds'"),
+        ({"polite": {"reward": len, "bounds": 1}}, "bounds of reward 'polite' must be two numbers"),
+        ({"polite": {"reward": len, "bounds": (1, 0)}}, "the lowest and the highest score"),
+        ({"polite": str}, "weight of reward 'polite' must be a finite number; got <class 'str'>"),
         ({HERE + "Constant": {"examples": 3}}, "unknown setting 'examples'"),
         ({"length": "1"}, "weight of reward 'length' must be a finite number; got '1'"),
         ({"length": True}, "must be a finite number; got True"),
@@ -181,6 +186,53 @@ def test_a_score_that_is_no_number_names_reward_and_reply(value):
     with pytest.raises(ValueError, match=f"reward 'odd' gave {value} for the reply 'bad'"):
         composite.score([Reply("fine"), Reply("bad")])
     assert composite.score([Reply("fine")])["odd"].tolist() == [1.0]
+
+
+def polite(text):
+    return float("please" in text)
+
+
+def test_a_function_of_the_text_is_a_reward():
+    spec = {"polite": polite, "long": {"reward": len, "weight": 0.5, "bounds": (0, 99)}}
+    composite = make_rewards(spec)
+    scores = composite.score([Reply("tea please"), Reply("tea")])
+    assert {name: values.tolist() for name, values in scores.items()} == {
+        "polite": [1.0, 0.0],
+        "long": [5.0, 1.5],
+    }
+    assert make_rewards({"long": spec["long"]}).bounds == (0.0, 49.5)
+    again = pickle.loads(pickle.dumps(composite))
+    assert again.score([Reply("tea please")])["polite"].tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("high", "must return a number; got 'high' for the reply 'tea'"),
+        (None, "must return a number; got None"),
+        (float("nan"), "reward 'odd' gave nan for the reply 'tea'"),
+    ],
+)
+def test_a_function_that_returns_no_number_is_told(value, message):
+    with pytest.raises(ValueError, match=message):
+        make_rewards({"odd": lambda text: value}).score([Reply("tea")])
+
+
+def test_functions_reward_in_every_view():
+    text, kwargs = "yes please, that would be nice", {"rewards": {"polite": polite}}
+    env = gym.make("dialgym/DailyDialog-utterance-v0", **kwargs)
+    env.reset(seed=0)
+    *_, info = env.step(text)
+    assert info["reward_components"]["polite"] == 1.0
+    gains = []
+    for workers in (0, 1):
+        batch = gym.make_vec("dialgym/DailyDialog-v0", 2, rewards={"n": len}, workers=workers)
+        batch.reset(seed=0)
+        batch.action_space.seed(0)
+        gains.append([batch.step(batch.action_space.sample())[1].tolist() for _ in range(60)])
+        batch.close()
+    assert gains[0] == gains[1]
+    assert np.any(gains[0])
 
 
 def test_scores_of_a_wrong_shape_are_refused():

@@ -310,7 +310,7 @@ ACTS = st.sampled_from(
 
 
 @given(st.lists(ACTS, max_size=25), st.integers(0, 10_000))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_whatever_the_system_says_it_has_an_answer_and_a_sound_mind(said, seed):
     rng = np.random.default_rng(seed)
     user = AgendaUser(DATABASE.ontology, Behaviour(STANDARD))

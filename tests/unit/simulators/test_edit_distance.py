@@ -30,7 +30,7 @@ def slow_distance(a, b):
 
 
 @given(st.lists(st.text("abc", max_size=4), min_size=1, max_size=6, unique=True))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_edit_distances_of_all_pairs_are_those_of_each(words):
     found = levenshtein(words)
     for i, a in enumerate(words):
@@ -39,7 +39,7 @@ def test_edit_distances_of_all_pairs_are_those_of_each(words):
 
 
 @given(st.lists(st.text("abcd", max_size=6), min_size=9, max_size=40, unique=True))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_nearest_of_many_words_are_those_of_all_pairs(words):
     """Ties included, which the order of the words decides."""
     all_pairs, one_by_one = (edit_distance.Neighbours(tuple(words), words[0]) for _ in "12")

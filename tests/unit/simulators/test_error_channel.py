@@ -126,7 +126,7 @@ TEXTS = ['inform(food="thai")', "bye()", "request(phone)", 'inform(="dontcare")'
 
 
 @given(st.sampled_from(TEXTS), st.sampled_from([*STATISTICS]), st.floats(0, 1), st.integers(0, 999))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_lists_are_distributions_over_different_acts(text, name, rate, seed):
     said = parse_act(text)
     channel = ListChannel(ONTOLOGY, rate, STATISTICS[name])

@@ -123,7 +123,7 @@ def test_a_bomb_is_refused_before_it_expands(tmp_path, monkeypatch):
     ("manifest", "expected"),
     [
         (b"", r"manifest.json: expected JSON \(nothing"),
-        (b"[" * 99_999, r"manifest.json: expected JSON \(maximum recursion depth"),
+        (b"[" * 99_999, r"manifest.json: expected JSON \(more than 100 values within"),
         (b"[]", "expected manifest.json to have what, format, sections, sha256"),
         (b'{"what": "model", "format": "1", "sections": [], "sha256": {}}', "of format 1"),
     ],

@@ -137,7 +137,7 @@ def test_toxicity_is_learned_from_the_labels_of_the_data():
 
 
 def test_a_lexicon_judges_where_there_are_no_labels(tmp_path):
-    rows = [{"parent": "", "comment": "Nice."}, {"parent": "", "comment": "Good."}]
+    rows = [{"comment": "Nice."}, {"comment": "Good."}]
     task = Comments(write_jsonl(tmp_path / "c.jsonl", rows))
     assert reward_of(task, "What a lovely day.").rewards["system"] == 0
     assert reward_of(task, "You idiot.").rewards["system"] < 0
@@ -227,6 +227,63 @@ def test_formats(tmp_path):
     zipped = tmp_path / "c.jsonl.gz"
     zipped.write_bytes(gzip.compress(json.dumps({"split": "dev", "body": "hm"}).encode()))
     assert load_splits(zipped)["validation"].comments == ["hm"]
+
+
+HEADER = """
+id,parent_id,subreddit_id,link_id,text,score,ups,author,controversiality,parent_link_id,\
+parent_text,parent_score,parent_ups,parent_author,parent_controversiality
+"""
+"""The header of the comments that ILQL was trained on."""
+
+
+def write_original(folder, **indices):
+    """Three liked comments and two disliked ones, as ILQL has them, with files of row numbers."""
+    for name, scores in {"positive": (9, 8, 7), "negative": (-3, -4)}.items():
+        with (folder / f"comments_{name}.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, HEADER.strip().split(","))
+            writer.writeheader()
+            for score in scores:
+                said = {"text": f"said, {score}", "parent_text": f"heard\n{score}"}
+                writer.writerow({**said, "score": score, "ups": score, "parent_score": 100})
+    for name, numbers in indices.items():
+        (folder / f"{name}_idxs.json").write_text(json.dumps(numbers), "utf-8")
+    return folder
+
+
+def test_comments_of_the_original_have_their_parents(tmp_path):
+    corpus = load_splits(write_original(tmp_path))["train"]
+    assert sorted(corpus.parents) == sorted(f"heard {score}" for score in (9, 8, 7, -3, -4))
+    assert [text.removeprefix("said, ") for text in corpus.comments] == [
+        parent.removeprefix("heard ") for parent in corpus.parents
+    ]
+
+
+def test_splits_of_the_original_are_row_numbers_positive_ones_first(tmp_path):
+    splits = load_splits(write_original(tmp_path, train=[0, 3], eval=[1], test=[4]))
+    assert {name: corpus.scores.tolist() for name, corpus in splits.items()} == {
+        "train": [9.0, -3.0],
+        "validation": [8.0],
+        "test": [-4.0],
+    }
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ([0, 5], "split 'train' go up to 5, but there are 5 rows"),
+        ([True], "train_idxs.json: expected a list of numbers of rows"),
+        ({"a": 1}, "train_idxs.json: expected a list of numbers of rows"),
+    ],
+)
+def test_row_numbers_that_do_not_fit_are_told(tmp_path, numbers, message):
+    with pytest.raises(ValueError, match=message):
+        load_splits(write_original(tmp_path, train=numbers))
+
+
+def test_a_column_that_is_empty_throughout_is_told(tmp_path):
+    (tmp_path / "c.csv").write_text("parent_text,text,score\n,a,1\n,b,\n", "utf-8")
+    with pytest.warns(UserWarning, match=r"no row has a value in the column parent\."):
+        load_splits(tmp_path)
 
 
 @pytest.mark.parametrize(

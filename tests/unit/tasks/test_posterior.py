@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -30,7 +30,6 @@ def test_information_of_questions_by_hand() -> None:
     np.testing.assert_allclose(gains, [1.0, 0.0, 0.5310044], atol=1e-6)
 
 
-@settings(deadline=None)
 @given(arrays(float, 5, elements=WEIGHTS), arrays(float, (5, 3), elements=WEIGHTS))
 def test_information_is_the_expected_fall_of_entropy(
     p: np.ndarray, likelihoods: np.ndarray

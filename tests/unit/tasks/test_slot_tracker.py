@@ -230,7 +230,7 @@ def normalised(heard):
 
 
 @given(st.lists(TURN, max_size=8), st.sampled_from(["correct", "pydial"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_beliefs_are_distributions(turns, fidelity):
     ear = Ear(fidelity=fidelity)
     layout = ear.tracker.layout
@@ -249,7 +249,7 @@ def test_beliefs_are_distributions(turns, fidelity):
 
 
 @given(st.lists(TURN, max_size=6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_arrays_equal_tables_of_each_value(turns):
     """b(v) <- (1 - sum of m) b(v) + m(v), slot by slot and value by value."""
     ear, slow = Ear(), {slot: {} for slot in (*VALUES, "name")}

@@ -197,3 +197,9 @@ def test_what_the_grammar_does_not_admit(text):
 )
 def test_what_the_grammar_admits(text):
     assert allows(words().grammar, text)
+
+
+def test_a_domain_of_too_many_words_is_refused_and_says_what_to_do():
+    message = r"has 300,0\d\d words; at most 300,000.* Use the act view or language='acts'"
+    with pytest.raises(ValueError, match=message):
+        toy(*(f"venue {number}" for number in range(150_000)))  # each with a phone number

@@ -1,5 +1,7 @@
 """What a first user gets wrong is one error that says what to do; and things say what they are."""
 
+import dataclasses
+
 import gymnasium as gym
 import pytest
 
@@ -157,15 +159,51 @@ def test_things_say_what_they_are(env, model, games):
     assert repr(Wordle(**SMALL_TASK)) == told
     assert repr(gym.make(SMALL, words=7).unwrapped) == f"TokenEnv({SMALL}, words=7)"
     assert repr(env) == f"DialogueVecEnv(TokenVectorEnv({SMALL}, words=7, num_envs=2))"
-    assert repr(dialgym.aec_env(SMALL, words=7)) == f"TokenTwoPartyEnv({told})"
+    assert repr(dialgym.aec_env(SMALL, words=7)) == f"TokenTwoPartyEnv({SMALL}: {told})"
+    both = dialgym.parallel_env(SMALL, words=7)
+    assert repr(both) == f"Parallel(TokenTwoPartyEnv({SMALL}: {told}))"
     count = sum(parameter.numel() for parameter in model.policy.parameters())
     assert repr(model) == (
         f"SequencePPO(GPTPolicy of {count:,} parameters, {SMALL}, cpu, 0 timesteps learned)"
     )
-    assert repr(games) == "Dataset(4 dialogues)"
+    gained = games.returns.mean()
+    assert repr(games) == f"Dataset(4 dialogues of random in {SMALL}, mean return {gained:.2f})"
+    shown = games._repr_html_()
+    assert shown.count("<tr>") == 1 + 4
+    assert games[3]["turns"][0]["text"] in shown
     result = dialgym.evaluate("optimal", SMALL, 5, seeds=(0,))
     part = result[SMALL]
     assert repr(part).startswith(f"Episodes(mean return {part.mean_return:.2f} [")
     assert repr(part).endswith("success 1.00, 5 episodes)")
     assert repr(result) == f"Result(optimal in {SMALL}: {part!r})"
+    assert result._repr_html_().count("<tr>") == 1 + 1
+    hostile = dataclasses.replace(result, policy="<script>")
+    assert "<script>" not in hostile._repr_html_()
     assert "(built-in)" in repr(dialgym.make("CamRestaurants-Env1-act-v0").unwrapped.task)
+
+
+TOKENS, BELIEFS = "dialgym/Wordle-20-v0", "dialgym/SlotFilling-act-v0"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: agents.SequencePPO("GPTPolicy", gym.make(TOKENS), n_stps=128), "'n_steps'"),
+        (lambda: agents.ILQL("GPTPolicy", gym.make(TOKENS), expectil=0.7), "'expectile'"),
+        (lambda: agents.GDPL("MlpPolicy", gym.make(BELIEFS), clip_rnge=0.1), "'clip_range'"),
+        (lambda: agents.GPSarsa("GPPolicy", gym.make(BELIEFS), gama=0.9), "'gamma'"),
+        (
+            lambda: agents.SequencePPO("GPTPolicy", gym.make(TOKENS), policy_kwargs={"n_layr": 1}),
+            "'n_layer'",
+        ),
+        (
+            lambda: agents.PG("MlpPolicy", gym.make(BELIEFS), policy_kwargs={"net_ach": [8]}),
+            "'net_arch'",
+        ),
+        (lambda: agents.train("ppo", TOKENS, total_timestep=8), "'total_timesteps'"),
+        (lambda: agents.train("ppo", TOKENS, overrides={"n_stps": 8}), "'n_steps'"),
+    ],
+)
+def test_an_argument_that_nobody_takes_is_answered_by_the_nearest(call, message):
+    with pytest.raises(ValueError, match=f"Did you mean {message}"):
+        call()

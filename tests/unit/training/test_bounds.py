@@ -9,7 +9,7 @@ import pytest
 import agents
 from agents.bounds import BOUNDS, check_bounds
 from agents.registry import ALGORITHMS
-from agents.training.config import arguments_of
+from dialgym.errors import arguments_of
 
 WRONG = {
     "max_grad_norm": (-1.0, 0.0, math.nan),

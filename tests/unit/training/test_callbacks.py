@@ -24,9 +24,10 @@ from stable_baselines3.common.logger import configure
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import agents
+import dialgym
 from agents import GPTPolicy, MaskableGPTPolicy, train
 from agents.training.callbacks import AtMultiples
-from agents.training.envs import monitored, normalize_options, normalized
+from agents.training.envs import normalize_options, normalized
 from agents.training.evaluation import SampleDialogues, evaluation, play_once
 from agents.training.tracking import ID_FILE, wandb_run
 
@@ -38,7 +39,7 @@ NORMALIZE = {"norm_obs": False, "norm_reward": True}
 
 
 def untrained(**policy_kwargs):
-    env = monitored(ID, 4, 0, 0, None)
+    env = dialgym.sb3_vec_env(ID, 4, seed=0)
     return PPO(
         GPTPolicy, env, n_steps=36, batch_size=36, seed=0, policy_kwargs={**TINY, **policy_kwargs}
     )
@@ -90,7 +91,7 @@ def test_evaluations_and_kept_models_come_when_they_are_due(tmp_path):
 
 
 def draw(model, folder, n=3, seed=7):
-    env = monitored(ID, n, 0, seed, None)
+    env = dialgym.sb3_vec_env(ID, n, seed=seed)
     model.set_logger(configure(str(folder), ["tensorboard"]))
     callback = SampleDialogues(env, seed, folder / "samples")
     callback.init_callback(model)
@@ -119,7 +120,7 @@ def test_samples_are_the_same_each_time_and_leave_the_generators_alone(tmp_path)
 def test_samples_tell_what_was_said_and_what_it_earned(tmp_path):
     model = untrained()
     text = draw(model, tmp_path)
-    infos = play_once(model, monitored(ID, 3, 0, 7, None), 7)
+    infos = play_once(model, dialgym.sb3_vec_env(ID, 3, seed=7), 7)
     blocks = text.split("\n\n")
     assert len(blocks) == len(infos) == 3
     for row, (block, info) in enumerate(zip(blocks, infos)):
@@ -149,7 +150,7 @@ def test_samples_change_nothing_in_training(tmp_path):
 
 
 def test_learners_with_masks_are_evaluated_and_sampled_with_masks(tmp_path, monkeypatch):
-    env = monitored("dialgym/Wordle-Hard-v0", 4, 0, 0, None)
+    env = dialgym.sb3_vec_env("dialgym/Wordle-Hard-v0", 4, seed=0)
     model = MaskablePPO(MaskableGPTPolicy, env, n_steps=36, batch_size=36, policy_kwargs=TINY)
     masked, plain = evaluation(model, env, 4, tmp_path), evaluation(untrained(), env, 4, tmp_path)
     assert isinstance(masked, MaskableEvalCallback)
@@ -164,7 +165,7 @@ def test_learners_with_masks_are_evaluated_and_sampled_with_masks(tmp_path, monk
         return actions, state
 
     monkeypatch.setattr(model, "predict", spy)
-    infos = play_once(model, monitored("dialgym/Wordle-Hard-v0", 2, 0, 1, None), 1)
+    infos = play_once(model, dialgym.sb3_vec_env("dialgym/Wordle-Hard-v0", 2, seed=1), 1)
     assert len(infos) == 2
     assert shown
     assert all(shown)
@@ -192,8 +193,8 @@ def test_bad_numbers_are_refused_before_anything_is_written(given, message, tmp_
 
 def test_normalised_rewards_are_the_rewards_over_the_deviation_of_returns():
     settings = {"normalize": {**NORMALIZE, "epsilon": 1e-4}, "gamma": 1.0}
-    env = normalized(monitored(ID, 5, 0, 3, None), settings, training=True)
-    raw = monitored(ID, 5, 0, 3, None)
+    env = normalized(dialgym.sb3_vec_env(ID, 5, seed=3), settings, training=True)
+    raw = dialgym.sb3_vec_env(ID, 5, seed=3)
     np.testing.assert_array_equal(env.reset(), raw.reset())
     rng, seen, running = np.random.default_rng(0), [], np.zeros(5)
     for _ in range(60):
@@ -247,7 +248,7 @@ def test_bad_normalisation_is_one_clear_error(given, message):
 
 
 def test_without_normalisation_the_env_is_left_alone():
-    env = monitored(ID, 2, 0, 0, None)
+    env = dialgym.sb3_vec_env(ID, 2, seed=0)
     for settings in ({}, {"normalize": False}, {"normalize": None}):
         assert normalized(env, settings, training=True) is env
 
@@ -324,10 +325,10 @@ def test_wandb_itself_takes_the_events_offline(tmp_path):
 
 def test_callbacks_of_stable_baselines3_work_with_a_trained_model(tmp_path):
     model = train(log_dir=tmp_path / "run", **ARGUMENTS)
-    model.set_env(monitored(ID, 8, 0, 5, None))
+    model.set_env(dialgym.sb3_vec_env(ID, 8, seed=5))
     stop = StopTrainingOnRewardThreshold(reward_threshold=-6.0)
     evaluate = EvalCallback(
-        monitored(ID, 4, 0, 9, None),
+        dialgym.sb3_vec_env(ID, 4, seed=9),
         callback_on_new_best=stop,
         n_eval_episodes=4,
         eval_freq=20,

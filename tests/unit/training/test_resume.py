@@ -2,10 +2,10 @@
 
 import csv
 import os
+import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ pytest.importorskip("stable_baselines3")
 import agents
 import dialgym
 from agents.training.checkpoint import FILE
+from tests.support.waiting import wait_until
 
 SMALL = {
     "n_steps": 36,
@@ -53,16 +54,8 @@ def learn(folder, games, algo, more, resume=False):
 
 
 def curve(folder):
-    with open(folder / "learning_curve.csv", newline="") as file:
+    with open(folder / "learning_curve.csv", encoding="utf-8", newline="") as file:
         return [{**row, "seconds": None} for row in csv.DictReader(file)]
-
-
-def wait_for(path, process, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not path.exists():
-        assert process.poll() is None, "the run ended before it wrote a checkpoint"
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def evaluations(folder):
@@ -95,7 +88,7 @@ def test_a_run_killed_and_resumed_equals_one_that_was_not(workers, more, tmp_pat
 
 def kill(process, folder):
     """Once it has left a checkpoint."""
-    wait_for(folder / FILE, process)
+    wait_until((folder / FILE).exists, process)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
 
@@ -156,3 +149,18 @@ def test_resuming_with_other_hyperparameters_is_one_clear_error(tmp_path):
         )
     longer = agents.train(total_timesteps=900, overrides=SMALL, resume=True, **arguments)
     assert longer.num_timesteps >= 900
+
+
+def test_a_run_goes_on_with_another_number_of_workers(tmp_path):
+    arguments = {"algo": "ppo", "env_id": "Wordle-20-v0", "n_envs": 8, "overrides": SMALL}
+    arguments |= {"progress_bar": False, "checkpoint_every": 1, "seed": 3}
+    agents.train(total_timesteps=600, log_dir=tmp_path / "begun", **arguments)
+    models = []
+    for workers in (0, 2):
+        folder = tmp_path / f"{workers}"
+        shutil.copytree(tmp_path / "begun", folder)
+        more = {"workers": workers, "resume": True, "log_dir": folder}
+        models.append(agents.train(total_timesteps=900, **more, **arguments))
+    assert models[0].num_timesteps == models[1].num_timesteps >= 900
+    first, second = (model.policy.state_dict().values() for model in models)
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))

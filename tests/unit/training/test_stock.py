@@ -2,10 +2,10 @@
 
 import csv
 import os
+import re
 import signal
 import subprocess
 import sys
-import time
 
 import gymnasium as gym
 import numpy as np
@@ -17,6 +17,7 @@ import agents
 import dialgym
 from agents.training.checkpoint import FILE
 from tests.support.commands import fail
+from tests.support.waiting import wait_until
 
 ACTS, WORDS = "SlotFilling-act-v0", "Wordle-20-v0"
 SMALL = {"n_steps": 32, "batch_size": 64, "policy_kwargs": {"net_arch": [16]}}
@@ -46,7 +47,7 @@ def start(*arguments, **more):
 
 
 def curve(folder):
-    with open(folder / "learning_curve.csv", newline="") as file:
+    with open(folder / "learning_curve.csv", encoding="utf-8", newline="") as file:
         return [{**row, "seconds": None} for row in csv.DictReader(file)]
 
 
@@ -67,11 +68,7 @@ def test_a_killed_run_at_the_command_line_goes_on_exactly(algo, tmp_path):
     often = ["--checkpoint-every", "1"]
     assert start(algo, whole, 6000, *often).wait() == 0
     process = start(algo, killed, 6000, *often)
-    deadline = time.monotonic() + 120
-    while not (killed / FILE).exists():
-        assert process.poll() is None, "the run ended before it wrote a checkpoint"
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until((killed / FILE).exists, process)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert not (killed / "model.zip").exists()
@@ -79,9 +76,34 @@ def test_a_killed_run_at_the_command_line_goes_on_exactly(algo, tmp_path):
     assert [int(row["timesteps"]) // 1000 for row in curve(whole)] == [1, 2, 3, 4, 5, 6]
     assert curve(killed) == curve(whole)
     assert evaluations(killed) == evaluations(whole)
+    same_models(whole, killed)
+
+
+def same_models(whole, other):
     for name in ("model.zip", "best_model.zip"):
-        first, second = weights(whole / name), weights(killed / name)
+        first, second = weights(whole / name), weights(other / name)
         assert all(torch.equal(a, b) for a, b in zip(first.values(), second.values(), strict=True))
+
+
+def test_sigterm_leaves_a_checkpoint_as_ctrl_c_does(tmp_path):
+    """As schedulers end a job; there is no other checkpoint."""
+    whole, ended = tmp_path / "whole", tmp_path / "ended"
+    never = ["--checkpoint-every", "0"]
+    assert start("stock-dqn", whole, 3000, *never).wait() == 0
+    run = command("stock-dqn", ended, 3000, *never)
+    process = subprocess.Popen(run, stderr=subprocess.PIPE, text=True)
+    wait_until((ended / "learning_curve.csv").exists, process)
+    process.terminate()
+    _, said = process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM, said
+    assert "Terminated: a checkpoint follows the update that is under way" in said
+    assert re.search(r"Go on with: dialgym train stock-dqn .* --resume\n", said)
+    assert (ended / FILE).exists()
+    assert not (ended / "model.zip").exists()
+    assert start("stock-dqn", ended, 3000, *never, "--resume").wait() == 0
+    assert curve(ended) == curve(whole)
+    assert evaluations(ended) == evaluations(whole)
+    same_models(whole, ended)
 
 
 @pytest.mark.parametrize(
@@ -176,9 +198,3 @@ def test_what_an_algorithm_does_not_play_is_one_clear_error(tmp_path):
         in (fail("train", "ppo", ACTS))
     )
     assert "n_timesteps of" in fail("train", "stable_baselines3.ddpg.ddpg:DDPG", ACTS)
-
-
-def test_old_pickles_of_runs_are_not_read(tmp_path):
-    (tmp_path / "checkpoint.pkl").write_bytes(b"cos\nsystem\n")
-    with pytest.raises(ValueError, match=r"checkpoint.pkl' is a pickle of an older version"):
-        agents.train("stock-dqn", ACTS, 100, log_dir=tmp_path, resume=True, progress_bar=False)

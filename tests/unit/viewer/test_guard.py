@@ -1,14 +1,18 @@
 """Who may ask the viewer."""
 
 import json
+import sys
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import pytest
 
+from dialgym.serving import Refused
 from dialgym.viewer.api import open_viewer
 from dialgym.viewer.guard import HEADERS, Guard
 from tests.support.browser import viewer_server
+from tests.support.waiting import HANG_GUARD
 
 HERE = {"host": "127.0.0.1:8765"}
 
@@ -19,8 +23,11 @@ def guard():
 
 
 def refused(guard, headers, cookies=None, method="GET", query=""):
-    found = guard.refusal(method, headers, cookies or {}, query)
-    return None if found is None else found.detail
+    try:
+        guard.check_request(method, headers, cookies or {}, query)
+    except Refused as error:
+        return error.detail
+    return None
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost", "[::1]:8765", "box.example:80"])
@@ -78,7 +85,7 @@ def ask(url, data=None, **headers):
 
     request = urllib.request.Request(url, data, headers)
     try:
-        with urllib.request.build_opener(Stays).open(request, timeout=60) as answer:
+        with urllib.request.build_opener(Stays).open(request, timeout=HANG_GUARD) as answer:
             return answer.status, answer.headers, answer.read()
     except urllib.error.HTTPError as error:
         return error.code, error.headers, error.read()
@@ -132,6 +139,40 @@ def test_bad_requests_are_said_to_be(server):
         assert (status, text in json.loads(body)["detail"]) == (expected, True), (path, body)
     assert ask(f"{url}/api/nothing", **own)[0] == 404
     assert ask(f"{url}/docs", **own)[0] == 404
+
+
+NAMES = (
+    "os:abort", "dialgym:os:abort", "planted:Task-v0", "planted:lab/Task-v0", "hf:lab/model",
+    "agents:ChatAgent", "../../etc/passwd", "/etc/passwd", "http://evil.example", "planted",
+)  # fmt: skip
+REQUESTS = {
+    "env of about": ("/api/about?env={}", None),
+    "env of policies": ("/api/policies?env={}", None),
+    "env of a game": ("/api/games", {"env": "{}"}),
+    "against of a game": ("/api/games", {"env": "Wordle-20-v0", "against": "{}"}),
+    "party of a game": ("/api/games", {"env": "Wordle-20-v0", "party": "{}"}),
+    "options of a game": ("/api/games", {"env": "Wordle-20-v0", "options": "word={}"}),
+    "env of a comparison": ("/api/compare", {"env": "{}", "first": {"policy": "random"}}),
+    "policy of a comparison": (
+        "/api/compare",
+        {"env": "Wordle-20-v0", "first": {"policy": "{}"}, "second": {"policy": "random"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("where", REQUESTS)
+def test_requests_name_nothing_but_what_is_registered(where, name, server, tmp_path, monkeypatch):
+    (tmp_path / "planted.py").write_text("raise SystemExit('imported')\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    url, guard = server
+    path, data = REQUESTS[where]
+    sent = None if data is None else json.dumps(data).replace("{}", name).encode()
+    own = {"X-Dialgym-Token": guard.token, "Content-Type": "application/json"}
+    status, _, body = ask(url + path.format(urllib.parse.quote(name)), sent, **own)
+    assert status == 400, body
+    assert name in json.loads(body)["detail"]
+    assert "planted" not in sys.modules
 
 
 def test_an_error_in_a_task_of_ones_own_is_shown(server, monkeypatch, caplog):

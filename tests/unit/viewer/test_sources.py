@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -17,6 +18,7 @@ from dialgym.viewer.asked import Asked
 from dialgym.viewer.runs import read_samples
 from dialgym.viewer.sources import DIALOGUES, RUN, SCORES, Shelf, newest_runs
 from tests.support.commands import fail
+from tests.support.waiting import HANG_GUARD
 
 SMALL = "dialgym/Wordle-20-v0"
 SAMPLES = """# seed 7: return -2, success
@@ -152,15 +154,20 @@ def test_the_command_prints_its_address_and_ends_with_an_interrupt(tmp_path):
     pytest.importorskip("fastapi", reason="the extra 'web' is not installed")
     make_run(tmp_path / "runs" / "one")
     root = str(Path(__file__).parents[3])
-    command = [sys.executable, "-m", "dialgym", "view", "--port", "0"]
+    own = "tests.support.signals:Signals"
+    command = [sys.executable, "-m", "dialgym", "view", "--port", "0", "--env", own]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen(command, cwd=tmp_path, env=environment(root), **options)
     try:
         line = process.stdout.readline()
         assert "showing 1 source at http://127.0.0.1:" in line
         assert "/?token=" in line
+        address, token = line.split()[-1].split("/?token=")
+        asked = Request(f"{address}/api/about?env={own}", headers={"X-Dialgym-Token": token})
+        with urlopen(asked, timeout=60) as answer:  # which was named by --env, and no other
+            assert json.load(answer)["task"] == "Signals"
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=HANG_GUARD)
         assert process.returncode in (0, 130, -signal.SIGINT)
         assert "Traceback" not in errors
     finally:

@@ -1,6 +1,7 @@
 """The info of every view has the same keys and types at every step, from `reset` on."""
 
 import copy
+import importlib
 import pickle
 
 import gymnasium as gym
@@ -9,7 +10,9 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import dialgym
+from dialgym.views.info import group_of
 
+NUMBERS = ["Wordle-20-v0", "CamRestaurants-Env1-act-v0", "MultiWOZ-act-v0"]
 IDS = [
     "Wordle-20-v0",
     "Wordle-20-utterance-v0",
@@ -46,18 +49,18 @@ def test_a_single_view_has_one_structure(env_id, kwargs):
     rng = np.random.default_rng(0)
     env.action_space.seed(0)
     _, first = env.reset(seed=0)
-    texts = () if kwargs else ("utterance", "reply", "transcript")
-    assert list(first) == [k for k in KEYS if k in (*texts, *KEYS[2:5])]
+    if not kwargs:
+        assert list(first) == KEYS
     ends = 0
     for _ in range(400):
         _, reward, terminated, truncated, info = env.step(draw(env, rng))
         assert form(info) == form(first)
         assert (info["turn"] > 0) >= (reward != 0)
-        assert sum(info["reward_components"].values()) == pytest.approx(reward)
+        assert sum(group_of(info, "reward_components").values()) == pytest.approx(reward)
         if terminated or truncated:
             ends += 1
             assert info["turn"]
-            assert "transcript" not in info or info["transcript"]
+            assert kwargs or info["transcript"]
             assert form(env.reset()[1]) == form(first)
     assert ends
 
@@ -114,6 +117,98 @@ def same_infos(ours, theirs):
             assert np.array_equal(value, other), name
 
 
+def only_numbers(info):
+    """The form of an info, all of whose values have to be arrays of numbers."""
+    assert {type(value) for value in info.values()} == {np.ndarray}
+    assert {value.dtype.kind for value in info.values()} <= set("biuf")
+    return form(info)
+
+
+@pytest.mark.parametrize("kwargs", [{}, {"action_masks": True}], ids=str)
+@pytest.mark.parametrize("env_id", NUMBERS)
+def test_without_texts_a_single_views_info_is_flat_numbers(env_id, kwargs):
+    env = gym.make(f"dialgym/{env_id}", text_info=False, **kwargs)
+    env.action_space.seed(0)
+    first = only_numbers(env.reset(seed=0)[1])
+    over = False
+    while not over:
+        _, reward, terminated, truncated, info = env.step(env.action_space.sample())
+        assert only_numbers(info) == first
+        over = terminated or truncated
+    components = env.unwrapped.task.facts.components["system"]
+    assert set(components) <= {name.removeprefix("reward_components/") for name in info}
+    assert sum(group_of(info, "reward_components").values()) == pytest.approx(reward)
+    assert set(group_of(info, "metrics")) == set(env.unwrapped.task.facts.metrics)
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+@pytest.mark.parametrize("env_id", NUMBERS)
+def test_without_texts_a_batchs_info_is_flat_numbers(env_id, mode):
+    env = gym.make_vec(f"dialgym/{env_id}", 3, autoreset_mode=mode, text_info=False)
+    env.action_space.seed(0)
+    first = only_numbers(env.reset(seed=0)[1])
+    ends = 0
+    while ends < 2:
+        _, _, terminated, truncated, info = env.step(env.action_space.sample())
+        over = terminated | truncated
+        ends += over.any()
+        last = info if mode != "SameStep" else info.pop("final_info", None)
+        for name in ("_final_info", "final_obs", "_final_obs"):
+            info.pop(name, None)
+        assert only_numbers(info) == first
+        if over.any():
+            assert only_numbers(last) == first
+            assert (last["turn"][over] > 0).all()
+            if mode == "Disabled":
+                env.reset(options={"reset_mask": over})
+
+
+@pytest.mark.parametrize("make", [dialgym.aec_env, dialgym.parallel_env])
+@pytest.mark.parametrize("env_id", NUMBERS)
+def test_without_texts_the_infos_of_both_parties_are_flat_numbers(env_id, make):
+    env = make(f"dialgym/{env_id}", text_info=False)
+    if make is dialgym.aec_env:
+        env.reset(seed=0)
+        first = {agent: only_numbers(env.infos[agent]) for agent in env.agents}
+        for agent in env.agent_iter():
+            _, _, terminated, truncated, info = env.last()
+            assert only_numbers(info) == first[agent]
+            space = env.action_space(agent)
+            env.step(None if terminated or truncated else space.sample())
+        return
+    first = {agent: only_numbers(info) for agent, info in env.reset(seed=0)[1].items()}
+    while env.agents:
+        infos = env.step({agent: env.action_space(agent).sample() for agent in env.agents})[-1]
+        assert {agent: only_numbers(info) for agent, info in infos.items()} == first
+
+
+def test_the_parallel_view_says_by_name_who_has_the_floor():
+    env = dialgym.parallel_env("dialgym/Wordle-20-utterance-v0")
+    _, infos = env.reset(seed=0)
+    assert {info["active_agent"] for info in infos.values()} == {"user"}
+    infos = env.step({"user": "x", "system": "x"})[-1]
+    assert {info["active_agent"] for info in infos.values()} == {"system"}
+
+
+def torchrl_env(env_id, kind):
+    libs = pytest.importorskip("torchrl.envs")
+    kwargs = {"text_info": False, "action_masks": True}
+    if kind == "single":
+        return libs.GymWrapper(gym.make(env_id, **kwargs)).auto_register_info_dict()
+    if kind == "batch":
+        return libs.GymWrapper(gym.make_vec(env_id, 3, autoreset_mode="SameStep", **kwargs))
+    make = dialgym.aec_env if kind == "aec" else dialgym.parallel_env
+    return libs.PettingZooWrapper(make(env_id, **kwargs), use_mask=kind == "aec")
+
+
+@pytest.mark.parametrize("kind", ["single", "batch", "aec", "parallel"])
+@pytest.mark.parametrize("env_id", NUMBERS[:2])
+def test_torchrl_reads_the_infos(env_id, kind):
+    env = torchrl_env(f"dialgym/{env_id}", kind)
+    importlib.import_module("torchrl.envs").check_env_specs(env)
+    assert env.rollout(40, break_when_any_done=False)["next", "done"].any() or kind != "batch"
+
+
 def test_infos_of_shards_are_those_of_one_process():
     one = gym.make_vec("dialgym/Wordle-20-v0", 5, autoreset_mode="SameStep", max_episode_steps=20)
     two = gym.make_vec(
@@ -166,9 +261,8 @@ def test_minari_records_infos(tmp_path, monkeypatch):
     stored = env.create_dataset("dialgym/infos-v0", algorithm_name="random")
     infos = stored[0].infos
     assert len(infos["turn"]) == len(stored[0].rewards) + 1
-    assert np.allclose(
-        sum(parts[1:] for parts in infos["reward_components"].values()), stored[0].rewards
-    )
+    parts = group_of(infos, "reward_components").values()
+    assert np.allclose(sum(part[1:] for part in parts), stored[0].rewards)
 
 
 @pytest.mark.parametrize("make", [gym.make, gym.make_vec])

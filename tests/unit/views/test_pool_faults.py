@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager, suppress
 
 import gymnasium as gym
@@ -18,6 +17,7 @@ from dialgym.language.tokenizers import END
 from dialgym.views.shard_worker import portable
 from dialgym.views.worker_pool import WorkerPool
 from tests.support.faulty_users import FaultyUser, ServiceError
+from tests.support.waiting import wait_until
 
 WORDS = "dialgym/Wordle-20-v0"
 WISHES = "tests.support.toy_acts:Wishes-act"
@@ -292,6 +292,10 @@ def test_simulators_of_a_script_are_named(monkeypatch):
     one.helper = lambda: None
     with pytest.raises(ValueError, match=r"^workers: what 'make' takes cannot be sent to other"):
         dialgym.make_vec(WISHES, 3, workers=1, simulator=one)
+    with pytest.raises(
+        ValueError, match=r"^workers: other processes cannot import .*<lambda>, rew"
+    ):
+        dialgym.make_vec("DailyDialog-v0", 3, workers=1, rewards={"mine": lambda text: 1.0})
 
 
 def test_all_workers_are_started_before_one_is_waited_for(monkeypatch):
@@ -361,18 +365,15 @@ def test_a_killed_parent_leaves_neither_workers_nor_files(tmp_path):
     )
     assert run.returncode == -signal.SIGKILL
     pids = run.stdout.split()
-    until = time.monotonic() + 30
-    while any(map(_lives, pids)) and time.monotonic() < until:
-        time.sleep(0.05)
     assert len(pids) == 2
-    assert not any(map(_lives, pids))
+    wait_until(lambda: not any(map(_lives, pids)))
     assert not os.listdir(tmp_path)
     assert not [name for name in set(os.listdir("/dev/shm")) - shared if "dialgym" in name]
 
 
 def _lives(pid):
     try:
-        with open(f"/proc/{pid}/stat") as file:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False

@@ -181,6 +181,8 @@ def test_a_script_needs_no_main_guard_and_leaves_nothing_behind():
 
 
 sb3 = pytest.importorskip("stable_baselines3")
+from stable_baselines3.common.logger import KVWriter, Logger  # noqa: E402
+from stable_baselines3.common.vec_env import VecMonitor, is_vecenv_wrapped  # noqa: E402
 
 
 def test_sb3_pool_equals_sb3s_own():
@@ -199,7 +201,7 @@ def test_sb3_pool_equals_sb3s_own():
         assert np.array_equal(rewards, expected[1])
         assert np.array_equal(dones, expected[2])
         for info, other in zip(infos, expected[3]):
-            other.pop("episode", None)
+            assert _episode(info) == pytest.approx(_episode(other))
             assert bool(info) == bool(other["turn"])  # ours are empty within an utterance
             if not info:
                 continue
@@ -208,6 +210,59 @@ def test_sb3_pool_equals_sb3s_own():
             other.setdefault("TimeLimit.truncated", False)
             info.setdefault("TimeLimit.truncated", False)
             assert info == other
+
+
+def _episode(info):
+    """Return and length at the end of an episode, taken out of an info; not the clock's time."""
+    found = info.pop("episode", {"t": 0.0})
+    return {name: float(value) for name, value in found.items() if name != "t"}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_learns_in_a_pool_logs_the_returns_of_dialogues(workers):
+    pool = dialgym.sb3_vec_env("SlotFilling-act-v0", 4, workers, seed=0)
+    ended, logged = [], []
+
+    def note(local, _):
+        ended.extend(info["episode"] for info in local["infos"] if "episode" in info)
+        return True
+
+    class Kept(KVWriter):
+        def write(self, key_values, key_excluded, step=0):
+            logged.append(dict(key_values))
+
+    try:
+        model = sb3.A2C("MlpPolicy", pool, n_steps=20, seed=0)
+        model.set_logger(Logger(None, [Kept()]))
+        model.learn(400, note, log_interval=5)
+    finally:
+        pool.close()
+    [line] = logged
+    assert len(ended) > 3
+    assert line["rollout/ep_rew_mean"] == pytest.approx(np.mean([e["r"] for e in ended]))
+    assert line["rollout/ep_len_mean"] == pytest.approx(np.mean([e["l"] for e in ended]))
+
+
+def test_a_pool_is_monitored_once_and_says_so():
+    pool = dialgym.sb3_vec_env("SlotFilling-act-v0", 2, seed=0)
+    assert is_vecenv_wrapped(pool, VecMonitor)
+    assert not isinstance(pool.venv, VecMonitor)
+    plain = dialgym.sb3_vec_env("SlotFilling-act-v0", 2, seed=0, monitor=False)
+    assert not is_vecenv_wrapped(plain, VecMonitor)
+    assert repr(plain) == repr(pool)
+    assert np.array_equal(pool.reset(), plain.reset())
+    assert pool.reset_infos == plain.reset_infos
+    returns, lengths = np.zeros(2), np.zeros(2, int)
+    for _ in range(60):
+        *ours, infos = pool.step(np.zeros(2, int))
+        *theirs, expected = plain.step(np.zeros(2, int))
+        assert all(map(np.array_equal, ours, theirs))
+        returns, lengths = returns + theirs[1], lengths + 1
+        for row, (info, other) in enumerate(zip(infos, expected)):
+            wanted = {"r": returns[row], "l": lengths[row]} if theirs[2][row] else {}
+            assert _episode(info) == wanted
+            assert info.keys() == other.keys()
+        returns[theirs[2]] = lengths[theirs[2]] = 0
 
 
 def test_truncation_is_told_from_termination():
@@ -279,6 +334,7 @@ def test_an_act_pool_is_the_same_in_workers(workers):
             *theirs, expected = alone.step(np.full(4, action))
             assert all(np.array_equal(a, b) for a, b in zip(ours, theirs))
             for info, other in zip(infos, expected):
+                assert _episode(info) == _episode(other)
                 last = (i.pop("terminal_observation", None) for i in (info, other))
                 assert np.array_equal(*last)
                 assert info == other

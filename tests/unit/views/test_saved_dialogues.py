@@ -1,6 +1,8 @@
 """Saved dialogues: gone on from in single views and in rows of a batch, they come out the same."""
 
+import json
 import pickle
+from functools import partial
 
 import gymnasium as gym
 import numpy as np
@@ -191,3 +193,53 @@ def test_ids_have_it_by_their_unwrapped_env():
     env.reset(seed=0)
     saved = env.unwrapped.clone_state()
     assert env.unwrapped.restore_state(saved).dtype == np.int32
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+def test_the_state_of_a_batch_has_rows_that_are_over_cut_or_left(mode):
+    """Ended by the rules, by the limit of steps, and let be: each goes on as it would have."""
+    make = partial(TokenVectorEnv, Wordle(words=40, turns=1), 3, autoreset_mode=mode)
+    first, second = make(max_episode_steps=6), make(max_episode_steps=6)
+    second.set_state(first.get_state())  # before the first reset there is nothing to go on with
+    with pytest.raises(ResetNeeded):
+        second.step(np.zeros(3, int))
+    first.reset(seed=0)
+    rng, words = np.random.default_rng(0), np.array([[5, 6, 7, 8, 9, 1, 1], [5, 1, 5, 1, 5, 1, 5]])
+    over = np.zeros(3, bool)
+    for step in range(25):
+        if mode == "Disabled":
+            first.leave(over)
+        second.set_state(json.loads(json.dumps(first.get_state())))
+        assert np.array_equal(first.action_masks(), second.action_masks())
+        actions = np.array([*words[:, step % 7], rng.integers(5, 30)])
+        result = first.step(actions)
+        assert same(result, second.step(actions))
+        over = result[2] | result[3]
+
+
+def test_a_state_that_is_refused_changes_nothing():
+    env, other = (TokenVectorEnv(Wordle(words=40), 2) for _ in range(2))
+    env.reset(seed=0)
+    before = env.get_state()
+    other.reset(seed=1)
+    wrong = {
+        "a list of 2 dialogues, got 1": other.get_state()[:1],
+        "cannot be read: .*expected a list": {"dialogues": other.get_state()},
+        r"\[1\].turn: expected int, got str": changed(other, turn="0"),
+        r"\[0\].view: expected str": changed(other, 0, view=None),
+        "got one of the act view": changed(other, view="act"),
+        "up to 108 token ids": changed(
+            other, seen=[{"dtype": "<i4", "shape": [1], "items": [99]}, 0]
+        ),
+        "cannot be gone on from": changed(other, turn=3),
+        "no utterance begins at token 9": changed(other, seen=[other.get_state()[1]["seen"][0], 9]),
+    }
+    for message, state in wrong.items():
+        with pytest.raises(ValueError, match=message):
+            env.set_state(state)
+        assert env.get_state() == before
+
+
+def changed(env, row=1, **changes):
+    state = env.get_state()
+    return [{**saved, **(changes if i == row else {})} for i, saved in enumerate(state)]

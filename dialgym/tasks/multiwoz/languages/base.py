@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -25,6 +26,8 @@ Generator = np.random.Generator
 SYNTAX = '()=," \\'
 LEAST_VALUE, MORE = 40, 1000
 """Characters that there is room for in any value, and in the user's texts beside each act once."""
+ORDINARY: Mapping[str, int] = MappingProxyType({SYSTEM: 320, USER: 240})
+"""Characters that ordinary texts stay within, in any language; see `Facts.ordinary`."""
 
 
 @runtime_checkable
@@ -70,6 +73,7 @@ class Notation:
 
     tokenizer = "char"
     words: Mapping[str, Mapping[str, int]] | None = None
+    ordinary = ORDINARY
     vocabulary: Sequence[str] = ()
 
     def __init__(self, world: World) -> None:

@@ -6,21 +6,25 @@ What people say in words of their own is looked through for what it mentions, se
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import groupby
+from typing import TypeVar
 
 import numpy as np
 
 from dialgym.language import AnyText, Constraint
+from dialgym.language.text import article
 from dialgym.tasks.base import USER
 from dialgym.tasks.multiwoz.data import World
-from dialgym.tasks.multiwoz.entries import REQUEST
-from dialgym.tasks.multiwoz.languages.base import charset_of, longest_texts
+from dialgym.tasks.multiwoz.languages.base import ORDINARY, charset_of, longest_texts
+from dialgym.tasks.multiwoz.languages.frames import Frame, frames, own_frames, style_of
 from dialgym.tasks.multiwoz.languages.keywords import Keywords
-from dialgym.tasks.multiwoz.languages.phrases import CLAUSES, FIXED, LABELS, QUESTIONS, SENTENCES
-from dialgym.tasks.multiwoz.languages.sentences import ABOUT, BEGINNINGS, Kind, Sentences
+from dialgym.tasks.multiwoz.languages.phrases import ANNOUNCED, TOLD, WHOLE
+from dialgym.tasks.multiwoz.languages.sentences import Sentences
 from dialgym.tasks.multiwoz.notation import print_acts, read_acts
-from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, Belief, DialogueAct
+from dialgym.tasks.multiwoz.ontology import BOOKABLE, SHORT_NAMES
+from dialgym.tasks.multiwoz.types import NONE, Acts, Belief, DialogueAct
 
 Generator = np.random.Generator
+T = TypeVar("T")
 WIDER = 3
 """How much longer than their notation sentences may be."""
 
@@ -34,6 +38,7 @@ class English:
 
     tokenizer = "char"
     words: Mapping[str, Mapping[str, int]] | None = None
+    ordinary = ORDINARY
     vocabulary: Sequence[str] = ()
 
     def __init__(self, world: World) -> None:
@@ -65,45 +70,44 @@ class English:
 
     def say(self, acts: Acts, party: str, rng: Generator) -> str:
         """Sentences that say the acts; their notation where there are no words for them."""
-        sentences: list[str] = []
-        for (domain, intent), group in _together(acts):
-            sentence = self._sentence(domain, intent, group, party, rng)
-            if sentence is None:
-                return print_acts(acts)
-            sentences.append(sentence)
-        text = " ".join(sentences)
-        return text if self._read(text, party) == acts else print_acts(acts)
+        sentences = [self._sentence(group, party, rng) for group in _together(acts, party)]
+        text = " ".join([sentence for sentence in sentences if sentence is not None])
+        whole = None not in sentences and self._read(text, party) == acts
+        return text if whole else print_acts(acts)
 
-    def _sentence(
-        self, domain: str, intent: str, acts: Sequence[DialogueAct], party: str, rng: Generator
-    ) -> str | None:
-        whole = SENTENCES.get((domain, intent))
-        alone = acts[0].slot == NONE and acts[0].value == NONE
-        if whole is not None:
-            return _pick(whole, rng) if alone else None
-        begin = BEGINNINGS[party].get((domain, intent))
-        if begin is None:
-            return None
-        clauses = [] if alone else [self._clause(act, rng) for act in acts]
-        if None in clauses:
-            return None
-        text = " ".join([_pick(begin, rng), *_listed([c for c in clauses if c is not None])])
-        return f"{text}{'?' if text.startswith(QUESTIONS) else '.'}"
+    def _sentence(self, acts: Sequence[DialogueAct], party: str, rng: Generator) -> str | None:
+        """A sentence for acts of one kind; None where there are no words for them."""
+        own = _own_frames(acts[0], party)
+        if own:
+            return self._filled(_pick(own, rng), acts, rng)
+        kind = acts[0].domain, acts[0].intent
+        told = acts[1:] if _names_domain(acts[0]) else acts
+        if not told:
+            style = WHOLE
+        elif len(told) < len(acts):
+            style = ANNOUNCED
+        else:
+            style = style_of(party, kind, [act.slot for act in told], _bookable(kind[0]))
+        known = frames(party)
+        options = known.get((kind, style)) or known.get((kind, TOLD))
+        return self._filled(_pick(options, rng), acts, rng) if options else None
 
-    def _clause(self, act: DialogueAct, rng: Generator) -> str | None:
-        intent, _, slot, value = act
-        if slot not in LABELS and (slot, value) not in FIXED:
+    def _filled(self, frame: Frame, acts: Sequence[DialogueAct], rng: Generator) -> str | None:
+        """A frame with the clauses of the acts that it does not say by itself."""
+        clauses = [self._clause(frame, act, rng) for act in acts[len(frame.said) :]]
+        last = " or " if frame.kind[1] == "Select" else " and "
+        return None if None in clauses else frame.text.replace("{}", _listed(clauses, last))
+
+    def _clause(self, frame: Frame, act: DialogueAct, rng: Generator) -> str | None:
+        slot, value = act.slot, act.value
+        texts = frame.texts.get((slot, value)) or frame.texts.get((slot, None))
+        if texts is None:
             return None
-        if intent == REQUEST:
-            return f"the {LABELS[slot][0]}" if value == ASKED else None
-        fixed = FIXED.get((slot, value)) or ABOUT.get(value)
-        if fixed is not None:
-            return _pick(fixed, rng).format(LABELS.get(slot, ("",))[0])
-        return _pick(CLAUSES[slot], rng).format(self._written(slot, value))
+        return _pick(texts, rng).format(self._written(slot, value), article=article(value))
 
     def _written(self, slot: str, value: str) -> str:
         """A value that is known or one word stands as it is, others in quotes."""
-        if value in self._sentences.values.get(slot, ()) or (value.isalnum() and value.isascii()):
+        if self._sentences.stands_alone(slot, value):
             return value
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
@@ -118,28 +122,47 @@ class English:
         return exact or read_acts(text) or self.keywords.read(text, party) or None
 
 
-def _together(acts: Acts) -> Iterator[tuple[Kind, list[DialogueAct]]]:
-    """Acts of one domain and intent that follow on each other; those about no slot alone."""
-    for kind, group in groupby(acts, key=lambda act: (act.domain, act.intent)):
+def _together(acts: Acts, party: str) -> Iterator[Sequence[DialogueAct]]:
+    """Acts of one domain and intent that follow on each other, as far as one sentence says them.
+
+    A user says along with a domain what it wants of it.
+    """
+    for kind, same in groupby(acts, key=lambda act: (act.domain, act.intent)):
         told: list[DialogueAct] = []
-        for act in group:
-            if act.slot != NONE or act.value != NONE:
-                told.append(act)
-                continue
-            if told:
-                yield kind, told
-            yield kind, [act]
-            told = []
+        for act in same:
+            alone = _names_domain(act) or bool(_own_frames(act, party))
+            if alone and told:
+                yield told
+                told = []
+            told.append(act)
+            if alone and not (_names_domain(act) and (kind, ANNOUNCED) in frames(party)):
+                yield told
+                told = []
         if told:
-            yield kind, told
+            yield told
 
 
-def _listed(clauses: list[str]) -> list[str]:
+def _names_domain(act: DialogueAct) -> bool:
+    """Return True if an act says no slot."""
+    return act.slot == NONE and act.value == NONE
+
+
+def _own_frames(act: DialogueAct, party: str) -> Sequence[Frame]:
+    """The sentences that an act has for itself."""
+    kind, known = (act.domain, act.intent), own_frames(party)
+    return known.get((kind, act.slot, act.value)) or known.get((kind, act.slot, None)) or ()
+
+
+def _bookable(domain: str) -> Sequence[str]:
+    """The short names of the slots that say how to book."""
+    return [SHORT_NAMES[domain.lower()][slot] for slot in BOOKABLE.get(domain.lower(), ())]
+
+
+def _listed(clauses: Sequence[str | None], last: str) -> str:
     """``a, b and c``; nothing of none."""
-    if len(clauses) < 2:
-        return clauses
-    return [f"{', '.join(clauses[:-1])} and {clauses[-1]}"]
+    *others, end = [clause or "" for clause in clauses] or [""]
+    return f"{', '.join(others)}{last}{end}" if others else end
 
 
-def _pick(options: Sequence[str], rng: Generator) -> str:
+def _pick(options: Sequence[T], rng: Generator) -> T:
     return options[int(rng.random() * len(options))]

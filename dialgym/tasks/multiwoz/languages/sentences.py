@@ -1,85 +1,43 @@
 """Reads the templates' sentences back into the acts that they were made of, exactly."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.multiwoz.data import World
-from dialgym.tasks.multiwoz.entries import REQUEST
-from dialgym.tasks.multiwoz.languages.phrases import (
-    ANY_CLAUSE,
-    CLAUSES,
-    FIXED,
-    LABELS,
-    NO_CLAUSE,
-    OWN_BEGINNINGS,
-    SENTENCES,
-    SOME_CLAUSE,
-    SYSTEM_BEGINNINGS,
-    THE,
-    USER_BEGINNINGS,
-    A,
-)
+from dialgym.tasks.multiwoz.languages.frames import Clause, Frame, all_frames
 from dialgym.tasks.multiwoz.ontology import DOMAINS, SLOT_NAMES, act_domain
 from dialgym.tasks.multiwoz.slot_values import slot_values
-from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct
+from dialgym.tasks.multiwoz.types import Acts, DialogueAct
 
-Kind = tuple[str, str]
-"""Domain and intent."""
-SEPARATORS = (", and ", ", ", " and ")
-
-
-def _beginnings(by_intent: Mapping[str, tuple[str, ...]]) -> dict[Kind, tuple[str, ...]]:
-    return {
-        (domain, intent): tuple([text.format(a=A[domain], the=THE[domain]) for text in texts])
-        for domain in A
-        for intent, texts in by_intent.items()
-    }
+PARTIES = (SYSTEM, USER)
+SEPARATORS = (", and ", ", ", " and ", " or ")
+PLAIN = re.compile(r"[0-9A-Za-z]+")
+TIME = re.compile(r"[0-9]{1,2}:[0-9]{2}")
+"""Values that stand in a sentence as they are, though they are not known."""
+TIMES = ("Arrive", "Leave", "Time")
+"""The slots that have times."""
 
 
-BEGINNINGS: Mapping[str, Mapping[Kind, Sequence[str]]] = {
-    USER: _beginnings(USER_BEGINNINGS),
-    SYSTEM: {**_beginnings(SYSTEM_BEGINNINGS), **OWN_BEGINNINGS},
-}
-"""By party: how a sentence of a kind begins."""
+ClausesByWord = Mapping[str, Sequence[tuple[str, str, Clause]]]
 
 
-class Clause(NamedTuple):
-    """A piece of a sentence: words before and after a value, and what it says.
+class _Opening(NamedTuple):
+    """Reader of a frame.
 
     Attributes:
-        before, after: in small letters.
-        slot: its short name.
-        value: where the clause says one by itself; None where it stands between the words.
+        before, after: its clauses, in small letters.
+        frame: the frame.
+        clauses: by their first word what stands before and after a value in small letters, the
+            longest first, and the clause.
     """
 
     before: str
     after: str
-    slot: str
-    value: str | None
-
-
-ABOUT = {"dontcare": (ANY_CLAUSE,), NONE: (NO_CLAUSE,), ASKED: (SOME_CLAUSE,)}
-"""Value -> what is said of a slot's label."""
-
-
-def _told() -> Iterator[Clause]:
-    for (slot, value), texts in FIXED.items():
-        yield from (Clause(text.lower(), "", slot, value) for text in texts)
-    for slot, labels in LABELS.items():
-        for value, texts in ABOUT.items():
-            yield from (Clause(text.format(labels[0]), "", slot, value) for text in texts)
-        for text in CLAUSES[slot]:
-            before, _, after = text.partition("{}")
-            yield Clause(before, after, slot, None)
-
-
-_TOLD = sorted(_told(), key=lambda clause: -len(clause.before))
-_ASKED = sorted(
-    (Clause(f"the {labels[0]}", "", slot, ASKED) for slot, labels in LABELS.items()),
-    key=lambda clause: -len(clause.before),
-)
+    frame: Frame
+    clauses: ClausesByWord
 
 
 class Sentences:
@@ -108,41 +66,46 @@ class Sentences:
     def _read_sentence(
         self, text: str, small: str, place: int, party: str
     ) -> tuple[list[DialogueAct], int] | None:
-        for sentence, kind in self._wholes:
-            if small.startswith(sentence, place):
-                return [DialogueAct(kind[1], kind[0])], place + len(sentence)
-        for begin, (domain, intent) in self._openings[party]:
-            if not small.startswith(begin, place):
+        for before, after, frame, clauses in self._openings[party].get(_word(small, place), ()):
+            if not small.startswith(before, place):
                 continue
-            after = place + len(begin)
-            if text[after : after + 1] in (".", "?"):
-                return [DialogueAct(intent, domain)], after + 1
-            if text[after : after + 1] == " ":
-                found = self._read_clauses(text, small, after + 1, intent == REQUEST)
-                if found is not None:
-                    said, end = found
-                    return [DialogueAct(intent, domain, *pair) for pair in said], end
+            end = place + len(before)
+            if not clauses and text[end : end + 1] in ("", " "):
+                return list(frame.said), end
+            found = self._read_clauses(text, small, end, clauses, after) if clauses else None
+            if found is not None:
+                domain, intent = frame.kind
+                told = [DialogueAct(intent, domain, *pair) for pair in found[0]]
+                return [*frame.said, *told], found[1]
         return None
 
     def _read_clauses(
-        self, text: str, small: str, place: int, asks: bool
+        self,
+        text: str,
+        small: str,
+        place: int,
+        clauses: ClausesByWord,
+        after: str,
     ) -> tuple[list[tuple[str, str]], int] | None:
         """The slots and values of clauses up to the end of the sentence, and where it ends."""
-        for pair, end in self._read_clause(text, small, place, asks):
-            if text[end : end + 1] in (".", "?") and text[end + 1 : end + 2] in ("", " "):
-                return [pair], end + 1
+        for pair, end in self._read_clause(text, small, place, clauses):
+            last = end + len(after)
+            if small.startswith(after, end) and text[last : last + 1] in ("", " "):
+                return [pair], last
             for separator in SEPARATORS:
                 if small.startswith(separator, end):
-                    rest = self._read_clauses(text, small, end + len(separator), asks)
+                    place = end + len(separator)
+                    rest = self._read_clauses(text, small, place, clauses, after)
                     if rest is not None:
                         return [pair, *rest[0]], rest[1]
         return None
 
     def _read_clause(
-        self, text: str, small: str, place: int, asks: bool
+        self, text: str, small: str, place: int, clauses: ClausesByWord
     ) -> Iterator[tuple[tuple[str, str], int]]:
         """Each way to read a clause: its slot and value, and where it ends."""
-        for before, after, slot, value in _ASKED if asks else _TOLD:
+        known = clauses.get(_word(small, place)) or clauses.get("", ())
+        for before, after, (_, slot, value) in known:
             if not small.startswith(before, place):
                 continue
             start = place + len(before)
@@ -162,25 +125,19 @@ class Sentences:
         for value in self._longest_first.get(slot, {}).get(text[start : start + 1], ()):
             if text.startswith(value, start):
                 yield value, start + len(value)
-        end = start
-        while end < len(text) and text[end].isalnum() and text[end].isascii():
-            end += 1
-        if end > start:
-            yield text[start:end], end
+        plain = (TIME.match(text, start) if slot in TIMES else None) or PLAIN.match(text, start)
+        if plain is not None:
+            yield plain.group(), plain.end()
+
+    def stands_alone(self, slot: str, value: str) -> bool:
+        """Return True if a value needs no quotes in a sentence."""
+        time = slot in TIMES and TIME.fullmatch(value)
+        return value in self.values.get(slot, ()) or bool(time or PLAIN.fullmatch(value))
 
     @cached_property
-    def _openings(self) -> Mapping[str, Sequence[tuple[str, Kind]]]:
-        """By party: how sentences begin, in small letters and the longest first, and the kind."""
-        found = {
-            party: [(text.lower(), kind) for kind, texts in kinds.items() for text in texts]
-            for party, kinds in BEGINNINGS.items()
-        }
-        return {p: sorted(pairs, key=lambda pair: -len(pair[0])) for p, pairs in found.items()}
-
-    @cached_property
-    def _wholes(self) -> Sequence[tuple[str, Kind]]:
-        pairs = [(text.lower(), kind) for kind, texts in SENTENCES.items() for text in texts]
-        return sorted(pairs, key=lambda pair: -len(pair[0]))
+    def _openings(self) -> Mapping[str, Mapping[str, Sequence[_Opening]]]:
+        """By party and first word."""
+        return {party: _by_word(map(_opening, all_frames(party))) for party in PARTIES}
 
     @cached_property
     def _longest_first(self) -> Mapping[str, Mapping[str, Sequence[str]]]:
@@ -200,6 +157,29 @@ def values_of_slots(world: World) -> Mapping[str, frozenset[str]]:
         for short, slot in SLOT_NAMES[act_domain(domain)].items():
             found.setdefault(short, set()).update(slot_values(world, domain, slot))
     return {short: frozenset(values) for short, values in found.items()}
+
+
+def _opening(frame: Frame) -> _Opening:
+    before, _, after = frame.text.lower().partition("{}")
+    ends = [(*end, clause) for clause in frame.clauses for end in clause.ends()]
+    return _Opening(before, after, frame, _by_word(ends))
+
+
+T = TypeVar("T", bound=tuple[Any, ...])
+
+
+def _by_word(known: Iterable[T]) -> Mapping[str, Sequence[T]]:
+    """Entries by the first word of their text; the longest text first."""
+    found: dict[str, list[T]] = {}
+    for one in sorted(known, key=lambda one: -len(one[0])):
+        found.setdefault(_word(one[0], 0), []).append(one)
+    return found
+
+
+def _word(text: str, place: int) -> str:
+    """The text from a place to the next space."""
+    end = text.find(" ", place)
+    return text[place:] if end < 0 else text[place:end]
 
 
 def _read_quoted(text: str, start: int) -> tuple[str, int] | None:

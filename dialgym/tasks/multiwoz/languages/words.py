@@ -17,7 +17,7 @@ from dialgym.tasks.multiwoz.agenda import ANY, DONTCARE, NOT_BOOK
 from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.entries import REQUEST, SYSTEM_ENTRIES
 from dialgym.tasks.multiwoz.fidelity import Fidelity
-from dialgym.tasks.multiwoz.languages.base import longest_texts
+from dialgym.tasks.multiwoz.languages.base import ORDINARY, longest_texts
 from dialgym.tasks.multiwoz.languages.grammar import (
     HOURS,
     MINUTES,
@@ -58,6 +58,7 @@ class Words:
     """
 
     tokenizer = "word"
+    ordinary = ORDINARY
 
     def __init__(self, world: World) -> None:
         self.world = world

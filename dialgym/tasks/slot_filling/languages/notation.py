@@ -21,6 +21,8 @@ WORDS = (
 MOST_VALUES, MOST_NAMES = 12, 32
 """Items with values, and names left out, that one act may have."""
 HYPOTHESES = 6
+SAID = 2
+"""The longest items that a hypothesis has in ordinary dialogues."""
 
 
 class Language(TextForm, Protocol):
@@ -64,6 +66,7 @@ class Notation:
         said = hypotheses * (longest_user_act(domain) + len(" 0.00 | "))
         self.charset = charset_of(domain)
         self.longest = {SYSTEM: longest_act(domain), USER: said}
+        self.ordinary = ordinary_texts(domain, hypotheses)
         self.words = None
         self.vocabulary: Sequence[str] = ()
 
@@ -107,6 +110,14 @@ def longest_user_act(domain: Domain) -> int:
     values = {**ontology.informable, "type": (ontology.type,)}
     longest = max(len(f'{slot}="",') + _longest(texts) for slot, texts in values.items())
     return len("thankyou()") + MOST_VALUES * longest + sum(len(s) + 1 for s in ontology.requestable)
+
+
+def ordinary_texts(domain: Domain, hypotheses: int) -> dict[str, int]:
+    """Characters of acts with a few values, by party: see `Facts.ordinary`."""
+    longest = {slot: _longest(domain.database.texts(slot)) for slot in domain.database.columns}
+    items = sorted([len(f'{slot}="",') + length for slot, length in longest.items()], reverse=True)
+    said = len("thankyou()") + sum(items[:SAID]) + len(" 0.00 | ")
+    return {SYSTEM: len("inform()") + sum(items[:MOST_VALUES]), USER: hypotheses * said}
 
 
 def _longest(texts: Iterable[str]) -> int:

@@ -16,7 +16,11 @@ from dialgym.domains.ontology import DONTCARE, NAME, NONE, TYPE
 from dialgym.language import Grammar
 from dialgym.language.acts import Act, Hypotheses, Item
 from dialgym.tasks.base import SYSTEM, USER
-from dialgym.tasks.slot_filling.languages.notation import MOST_NAMES, longest_act
+from dialgym.tasks.slot_filling.languages.notation import (
+    MOST_NAMES,
+    longest_act,
+    ordinary_texts,
+)
 
 Generator = np.random.Generator
 TYPES = ("inform", "request", "confirm", "select", "affirm", "negate", "deny", "reqalts", "hello",
@@ -43,6 +47,8 @@ Of lists in noise, one in a hundred is longer; what it loses is believed least.
 """
 PHRASE, TOLD = 2, 40
 """Words of a summary act, and of what the user hears; more, as of many names, are left out."""
+MOST_WORDS = 300_000
+"""Words of a domain. So many take 0.9 GB with action masks, the first of which takes 9 seconds."""
 
 
 class Words:
@@ -64,11 +70,21 @@ class Words:
         self._word = _words_of(_values(domain), fixed)
         self._value = {word: value for value, word in self._word.items()}
         self.vocabulary: Sequence[str] = (*fixed, *self._word.values())
+        self._check_size()
         self._most = SINGLE if hypotheses == 1 else LIST
         self.charset = "".join(sorted({" ", *"".join(self.vocabulary)}))
         self._domain = domain
         self.longest = self._longest(domain)
+        self.ordinary = ordinary_texts(domain, hypotheses)
         self.words = self._most_words(domain)
+
+    def _check_size(self) -> None:
+        if len(self.vocabulary) > MOST_WORDS:
+            raise ValueError(
+                f"language='words' of SlotFilling: the domain has {len(self.vocabulary):,} words; "
+                f"at most {MOST_WORDS:,}, as each is a token and masks weigh all of them. Use the "
+                "act view or language='acts', or a domain whose rows share values."
+            )
 
     def _longest(self, domain: Domain) -> Mapping[str, int]:
         widest = 1 + max(map(len, self.vocabulary))

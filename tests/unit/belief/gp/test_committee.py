@@ -8,6 +8,8 @@ import pytest
 import agents
 import dialgym
 from agents.belief.gp.committee import Committee, combined, credits_of
+from agents.belief.gp.kernels import kind_of
+from agents.belief.gp.q_process import QProcess
 from agents.belief.gp.topics import PolicyManager, TopicManager
 from tests.support.act_mdps import beliefs_of, five_states, greedy_return, vec_env
 from tests.support.close import assert_close
@@ -16,17 +18,21 @@ SMALL = {"gamma": 0.99, "sigma": 0.3, "nu": 1e-6, "seed": 0}
 CR, SFR = "CamRestaurants-Env1-act-v0", "SFRestaurants-Env1-act-v0"
 
 
-def test_the_machine_is_the_product_of_gaussians_over_their_common_prior():
+def test_the_machine_is_the_prior_times_what_each_member_has_learned_beyond_its_own():
+    """Against densities on a grid; of equal priors it is the committee machine of Tresp (2000)."""
     rng = np.random.default_rng(0)
     means, variances = rng.normal(size=(3, 4, 2, 1)), 0.1 + rng.random((3, 4, 2))
     prior = np.full((4, 2), 5.0)
-    mean, variance = combined(means, variances, prior)
+    priors = variances * (1.5 + 20 * rng.random((3, 4, 2)))
+    priors[:, 0] = prior[0]
+    mean, variance = combined(means, variances, priors, prior)
     grid = np.linspace(-30, 30, 60001)
     for n in range(4):
         for a in range(2):
-            spread = variances[:, n, a, None]
-            log = -((grid - means[:, n, a]) ** 2 / (2 * spread)).sum(0)
-            log += 2 * grid**2 / (2 * prior[n, a])  # M - 1 priors are divided out
+            log = -(grid**2) / (2 * prior[n, a])
+            for i in range(3):
+                log += grid**2 / (2 * priors[i, n, a])
+                log -= (grid - means[i, n, a]) ** 2 / (2 * variances[i, n, a])
             density = np.exp(log - log.max())
             density /= density.sum()
             assert_close(mean[n, a, 0], density @ grid, 1e-5)
@@ -34,11 +40,43 @@ def test_the_machine_is_the_product_of_gaussians_over_their_common_prior():
 
 
 def test_a_committee_of_one_is_its_member_and_of_ignorant_ones_the_prior():
-    mean, variance = combined(np.ones((1, 2, 3, 1)), np.full((1, 2, 3), 0.5), np.full((2, 3), 9.0))
+    prior = np.full((2, 3), 9.0)
+    mean, variance = combined(np.ones((1, 2, 3, 1)), np.full((1, 2, 3), 0.5), prior[None], prior)
     assert_close(mean, np.ones((2, 3, 1)))
     assert_close(variance, np.full((2, 3), 0.5))
-    mean, variance = combined(np.zeros((4, 1, 1, 1)), np.full((4, 1, 1), 9.0), np.full((1, 1), 9.0))
+    ignorant = np.array([9.0, 0.01, 400.0, 3.0])[:, None, None]  # each as much as it was at first
+    mean, variance = combined(np.zeros((4, 1, 1, 1)), ignorant, ignorant, prior[:1, :1])
     assert_close(variance, [[9.0]])
+
+
+def test_what_is_less_sure_than_its_own_prior_counts_nothing():
+    one, more = np.ones((2, 1, 1)), np.array([[[1.0]], [[50.0]]])
+    found = combined(np.array([1.0, 77.0]).reshape(2, 1, 1, 1), more, 2 * one, 2 * one[0])
+    assert_close(found[0], [[[1.0]]])
+    assert_close(found[1], [[1.0]])
+
+
+@pytest.mark.parametrize("scale", [0.1, 10.0])
+def test_members_may_have_other_length_scales(scale):
+    """What none of them has seen is as uncertain as the committee's own prior says."""
+    table = five_states()
+    env = vec_env(table)
+    model = Committee("GPPolicy", env, **SMALL)
+    features, acts = model.coordinates.features, model.coordinates.acts
+    scales = {kind_of(name): scale for name in features}
+    for name in ("second", "third", "fourth"):
+        model.members[name] = QProcess(
+            features, model.kernel, model.act_kernel, 0.3, 1e-6, 100, scales=scales
+        )
+    beliefs = beliefs_of(env)
+    assert_close(model.q_distribution(beliefs)[1], np.ones((5, 4)))
+    # One of them sees returns of 2 of an act: a regression on a single weight, in closed form.
+    model.members["third"].observe(beliefs[:1], acts[:1], np.array([[2.0]]), np.ones(1))
+    means, deviations = model.q_distribution(beliefs[:1])
+    likelihood = 0.3**2  # the variance of Q by that return alone, whatever the scale
+    assert_close(deviations[0, 0] ** 2, 1 / (1 + 1 / likelihood))
+    assert_close(means[0, 0], 2.0 / likelihood / (1 + 1 / likelihood))
+    assert_close(deviations[0, 1:], np.ones(3))
 
 
 def test_credits_of_a_decision():

@@ -133,7 +133,7 @@ def test_another_booking_is_tried(rules):
     assert talk.answer('Hotel-Inform(Name="blue inn")') == 'Hotel-Inform(People="9")'
     assert talk.answer("Booking-NoBook()") == 'Hotel-Inform(People="2")'
     assert talk.answer('Booking-Book(Ref="00000001")') == "general-bye()"
-    assert complete(talk.state.user, talk.state.goal)
+    assert complete(talk.state.user, talk.state.goal, talk.rules.fidelity)
 
 
 # ---------------------------------------------------------------------- answers and bookings
@@ -246,6 +246,64 @@ def test_choices(rules):
     assert talk.answer('Hotel-Select(Price="cheap")') == 'Hotel-Inform(Price="cheap")'
 
 
+@pytest.mark.parametrize(
+    ("slot", "value", "open_again"),
+    [
+        ("Price", "none", {"correct": False, "convlab2": True}),
+        ("Price", "cheap", {"correct": False, "convlab2": False}),
+        ("Parking", "no", {"correct": False, "convlab2": True}),
+        ("Parking", "yes", {"correct": False, "convlab2": False}),
+    ],
+)
+@pytest.mark.parametrize("fidelity", ["correct", "convlab2"])
+def test_no_value_among_choices_reopens_a_request_in_the_original(
+    rules, fidelity, slot, value, open_again
+):
+    """An answer that was heard before is lost; by default it stays, and "no" is one."""
+    goal = DomainGoal(info={"area": "south"}, requests=("pricerange", "parking", "phone"))
+    talk = Talk(rules[fidelity], hotel=goal)
+    talk.user()
+    talk.answer('Hotel-Inform(Name="blue inn")')
+    talk.answer('Hotel-Inform(Price="cheap",Parking="yes")')
+    assert talk.answer(f'Hotel-Select({slot}="{value}")') == f'Hotel-Inform({slot}="{value}")'
+    asked = talk.answer("general-reqmore()")
+    assert (slot in {act.slot for act in read_acts(asked)}) == open_again[fidelity]
+
+
+def test_no_value_among_choices_takes_a_request_off_the_agenda_in_the_original(rules):
+    goal = DomainGoal(info={"area": "south"}, requests=("pricerange", "phone"))
+    for fidelity, open_slots in (("correct", {"pricerange", "phone"}), ("convlab2", {"phone"})):
+        talk = Talk(rules[fidelity], hotel=goal)
+        talk.user()
+        talk.rules.system_turn(talk.state, read_acts('Hotel-Inform(Name="blue inn")'), talk.rng)
+        talk.rules.system_turn(talk.state, read_acts('Hotel-Select(Price="none")'), talk.rng)
+        waiting = {i.slot for i in talk.state.user.stack if i.intent == "request"}
+        assert waiting == open_slots
+
+
+@pytest.mark.parametrize(
+    ("domain", "text"),
+    [
+        ("police", 'Police-Inform(Name="main station")'),
+        ("hotel", 'Hotel-Inform(People="9")'),
+        ("restaurant", 'Restaurant-Inform(Time="11:00")'),
+    ],
+)
+def test_what_the_user_of_the_original_does_not_hear(rules, domain, text):
+    """Nor does it take the talk to be about that domain."""
+    goal = {
+        "train": TRAIN,
+        "police": DomainGoal(requests=("phone",)),
+        "hotel": HOTEL,
+        "restaurant": DomainGoal(info={"food": "thai"}, book={"people": "2", "time": "12:00"}),
+    }
+    for fidelity, about in (("correct", domain), ("convlab2", "train")):
+        talk = Talk(rules[fidelity], train=TRAIN, **{domain: goal[domain]})
+        talk.user()
+        talk.rules.system_turn(talk.state, read_acts(text), talk.rng)
+        assert talk.state.user.domain == about
+
+
 # ---------------------------------------------------------------------- faults of the original
 
 
@@ -279,6 +337,22 @@ def test_what_cannot_be_said_is_left_out(rules):
         talk = Talk(rules[fidelity], attraction=PARK)
         talk.user()
         assert talk.answer("Attraction-Request(Price)") == said
+
+
+def test_booking_slots_of_other_domains_hold_nothing_back_in_the_original(rules):
+    """There they are no constraints, so an answer is heard at once."""
+    talk = Talk(rules["convlab2"], attraction=PARK)
+    talk.user()
+    talk.answer('Booking-Request(Stay) Attraction-Inform(Fee="free")')
+    assert talk.state.user.answers == {("attraction", "entrance fee"): "free"}
+
+
+@pytest.mark.parametrize("text", ['Attraction-Select(Price="none")', "Hotel-Request(Ref)"])
+def test_prices_of_attractions_and_references_are_never_told_by_the_user(rules, text):
+    for fidelity in rules:
+        talk = Talk(rules[fidelity], attraction=PARK, hotel=HOTEL)
+        talk.user()
+        assert not {"Price", "Ref"} & {act.slot for act in read_acts(talk.answer(text))}
 
 
 # ---------------------------------------------------------------------- who speaks

@@ -131,9 +131,12 @@ def test_a_goal_that_nothing_meets_becomes_what_the_user_said(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"a": {"log": [{"text": "hi"}]}}, "an object with 'dialog_act'"),
+        ({"a": {"log": [{"text": "hi"}]}}, "log > 0: expected an entry 'dialog_act', got"),
         ({"a": {"log": [{"dialog_act": {"Hotel-Inform": ["x"]}}]}}, "pairs of slot and value"),
-        ([{"turns": [{"speaker": "bot", "dialogue_acts": {}}]}], "'speaker', 'dialogue_acts'"),
+        (
+            [{"turns": [{"speaker": "bot", "dialogue_acts": {}}]}],
+            "unknown speaker 'bot' in corpus, val.json > 0 > turns > 0",
+        ),
         ([1, 2], "expected JSON of ConvLab-2"),
     ],
 )

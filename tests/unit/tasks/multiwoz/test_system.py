@@ -8,7 +8,7 @@ from dialgym.tasks.multiwoz.dialogue import Rules, Settings
 from dialgym.tasks.multiwoz.fidelity import FAULTS, Fidelity
 from dialgym.tasks.multiwoz.notation import print_acts, read_acts
 from dialgym.tasks.multiwoz.types import Belief
-from tests.support import small_city
+from tests.support import convlab2, small_city
 
 RNG = np.random.default_rng(0)
 
@@ -43,6 +43,34 @@ def test_a_choice_of_rows(answer):
         assert acts[1].value in ("red house", "blue inn")
         assert {act.intent for act in acts[1:]} == {"Recommend"}
         assert len(acts) <= 4
+
+
+def test_what_is_recommended():
+    """In the original references too, names twice, and no prices of attractions."""
+    said, world = {}, load_world("built-in")
+    for fidelity in ("correct", "convlab2"):
+        rules = Rules(world, Settings(fidelity=fidelity))
+        turns = [read_acts(reply(rules, "Attraction-Inform()")) for _ in range(300)]
+        said[fidelity] = {act.slot for acts in turns for act in acts if act.intent == "Recommend"}
+        twice = any(len(set(acts)) < len(acts) for acts in turns)
+        assert twice == (fidelity == "convlab2")
+    both = {"Name", "Addr", "Area", "Fee", "Phone", "Post", "Type"}
+    assert said == {"correct": both | {"Price"}, "convlab2": both | {"Ref"}}
+
+
+def test_recommendations_of_the_original():
+    """Each property that its 1,000 dialogues have of a place can be told here, and no other."""
+    world, found = convlab2.world(), {}
+    for dialogue in convlab2.recorded("rule_vs_agenda"):
+        for turn in dialogue["turns"]:
+            for intent, domain, slot, _ in turn.get("system_acts") or ():
+                if intent == "Recommend":
+                    found.setdefault(domain, set()).add(slot)
+    told = Rules(world, Settings(fidelity="convlab2"))
+    for domain in ("Attraction", "Hotel", "Restaurant"):
+        turns = [read_acts(reply(told, f"{domain}-Inform()")) for _ in range(400)]
+        slots = {act.slot for acts in turns for act in acts if act.intent == "Recommend"}
+        assert slots == found[domain]
 
 
 def test_the_only_row(answer):

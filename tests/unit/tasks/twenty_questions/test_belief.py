@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -35,7 +35,6 @@ def chance(
     return (1 - vague) * (1 - noise if told == truth[thing, code] else noise)
 
 
-@settings(deadline=None)
 @given(TRUTHS, RATES, RATES, st.data())
 def test_the_posterior_is_bayes_rule(
     truth: np.ndarray, noise: float, vague: float, data: st.DataObject
@@ -61,7 +60,6 @@ def test_the_posterior_is_bayes_rule(
     np.testing.assert_array_equal(weights[0], found)
 
 
-@settings(deadline=None)
 @given(TRUTHS, RATES, RATES, arrays(float, THINGS, elements=st.floats(0.01, 1.0)))
 def test_gains_are_those_of_the_likelihoods(
     truth: np.ndarray, noise: float, vague: float, weights: np.ndarray

@@ -53,7 +53,7 @@ def exhaustive(truth: np.ndarray, turns: int) -> float:
     return value(frozenset(range(len(truth))), turns)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(arrays(np.int8, (6, 4), elements=st.integers(0, 2)), st.integers(0, 7))
 def test_the_search_finds_the_best(truth: np.ndarray, turns: int) -> None:
     assert Search(truth).value(range(6), turns) == pytest.approx(exhaustive(truth, turns))
@@ -67,7 +67,6 @@ def test_the_best_by_hand() -> None:
     assert perfect(4, 0) == 0.0
 
 
-@settings(deadline=None)
 @given(arrays(np.int8, (7, 5), elements=st.integers(0, 1)), st.integers(1, 8))
 def test_no_table_allows_more_than_perfect_questions(truth: np.ndarray, turns: int) -> None:
     assert Search(truth).value(range(7), turns) <= perfect(7, turns) + 1e-9

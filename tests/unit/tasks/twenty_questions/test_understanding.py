@@ -1,7 +1,7 @@
 """What is understood: wordings, guesses, words in common, and nothing."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dialgym.tasks.twenty_questions import TwentyQuestions
@@ -71,7 +71,6 @@ def test_proper_names() -> None:
     assert understood("is it an Asian city?", task) == "is it in asia?"
 
 
-@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_is_understood_as_something_or_nothing(text: str) -> None:
     code, negated = TASK.understanding.read(text)
@@ -79,7 +78,6 @@ def test_any_text_is_understood_as_something_or_nothing(text: str) -> None:
     assert not (negated and code >= TASK.questions)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(TASK.said), st.sampled_from(["", "so, ", "hm "]), st.sampled_from("?! ."))
 def test_punctuation_and_capitals_do_not_matter(said: str, before: str, after: str) -> None:
     plainly = TASK.understanding.read(said)

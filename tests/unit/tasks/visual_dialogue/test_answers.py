@@ -104,7 +104,7 @@ def test_chances_sum_to_one_and_texts_fit():
 
 
 @given(st.sampled_from(QUESTIONS))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_matches_are_those_of_the_things(question):
     found = matches(BOOK.scenes, question.about)
     for image in range(10):
@@ -145,7 +145,7 @@ def slow_posterior(book, caption, history):
 
 
 @given(st.integers(0, 39), st.integers(0, 2**32), st.integers(0, 6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_posterior_is_that_of_a_slow_oracle(image, seed, turns):
     task = VisualDialogue({"name": "scenes", "scenes": 40}, mode="10_stop")
     rng = np.random.default_rng(seed)

@@ -41,6 +41,36 @@ def test_hdf5_of_the_original_has_the_order_of_the_images(tmp_path):
     assert np.allclose(read_features(tmp_path / "f.h5", IDS), WANTED)
 
 
+def test_hdf5_with_several_splits_gives_that_of_the_images(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    rows = np.random.default_rng(0).normal(size=(3, 8, 5))
+    with h5py.File(tmp_path / "data_img.h5", "w") as file:
+        for name, features in zip(("train", "val", "test"), rows):
+            file[f"images_{name}"] = features
+    for split, features in zip(("train", "val", "test"), rows):
+        found = write_visdial(tmp_path, f"visdial_1.0_{split}.json", split=split)
+        pool = VisDialPool(found, features=tmp_path / "data_img.h5")
+        lengths = np.linalg.norm(features, axis=1, keepdims=True)
+        assert np.allclose(pool.features, features / lengths, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("names", "split", "message"),
+    [
+        (["images_train", "images_test"], "validation", "the split 'validation'; got images_t"),
+        (["images_train"], "validation", "the split 'validation'; got images_train"),
+        (["images_train", "images_val"], None, "one data set images_SPLIT; got images_train, im"),
+    ],
+)
+def test_hdf5_without_the_split_is_refused(tmp_path, names, split, message):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "f.h5", "w") as file:
+        for name in names:
+            file[name] = ROWS[:3]
+    with pytest.raises(ValueError, match=message):
+        read_features(tmp_path / "f.h5", IDS, split)
+
+
 def test_a_pool_takes_them(tmp_path):
     rows = np.random.default_rng(0).normal(size=(8, 5))
     np.savez(tmp_path / "f.npz", features=rows, image_ids=np.arange(107, 99, -1))

@@ -23,13 +23,14 @@ from dialgym.tasks.visual_dialogue.retrieval import RetrievalAnswerer, Retrieval
 from dialgym.tasks.visual_dialogue.serving import Bots
 from tests.support.toy_visdial import ToyTask, answers_of, toy_task
 from tests.support.visual_server import visual_server
+from tests.support.waiting import HANG_GUARD
 
 
 def post(url, endpoint, **fields):
     """Status and JSON of an answer."""
     form = urllib.parse.urlencode(fields).encode()
     try:
-        with urllib.request.urlopen(f"{url}/{endpoint}", form, timeout=20) as answer:
+        with urllib.request.urlopen(f"{url}/{endpoint}", form, timeout=HANG_GUARD) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
@@ -107,7 +108,7 @@ def test_each_endpoint_alone(served):
 
 def test_what_it_serves_is_told(served):
     task, url = served
-    with urllib.request.urlopen(url, timeout=20) as answer:
+    with urllib.request.urlopen(url, timeout=HANG_GUARD) as answer:
         told = json.load(answer)
     assert told["images"] == 8
     assert told["features"] == task.pool.features.shape[1] == 512
@@ -181,7 +182,7 @@ def test_a_history_that_ends_with_a_question_has_no_reward_yet(served):
 def raw(url, request: bytes) -> bytes:
     """All that the server says to some bytes."""
     host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as connection:
+    with socket.create_connection((host, int(port)), timeout=HANG_GUARD) as connection:
         connection.sendall(request)
         found = b""
         while part := connection.recv(65536):
@@ -190,7 +191,7 @@ def raw(url, request: bytes) -> bytes:
 
 
 def form(body: bytes, path: bytes = b"/step_rank", method: bytes = b"POST", length=None) -> bytes:
-    head = b"%s %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+    head = b"%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
     return head % (method, path, len(body) if length is None else length) + body
 
 
@@ -217,13 +218,44 @@ def test_bytes_of_any_kind_get_a_status_below_500(served, request_, status):
     assert post(url, "step_rank", **fields)[0] == 200  # and it goes on
 
 
+@pytest.mark.parametrize("path", ["", "step_rank"])
+@pytest.mark.parametrize(
+    ("headers", "message"),
+    [
+        ({"Host": "evil.example"}, "not called 'evil.example'"),
+        ({"Host": "127.0.0.1.evil.example:5000"}, "--allow-host NAME"),
+        ({"Origin": "http://evil.example"}, "asked by another site"),
+        ({"Origin": "http://["}, "asked by another site"),
+        ({"Sec-Fetch-Site": "cross-site"}, "asked by another site"),
+    ],
+)
+def test_foreign_hosts_and_sites_are_refused(served, path, headers, message):
+    _, url = served
+    request = urllib.request.Request(f"{url}/{path}", b"history=[]" if path else None, headers)
+    with pytest.raises(urllib.error.HTTPError, match="403") as refused:
+        urllib.request.urlopen(request, timeout=20)
+    assert message in json.load(refused.value)["detail"]
+
+
+def test_a_server_can_have_further_names(tmp_path):
+    bots = Bots(task := toy_task(tmp_path), RetrievalAnswerer(task.pool))
+    with visual_server(bots, callers=serving.Callers(["0.0.0.0", "gpu.example"])) as url:
+        for host, status in [("gpu.example:5000", 200), ("localhost", 200), ("0.0.0.0", 403)]:
+            request = urllib.request.Request(url, headers={"Host": host})
+            try:
+                found = urllib.request.urlopen(request, timeout=20).status
+            except urllib.error.HTTPError as error:
+                found = error.code
+            assert found == status, host
+
+
 def test_a_client_that_hangs_up_harms_nobody(served):
     task, url = served
     host, port = url.removeprefix("http://").split(":")
     fields = fields_of(task, 0, [("question", "is it sunny?")])
     body = urllib.parse.urlencode(fields).encode()
     for sent in (form(body)[:50], form(body[:100], length=len(body)), form(body)):
-        with socket.create_connection((host, int(port)), timeout=20) as connection:
+        with socket.create_connection((host, int(port)), timeout=HANG_GUARD) as connection:
             connection.sendall(sent)
     assert post(url, "step_rank", **fields)[0] == 200
 
@@ -232,7 +264,7 @@ def test_a_request_that_never_comes_whole_is_given_up(served, monkeypatch):
     _, url = served
     monkeypatch.setattr(serving, "PATIENCE", 0.1)
     host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as connection:
+    with socket.create_connection((host, int(port)), timeout=HANG_GUARD) as connection:
         connection.sendall(form(b"history=", length=1000))
         assert connection.recv(100).startswith(b"HTTP/1.1 408 ")
 

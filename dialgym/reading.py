@@ -11,26 +11,33 @@ _NEEDED: Any = object()
 
 
 class Reader:
-    """Takes typed values out of a mapping; any other content is one clear error."""
+    """Takes typed values out of a mapping; any other content is one clear error.
 
-    def __init__(self, where: str, values: Any, known: Iterable[str]) -> None:
+    Args:
+        where: it stands, for messages.
+        values: the mapping.
+        known: all names that it may have; None for any.
+    """
+
+    def __init__(self, where: str, values: Any, known: Iterable[str] | None = None) -> None:
         if not isinstance(values, Mapping):
-            raise ValueError(f"{where}: expected names with values, got {values!r}")
+            raise ValueError(f"{where}: expected names with values, got {values!r:.80}")
         self.where, self.values = where, values
         for name in values:
-            if name not in known:
+            if known is not None and name not in known:
                 raise unknown("entry", name, known, where)
 
     def take(self, name: str, kind: Any, default: Any = _NEEDED) -> Any:
         """An entry of a type; a truth value is no number."""
         value = self.values.get(name, default)
         if value is _NEEDED:
-            raise ValueError(f"{self.where}: expected an entry {name!r}, got {sorted(self.values)}")
+            got = str(sorted(map(str, self.values)))[:80]
+            raise ValueError(f"{self.where}: expected an entry {name!r}, got {got}")
         if value is default or (isinstance(value, kind) and not isinstance(value, bool)):
             return value
         kinds = kind if isinstance(kind, tuple) else (kind,)
         expected = " or ".join(_KINDS[one] for one in kinds)
-        raise ValueError(f"{self.where}, {name}: expected {expected}, got {value!r}")
+        raise ValueError(f"{self.where}, {name}: expected {expected}, got {value!r:.80}")
 
     def count(self, name: str, default: Any = _NEEDED) -> int:
         """A whole number from 1."""
@@ -39,7 +46,7 @@ class Reader:
             raise ValueError(f"{self.where}, {name}: expected a whole number from 1, got {value}")
         return value
 
-    def one_of(self, name: str, known: Iterable[str], default: str) -> str:
+    def one_of(self, name: str, known: Iterable[str], default: str = _NEEDED) -> str:
         """One of some texts."""
         value: str = self.take(name, str, default)
         if value not in known:

@@ -1,0 +1,49 @@
+"""The terminal as the program finds it: the encoding of texts and file names, and the width."""
+
+import codecs
+import os
+import sys
+from typing import Any
+
+SHOWN = "dialgym.shown"
+UTF8_MODE = "PYTHONUTF8"
+
+
+def prepare_terminal() -> None:
+    """Read and write texts as UTF-8, and ignore a width of nothing.
+
+    Where the locale knows ASCII alone, the program begins again in Python's UTF-8 mode, so that
+    arguments and names of files with accents are what they are in the processes that it starts,
+    too. What is no text is shown as its bytes.
+    """
+    if sys.getfilesystemencoding() == "ascii" and os.environ.get(UTF8_MODE) != "1":
+        os.environ[UTF8_MODE] = "1"
+        os.execv(sys.executable, sys.orig_argv)
+    codecs.register_error(SHOWN, _shown)
+    _reconfigure(sys.stdout, SHOWN)
+    _reconfigure(sys.stderr, SHOWN)
+    for name in ("COLUMNS", "LINES"):  # of which rich would print nothing
+        if os.environ.get(name) == "0":
+            del os.environ[name]
+
+
+def read_any_bytes() -> None:
+    """Take what is no text on standard input for replacement characters."""
+    _reconfigure(sys.stdin, "replace")
+
+
+def _reconfigure(stream: Any, errors: str) -> None:
+    if not hasattr(stream, "reconfigure"):  # closed, or replaced by a caller
+        return
+    encoding = "utf-8" if codecs.lookup(stream.encoding).name == "ascii" else None
+    stream.reconfigure(encoding=encoding, errors=errors)
+
+
+def _shown(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Write the bytes of a file's name as they are, and what else has no form by its number."""
+    for handler in ("surrogateescape", "backslashreplace"):
+        try:
+            return codecs.lookup_error(handler)(error)
+        except UnicodeEncodeError:
+            continue
+    raise error

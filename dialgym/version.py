@@ -1,0 +1,3 @@
+"""The version of dialgym."""
+
+VERSION = "0.1.0"

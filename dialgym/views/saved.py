@@ -1,0 +1,106 @@
+"""Saved dialogues: the state of each with its generator, as objects and as plain JSON."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar, get_type_hints
+
+import numpy as np
+from gymnasium.utils.seeding import np_random
+
+from dialgym.tasks import Task
+from dialgym.views.typed_json import Json, from_json, to_json
+
+State = TypeVar("State")
+Seen = TypeVar("Seen")
+
+
+class SeenTokens(NamedTuple):
+    """Part of the learner's transcript that a token view keeps."""
+
+    tokens: np.ndarray  # (n,) int32, all so far
+    start: int  # of the learner's utterance
+
+
+SEEN: dict[str, Any] = {"token": SeenTokens, "utterance": str, "act": None}
+"""By view, the type of what it keeps beside the dialogue."""
+
+
+@dataclass(frozen=True)
+class SavedDialogue(Generic[State, Seen]):
+    """A dialogue as it stood, with its generator: what `clone_state` of a view gives.
+
+    It can be gone on from any number of times, in a single view and in a row of a batch alike, and
+    be pickled. What a simulator remembers by itself is no part of it.
+    """
+
+    task: str
+    view: str
+    state: State
+    turn: int
+    rng: np.random.Generator
+    seen: Seen  # what the view keeps of the learner's transcript: see `SEEN`
+    over: bool  # it acts no more
+    ended: bool = False  # by its rules, not by the limit of a batch's steps
+    steps: int = 0  # of the episode, where a batch counts them
+    idle: bool = False  # a batch lets it be, see `leave`
+
+    def check(self, task: Task, view: str) -> None:
+        """Raise a ValueError unless it is of this task and view."""
+        if (self.task, self.view) != (task.name, view):
+            raise ValueError(
+                f"restore_state of {task.name}: expected a dialogue of its {view} view; got one of "
+                f"the {self.view} view of {self.task}."
+            )
+
+    def generator(self, seed: int | None) -> np.random.Generator:
+        """A generator to go on with: a copy of its own, or a new one of a seed."""
+        return deepcopy(self.rng) if seed is None else np_random(seed)[0]
+
+
+def dialogues_to_json(
+    dialogues: Sequence[SavedDialogue[Any, Any]], task: Task, view: str
+) -> list[Json]:
+    """Dialogues of a task and view as plain JSON; see `dialgym.views.typed_json`.
+
+    Raises:
+        ValueError: the state of the task holds what its hints do not say.
+    """
+    try:
+        found: list[Json] = to_json(list(dialogues), _type(task, view))
+    except ValueError as error:
+        raise ValueError(
+            f"the state of {task.name} cannot be written to a file: {error}. Its class says by "
+            "type hints what it holds; checkpoint_every=0 trains without."
+        ) from error
+    return found
+
+
+def dialogues_from_json(values: Json, task: Task, view: str) -> list[SavedDialogue[Any, Any]]:
+    """Dialogues from JSON, which may be anybody's: reading it runs nothing.
+
+    Raises:
+        ValueError: it is anything else than dialogues of this task and view.
+    """
+    try:
+        found: list[SavedDialogue[Any, Any]] = from_json(values, _type(task, view))
+    except ValueError as error:
+        raise ValueError(f"the state of {task.name} cannot be read: {error}.") from error
+    return found
+
+
+def _type(task: Task, view: str) -> Any:
+    return list[SavedDialogue[state_type(task), SEEN[view]]]  # type: ignore[misc]
+
+
+def state_type(task: Task) -> Any:
+    """The type of a task's states: what `Task.initial` says that it returns, else what it does.
+
+    Raises:
+        ValueError: the hints of `initial` name what cannot be found.
+    """
+    try:
+        hint = get_type_hints(type(task).initial).get("return", Any)
+    except NameError as error:
+        raise ValueError(f"{type(task).__name__}.initial: {error}") from error
+    return type(task.initial(np.random.default_rng(0))) if hint is Any else hint
