@@ -170,7 +170,7 @@ class Pair:
         """Both answer alike; after an error of a step everything begins anew."""
         first, second = (_outcome(partial(call, env)) for env in (pool, self.twin))
         _alike(first, second)
-        if first[0] is RuntimeError and pool.pool.failed:
+        if pool.pool.failed:
             self._begin()
 
     def _compare(self, wait: Callable[[], Any], actions: np.ndarray) -> None:
