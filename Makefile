@@ -4,6 +4,7 @@
 #   PYTHON   the interpreter it is made from             (the first Python 3.11 to 3.14 found)
 #   TORCH    what to install as PyTorch, before the rest (the pin in constraints.txt)
 #            e.g. TORCH="torch==2.13.0 --index-url URL" to choose the CPU or a CUDA build
+#   ROOM     the rooms that test runs alone: a folder of tests/dialgym, tests/agents or tests, e.g. ROOM=views
 #   ARGS     further arguments of test, nightly, bench, soak and dist, e.g. ARGS="-k wordle"
 
 VENV ?= .venv
@@ -19,8 +20,9 @@ INSTALLED := $(VENV)/.installed
 PINS := $(shell cat pyproject.toml constraints.txt | cksum)
 INSTALLED_PINS := $(shell sed -n 1p $(INSTALLED) 2>/dev/null)
 INSTALLED_FROM := $(shell test -d "$$(sed -n 2p $(INSTALLED) 2>/dev/null)" && sed -n 2p $(INSTALLED))
-NUMERIC := $(addprefix tests/unit/,models policies buffers decoding online offline distributed rewards \
-  reward_model) tests/learning
+NUMERIC := $(addprefix tests/agents/,models policies buffers decoding online offline distributed \
+  reward_model) tests/dialgym/rewards tests/learning
+ROOMS := $(foreach r,$(ROOM),$(wildcard tests/dialgym/$(r) tests/agents/$(r) tests/$(r)))
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 
 # Targets run the code of this checkout, whichever one is installed in the environment.
@@ -39,8 +41,10 @@ run: $(INSTALLED)  ## the main job: train a small GPT with PPO, score it beside 
 	$(BIN)/dialgym benchmark --suite wordle
 	$(BIN)/dialgym report
 
-test: $(INSTALLED)  ## run the tests, but for the slow ones
-	$(PYTEST) -m "not slow" $(ARGS)
+test: $(INSTALLED)  ## run the tests, but for the slow ones; those of one room with ROOM=
+	@test -z "$(ROOM)" || test -n "$(ROOMS)" || { echo "make test: no room $(ROOM) in tests/dialgym," \
+	  "tests/agents or tests"; exit 1; }
+	$(PYTEST) -m "not slow" $(ROOMS) $(ARGS)
 
 nightly: $(INSTALLED)  ## run all tests, the numeric ones once for each instruction set of the CPU
 	$(PYTEST) --hypothesis-profile=nightly $(ARGS)

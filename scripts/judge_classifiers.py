@@ -1,7 +1,7 @@
 """How good the classifiers are that rewards train on first use, on real data with held-out parts.
 
     python scripts/judge_classifiers.py --dailydialog data.zip --hate-offensive labeled_data.csv \\
-        --sentences tests/unit/rewards/sentences.tsv tests/unit/rewards/unseen_sentences.tsv
+        --sentences tests/dialgym/rewards/sentences.tsv tests/dialgym/rewards/unseen_sentences.tsv
 
 Dialogue acts: taught on DailyDialog's training split, judged on its test split. Toxicity: a tenth
 of the tweets of Davidson et al. (2017) is held out, drawn with `--seed`; the rules are judged on

@@ -46,7 +46,7 @@ class Witness:
 
 def saved_llama(folder):
     """A random model, written by the first process of the first run."""
-    from tests.unit.models.test_pretrained import save_model
+    from tests.agents.models.test_pretrained import save_model
 
     path = folder / "llama"
     if Processes().is_first and not path.exists():

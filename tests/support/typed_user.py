@@ -1,4 +1,4 @@
-"""What a user writes, for type checkers: `tests/unit/test_types.py` runs them on it."""
+"""What a user writes, for type checkers: `tests/project/test_types.py` runs them on it."""
 
 from typing import assert_type
 
