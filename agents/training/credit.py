@@ -1,4 +1,4 @@
-"""What learners credit the turns of dialogues with, as `dialgym.experiments.advantages` compares it."""
+"""Learners' advantage estimates of turns, for `dialgym.experiments.advantages`."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 | module | what is in it |
 |---|---|
-| `evaluate`, `result` | `evaluate`: one policy on any ids; `Result`: its episodes and their figures |
+| `evaluate`, `result` | `evaluate`: one policy on any ids; `Result`: its episodes and figures |
 | `benchmark` | `benchmark`: several policies side by side, with dialogues to look at |
 | `multi_domain` | `evaluate_domains`: policies that share a dialogue over several domains |
 | `statistics`, `comparison` | means, intervals, differences, probabilities of improvement |

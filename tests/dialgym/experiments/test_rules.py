@@ -1,5 +1,6 @@
 """Fingerprints of rules: what keeps them, what changes them, and which rows are older."""
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -23,7 +24,7 @@ def test_they_are_the_same_in_another_process(env_id):
     for seed in ("1", "2"):
         found = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-            env={"PYTHONHASHSEED": seed},
+            env={**os.environ, "PYTHONHASHSEED": seed},
         )  # fmt: skip
         assert Fingerprint.parse(found.stdout.strip()) == rules_of(env_id)
 
