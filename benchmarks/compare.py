@@ -24,7 +24,7 @@ from dialgym.files import write_text
 ENVIRONMENTS = ("steps", "dialogues", "rewards", "replies", "imports")
 TRAINING = ("tiny", "iteration", "rollout", "update", "language", "offline")
 HOMES = {
-    "environments": ("benchmarks.environments.__main__", "dialgym.benchmark.speed"),
+    "environments": ("benchmarks.environments.__main__", "dialgym.experiments.speed"),
     "training": ("benchmarks.training.__main__", "agents.speed.__main__"),
 }
 """Modules that measure, today's first; checkouts of before have the others."""

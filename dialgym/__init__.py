@@ -13,8 +13,8 @@ from dialgym.registry import list_ids
 from dialgym.version import VERSION
 
 if TYPE_CHECKING:
-    from dialgym.benchmark import Result, evaluate
     from dialgym.datasets import Dataset, collect, load_dataset
+    from dialgym.experiments import Result, evaluate
     from dialgym.views.making import make, make_vec
     from dialgym.views.multi_domain import multi_domain_env
     from dialgym.views.sb3 import make_sb3_pool, sb3_vec_env
@@ -52,12 +52,12 @@ _LAZY = {
     "Dataset": "dialgym.datasets",
     "MaskedObservation": "dialgym.views.wrappers",
     "ReplaceForbidden": "dialgym.views.wrappers",
-    "Result": "dialgym.benchmark",
+    "Result": "dialgym.experiments",
     "VectorMaskedObservation": "dialgym.views.wrappers",
     "VectorReplaceForbidden": "dialgym.views.wrappers",
     "aec_env": "dialgym.views.two_party",
     "collect": "dialgym.datasets",
-    "evaluate": "dialgym.benchmark",
+    "evaluate": "dialgym.experiments",
     "load_dataset": "dialgym.datasets",
     "make": "dialgym.views.making",
     "make_sb3_pool": "dialgym.views.sb3",

@@ -9,7 +9,7 @@ import sys
 import dialgym
 from agents import Committee, train
 from agents.belief.gp.topics import PolicyManager
-from dialgym.benchmark import Scripted, evaluate_domains
+from dialgym.experiments import Scripted, evaluate_domains
 
 dialogues, episodes = (int(text) for text in (sys.argv[1:] or ("300", "100")))
 IDS = [f"dialgym/{name}Restaurants-Env3-act-v0" for name in ("Cam", "SF")]

@@ -14,11 +14,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.recipes.tables import lmrl_score, with_interval
-from dialgym.benchmark.report import markdown_table
 from dialgym.cli.app import app
+from dialgym.experiments.panel import panel_named
+from dialgym.experiments.row import read_rows
+from dialgym.experiments.tables import markdown_table
 from dialgym.files import write_text
-from dialgym.leaderboard.panels import panel_named
-from dialgym.leaderboard.submission import read_rows
 
 ROWS = Path(__file__).parents[1] / "benchmarks" / "results"
 TABLES = {

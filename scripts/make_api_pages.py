@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 MODULES = (
-    "dialgym", "agents", "dialgym.benchmark", "dialgym.datasets", "dialgym.domains",
+    "dialgym", "agents", "dialgym.experiments", "dialgym.datasets", "dialgym.domains",
     "dialgym.language", "dialgym.rewards", "dialgym.rollouts", "dialgym.simulators",
     "dialgym.tasks", "dialgym.testing", "dialgym.viewer",
 )  # fmt: skip

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import dialgym
-from dialgym.benchmark.plots import FAINT
 from dialgym.domains.domain import load_domain
+from dialgym.experiments.plots import FAINT
 from dialgym.files import write_atomically, write_text
 from dialgym.optional import require
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import dialgym
-from dialgym.benchmark.report import markdown_table
+from dialgym.experiments.tables import markdown_table
 from dialgym.files import write_text
 from dialgym.registry import entries
 from dialgym.tasks.twenty_questions import TwentyQuestions

@@ -14,7 +14,7 @@ import dialgym
 from agents.grid.cells import Task
 from agents.grid.plots import COLOURS, figure_of, save_figure, tidy
 from agents.online.pg import returns_of
-from dialgym.benchmark.plots import INK
+from dialgym.experiments.plots import INK
 from dialgym.rollouts.episodes import seeded
 from dialgym.rollouts.policies import takes_masks
 

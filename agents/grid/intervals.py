@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from dialgym.benchmark.statistics import bootstrap, interval, iqm
+from dialgym.experiments.statistics import bootstrap, interval, iqm
 
 LEVEL = 0.95
 

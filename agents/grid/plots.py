@@ -12,7 +12,7 @@ from agents.grid.cells import SCRIPTED, Task
 from agents.grid.intervals import over_seeds, over_tasks
 from agents.grid.results import Results
 from agents.grid.tables import Group, groups, matrix
-from dialgym.benchmark.plots import FAINT, INK
+from dialgym.experiments.plots import FAINT, INK
 from dialgym.files import write_atomically
 from dialgym.optional import require
 

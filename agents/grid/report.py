@@ -8,9 +8,9 @@ from agents.grid.calibration import plot_calibration
 from agents.grid.plots import plot_curves, plot_ranking
 from agents.grid.results import Results
 from agents.grid.tables import markdown
-from dialgym.benchmark.rules import older_rules
+from dialgym.experiments.pydial_rows import origins_of
+from dialgym.experiments.rules import older_rules
 from dialgym.files import write_text
-from dialgym.leaderboard.joined import origins_of
 
 TABLES, CURVES, RANKING = "tables.md", "curves.png", "ranking.png"
 CALIBRATION = "calibration.png"

@@ -11,7 +11,7 @@ from agents.grid import published
 from agents.grid.cells import SCRIPTED, Task
 from agents.grid.intervals import Estimate, over_seeds, over_tasks
 from agents.grid.results import Results
-from dialgym.benchmark.report import markdown_table
+from dialgym.experiments.tables import markdown_table
 
 REWARD, SECONDS = 1, 3
 FALLS_SHORT = 5.0

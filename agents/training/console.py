@@ -14,7 +14,7 @@ from agents.training.curves import Curve
 from agents.training.dialogues import Dialogues
 from agents.training.folder import MODEL, write_record
 from agents.training.prepare import Session
-from dialgym.benchmark import Result, evaluate
+from dialgym.experiments import Result, evaluate
 from dialgym.progress import Progress, spell_seconds
 from dialgym.registry import entries
 from dialgym.versions import command_line, versions

@@ -1,4 +1,4 @@
-"""What learners credit the turns of dialogues with, as `dialgym.benchmark.credit` compares it."""
+"""Learners' advantage estimates of turns, for `dialgym.experiments.advantages`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agents.offline.ilql import ValueAlgorithm
 from agents.offline.metrics import decisions
 from agents.online.on_policy import SequenceAlgorithm
 from agents.storage.models import load, save
-from dialgym.benchmark.credit import Decision
+from dialgym.experiments.advantages import Decision
 from dialgym.views.saved import SavedDialogue
 
 

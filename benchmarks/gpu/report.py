@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dialgym.benchmark.report import markdown_table
+from dialgym.experiments.tables import markdown_table
 from dialgym.files import write_text
 
 JSON, MARKDOWN = "gpu.json", "gpu.md"

@@ -18,7 +18,7 @@ import torch
 import dialgym
 from benchmarks.recipes.runs import Run
 from benchmarks.recipes.tables import Line, t_interval, with_interval
-from dialgym.benchmark.report import markdown_table
+from dialgym.experiments.tables import markdown_table
 from dialgym.files import write_atomically, write_text
 from dialgym.optional import require
 

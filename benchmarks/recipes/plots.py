@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.recipes.tables import Line
-from dialgym.benchmark.plots import AGENTS, FAINT, INK
+from dialgym.experiments.plots import AGENTS, FAINT, INK
 from dialgym.files import write_atomically
 from dialgym.optional import require
 

@@ -17,8 +17,8 @@ import torch
 
 import agents
 import dialgym
-from dialgym.benchmark import Episodes
 from dialgym.errors import unknown
+from dialgym.experiments import Episodes
 from dialgym.files import read_json, write_text
 from dialgym.locks import PATIENCE, locked
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from agents.grid.intervals import t_interval
 from benchmarks.recipes.runs import Run, Score
-from dialgym.benchmark.report import markdown_table
-from dialgym.benchmark.statistics import iqm
+from dialgym.experiments.statistics import iqm
+from dialgym.experiments.tables import markdown_table
 from dialgym.registry import entry_of
 
 

@@ -89,7 +89,7 @@ def _warnings() -> Iterator[list[warnings.WarningMessage]]:
 def stores(folder: Path) -> list[Store]:
     """Undamaged files of all kinds, made in a folder."""
     import agents
-    from dialgym.benchmark import benchmark, load_results
+    from dialgym.experiments import benchmark, load_results
 
     def collect(place: Path) -> Any:
         return dialgym.collect(WORDS, "random", 24, path=place, **COLLECTED).table

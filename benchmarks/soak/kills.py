@@ -194,7 +194,7 @@ class Tables(Writer):
         super().__init__(rng, folder / "tables", "benchmarks killed")
 
     def work(self, place: Path, again: bool) -> None:
-        from dialgym.benchmark import benchmark
+        from dialgym.experiments import benchmark
 
         benchmark({"random": "random", "optimal": "optimal"}, [WORDS], 60).save(place)
 

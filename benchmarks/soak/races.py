@@ -110,7 +110,7 @@ def contests(folder: Path) -> list[tuple[str, tuple[Write, Write], Check]]:
 
 
 def _tables(policy: str) -> Write:
-    from dialgym.benchmark import benchmark
+    from dialgym.experiments import benchmark
 
     return lambda place: benchmark({policy: policy}, [WORDS], 5).save(place)
 

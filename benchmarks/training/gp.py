@@ -18,7 +18,7 @@ import numpy as np
 from agents.belief.gp.kernels import RBF, ActKernel, covariances
 from agents.belief.gp.q_process import QProcess
 from benchmarks.environments.timing import machine, rate
-from dialgym.benchmark.plots import FAINT
+from dialgym.experiments.plots import FAINT
 from dialgym.files import write_atomically
 from dialgym.optional import require
 

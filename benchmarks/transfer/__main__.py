@@ -17,9 +17,9 @@ from dialgym.cli.benchmark_pydial import check_failures, grid_progress, parse_se
 from dialgym.cli.boards import OUT
 from dialgym.cli.common import words
 from dialgym.errors import unknown
+from dialgym.experiments.panel import Panel, panel_named, panels
+from dialgym.experiments.row import Submission, read_rows
 from dialgym.files import write_text
-from dialgym.leaderboard.panels import Panel, panel_named, panels
-from dialgym.leaderboard.submission import Submission, read_rows
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

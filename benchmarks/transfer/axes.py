@@ -10,7 +10,7 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from dialgym.leaderboard.panels import Panel, Place
+from dialgym.experiments.panel import Panel, Place
 from dialgym.registry import entry_of
 from dialgym.rollouts.player import make_dialogue
 from dialgym.simulators.agenda import USERS

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import dialgym
 from agents.grid.jobs import Job
 from benchmarks.transfer.axes import Axis, Target
-from dialgym.leaderboard.form import columns, statistics
-from dialgym.leaderboard.panels import Panel
-from dialgym.leaderboard.protocol import AT_ONCE, model_of
-from dialgym.leaderboard.submission import Submission
+from dialgym.experiments.panel import Panel
+from dialgym.experiments.protocol import AT_ONCE, model_of
+from dialgym.experiments.row import Submission
+from dialgym.experiments.row_checks import columns, statistics
 from dialgym.versions import hardware
 
 FORM = "dialgym transfer row 1"

@@ -12,8 +12,8 @@ from agents.grid.intervals import Estimate, over_seeds
 from agents.grid.tables import shown
 from benchmarks.transfer.axes import Axis, exchanges
 from benchmarks.transfer.jobs import TransferJob
-from dialgym.benchmark.report import markdown_table
-from dialgym.leaderboard.panels import Panel
+from dialgym.experiments.panel import Panel
+from dialgym.experiments.tables import markdown_table
 
 
 @dataclass(frozen=True)

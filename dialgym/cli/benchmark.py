@@ -61,9 +61,9 @@ def evaluate(
     set_: Set = None,
 ) -> None:
     """Score one policy: returns, success, normalised score, 95 % intervals."""
-    from dialgym.benchmark import evaluate as run
-    from dialgym.benchmark.report import rich_table
-    from dialgym.benchmark.result import DRAWN, GREEDY
+    from dialgym.experiments import evaluate as run
+    from dialgym.experiments.result import DRAWN, GREEDY
+    from dialgym.experiments.tables import rich_table
 
     if actions is not None:
         one_of("--actions", actions, (DRAWN, GREEDY), "dialgym evaluate")
@@ -169,7 +169,7 @@ def benchmark(
 
 def readable_curves(runs: Sequence[Path]) -> list[Path]:
     """The runs that have a curve of returns; offline ones have one of losses."""
-    from dialgym.benchmark.curves import read_curve
+    from dialgym.experiments.curves import read_curve
 
     found = []
     for run in runs:
@@ -221,9 +221,9 @@ def compare(
 
     Where the policies were `all_named`, it says which of them an environment does not have.
     """
-    from dialgym.benchmark import benchmark as run
-    from dialgym.benchmark.report import rich_table
-    from dialgym.benchmark.run import opened, ways
+    from dialgym.experiments import benchmark as run
+    from dialgym.experiments.benchmark import opened, ways
+    from dialgym.experiments.tables import rich_table
 
     playing = opened(policies, ids, kwargs, trust)
     rounds = sum(len(ways(policy)) for policy in playing.values())
@@ -252,7 +252,7 @@ def compare(
         files = "results.json, table.md"
     console.print(f"\nin {out}: {files}", style="dim")
     if html:
-        from dialgym.benchmark.html import write_report
+        from dialgym.experiments.pages import write_report
 
         write_report(html, found)
         console.print(f"open {html}", style="dim")
@@ -288,7 +288,7 @@ def newest_run(folder: Path) -> Path | None:
 
 def compute_references(ids: Sequence[str], path: Path | None) -> None:
     """Compute the reference scores of the ids' rows; print them, and write them where asked."""
-    from dialgym.benchmark import references
+    from dialgym.experiments import references
 
     rows = references.rows_of(ids)
     scores = {}

@@ -5,7 +5,7 @@ from typing import Any
 
 from dialgym.cli.common import console, require_agents
 from dialgym.errors import one_of
-from dialgym.leaderboard.panels import Panel
+from dialgym.experiments.panel import Panel
 
 OUT = Path("runs/leaderboard")
 KEPT = Path("benchmarks/results")
@@ -15,10 +15,10 @@ def boards_of(
     panel: Panel, results: list[Path] | None, quiet: bool = False, way: str | None = None
 ) -> list[Any]:
     """The tables of a panel: that of the data that are named first; `way` as of `Board.all_of`."""
-    from dialgym.leaderboard.board import Board
-    from dialgym.leaderboard.form import WAYS
-    from dialgym.leaderboard.joined import joined_board
-    from dialgym.leaderboard.submission import read_rows
+    from dialgym.experiments.pydial_rows import joined_board
+    from dialgym.experiments.ranking import Board
+    from dialgym.experiments.row import read_rows
+    from dialgym.experiments.row_checks import WAYS
 
     folders = results or [KEPT, OUT]
     if way is not None:
@@ -45,8 +45,8 @@ def boards_of(
 
 def total(boards: list[Any], results: list[Path] | None) -> Any:
     """How much of a panel is there, and what it has cost."""
-    from dialgym.leaderboard.joined import cpu_seconds_of
-    from dialgym.leaderboard.totals import total_of
+    from dialgym.experiments.pydial_rows import cpu_seconds_of
+    from dialgym.experiments.totals import total_of
 
     panel: Panel = boards[0].panel
     if panel.joined is None:
@@ -69,9 +69,9 @@ def print_board(board: Any) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from dialgym.benchmark.report import WIDE
-    from dialgym.leaderboard.measure_tables import measures_as_markdown
-    from dialgym.leaderboard.standings import as_markdown, caption, head, table
+    from dialgym.experiments.measure_tables import measures_as_markdown
+    from dialgym.experiments.panel_tables import as_markdown, caption, head, table
+    from dialgym.experiments.tables import WIDE
 
     if not console.is_terminal or not board.rows:
         console.print(as_markdown(board), markup=False, soft_wrap=True)
@@ -94,7 +94,7 @@ def print_board(board: Any) -> None:
 
 
 def _print_replays(board: Any) -> None:
-    from dialgym.leaderboard.standings import replays
+    from dialgym.experiments.panel_tables import replays
 
     if any(row.rows for row in board.rows):
         text = f"Can be played again: {replays(board)}.\n"

@@ -20,7 +20,7 @@ from dialgym.cli.common import (
     words,
 )
 from dialgym.cli.rows import expect_models, imported, missing, problems_of, read, rows_below
-from dialgym.leaderboard.panels import Panel, Place, panel_named, panels
+from dialgym.experiments.panel import Panel, Place, panel_named, panels
 
 leaderboard = typer.Typer(
     no_args_is_help=True, help="Panels of environments: run, show, compare, add, check."
@@ -117,9 +117,9 @@ def show(
     markdown: Markdown = None,
 ) -> None:
     """Show the table of a panel: means with intervals, ranks with ties, costs; or all and a sum."""
+    from dialgym.experiments.panel_tables import as_markdown
+    from dialgym.experiments.totals import as_markdown as totals_as_markdown
     from dialgym.files import write_text
-    from dialgym.leaderboard.standings import as_markdown
-    from dialgym.leaderboard.totals import as_markdown as totals_as_markdown
 
     if (panel is None) == (not every):
         raise ValueError(
@@ -147,8 +147,8 @@ def compare(
     markdown: Markdown = None,
 ) -> None:
     """Compare two rows in each environment that both have played."""
+    from dialgym.experiments.panel_tables import compare as compared
     from dialgym.files import write_text
-    from dialgym.leaderboard.standings import compare as compared
 
     text = compared(boards_of(panel_named(panel), results, way=way)[0], first, second)
     console.print(text, markup=False, soft_wrap=True)
@@ -164,7 +164,7 @@ def html(
     results: Results = None,
 ) -> None:
     """Write a panel as one page that needs no network: table, profile, curves, origin."""
-    from dialgym.leaderboard.standings import write_page
+    from dialgym.experiments.panel_tables import write_page
 
     write_page(out, boards_of(panel_named(panel), results, way=way)[0])
     console.print(f"wrote {out}", style="dim")
@@ -189,8 +189,8 @@ def add(
     trust: Trust = False,
 ) -> None:
     """Score a model or policy of your own by a panel's protocol: it joins the table."""
-    from dialgym.leaderboard.form import check_name
-    from dialgym.leaderboard.protocol import score
+    from dialgym.experiments.protocol import score
+    from dialgym.experiments.row_checks import check_name
     from dialgym.rollouts.policies import find_checkpoint, policy_name
 
     chosen = panel_named(panel)
@@ -233,8 +233,8 @@ def check(
     trust: Trust = False,
 ) -> None:
     """Check rows of the leaderboard: form, completeness, hashes, statistics; by --replay all."""
-    from dialgym.benchmark.rules import older_rules
-    from dialgym.leaderboard.submission import Submission, repeated
+    from dialgym.experiments.row import Submission, repeated
+    from dialgym.experiments.rules import older_rules
 
     found = {file: read(file) for path in files for file in rows_below(path)}
     alone = {path for path in files if not path.is_dir()}  # wherever they were fetched to
@@ -302,7 +302,7 @@ def _trainings(
 
 def _trained_in(panel: Panel, policy: str, trust: bool) -> tuple[Place, str]:
     """The environment of a model, and how it was trained to be played."""
-    from dialgym.leaderboard.protocol import way_of
+    from dialgym.experiments.protocol import way_of
     from dialgym.rollouts.player import opened_where_trained
 
     opened, entry, settings = opened_where_trained(policy, trust)

@@ -28,8 +28,8 @@ def push(
 
     `hf:NAME` is then taken wherever a policy or a data set is.
     """
-    from dialgym.benchmark import Result
     from dialgym.datasets import load_dataset
+    from dialgym.experiments import Result
     from dialgym.rollouts.policies import find_checkpoint
 
     if find_checkpoint(source) is None and Path(source).exists():

@@ -47,8 +47,8 @@ def report(
     best scripted one.
     """
     folders = runs or [_newest()]
-    from dialgym.benchmark import benchmark
-    from dialgym.benchmark.html import plain_facts, write_report
+    from dialgym.experiments import benchmark
+    from dialgym.experiments.pages import plain_facts, write_report
 
     entry, settings, models = _where_trained(folders, trust)
     names = _names(folders)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dialgym.cli.common import require_agents
-from dialgym.leaderboard.panels import Panel, panel_named
+from dialgym.experiments.panel import Panel, panel_named
 
 
 def rows_below(path: Path) -> list[Path]:
@@ -28,7 +28,7 @@ def rows_below(path: Path) -> list[Path]:
 
 def read(file: Path) -> Any:
     """The row (`Submission`) in a file, or what is wrong with it, as a text."""
-    from dialgym.leaderboard.submission import read_submission
+    from dialgym.experiments.row import read_submission
 
     try:
         return read_submission(file)
@@ -38,7 +38,7 @@ def read(file: Path) -> Any:
 
 def expect_models(rows: Sequence[Any]) -> None:
     """Raises ValueError where all rows are scripted: there is none that --model could be for."""
-    from dialgym.leaderboard.form import SCRIPTED
+    from dialgym.experiments.row_checks import SCRIPTED
 
     if rows and all(row.values["kind"] == SCRIPTED for row in rows):
         raise ValueError(
@@ -59,8 +59,8 @@ def problems_of(
         model: where the model lies, if not beside the file.
         trust: whether code of the row may be imported.
     """
-    from dialgym.leaderboard.protocol import model_of, replay
-    from dialgym.leaderboard.submission import misplaced
+    from dialgym.experiments.protocol import model_of, replay
+    from dialgym.experiments.row import misplaced
 
     if isinstance(row, str):
         yield row

@@ -36,7 +36,7 @@ def collect(
 ) -> Dataset:
     """Let a policy hold dialogues, and keep them.
 
-    Episode e is the dialogue that ``env.reset(seed=dialgym.benchmark.episode_seed(seed, e))``
+    Episode e is the dialogue that ``env.reset(seed=dialgym.experiments.episode_seed(seed, e))``
     begins. The same arguments give the same dialogues, whatever `workers` and `path` are.
 
     Args:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.benchmark.curves import read_curve, smooth
+from dialgym.experiments.curves import read_curve, smooth
 from dialgym.files import is_running, read_yaml
 from dialgym.locks import LOCK
 from dialgym.registry import Entry, check_id, entry_of

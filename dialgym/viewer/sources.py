@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dialgym.benchmark.curves import FILES as CURVES
-from dialgym.benchmark.result import Result, read_json
 from dialgym.datasets import load_dataset
 from dialgym.errors import did_you_mean
+from dialgym.experiments.curves import FILES as CURVES
+from dialgym.experiments.result import Result, read_json
 from dialgym.hub import PREFIX
 from dialgym.rollouts.policies import CHECKPOINT, CONFIGS
 from dialgym.viewer.asked import NotHereError

@@ -12,9 +12,9 @@ from benchmarks.transfer.__main__ import main
 from benchmarks.transfer.axes import AXES, exchanges
 from benchmarks.transfer.jobs import jobs_of
 from benchmarks.transfer.table import as_markdown, cells_of
-from dialgym.leaderboard import panels as room
-from dialgym.leaderboard.panels import Panel
-from dialgym.leaderboard.submission import read_rows
+from dialgym.experiments import panel as room
+from dialgym.experiments.panel import Panel
+from dialgym.experiments.row import read_rows
 from tests.support.tiny_panel import PPO
 
 PANEL = Panel.of(

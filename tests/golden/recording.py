@@ -12,7 +12,7 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 
-from dialgym.benchmark.rules import rules_of
+from dialgym.experiments.rules import rules_of
 from dialgym.registry import entries, entry_of, load
 from dialgym.tasks import ExactPosterior, entropy
 from dialgym.testing.views import spell

@@ -17,8 +17,8 @@ pytest.importorskip("stable_baselines3")
 from agents.grid.cells import Cell, Method, Protocol, Task
 from agents.grid.panels import jobs_of
 from agents.grid.run import run_grid, run_jobs
-from dialgym.leaderboard.panels import panel_named, panels
-from dialgym.leaderboard.submission import read_submission
+from dialgym.experiments.panel import panel_named, panels
+from dialgym.experiments.row import read_submission
 
 SHARE = 0.1
 

@@ -100,7 +100,7 @@ def test_the_wheel_holds_the_registry(wheel: Path):
         "agents/configs/*.yml",
         "agents/py.typed",
         "dialgym/py.typed",
-        "dialgym/benchmark/report.css",
+        "dialgym/experiments/report.css",
         "dialgym/**/*.py",
         "agents/**/*.py",
     ],

@@ -21,11 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import dialgym
-from dialgym.benchmark.curves import read_curve
-from dialgym.benchmark.result import Result
-from dialgym.benchmark.run import load_results
 from dialgym.datasets.schema import schema
 from dialgym.domains.domain import load_domain
+from dialgym.experiments.benchmark import load_results
+from dialgym.experiments.curves import read_curve
+from dialgym.experiments.result import Result
 from dialgym.files import read_json, read_yaml
 from dialgym.sources import read_rows
 

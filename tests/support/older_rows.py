@@ -1,5 +1,5 @@
 """A fingerprint of rules that no environment has today."""
 
-from dialgym.benchmark.rules import Fingerprint
+from dialgym.experiments.rules import Fingerprint
 
 OTHER = Fingerprint(7, "0" * 16, "1" * 16)

@@ -1,6 +1,6 @@
 """A panel of replies that is scored on held-out dialogues and measured, in seconds."""
 
-from dialgym.leaderboard.panels import Panel
+from dialgym.experiments.panel import Panel
 from tests.support.tiny_panel import BC, PPO
 
 MEASURES = ["judge", "meteor", "sacrebleu", "distinct2", "words"]

@@ -1,7 +1,7 @@
 """A panel that is trained in seconds."""
 
-from dialgym.leaderboard import panels as room
-from dialgym.leaderboard.panels import Panel
+from dialgym.experiments import panel as room
+from dialgym.experiments.panel import Panel
 
 NETWORK = {"preset": "nano", "n_head": 2, "n_layer": 1, "n_embd": 16}
 PPO = {"n_envs": 8, "n_steps": 16, "batch_size": 64, "n_epochs": 1, "policy_kwargs": NETWORK}

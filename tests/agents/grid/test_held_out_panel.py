@@ -9,7 +9,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("sacrebleu")
 from agents.grid.panels import jobs_of
 from agents.grid.run import run_jobs
-from dialgym.leaderboard.submission import read_rows
+from dialgym.experiments.row import read_rows
 from tests.support.commands import succeed
 from tests.support.tiny_language import TINY
 from tests.support.tiny_panel import install

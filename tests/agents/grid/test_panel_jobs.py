@@ -16,8 +16,8 @@ from agents.grid.cost import clocked
 from agents.grid.panels import cells_asked_for, jobs_of
 from agents.grid.run import run_jobs
 from agents.training.curves import LearningCurve
-from dialgym.leaderboard.panels import Panel
-from dialgym.leaderboard.submission import read_rows, read_submission
+from dialgym.experiments.panel import Panel
+from dialgym.experiments.row import read_rows, read_submission
 from tests.support.commands import fail, run, succeed
 from tests.support.tiny_panel import BC, TINY, VALUES
 from tests.support.waiting import end_family, wait_until

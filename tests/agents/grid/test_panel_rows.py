@@ -9,8 +9,8 @@ pytest.importorskip("pyarrow")
 import agents
 from dialgym.checksums import ENTRY
 from dialgym.cli.rows import missing
-from dialgym.leaderboard.panels import Panel
-from dialgym.leaderboard.submission import Submission, read_submission
+from dialgym.experiments.panel import Panel
+from dialgym.experiments.row import Submission, read_submission
 from tests.support.commands import fail, run, succeed
 from tests.support.tiny_panel import PPO, VALUES, install
 
@@ -152,7 +152,7 @@ def test_cells_are_counted_as_they_are_run(monkeypatch, tmp_path):
 
 def test_where_nothing_can_be_written_nothing_is_played(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
-    monkeypatch.setattr("dialgym.leaderboard.protocol.played", None)
+    monkeypatch.setattr("dialgym.experiments.protocol.played", None)
     out = ["--out", str(tmp_path / "file")]
     for command in (["add", "tiny", "random"], ["run", "tiny", "--algorithms", "random"]):
         text = fail("leaderboard", *command, *out)

@@ -11,7 +11,7 @@ from agents.grid.intervals import over_seeds, over_tasks
 from agents.grid.report import older_in, write_report
 from agents.grid.results import Results
 from agents.grid.tables import beside_logs, beside_paper, findings, groups, markdown
-from dialgym.benchmark.rules import rules_of
+from dialgym.experiments.rules import rules_of
 from dialgym.registry import entry_of
 
 RUN = {"command": "", "versions": {}, "source": "PyDial", "episodes": 500, "settings": {}}

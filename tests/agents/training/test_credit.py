@@ -6,7 +6,7 @@ import pytest
 import dialgym
 from agents import GRPO, ILQL, SequencePPO
 from agents.training.credit import turn_estimates
-from dialgym.benchmark.credit import agreement, true_advantages
+from dialgym.experiments.advantages import agreement, true_advantages
 
 WORDS = ["crane", "slimy", "bough", "fjord"]
 GAME = {"answers": WORDS, "guesses": "answers", "constraint": "words", "turns": 3}

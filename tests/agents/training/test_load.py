@@ -12,9 +12,10 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import VecNormalize
 
 import dialgym
-import dialgym.benchmark
+import dialgym.experiments
 from dialgym import hub, trust
 from dialgym.datasets import Dataset
+from dialgym.experiments import MisfitError
 from tests.support.commands import fail, succeed
 from tests.support.pretend_hub import COMMIT
 from tests.support.slot_domains import write_bakeries
@@ -80,7 +81,7 @@ PICKLE = r"theirs\.zip' is a pickle that Stable-Baselines3 .* trust=True \(--tru
     "use",
     [
         lambda path, **more: dialgym.evaluate(path, ID, 2, **more).mean_return,
-        lambda path, **more: dialgym.benchmark.benchmark({"a": path}, [ID], 2, **more).results,
+        lambda path, **more: dialgym.experiments.benchmark({"a": path}, [ID], 2, **more).results,
         lambda path, **more: len(dialgym.collect(ID, path, 2, **more)),
     ],
     ids=["evaluate", "benchmark", "collect"],
@@ -166,7 +167,7 @@ def test_a_model_does_not_play_where_acts_have_other_names(tmp_path):
     side = write_bakeries(tmp_path, "side")
     for policy in (model, tmp_path / "model.zip"):
         assert dialgym.evaluate(policy, episodes=2, seeds=(0,)).mean_return < 0
-        with pytest.raises(dialgym.benchmark.MisfitError, match="'request_area' for 'request_kin"):
+        with pytest.raises(MisfitError, match="'request_area' for 'request_kin"):
             dialgym.evaluate(policy, ACTS, 2, env_kwargs={"domain": side})
 
 

@@ -299,7 +299,7 @@ def test_benchmark_finds_the_newest_run(tmp_path, monkeypatch):
 
 
 def test_references_are_printed_and_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("dialgym.benchmark.references.episodes_of", lambda row: 20)
+    monkeypatch.setattr("dialgym.experiments.references.episodes_of", lambda row: 20)
     path = tmp_path / "envs.yaml"
     path.write_text("environments:\n  Wordle-20:\n    task: x\n")
     text = succeed("benchmark", "--references", "--ids", SMALL, "--write", str(path))

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import dialgym
-from dialgym.benchmark import episode_seed
 from dialgym.datasets import Dataset
 from dialgym.datasets.schema import Recorder
+from dialgym.experiments import episode_seed
 from dialgym.tasks.wordle import Wordle
 from dialgym.tasks.wordle.policies import Random, RandomMixture
 from tests.support.commands import fail, run, succeed

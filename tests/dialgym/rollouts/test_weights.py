@@ -7,7 +7,7 @@ import torch
 import agents
 import dialgym
 from agents.storage.models import write_model
-from dialgym.benchmark import evaluate
+from dialgym.experiments import evaluate
 from dialgym.rewards.compose import make_reward
 from dialgym.weights import check_finite
 from tests.support import tiny_judges

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dialgym
-from dialgym.benchmark import Result, benchmark, evaluate
+from dialgym.experiments import Result, benchmark, evaluate
 from dialgym.registry import entries, make_task
 from dialgym.rollouts import Player
 from dialgym.tasks import Hidden, HiddenStateError, reveal

@@ -8,7 +8,7 @@ import pytest
 
 import dialgym
 from agents.belief.gp.topics import PolicyManager
-from dialgym.benchmark import Scripted, evaluate_domains
+from dialgym.experiments import Scripted, evaluate_domains
 from dialgym.language.acts import act
 from dialgym.tasks.slot_filling import SlotFilling
 from dialgym.tasks.slot_filling.multi_domain import TOPICS, MultiDomain

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import dialgym
-from dialgym.benchmark import Result, benchmark, load_results
-from dialgym.benchmark.curves import read_curve
-from dialgym.benchmark.references import scores_name
+from dialgym.experiments import Result, benchmark, load_results
+from dialgym.experiments.curves import read_curve
+from dialgym.experiments.references import scores_name
 from dialgym.registry import Row, entries, entry_of, make_task
 from dialgym.views.played import made_from
 from tests.support.slot_domains import row_of, rules_of, write_domain
@@ -165,7 +165,7 @@ def test_the_mark_outlives_files_pictures_and_merging(tmp_path, monkeypatch, dat
 
 
 def test_both_kinds_in_a_table_are_two_environments(data, monkeypatch):
-    from dialgym.benchmark.report import markdown
+    from dialgym.experiments.tables import markdown
 
     built_in = dialgym.evaluate("random", ENV, 2, (0,))
     monkeypatch.setenv("DIALGYM_PYDIAL", str(data / "pydial"))

@@ -1,0 +1,53 @@
+"""Experiments: policies in environments with seeds, as scores, rows, tables and pages.
+
+| module | what is in it |
+|---|---|
+| `evaluate`, `result` | `evaluate`: one policy on any ids; `Result`: its episodes and figures |
+| `benchmark` | `benchmark`: several policies side by side, with dialogues to look at |
+| `multi_domain` | `evaluate_domains`: policies that share a dialogue over several domains |
+| `statistics`, `comparison` | means, intervals, differences, probabilities of improvement |
+| `panel` | `Panel`: environments, learners, budgets and the evaluation, read strictly |
+| `protocol`, `measures` | how a policy is scored for a panel's row, and how a row is replayed |
+| `row`, `row_checks`, `rules` | rows as files, their checks, fingerprints of rules |
+| `ranking`, `totals` | ranks with ties of a panel's rows, and what they cost |
+| `tables`, `panel_tables`, `measure_tables` | tables for Markdown and the terminal |
+| `pages`, `svg`, `plots`, `curves` | pages, drawings, pictures, learning curves |
+| `advantages` | true advantages of turns by repeated continuation |
+| `references` | the registry's reference scores |
+"""
+
+from dialgym.experiments.benchmark import Benchmark, benchmark, load_results
+from dialgym.experiments.comparison import (
+    mean_difference,
+    minimum_detectable_gap,
+    pass_hat_k,
+    performance_profile,
+    probability_of_improvement,
+)
+from dialgym.experiments.evaluate import evaluate
+from dialgym.experiments.multi_domain import Scripted, evaluate_domains
+from dialgym.experiments.result import Episodes, Result
+from dialgym.experiments.rules import Fingerprint, rules_of
+from dialgym.rollouts import MisfitError, Policy, Predictor, episode_seed
+
+__all__ = [
+    "Benchmark",
+    "Episodes",
+    "Fingerprint",
+    "MisfitError",
+    "Policy",
+    "Predictor",
+    "Result",
+    "Scripted",
+    "benchmark",
+    "episode_seed",
+    "evaluate",
+    "evaluate_domains",
+    "load_results",
+    "mean_difference",
+    "minimum_detectable_gap",
+    "pass_hat_k",
+    "performance_profile",
+    "probability_of_improvement",
+    "rules_of",
+]

@@ -1,0 +1,237 @@
+"""What each turn was worth: true advantages, by continuing dialogues many times, and estimates.
+
+A learner does not know what is hidden, so the value of its situation is a mean over what may be:
+each continuation draws the hidden thing from the exact posterior, and whatever else is drawn anew.
+Where a task has no exact posterior, values are those of the dialogue as it is, hidden things and
+all: what luck they gave a learner is then a part of its advantage.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dialgym.experiments.statistics import interval
+from dialgym.registry import Environment, entry_of
+from dialgym.rollouts.episodes import seeded
+from dialgym.rollouts.policies import Predictor, shown_as_learned, takes_masks
+from dialgym.rollouts.waves import at_last_act
+from dialgym.tasks import ExactPosterior
+from dialgym.views.making import make_vec
+from dialgym.views.saved import SavedDialogue
+from dialgym.views.spaces import maskable
+
+RESAMPLES = 2000
+
+
+class Decision(NamedTuple):
+    """A turn that a learner took.
+
+    Attributes:
+        before: the dialogue as it stood (`clone_state`).
+        actions: (k,) int, the tokens that were said, or (1,) the act that was chosen.
+        episode: which dialogue the turn is of.
+        estimate: its advantage, as the learner has it.
+    """
+
+    before: SavedDialogue
+    actions: np.ndarray
+    episode: int
+    estimate: float
+
+
+class Worth(NamedTuple):
+    """Of m turns, as far as so many continuations tell.
+
+    Attributes:
+        advantages: (m,) Q - V, undiscounted.
+        errors: (m,) their standard errors.
+        values: (m,) V before the turn.
+    """
+
+    advantages: np.ndarray
+    errors: np.ndarray
+    values: np.ndarray
+
+
+def true_advantages(
+    policy: Predictor,
+    env: Environment,
+    decisions: Sequence[Decision],
+    continuations: int = 64,
+    seed: int = 0,
+    env_kwargs: Mapping[str, Any] | None = None,
+    num_envs: int = 256,
+    suppose: bool = True,
+) -> Worth:
+    """How much better each turn was than what a policy does on average in its place.
+
+    Q is the mean return of `continuations` dialogues that begin with the turn's own tokens, V that
+    of as many that do not; the policy draws the rest.
+
+    Args:
+        policy: has `predict`; see `dialgym.rollouts.policies.Predictor`.
+        env: an id, or what stands for one, of a token or act view.
+        decisions: m turns of dialogues of that env.
+        continuations: of each turn, and of what the policy would have said.
+        seed: of everything that is drawn.
+        env_kwargs: as for ``gym.make``.
+        num_envs: dialogues at once.
+        suppose: draw what is hidden from the exact posterior in each continuation; False leaves it
+            as it is, in any task.
+
+    Raises:
+        ValueError: the posterior is asked for and the task has none, or there are fewer than 2
+            continuations.
+    """
+    if continuations < 2:
+        raise ValueError(f"continuations: expected 2 or more, got {continuations}")
+    kwargs = {**(env_kwargs or {}), "autoreset_mode": "Disabled"}
+    made: Any = make_vec(entry_of(env), num_envs, **kwargs).unwrapped
+    with closing(made) as own:
+        if suppose and not isinstance(own.task, ExactPosterior):
+            raise ValueError(
+                f"true advantages need the exact posterior of what is hidden; {own.task.name} has "
+                "none (dialgym.tasks.ExactPosterior). With suppose=False what is hidden stays as "
+                "it is."
+            )
+        own.reset(seed=seed)
+        with seeded(policy, seed):
+            returns = _continued(policy, own, decisions, continuations, seed, suppose)
+    (q, v), errors = returns.mean(-1), returns.std(-1, ddof=1) / np.sqrt(continuations)
+    return Worth(q - v, np.hypot(*errors), v)
+
+
+def _continued(
+    policy: Predictor,
+    env: Any,
+    decisions: Sequence[Decision],
+    continuations: int,
+    seed: int,
+    suppose: bool,
+) -> np.ndarray:
+    """(2, m, c) returns of continuations: with the turn's own tokens, and without."""
+    rng = np.random.default_rng(seed)
+    supposed = [
+        _supposed(env.task, d.before, continuations, rng) if suppose else [d.before] * continuations
+        for d in decisions
+    ]
+    jobs = [
+        (dialogue, decision.actions if forced else decision.actions[:0])
+        for forced in (True, False)
+        for decision, dialogues in zip(decisions, supposed)
+        for dialogue in dialogues
+    ]
+    returns = np.zeros(len(jobs))
+    for start in range(0, len(jobs), env.num_envs):
+        wave = jobs[start : start + env.num_envs]
+        seeds = rng.integers(2**31, size=len(wave)).tolist()
+        returns[start : start + len(wave)] = _wave(policy, env, wave, seeds)
+    return returns.reshape(2, len(decisions), continuations)
+
+
+def _supposed(
+    task: Any, before: SavedDialogue, count: int, rng: np.random.Generator
+) -> list[SavedDialogue]:
+    """The dialogue with hidden things drawn from the posterior, evenly (systematic resampling)."""
+    shares = task.posterior(before.state).cumsum()
+    at = (np.arange(count) + rng.random()) / count
+    places = np.searchsorted(shares, at * shares[-1], side="right").clip(max=len(shares) - 1)
+    return [replace(before, state=task.suppose(before.state, int(place))) for place in places]
+
+
+def _wave(
+    policy: Predictor,
+    env: Any,
+    wave: Sequence[tuple[SavedDialogue, np.ndarray]],
+    seeds: list[int],
+) -> np.ndarray:
+    """Returns (w,) of dialogues that go on at once, each with what must be said first."""
+    rows, masked, state = np.arange(len(wave)), takes_masks(policy), None
+    view = shown_as_learned(policy)
+    env.reset(seed=0)
+    seen = env.restore_state([dialogue for dialogue, _ in wave], rows, seeds)
+    alive = np.arange(env.num_envs) < len(wave)
+    env.leave(~alive)
+    forced = [actions for _, actions in wave]
+    returns, start = np.zeros(env.num_envs), np.ones(env.num_envs, bool)
+    for step in itertools.count():
+        masks = _masks(env, alive) if masked else {}
+        actions, state = policy.predict(
+            view(seen), state=state, episode_start=start, deterministic=False, **masks
+        )
+        actions = np.array(actions)
+        for row, own in enumerate(forced):
+            if step < len(own):
+                actions[row] = own[step]
+        after, reward, terminated, truncated, _ = env.step(actions)
+        returns[alive] += reward[alive]
+        start = alive & (terminated | truncated)
+        alive = alive & ~start
+        env.leave(start)
+        if not alive.any():
+            break
+        seen = at_last_act(seen, after, alive)
+    return returns[: len(wave)]
+
+
+def _masks(env: Any, alive: np.ndarray) -> dict[str, np.ndarray]:
+    """As a policy takes them; where nothing is played all is allowed."""
+    masks = env.action_masks() | ~alive[:, None]
+    return {"action_masks": maskable(masks, env.single_action_space)}
+
+
+class Agreement(NamedTuple):
+    """How estimates of m advantages agree with the truth; each with its 95 % interval.
+
+    Attributes:
+        correlation: Pearson's, corrected for the errors of what is measured (Spearman 1904).
+        bias: mean of estimate less truth.
+        error: root of the mean square of that, without what the measurement adds.
+    """
+
+    correlation: tuple[float, float, float]
+    bias: tuple[float, float, float]
+    error: tuple[float, float, float]
+
+
+def agreement(decisions: Sequence[Decision], worth: Worth, seed: int = 0) -> Agreement:
+    """Compare what a learner estimated with what turns were worth.
+
+    Intervals are of bootstrap resamples of whole dialogues.
+
+    Raises:
+        ValueError: there are fewer than 2 dialogues.
+    """
+    estimates = np.array([decision.estimate for decision in decisions])
+    episodes, number = np.unique([d.episode for d in decisions], return_inverse=True)
+    if len(episodes) < 2:
+        raise ValueError(f"agreement: expected turns of 2 or more dialogues, got {len(episodes)}")
+    columns = _moments(estimates, worth)
+    sums = np.stack([np.bincount(number, column) for column in columns])  # (7, episodes)
+    counts = np.random.default_rng(seed).multinomial(
+        len(episodes), np.full(len(episodes), 1 / len(episodes)), RESAMPLES
+    )
+    found, drawn = _figures(sums.sum(1)), _figures(sums @ counts.T)
+    return Agreement(*((float(f), *interval(d)) for f, d in zip(found, drawn)))
+
+
+def _moments(estimates: np.ndarray, worth: Worth) -> list[np.ndarray]:
+    truth = worth.advantages
+    ones = np.ones_like(truth)
+    return [ones, estimates, truth, estimates**2, truth**2, estimates * truth, worth.errors**2]
+
+
+def _figures(sums: np.ndarray) -> np.ndarray:
+    """Correlation, bias and error, of sums of `_moments`."""
+    count, *rest = sums
+    x, y, xx, yy, xy, noise = (column / count for column in rest)
+    spread = np.maximum(yy - y**2 - noise, 1e-12)
+    correlation = (xy - x * y) / np.sqrt(np.maximum(xx - x**2, 1e-12) * spread)
+    error = np.sqrt(np.maximum(xx - 2 * xy + yy - noise, 0))
+    return np.array([correlation.clip(-1, 1), x - y, error])

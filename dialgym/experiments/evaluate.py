@@ -1,0 +1,141 @@
+"""`evaluate`: score any policy on any ids."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dialgym.errors import whole_number
+from dialgym.experiments.result import DRAWN, GREEDY, Episodes, Result
+from dialgym.registry import Entry, Environment, entry_of
+from dialgym.rollouts import Played, Player, Policy, Report
+from dialgym.rollouts.player import opened_for, opened_where_trained
+from dialgym.rollouts.policies import learns_by_drawing, policy_name
+from dialgym.simulators import is_oracle
+
+NEUTRAL = {"tokenizer", "action_masks"}
+"""Arguments of an environment that leave its reference scores valid."""
+
+
+def evaluate(
+    policy: Policy,
+    ids: Environment | Sequence[Environment] | None = None,
+    episodes: int = 100,
+    seeds: Sequence[int] = (0, 1, 2),
+    env_kwargs: Mapping[str, Any] | None = None,
+    *,
+    name: str | None = None,
+    num_envs: int = 128,
+    deterministic: bool | None = None,
+    trust: bool = False,
+    report: Report = lambda ended: None,
+) -> Result:
+    """Let a policy play `episodes` episodes for each seed in each environment, or where it learned.
+
+    The same seeds give the same hidden states to every policy, whatever `num_envs` is.
+
+    Args:
+        policy: a registered name (``random``, ``optimal`` ...), an object with
+            ``reply(task, state, rng) -> str`` or ``act(task, state, rng)``, an object with
+            Stable-Baselines3's ``predict`` for observations of a token or act view, or the path
+            to a checkpoint. A scripted one is given what its party may know (`Task.observed`);
+            one with ``oracle = True`` is given all, and tables mark it.
+        ids: one id or several; a task, its class or ``module:Class`` stands for one. None for where
+            the policy was trained, with the settings that it was trained with.
+        episodes: for each seed.
+        seeds: whole numbers from 0, distinct.
+        env_kwargs: settings for all ids, as for ``gym.make(id, ...)``. Scores are then None,
+            since the references hold for the registry's settings. Where something stands in for
+            what a setting names, tables say so, and scores are by references of its own.
+        name: what tables call the policy.
+        num_envs: dialogues at once, for a policy with `predict`.
+        deterministic: such a policy takes the likeliest action, else draws one. None for as it
+            learned: one that draws its actions while it learns (PPO, GRPO ...) draws them here,
+            any other takes the likeliest. `Result.actions` says which.
+        trust: read a checkpoint where it is a pickle, such as Stable-Baselines3 writes; that can
+            run code of whoever made it.
+        report: called with the number of episodes that have just ended.
+
+    Raises:
+        ValueError: an argument is impossible, or the policy does not fit the environment.
+        dialgym.tasks.HiddenStateError: a policy that is no oracle asks for what is hidden.
+        FileNotFoundError: there is no such checkpoint.
+        ImportError: a checkpoint is given and the package `agents` cannot be imported.
+    """
+    kwargs, called = dict(env_kwargs or {}), name or policy_name(policy)
+    if ids is None:
+        policy, ids, remembered = opened_where_trained(policy, trust)
+        kwargs = {**remembered, **kwargs}
+    several = isinstance(ids, Iterable) and not isinstance(ids, str)
+    wanted: Any = ids if several else [ids]
+    places = {entry.id: entry for entry in map(entry_of, wanted)}
+    _check(places, episodes, seeds)
+    opened = opened_for(policy, list(places.values()), kwargs, trust)
+    jobs = [(seed, episode) for seed in seeds for episode in range(episodes)]
+    drawing = learns_by_drawing(opened)
+    best = not drawing if deterministic is None else deterministic
+    by_id = {}
+    stand_ins: dict[str, str] = {}
+    oracle = False
+    for entry in places.values():
+        size = min(num_envs, len(jobs))
+        player = Player(entry, opened, kwargs, num_envs=size, deterministic=best)
+        played = list(player.play(jobs, report=report))
+        player.close()
+        stand_in, oracle = player.task.stand_in, oracle or is_oracle(player.policy)
+        if stand_in:
+            stand_ins[entry.id] = stand_in
+        by_id[entry.id] = arranged(played, len(seeds), _references(entry, kwargs, stand_in))
+    actions = (GREEDY if best else DRAWN) if drawing else ""
+    return Result(called, tuple(seeds), by_id, kwargs, stand_ins, oracle, actions)
+
+
+def _references(
+    entry: Entry, kwargs: Mapping[str, Any], stand_in: str | None
+) -> tuple[float, float] | None:
+    """Mean returns of the random policy and the expert, where they are known and differ."""
+    scores = entry.row.references(stand_in)
+    random, expert = scores.get("random"), scores.get("expert")
+    if random is None or expert is None or random == expert or not NEUTRAL.issuperset(kwargs):
+        return None
+    return random, expert
+
+
+def arranged(
+    played: Iterable[Played], seeds: int, references: tuple[float, float] | None = None
+) -> Episodes:
+    """Dialogues, as many for each of some seeds, as `Episodes`.
+
+    Args:
+        played: seed after seed.
+        seeds: how many.
+        references: mean returns of the random policy and the expert.
+    """
+    parts = list(played)
+
+    def rows(columns: Iterable[np.ndarray]) -> np.ndarray:
+        return np.concatenate(list(columns)).reshape(seeds, -1)
+
+    returns, scores = rows(p.returns for p in parts), None
+    if references is not None:
+        random, expert = references
+        scores = 100 * (returns - random) / (expert - random)
+    solved, lengths = rows(p.success for p in parts), rows(p.lengths for p in parts)
+    metrics = {name: rows(p.metrics[name] for p in parts) for name in parts[0].metrics}
+    return Episodes(returns, solved, lengths, scores, metrics)
+
+
+def _check(places: Collection[str], episodes: int, seeds: Sequence[int]) -> None:
+    if not places:
+        raise ValueError("evaluate: ids is empty; expected at least one id. See `dialgym list`.")
+    whole_number("episodes", episodes, "evaluate")
+    if not isinstance(seeds, Sequence) or isinstance(seeds, str):
+        raise ValueError(
+            f"evaluate: expected seeds to be a sequence of whole numbers, as (0, 1, 2); got "
+            f"{seeds!r}."
+        )
+    whole = all(isinstance(seed, int) and seed >= 0 for seed in seeds)
+    if not seeds or not whole or len(set(seeds)) != len(seeds):
+        raise ValueError(
+            f"evaluate: seeds must be distinct whole numbers from 0, at least one; got {seeds!r}."
+        )

@@ -1,0 +1,90 @@
+"""Scores of policies that share a dialogue over several domains."""
+
+from typing import Any
+
+import numpy as np
+
+from dialgym.experiments.result import Episodes
+from dialgym.rollouts.episodes import episode_seed, policy_rng
+from dialgym.tasks.base import SYSTEM
+from dialgym.tasks.slot_filling.multi_domain import TOPICS
+from dialgym.views.two_party import ActTwoPartyEnv
+
+ALL = "all"
+
+
+class Scripted:
+    """A domain's policy by rules, in the form of `predict`; it reads the env's state.
+
+    Args:
+        env: of `dialgym.multi_domain_env`.
+        domain: one of its agents.
+        name: a policy of the system's acts, ``handcrafted`` or ``random``.
+    """
+
+    def __init__(self, env: ActTwoPartyEnv, domain: str, name: str = "handcrafted") -> None:
+        rules: Any = env.task
+        self.env, self.domain, self.task = env, domain, rules.domains[domain]
+        self.policy = self.task.acts[SYSTEM].policy_named(name)
+        self.rng = policy_rng(0, 0)
+
+    def predict(self, observation: Any, deterministic: bool = False) -> tuple[Any, None]:
+        """See `Predictor`."""
+        dialogue = self.env.dialogue_state.dialogues[self.domain]
+        return self.policy.act(self.task, dialogue, self.rng), None
+
+
+def evaluate_domains(
+    manager: Any,
+    env: ActTwoPartyEnv,
+    episodes: int = 100,
+    seed: int = 0,
+    deterministic: bool = True,
+) -> dict[str, Episodes]:
+    """Let a manager of policies play, and score it as a whole and by domain.
+
+    Args:
+        manager: of the policies, `agents.belief.gp.topics.PolicyManager`, or what has its `reset`
+            and `act`.
+        env: of `dialgym.multi_domain_env`.
+        episodes: dialogues.
+        seed: of their users; the same ones for each manager.
+        deterministic: policies take the best act, else draw one.
+
+    Returns:
+        By domain the dialogues in which the user had a goal there: return, success and utterances
+        of the domain's policy. And as ``all`` those of all agents, `topics` too, where success is
+        that in each of the user's domains.
+    """
+    rows: dict[str, list[Any]] = {name: [] for name in (ALL, *env.possible_agents)}
+    for episode in range(episodes):
+        env.reset(seed=episode_seed(seed, episode))
+        manager.reset()
+        gained, said = _play(manager, env, deterministic)
+        state = env.dialogue_state
+        rows[ALL].append((sum(gained.values()), all(state.success.values()), sum(said.values())))
+        for name, success in state.success.items():
+            rows[name].append((gained[name], success, said[name]))
+    return {name: _episodes(found) for name, found in rows.items() if found}
+
+
+def _episodes(rows: list[Any]) -> Episodes:
+    returns, solved, lengths = (np.array([column]) for column in zip(*rows))
+    return Episodes(returns, solved, lengths)
+
+
+def _play(
+    manager: Any, env: ActTwoPartyEnv, deterministic: bool
+) -> tuple[dict[str, float], dict[str, int]]:
+    """What each agent has gained in a dialogue, and how often it spoke."""
+    gained, said = dict.fromkeys(env.agents, 0.0), dict.fromkeys(env.agents, 0)
+    while not any(env.terminations.values()):
+        agent = env.agent_selection
+        domain = None if agent == TOPICS else agent
+        belief = env.task.acts[agent].observe(env.dialogue_state)
+        _, act = manager.act(domain, belief, env.action_masks(), deterministic)
+        env.step(env.task.acts[TOPICS].names.index(act) if domain is None else act)
+        said[agent] += 1
+        for name, reward in env.rewards.items():
+            gained[name] += reward
+    return gained, said

@@ -1,0 +1,183 @@
+"""A benchmark, or a run, as one HTML file that needs no network: figures, curve, dialogues, origin.
+
+Every text goes through `html.escape`; there is no script in the page, and its content security
+policy allows none.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from itertools import groupby
+from os import PathLike
+from pathlib import Path
+
+from dialgym.experiments.benchmark import Benchmark, Game, Line
+from dialgym.experiments.result import Result
+from dialgym.experiments.svg import draw_curves, draw_interval
+from dialgym.experiments.tables import PREFIX, caption, labels
+from dialgym.files import write_text
+from dialgym.tasks.base import SYSTEM, USER
+from dialgym.versions import command_line, versions
+
+Facts = Mapping[str, str]
+TILES = {"green": "hit", "yellow": "near", "bright_black": "miss"}
+"""Backgrounds of rich's styles, and the classes that stand for them."""
+COLOURS = {"green": "good", "red": "bad", "bright_black": "dim", "yellow": "near-text"}
+
+
+def write_report(
+    path: str | PathLike[str],
+    found: Benchmark,
+    title: str | None = None,
+    run: Facts | None = None,
+    hyperparameters: Facts | None = None,
+) -> None:
+    """Write a page of all that a benchmark found.
+
+    Args:
+        path: of the file.
+        found: as of `benchmark`.
+        title: of the page; the policies' names if None.
+        run: what a training run was and came to, by name.
+        hyperparameters: of that run.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    name = title or _title(found.results)
+    parts = [
+        section("run", "The run", facts_list(run)) if run else "",
+        section("scores", "Scores", "".join(_scores(found.results))),
+        section("curve", "Learning", draw_curves(found.curves)) if found.curves else "",
+        section("dialogues", "Dialogues", "".join(_dialogues(found))) if found.games else "",
+        section("origin", "How it was made", _origin(found, hyperparameters or {})),
+    ]
+    write_text(Path(path), page(name, "".join(parts)))
+
+
+def _title(results: Sequence[Result]) -> str:
+    ids = [label.removeprefix(PREFIX) for _, label in labels(results)]
+    where = ", ".join(ids) if len(ids) < 3 else f"{len(ids)} environments"
+    return f"{', '.join(result.name for result in results)} in {where}"
+
+
+def page(title: str, body: str) -> str:
+    """A whole page in the style of reports; the body is HTML."""
+    style = (files("dialgym.experiments") / "report.css").read_text("utf-8")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        "style-src 'unsafe-inline'; img-src data:\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)} - dialgym</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        f'<header><p class="brand">dialgym report</p><h1>{escape(title)}</h1></header>\n'
+        f"<main>\n{body}</main>\n</body>\n</html>\n"
+    )
+
+
+def section(name: str, title: str, body: str) -> str:
+    """A part of a page; the body is HTML."""
+    return f'<section id="{name}">\n<h2>{escape(title)}</h2>\n{body}\n</section>\n'
+
+
+def facts_list(facts: Facts) -> str:
+    """Names with values, as HTML."""
+    rows = "".join(f"<dt>{escape(k)}</dt><dd>{escape(str(v))}</dd>" for k, v in facts.items())
+    return f'<dl class="facts">{rows}</dl>'
+
+
+# Scores
+
+
+def _scores(results: Sequence[Result]) -> Iterator[str]:
+    for env_id, label in labels(results):
+        own = [r for r in results if env_id in r.by_id and r.label(env_id) == label]
+        ends = [bound for r in own for bound in r[env_id].interval]
+        span = (min(ends), max(ends))
+        yield f"<h3>{escape(label.removeprefix(PREFIX))}</h3>\n"
+        yield '<div class="scroll"><table><thead><tr><th>policy<th class="n">mean return'
+        yield '<th class="bar">95 % interval<th class="n">success<th class="n">score'
+        yield '<th class="n">turns</tr></thead><tbody>'
+        yield from (_score_row(result, env_id, span) for result in own)
+        yield "</tbody></table></div>\n"
+    yield f'<p class="note">{escape(caption(*results))}</p>'
+
+
+def _score_row(result: Result, env_id: str, span: tuple[float, float]) -> str:
+    part = result[env_id]
+    low, high = part.interval
+    score = "-" if part.score is None else f"{part.score:.1f}"
+    bar = draw_interval(part.mean_return, low, high, span)
+    return (
+        f'<tr><td>{escape(result.name)}<td class="n">{part.mean_return:.2f}'
+        f'<td class="bar">{bar}<span>[{low:.2f}, {high:.2f}]</span>'
+        f'<td class="n">{100 * part.success:.0f} %<td class="n">{score}'
+        f'<td class="n">{part.mean_length:.1f}</tr>'
+    )
+
+
+# Dialogues
+
+
+def _dialogues(found: Benchmark) -> Iterator[str]:
+    names = found.labels()
+    yield '<p class="note">Each row is one dialogue, begun by the same seed for every policy.</p>'
+    for env_id, games in groupby(found.games_by_id(), key=lambda game: game.env_id):
+        yield f"<h3>{escape(names[env_id].removeprefix(PREFIX))}</h3>\n"
+        for job, alike in groupby(games, key=lambda game: game.job):
+            shown = list(alike)
+            hidden = shown[0].hidden
+            told = f' <span class="hidden">{escape(hidden)}</span>' if hidden else ""
+            yield f'<h4>seed {job[0]}, episode {job[1]}{told}</h4>\n<div class="row">'
+            yield from map(_game, shown)
+            yield "</div>\n"
+
+
+def _game(game: Game) -> str:
+    badge = '<b class="good">solved</b>' if game.solved else '<b class="bad">not solved</b>'
+    turns = "1 turn" if game.turns == 1 else f"{game.turns} turns"
+    head = f"<strong>{escape(game.policy)}</strong> {badge} {turns}, return {game.gained:.3g}"
+    return f'<article><p class="head">{head}</p>{"".join(map(_line, game.lines))}</article>'
+
+
+def _line(line: Line) -> str:
+    side = "private" if line.private else "own" if line.own else "other"
+    pieces = [(escape(text), _classes(style)) for text, style in line.pieces]
+    text = "".join(f'<span class="{kind}">{part}</span>' if kind else part for part, kind in pieces)
+    speaker = line.speaker if line.speaker in (SYSTEM, USER) else "nobody"
+    return f'<p class="{side} {speaker}"><small>{escape(line.speaker)}</small>{text}</p>'
+
+
+def _classes(style: str) -> str:
+    """The classes for a style in rich's words, such as ``bold black on green``."""
+    front, on, back = style.partition("on ")
+    if on:
+        return f"tile {TILES.get(back.strip(), 'miss')}"
+    return " ".join(COLOURS[word] for word in front.split() if word in COLOURS)
+
+
+# Origin
+
+
+def _origin(found: Benchmark, hyperparameters: Facts) -> str:
+    first = found.results[0]
+    settings = ", ".join(f"{k}={v}" for k, v in first.env_kwargs.items()) or "those of the ids"
+    facts = {
+        "command": command_line() or "from Python",
+        "environments": ", ".join(label for _, label in labels(found.results)),
+        "settings": settings,
+        "policies": ", ".join(result.name for result in found.results),
+        "seeds": ", ".join(map(str, first.seeds)),
+        "episodes for each seed": str(next(iter(first.by_id.values())).returns.shape[1]),
+        **({"left out": " ".join(found.notes)} if found.notes else {}),
+        **{f"no policy {name!r} in": ", ".join(ids) for name, ids in found.absent.items()},
+        "versions": ", ".join(f"{k} {v}" for k, v in versions().items() if v),
+    }
+    more = facts_list(hyperparameters) if hyperparameters else ""
+    details = f"<details><summary>hyperparameters</summary>{more}</details>" if more else ""
+    return f"{facts_list(facts)}{details}"
+
+
+def plain_facts(values: Mapping[str, object], names: Iterable[str]) -> dict[str, str]:
+    """Those of some values that say something, as text."""
+    return {name: str(values[name]) for name in names if values.get(name) not in (None, "", {}, [])}

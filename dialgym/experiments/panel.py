@@ -1,0 +1,370 @@
+"""Panels of the leaderboard: what is played, learned by and counted, fixed and with a version.
+
+They stand in `panels:` of envs_registry.yaml. A change that moves figures is a new version: rows of
+another one are not shown beside it. ``wordle@0.1`` is a panel with a tenth of the budgets of
+`wordle`: its rows lie and are shown apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, Self
+
+from dialgym.errors import unknown
+from dialgym.experiments.measures import check_names
+from dialgym.reading import Reader
+from dialgym.registry import entry_of
+from dialgym.rows import read_registry
+
+METRICS = ("score", "return", "success")
+BUDGETS = ("tokens", "acts", "dialogues", "gradient_steps")
+"""Units of a budget: what an algorithm plays, or how often it learns from stored dialogues."""
+SHARE = "@"
+"""Between the name of a panel and a share of its budgets."""
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The dialogues that learners read which do not play.
+
+    Attributes:
+        policy: or generator that held them.
+        episodes: how many.
+        seed: of the first; the same for all learners and seeds.
+        policy_kwargs: settings of the policy.
+    """
+
+    policy: str
+    episodes: int
+    seed: int = 1_000_000
+    policy_kwargs: Values = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Place:
+    """An environment of a panel.
+
+    Attributes:
+        id: in full.
+        settings: as for `gym.make`.
+        budget: by unit.
+        goals: options of `reset`, a mapping for each goal that pass^k is measured with.
+        data: stored dialogues; None where nobody reads any.
+        held_out: settings over those, by which policies are scored and nothing is learned.
+        measures: of the replies that are scored, see `dialgym.experiments.measures`.
+        budgets: of single learners by name, in place of their own.
+    """
+
+    id: str
+    settings: Values = field(default_factory=dict)
+    budget: Mapping[str, int] = field(default_factory=dict)
+    goals: tuple[Values, ...] = ()
+    data: Stored | None = None
+    held_out: Values = field(default_factory=dict)
+    measures: tuple[str, ...] = ()
+    budgets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    @property
+    def scored(self) -> dict[str, Any]:
+        """The settings in which policies are scored."""
+        return {**self.settings, **self.held_out}
+
+    @property
+    def short(self) -> str:
+        """The id without its namespace."""
+        return self.id.rpartition("/")[2]
+
+    def scaled(self, share: float) -> Self:
+        """With that share of every budget; stored dialogues stay as many."""
+        budgets = {name: _scaled(budget, share) for name, budget in self.budgets.items()}
+        return replace(self, budget=_scaled(self.budget, share), budgets=budgets)
+
+    def budget_of(self, learner: Learner) -> dict[str, int]:
+        """What a learner may take here: the environment's, its own, or its own here."""
+        return {**self.budget, **learner.budget, **self.budgets.get(learner.name, {})}
+
+
+@dataclass(frozen=True)
+class Learner:
+    """An algorithm of a panel.
+
+    Attributes:
+        name: of its row in tables.
+        algorithm: in the table of algorithms.
+        hyperparameters: that replace those tuned for the environment.
+        start: the learner whose model it begins with.
+        budget: by unit, in place of an environment's.
+        environments: ids of those of the panel that it learns in; none for all that it can play.
+    """
+
+    name: str
+    algorithm: str
+    hyperparameters: Values = field(default_factory=dict)
+    start: str | None = None
+    budget: Mapping[str, int] = field(default_factory=dict)
+    environments: tuple[str, ...] = ()
+
+    def scaled(self, share: float) -> Self:
+        """With that share of its own budget, if it has any."""
+        return replace(self, budget=_scaled(self.budget, share))
+
+
+def _scaled(budget: Mapping[str, int], share: float) -> dict[str, int]:
+    return {unit: max(1, round(share * amount)) for unit, amount in budget.items()}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How a policy is scored.
+
+    Attributes:
+        episodes: of each seed of training, drawn and greedy.
+        seed: added to that of the training, so that rows of one seed play the same dialogues.
+        trials: dialogues of each goal, for pass^k.
+        target: the score that is looked for on the way, for the cost of reaching it.
+    """
+
+    episodes: int = 500
+    seed: int = 7_000_000
+    trials: int = 8
+    target: float = 90.0
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A fixed set of environments, budgets and learners.
+
+    Attributes:
+        name, version, description: what it is called, and about.
+        environments: what is played.
+        algorithms: the learners of its own table; others may be added.
+        evaluation: how policies are scored.
+        seeds: trainings of each learner.
+        references: scripted policies that stand beside them.
+        metric: what rows are ranked by: the normalised score, the return or the success.
+        joined: the folder of `benchmarks/results` whose rows it takes over: trainings that another
+            command made. There is nothing to run then.
+    """
+
+    name: str
+    version: int
+    description: str
+    environments: tuple[Place, ...]
+    algorithms: Mapping[str, Learner] = field(default_factory=dict)
+    evaluation: Evaluation = field(default_factory=Evaluation)
+    seeds: int = 5
+    references: tuple[str, ...] = ()
+    metric: str = "score"
+    joined: str | None = None
+
+    def place(self, env_id: str) -> Place:
+        """The environment of an id, with or without the namespace.
+
+        Raises:
+            ValueError: the panel has none of that name.
+        """
+        for place in self.environments:
+            if env_id in (place.id, place.short):
+                return place
+        raise unknown("environment", env_id, (p.short for p in self.environments), self.label)
+
+    def check_seed(self, seed: int, where: str) -> None:
+        """Raise a ValueError where a seed is none of the panel's: it chooses the episodes, too."""
+        if not 0 <= seed < self.seeds:
+            raise ValueError(
+                f"{where}: expected a seed of {self.label}, 0 to {self.seeds - 1}, got {seed}: "
+                "rows may not choose their episodes"
+            )
+
+    @property
+    def label(self) -> str:
+        """``wordle, version 1``."""
+        return f"{self.name}, version {self.version}"
+
+    def scaled(self, share: float) -> Self:
+        """The panel with that share of every budget: another one, ``wordle@0.1``, of its own rows.
+
+        Raises:
+            ValueError: the share is not between 0 and 1, or the panel has no budgets.
+        """
+        if self.joined:
+            raise ValueError(
+                f"panel {self.name!r} takes over the rows of another command, and has no budgets "
+                "to take a share of"
+            )
+        if not 0 < share < 1:
+            raise ValueError(
+                f"panel {self.name!r}: expected a share of its budgets between 0 and 1, such as "
+                f"{self.name}{SHARE}0.1, got {share:g}"
+            )
+        return replace(
+            self,
+            name=f"{self.name}{SHARE}{share:g}",
+            description=f"{self.description} With {100 * share:g} % of the budgets.",
+            environments=tuple(place.scaled(share) for place in self.environments),
+            algorithms={name: one.scaled(share) for name, one in self.algorithms.items()},
+        )
+
+    @classmethod
+    def of(cls, name: str, values: Any) -> Self:
+        """A panel from plain values.
+
+        Raises:
+            ValueError: they are not of this form; the message says what, where, expected, got.
+        """
+        where = f"panel {name!r}"
+        row = Reader(where, values, _fields(cls, "name"))
+        settings, budget = row.take("settings", dict, {}), row.numbers("budget", BUDGETS)
+        data = _stored(f"{where}, data", row.take("data", dict, None))
+        common = Place("", settings, budget, (), data, row.take("held_out", dict, {}))
+        listed = enumerate(row.take("environments", list))
+        places = tuple(_place(f"{where}, environments[{i}]", v, common) for i, v in listed)
+        learners = row.take("algorithms", dict, {})
+        found = cls(
+            name,
+            row.count("version"),
+            row.take("description", str),
+            places,
+            {key: _learner(where, str(key), value) for key, value in learners.items()},
+            _evaluation(f"{where}, evaluation", row.take("evaluation", dict, {})),
+            row.count("seeds", 5),
+            tuple(row.take("references", list, [])),
+            row.one_of("metric", METRICS, "score"),
+            row.take("joined", str, None),
+        )
+        return found._checked(where)
+
+    def _checked(self, where: str) -> Self:
+        ids = [place.id for place in self.environments]
+        if not ids or len(set(ids)) < len(ids):
+            raise ValueError(f"{where}, environments: expected distinct ids, got {ids}")
+        for learner in self.algorithms.values():
+            if learner.start is not None and learner.start not in self.algorithms:
+                raise unknown("learner", learner.start, self.algorithms, f"{where}, start")
+            for env_id in learner.environments:
+                self.place(env_id)
+        for place in self.environments:
+            for name in place.budgets:
+                if name not in self.algorithms:
+                    at = f"{where}, {place.short}, budgets"
+                    raise unknown("learner", name, self.algorithms, at)
+        return self
+
+
+def panels() -> Mapping[str, Panel]:
+    """The panels of envs_registry.yaml, by name."""
+    return _panels()
+
+
+def panel_named(name: str) -> Panel:
+    """One of them; ``wordle@0.1`` is that of the name with a tenth of its budgets.
+
+    Raises:
+        ValueError: there is none of that name, or the share is none.
+    """
+    whole, scaled, share = name.partition(SHARE)
+    if whole not in panels():
+        raise unknown("panel", name, panels(), "envs_registry.yaml")
+    panel = panels()[whole]
+    if not scaled:
+        return panel
+    try:
+        amount = float(share)
+    except ValueError:
+        raise ValueError(
+            f"panel {name!r}: expected a number after {SHARE!r}, such as {whole}{SHARE}0.1"
+        ) from None
+    return panel.scaled(amount)
+
+
+@cache
+def _panels() -> Mapping[str, Panel]:
+    rows = read_registry().get("panels") or {}
+    return {name: Panel.of(name, values) for name, values in rows.items()}
+
+
+def protocol_of(panel: Panel, place: Place) -> str:
+    """A hash of how policies are scored in an environment."""
+    scored = {**vars(panel.evaluation), "settings": place.settings, "goals": place.goals}
+    more = {"held_out": place.held_out, "measures": place.measures}
+    scored |= {name: value for name, value in more.items() if value}
+    return digest([panel.name, panel.version, place.id, scored])
+
+
+def digest(values: Any) -> str:
+    """16 hexadecimal digits of plain values."""
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+# Reading
+
+
+def _place(where: str, values: Any, common: Place) -> Place:
+    """An environment, whose own entries go over what all have in common; an id alone will do."""
+    row = Reader(where, {"id": values} if isinstance(values, str) else values, _fields(Place))
+    try:
+        env_id = entry_of(row.take("id", str)).id
+    except ValueError as error:
+        raise ValueError(f"{where}, id: {error}") from None
+    goals = row.take("goals", list, [])
+    own = _stored(f"{where}, data", row.take("data", dict, None))
+    return Place(
+        env_id,
+        {**common.settings, **row.take("settings", dict, {})},
+        {**common.budget, **row.numbers("budget", BUDGETS)},
+        tuple(dict(goal) for goal in goals),
+        own or common.data,
+        {**common.held_out, **row.take("held_out", dict, {})},
+        check_names(row.take("measures", list, []), f"{where}, measures"),
+        _budgets(f"{where}, budgets", row.take("budgets", dict, {})),
+    )
+
+
+def _budgets(where: str, values: Values) -> dict[str, dict[str, int]]:
+    row = Reader(where, values, list(values))
+    return {name: row.numbers(name, BUDGETS) for name in values}
+
+
+def _learner(where: str, name: str, values: Any) -> Learner:
+    row = Reader(f"{where}, algorithms, {name}", values or {}, _fields(Learner, "name"))
+    return Learner(
+        name,
+        row.take("algorithm", str, name),
+        row.take("hyperparameters", dict, {}),
+        row.take("start", str, None),
+        row.numbers("budget", BUDGETS),
+        tuple(map(str, row.take("environments", list, []))),
+    )
+
+
+def _evaluation(where: str, values: Values) -> Evaluation:
+    row, default = Reader(where, values, _fields(Evaluation)), Evaluation()
+    return Evaluation(
+        row.count("episodes", default.episodes),
+        row.count("seed", default.seed),
+        row.count("trials", default.trials),
+        float(row.take("target", (int, float), default.target)),
+    )
+
+
+def _stored(where: str, values: Values | None) -> Stored | None:
+    if values is None:
+        return None
+    row = Reader(where, values, _fields(Stored))
+    return Stored(
+        row.take("policy", str),
+        row.count("episodes"),
+        row.count("seed", Stored.seed),
+        row.take("policy_kwargs", dict, {}),
+    )
+
+
+def _fields(cls: Any, *without: str) -> list[str]:
+    extra = ["settings", "budget", "data", "held_out"] if cls is Panel else []
+    return [name for name in cls.__dataclass_fields__ if name not in without] + extra

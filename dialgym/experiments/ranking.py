@@ -1,0 +1,382 @@
+"""What the rows of a panel say: means with intervals, ranks with ties, comparisons, gaps.
+
+A row of the table is a name with several runs (trainings) in several environments. Environments
+weigh the same. Intervals of a row are of a stratified bootstrap: in each environment the runs are
+drawn with replacement (Agarwal et al. 2021, arXiv 2108.13264), or its episodes where there is one
+run. Rows are ranked by intervals of their differences; see `difference`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from dialgym.errors import unknown
+from dialgym.experiments.comparison import (
+    Estimate,
+    better_pairs,
+    minimum_detectable_gap,
+    pass_hat_k,
+)
+from dialgym.experiments.panel import Panel
+from dialgym.experiments.row import Submission
+from dialgym.experiments.row_checks import AS_NAMED
+from dialgym.experiments.rules import Fingerprint, RowOrigin, older_rules
+from dialgym.experiments.statistics import RESAMPLES, interval, iqm
+from dialgym.optional import require
+
+SMOOTH = 5
+"""Rows of a learning curve in whose mean the target is to be reached."""
+
+
+class Part(NamedTuple):
+    """A row of the table in one environment.
+
+    Attributes:
+        seeds: of the runs, ascending.
+        values: (K, E) the metric in the episodes of each run; (K, 1) where means alone are known.
+    """
+
+    seeds: tuple[int, ...]
+    values: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Contestant:
+    """A row of the table.
+
+    Attributes:
+        name: of it.
+        way: how it is played: drawn, greedy or scripted.
+        parts: by id.
+        other: the same played the other way, drawn or greedy; empty for scripted policies.
+        success: (K, E) per cent, by id.
+        rows: the files; none of a joined panel.
+        origins: the rules that its rows say they were played by.
+    """
+
+    name: str
+    way: str
+    parts: Mapping[str, Part]
+    other: Mapping[str, Part] = field(default_factory=dict)
+    success: Mapping[str, np.ndarray] = field(default_factory=dict)
+    rows: Sequence[Submission] = ()
+    origins: Sequence[RowOrigin] = ()
+
+    @property
+    def label(self) -> str:
+        """The name, and in brackets how a model plays."""
+        return labelled(self.name, self.way)
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """The mean over environments."""
+        drawn = [resampled(part.values, i).mean(1) for i, part in enumerate(self._ordered)]
+        value = np.mean([part.values.mean() for part in self._ordered])
+        return Estimate(float(value), interval(np.mean(drawn, axis=0)))
+
+    @cached_property
+    def iqm(self) -> Estimate:
+        """The interquartile mean over the runs of all environments."""
+        means = np.concatenate([part.values.mean(1) for part in self._ordered])
+        drawn = [resampled(part.values, i) for i, part in enumerate(self._ordered)]
+        ordered = np.sort(np.concatenate(drawn, axis=1), axis=1)
+        cut = ordered.shape[1] // 4
+        kept = ordered[:, cut : ordered.shape[1] - cut].mean(1)
+        return Estimate(iqm(means), interval(kept))
+
+    @property
+    def mean_success(self) -> float:
+        """Per cent, the mean over environments."""
+        return float(np.mean([values.mean() for values in self.success.values()]))
+
+    @property
+    def other_mean(self) -> float | None:
+        """The metric when it is played the other way, over the same environments; None for none."""
+        if self.other.keys() != self.parts.keys():
+            return None
+        return float(np.mean([part.values.mean() for part in self.other.values()]))
+
+    @property
+    def runs(self) -> int:
+        """In the environment that has fewest."""
+        return min(len(part.seeds) for part in self.parts.values())
+
+    @cached_property
+    def by_seed(self) -> np.ndarray:
+        """(K,) means over environments of the seeds that all of them have."""
+        common = set.intersection(*(set(part.seeds) for part in self.parts.values()))
+        chosen = [
+            [part.values[part.seeds.index(seed)].mean() for part in self.parts.values()]
+            for seed in sorted(common)
+        ]
+        return np.mean(chosen, axis=1) if chosen else np.zeros(0)
+
+    def pass_k(self, k: int) -> float | None:
+        """pass^k over the goals of all environments and runs; None where no goals were fixed."""
+        trials = [row.values["trials"].get(self.way) for row in self.rows]
+        found = [pass_hat_k(np.array(t, bool), k) for t in trials if t and len(t[0]) >= k]
+        return float(np.mean(found)) if found else None
+
+    def cost(self, name: str) -> float | None:
+        """The mean over all runs of an entry of their cost; None where it is not known."""
+        found = [row.values["cost"].get(name) for row in self.rows]
+        known = [float(v) for v in found if isinstance(v, int | float)]
+        return float(np.mean(known)) if known else None
+
+    @property
+    def _ordered(self) -> list[Part]:
+        return [self.parts[env_id] for env_id in sorted(self.parts)]
+
+
+def labelled(name: str, way: str) -> str:
+    """What a table calls a row that plays so."""
+    return name if way == "scripted" else f"{name} ({way})"
+
+
+def resampled(values: np.ndarray, stratum: int = 0, seed: int = 0) -> np.ndarray:
+    """(B, K) means of runs that are drawn with replacement; (B, 1) of episodes of a single run.
+
+    NaN for a single run whose mean alone is known: nothing tells how it varies.
+    """
+    if values.size == 1:
+        return np.full((RESAMPLES, 1), np.nan)
+    source = values.mean(1) if len(values) > 1 else values[0]
+    rng = np.random.default_rng([seed, stratum])
+    if len(values) > 1:
+        return np.asarray(source[rng.integers(len(source), size=(RESAMPLES, len(source)))])
+    return np.array([rng.choice(source, len(source)).mean() for _ in range(RESAMPLES)])[:, None]
+
+
+def difference(first: Contestant, second: Contestant) -> Estimate | None:
+    """How much higher the mean of the first is, over the environments of both; None for none.
+
+    The interval is Student's t over runs, each environment's variance by itself, with the degrees
+    of freedom of Welch and Satterthwaite: a bootstrap of three runs would call one pair in four of
+    equal rows different. Runs of the same seeds have played the same dialogues, and are compared in
+    pairs. Where there is one run, its episodes vary.
+
+    Raises:
+        ImportError: SciPy, of the extra ``agents``, is not installed.
+    """
+    common = sorted(first.parts.keys() & second.parts.keys())
+    if not common:
+        return None
+    values, spreads = [], list[Spread]()
+    for env_id in common:
+        a, b = first.parts[env_id], second.parts[env_id]
+        values.append(float(a.values.mean() - b.values.mean()))
+        if a.seeds == b.seeds and a.values.shape == b.values.shape:
+            spreads.append(spread(a.values - b.values))
+        else:
+            spreads += [spread(a.values), spread(b.values)]
+    value = float(np.mean(values))
+    half = _half_width(spreads) / len(common)
+    return Estimate(value, (value - half, value + half))
+
+
+class Spread(NamedTuple):
+    """The variance of a mean, and its degrees of freedom."""
+
+    variance: float
+    freedom: int
+
+
+def spread(values: np.ndarray) -> Spread:
+    """Of (K, E) values over runs, or over the episodes of one; NaN for a bare number."""
+    means = values.mean(1) if len(values) > 1 else values[0]
+    if len(means) < 2:
+        return Spread(np.nan, 1)
+    return Spread(float(means.var(ddof=1) / len(means)), len(means) - 1)
+
+
+def _half_width(spreads: Sequence[Spread], level: float = 0.95) -> float:
+    """Of the interval of a sum of means."""
+    total = sum(one.variance for one in spreads)
+    if total == 0 or np.isnan(total):
+        return total
+    freedom = total**2 / sum(one.variance**2 / one.freedom for one in spreads)
+    stats = require("scipy.stats", "agents", "the leaderboard's intervals of differences")
+    return float(stats.t.ppf((1 + level) / 2, freedom) * np.sqrt(total))
+
+
+def improvement(first: Contestant, second: Contestant) -> Estimate | None:
+    """The probability that a run of the first is better, the mean over common environments.
+
+    None where there is none, or one run only of either.
+    """
+    common = sorted(first.parts.keys() & second.parts.keys())
+    pairs = [(first.parts[i].values.mean(1), second.parts[i].values.mean(1)) for i in common]
+    if not pairs or min(min(len(x), len(y)) for x, y in pairs) < 2:
+        return None
+    rng, drawn = np.random.default_rng(0), []
+    for x, y in pairs:
+        xs, ys = (v[rng.integers(len(v), size=(RESAMPLES, len(v)))] for v in (x, y))
+        drawn.append(better_pairs(xs, ys))
+    value = np.mean([better_pairs(x[None], y[None])[0] for x, y in pairs])
+    return Estimate(float(value), interval(np.mean(drawn, axis=0)))
+
+
+def is_better(found: Estimate | None) -> bool:
+    """Whether an interval of a difference lies above 0."""
+    return found is not None and found.interval[0] > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """The table of a panel.
+
+    Attributes:
+        panel: of which.
+        rows: the highest mean first.
+        metric: the panel's; the return where there are no references for scores.
+        source: what stood in for the data that is named, if anything.
+    """
+
+    panel: Panel
+    rows: Sequence[Contestant]
+    metric: str
+    source: str = AS_NAMED
+
+    @classmethod
+    def all_of(
+        cls, panel: Panel, rows: Sequence[Submission], way: str | None = None
+    ) -> list[Board]:
+        """A table for each source: figures on what stands in do not compare with others.
+
+        Args:
+            panel: of the rows.
+            rows: of its version.
+            way: drawn or greedy, in which all models play; None for that of their training.
+        """
+        sources = sorted({row.source for row in rows}, key=lambda name: (name != AS_NAMED, name))
+        boards = (cls.of(panel, [r for r in rows if r.source == one], way) for one in sources)
+        made = [replace(board, source=one) for board, one in zip(boards, sources)]
+        return made or [cls.of(panel, [])]
+
+    @property
+    def title(self) -> str:
+        """The panel, and in brackets what stood in for its data."""
+        return self.panel.name + ("" if self.source == AS_NAMED else f" ({self.source})")
+
+    @cached_property
+    def changed(self) -> list[str]:
+        """Environments whose rows were not all made with the same data and simulator."""
+        known: dict[str, set[Fingerprint]] = {}
+        for row in (one for contestant in self.rows for one in contestant.rows):
+            known.setdefault(row.id, set()).update([row.origin.rules] if row.origin.rules else [])
+        return sorted(env_id for env_id, rules in known.items() if len(rules) > 1)
+
+    @cached_property
+    def older_rules(self) -> str:
+        """A line about rows of older rules than those here; empty for none. It plays dialogues."""
+        return older_rules(origin for row in self.rows for origin in row.origins)
+
+    @property
+    def unsealed(self) -> list[str]:
+        """Names of rows of which a file has no checksum: anybody may have changed it."""
+        return [row.name for row in self.rows if not all(one.sealed for one in row.rows)]
+
+    @property
+    def unreplayable(self) -> list[str]:
+        """Names of rows whose policies are not all here, so that they cannot be played again."""
+        return [row.name for row in self.rows if not all(one.is_replayable for one in row.rows)]
+
+    @classmethod
+    def of(cls, panel: Panel, rows: Sequence[Submission], way: str | None = None) -> Board:
+        """Of the files of a panel, all of one source; `way` as of `all_of`."""
+        scored = all(row.column("score") is not None for row in rows)
+        metric = panel.metric if panel.metric != "score" or scored else "return"
+        names = dict.fromkeys(row.name for row in rows)
+        by_name = [[r for r in rows if r.name == name] for name in names]
+        made = [contestant(own, metric, way) for own in by_name]
+        return cls.sorted(panel, made, metric)
+
+    @classmethod
+    def sorted(cls, panel: Panel, rows: Sequence[Contestant], metric: str) -> Board:
+        """Of contestants."""
+        wide = _widest(rows)
+        key = lambda row: (not wide <= {*row.parts}, -row.estimate.value, row.name)  # noqa: E731
+        return cls(panel, sorted(rows, key=key), metric)
+
+    @cached_property
+    def ranks(self) -> list[tuple[int, int]]:
+        """Of each row the best and the worst rank that the intervals of differences leave open.
+
+        Rows whose difference has an interval that holds 0 are tied: their ranks overlap. Rows that
+        lack environments have none: they stand at the end, and are in no other row's way.
+        """
+        whole = self.rows[: self.complete]
+        n = len(whole)
+        better = [[is_better(difference(a, b)) for b in whole] for a in whole]
+        return [
+            (1 + sum(better[j][i] for j in range(n)), n - sum(better[i][j] for j in range(n)))
+            for i in range(n)
+        ]
+
+    @cached_property
+    def complete(self) -> int:
+        """How many rows, the first ones, have all environments that any row is ranked in."""
+        wide = _widest(self.rows)
+        return sum(wide <= {*row.parts} for row in self.rows)
+
+    def __getitem__(self, name: str) -> Contestant:
+        for row in self.rows:
+            if row.name == name:
+                return row
+        raise unknown("row", name, [row.name for row in self.rows], self.panel.label)
+
+    @cached_property
+    def gap(self) -> float | None:
+        """The median of the minimum detectable gaps of the rows with two runs or more."""
+        seeds = [row.by_seed for row in self.rows if row.way != "scripted"]
+        gaps = [minimum_detectable_gap(means[:, None]) for means in seeds if len(means) > 1]
+        return float(np.median(gaps)) if gaps else None
+
+
+def _widest(rows: Sequence[Contestant]) -> frozenset[str]:
+    """Where rows are ranked: in the most environments that a row has, of equally many in those
+    that most rows have."""
+    sets = Counter(frozenset(row.parts) for row in rows)
+    return max(sets, key=lambda ids: (len(ids), sets[ids], *sorted(ids)), default=frozenset())
+
+
+def contestant(rows: Sequence[Submission], metric: str, asked: str | None = None) -> Contestant:
+    """The rows of one name together, played as `asked` if they are, else as they were trained."""
+    played = asked if all(asked in row.values["episodes"] for row in rows) else None
+    way = played or rows[0].way
+    other = {"drawn": "greedy", "greedy": "drawn"}.get(way, "")
+    parts, others, success = {}, {}, {}
+    for env_id in sorted({row.id for row in rows}):
+        own = sorted((row for row in rows if row.id == env_id), key=lambda row: row.seed)
+        seeds = tuple(row.seed for row in own)
+        parts[env_id] = Part(seeds, np.array([row.column(metric, played) for row in own], float))
+        success[env_id] = np.array([row.column("success", played) for row in own], float)
+        if other and all(other in row.values["episodes"] for row in own):
+            found = np.array([row.column(metric, other) for row in own], float)
+            others[env_id] = Part(seeds, found)
+    origins = [row.origin for row in rows]
+    return Contestant(rows[0].name, way, parts, others, success, rows, origins)
+
+
+def cost_of_score(row: Submission, target: float) -> tuple[float, float] | None:
+    """Timesteps and seconds of training until the learning curve reached a score; None if never.
+
+    The mean of `SMOOTH` rows of the curve counts.
+    """
+    references = row.values["hashes"].get("references")
+    if references is None or len(row.values["curve"]) < SMOOTH:
+        return None
+    random, expert = references
+    curve = np.array(row.values["curve"], float)
+    means = np.convolve(curve[:, 2], np.ones(SMOOTH) / SMOOTH, "valid")
+    reached = np.flatnonzero(100 * (means - random) / (expert - random) >= target)
+    if not len(reached):
+        return None
+    steps, seconds, _ = curve[reached[0] + SMOOTH - 1]
+    return float(steps), float(seconds)
