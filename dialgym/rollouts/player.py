@@ -143,8 +143,8 @@ class Player:
         self.policy: Any = self._as_played(opened)
         if self._predicts and not self.entry.kind.numeric:
             raise ValueError(
-                f"a policy with predict() plays {numeric_kinds()} views here; got {self.entry.id!r} "
-                f"({self.entry.view} view). Use {self.entry.row.id('token')!r}."
+                f"a policy with predict() plays {numeric_kinds()} views here; got "
+                f"{self.entry.id!r} ({self.entry.view} view). Use {self.entry.row.id('token')!r}."
             )
 
     @property

@@ -56,7 +56,8 @@ def sb3_vec_env(
     if not entry.kind.numeric:
         raise ValueError(
             f"sb3_vec_env: expected an id of {numeric_kinds()} views, whose spaces "
-            f"Stable-Baselines3 knows; got {entry.id!r} ({entry.view} view). Use {entry.row.id('token')!r}."
+            f"Stable-Baselines3 knows; got {entry.id!r} ({entry.view} view). "
+            f"Use {entry.row.id('token')!r}."
         )
     env = make_vec(entry, n_envs, autoreset_mode="SameStep", workers=workers, **kwargs)
     pool = DialogueVecEnv(wrapper(env) if wrapper else env)
