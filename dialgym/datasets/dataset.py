@@ -24,7 +24,7 @@ from dialgym.datasets.tokens import TokenData, pack
 from dialgym.errors import unknown, with_settings
 from dialgym.files import parse_json, write_text
 from dialgym.hub import publish
-from dialgym.markup import plain_table
+from dialgym.markup import html_table
 from dialgym.optional import require
 from dialgym.registry import check_id
 from dialgym.trust import check_names, say
@@ -94,7 +94,7 @@ class Dataset:
                 turn["text"] for turn in row["turns"])[:CUT])
             for row, gained in zip(first, first.returns)
         ]  # fmt: skip
-        return escape(repr(self)) + plain_table([HEAD, *rows])
+        return escape(repr(self)) + html_table([HEAD, *rows])
 
     @property
     def returns(self) -> np.ndarray:
