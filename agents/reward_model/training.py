@@ -15,9 +15,9 @@ from agents.reward_model.network import make_network, quiet
 from agents.reward_model.run import Run
 from agents.reward_model.settings import Settings
 from agents.training.run import torch_threads
-from dialgym.checksums import check, remove_checked, write_checked, write_sums
-from dialgym.files import write_folder_atomically, write_text
-from dialgym.hub import commits
+from dialgym.io.checksums import check, remove_checked, write_checked, write_sums
+from dialgym.io.files import write_folder_atomically, write_text
+from dialgym.io.hub import commits
 
 METRICS = "metrics.json"
 

@@ -26,7 +26,7 @@ from agents.training.folder import make_room
 from agents.training.metrics import Choice, Metric, make_metrics
 from agents.training.stored import Data, env_settings, label, stored_dialogues
 from dialgym.datasets import Dataset
-from dialgym.locks import PATIENCE, locked
+from dialgym.io.locks import PATIENCE, locked
 from dialgym.registry import Entry, Environment, entry_of
 from dialgym.trust import say
 

@@ -26,7 +26,7 @@ from benchmarks.soak.inputs import inputs
 from benchmarks.soak.interleavings import interleavings
 from benchmarks.soak.kills import kills
 from benchmarks.soak.races import races
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 ATTACKS: dict[str, tuple[float, Attack]] = {
     "inputs": (0.45, inputs),

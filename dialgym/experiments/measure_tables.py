@@ -17,7 +17,7 @@ from dialgym.experiments.ranking import Board, Contestant, Part, difference, lab
 from dialgym.experiments.row import RETURN
 from dialgym.experiments.row_checks import WAYS
 from dialgym.experiments.tables import markdown_table, spelled
-from dialgym.markup import plain_table
+from dialgym.io.html_tables import plain_table
 
 DIGITS = {RETURN: 2, "words": 1, "sacrebleu": 4}
 USUAL = 3
