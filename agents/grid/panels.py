@@ -20,7 +20,7 @@ from agents.grid.perform import CHECKPOINT, CHECKPOINT_EVERY, MODEL, remove
 from agents.registry import find
 from agents.storage.models import read_model
 from agents.training.checkpoint import BEFORE
-from agents.training.config import read_config
+from agents.training.hyperparameters import read_config
 from agents.training.prepare import VIEWS
 from dialgym.checksums import checksum
 from dialgym.errors import unknown
