@@ -70,7 +70,7 @@ def make_batched_view(
                 f"{entry.id!r}. Use {entry.row.id('token')!r}, or workers=0."
             )
         check_portable(entry, kwargs)
-        sharded = load("dialgym.views.shards:ShardedVectorEnv")
+        sharded = load("dialgym.parallel.shards:ShardedVectorEnv")
         return sharded({"env_id": entry, **kwargs}, num_envs, workers)
     return view(num_envs=num_envs, **split_kwargs(entry, view, kwargs))
 
