@@ -13,20 +13,20 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv
 
 import dialgym
-from agents.bounds import check_bounds, check_device
+from agents.argument_checks import check_bounds, check_device
 from agents.distributed.processes import Processes
 from agents.learner import UpdatedLearner
+from agents.policies.init_from import start_from
 from agents.registry import ALGORITHMS, STORED, Algorithm, find
-from agents.saved import start_from
 from agents.training.checkpoint import Saved, find_checkpoint
-from agents.training.config import constructor_arguments, read_config
+from agents.training.data import Data, env_settings, label, stored_dialogues
 from agents.training.dialogues import UNBOUNDED, Budget
 from agents.training.envs import env_wrapper, normalized, replaces_forbidden
 from agents.training.folder import make_room
-from agents.training.metrics import Choice, Metric, make_metrics
-from agents.training.stored import Data, env_settings, label, stored_dialogues
+from agents.training.hyperparameters import constructor_arguments, read_config
+from agents.training.rollout_metrics import Choice, Metric, make_metrics
 from dialgym.datasets import Dataset
-from dialgym.locks import PATIENCE, locked
+from dialgym.io.locks import PATIENCE, locked
 from dialgym.registry import Entry, Environment, entry_of
 from dialgym.trust import say
 

@@ -15,8 +15,8 @@ from dialgym.experiments.benchmark import Benchmark, Game, Line
 from dialgym.experiments.result import PREFIX, Result, caption, labels
 from dialgym.experiments.statistics import Estimate, format_interval
 from dialgym.experiments.svg import draw_curves, draw_intervals
-from dialgym.files import write_text
-from dialgym.markup import html_table
+from dialgym.io.files import write_text
+from dialgym.io.html_tables import html_table
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.versions import command_line, versions
 

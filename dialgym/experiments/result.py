@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from dialgym.checksums import read_json_checked, write_json_checked
 from dialgym.errors import unknown
 from dialgym.experiments.statistics import (
     Estimate,
@@ -24,7 +23,8 @@ from dialgym.experiments.statistics import (
     iqm,
 )
 from dialgym.experiments.tables import markdown_table, rich_table
-from dialgym.markup import html_table
+from dialgym.io.checksums import read_json_checked, write_json_checked
+from dialgym.io.html_tables import html_table
 from dialgym.registry import NAMESPACE
 
 if TYPE_CHECKING:

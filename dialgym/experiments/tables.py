@@ -1,4 +1,4 @@
-"""Tables of plain cells, as Markdown and for the terminal; pages take those of `dialgym.markup`."""
+"""Tables of plain cells, as Markdown and for the terminal."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
