@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import dialgym
-from agents.grid.intervals import t_interval
+from agents.experiments.intervals import t_interval
 from benchmarks.recipes.runs import EVALUATION_SEED, NETWORK, Run, imitate, train_by
 from benchmarks.recipes.tables import Line, with_interval
 from dialgym.experiments.plots import FAINT

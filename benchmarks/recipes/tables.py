@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from agents.grid.intervals import t_interval
+from agents.experiments.intervals import t_interval
 from benchmarks.recipes.runs import Run, Score
 from dialgym.experiments.statistics import iqm
 from dialgym.experiments.tables import markdown_table

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from agents.grid.intervals import Estimate, over_seeds
-from agents.grid.tables import shown
+from agents.experiments.intervals import Estimate, over_seeds
+from agents.experiments.pydial_tables import shown
 from benchmarks.transfer.axes import Axis, exchanges
 from benchmarks.transfer.jobs import TransferJob
 from dialgym.experiments.panel import Panel

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from agents.grid.cells import SCRIPTED, Task
-from agents.grid.intervals import over_seeds, over_tasks
-from agents.grid.results import Results
-from agents.grid.tables import Group, groups, matrix
+from agents.experiments.cells import SCRIPTED, Task
+from agents.experiments.intervals import over_seeds, over_tasks
+from agents.experiments.pydial_results import Results
+from agents.experiments.pydial_tables import Group, groups, matrix
 from dialgym.experiments.plots import FAINT, INK
 from dialgym.files import write_atomically
 from dialgym.optional import require

@@ -18,7 +18,7 @@ from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from agents.grid.jobs import Job, perform, read_result
+from agents.experiments.job import Job, perform, read_result
 from dialgym.domains.domain import PYDIAL
 from dialgym.files import write_text
 from dialgym.optional import require
@@ -29,7 +29,13 @@ GRACE = 60.0
 NICENESS = 10
 """Of processes: whoever works at the machine goes first."""
 IMPORTED = (
-    *(__name__, "agents.grid.perform", "agents.training.run", "agents.belief", "sb3_contrib"),
+    *(
+        __name__,
+        "agents.experiments.pydial_job",
+        "agents.training.run",
+        "agents.belief",
+        "sb3_contrib",
+    ),
     "torch._dynamo",
 )
 """What a cell needs, imported once by the process that those of the cells are forked from: it

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.grid import published
-from agents.grid.cells import SCRIPTED, Task
-from agents.grid.intervals import Estimate, over_seeds, over_tasks
-from agents.grid.results import Results
+from agents.experiments import published
+from agents.experiments.cells import SCRIPTED, Task
+from agents.experiments.intervals import Estimate, over_seeds, over_tasks
+from agents.experiments.pydial_results import Results
 from dialgym.experiments.tables import markdown_table
 
 REWARD, SECONDS = 1, 3
