@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dialgym.errors import unknown
-from dialgym.files import parse_yaml
+from dialgym.io.files import parse_yaml
 from dialgym.optional import require
 
 TOKENS, ACTS, STORED = "tokens", "acts", "stored dialogues"

@@ -20,7 +20,7 @@ from typing import Any
 
 from agents.experiments.job import Job, perform, read_result
 from dialgym.domains.domain import PYDIAL
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 from dialgym.optional import require
 
 ERROR = "error.txt"
@@ -29,14 +29,8 @@ GRACE = 60.0
 NICENESS = 10
 """Of processes: whoever works at the machine goes first."""
 IMPORTED = (
-    *(
-        __name__,
-        "agents.experiments.pydial_job",
-        "agents.training.run",
-        "agents.belief",
-        "sb3_contrib",
-    ),
-    "torch._dynamo",
+    *(__name__, "agents.experiments.training_job", "agents.training.run", "agents.belief"),
+    *("sb3_contrib", "torch._dynamo"),
 )
 """What a cell needs, imported once by the process that those of the cells are forked from: it
 takes 4 seconds of a CPU, and the first optimizer imports the last of them."""

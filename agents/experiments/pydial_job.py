@@ -20,12 +20,12 @@ from agents.registry import ACTS, find
 from agents.storage.models import read_model
 from agents.training.checkpoint import BEFORE
 from agents.training.checkpoint import FILE as CHECKPOINT
-from agents.training.config import read_config
 from agents.training.dialogues import FILE, KEPT
-from dialgym.checksums import read_json_checked, write_json_checked
+from agents.training.hyperparameters import read_config
 from dialgym.domains.domain import pydial_folder
 from dialgym.experiments.pydial_rows import NAMED
 from dialgym.experiments.rules import rules_of
+from dialgym.io.checksums import read_json_checked, write_json_checked
 from dialgym.rollouts.episodes import episode_seed
 from dialgym.rollouts.policies import learns_by_drawing
 

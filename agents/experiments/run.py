@@ -13,7 +13,7 @@ from agents.experiments.job import RESULT, Job, read_result
 from agents.experiments.job import finished as finished_job
 from agents.experiments.pools import Failure, Pool, in_processes, in_this_process, on_ray
 from agents.experiments.pydial_job import PydialJob
-from dialgym.files import check_writable
+from dialgym.io.files import check_writable
 
 J = TypeVar("J", bound=Job)
 

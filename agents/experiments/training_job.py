@@ -20,16 +20,15 @@ from agents.experiments.pydial_job import CHECKPOINT, CHECKPOINT_EVERY, MODEL, r
 from agents.registry import find
 from agents.storage.models import read_model
 from agents.training.checkpoint import BEFORE
-from agents.training.config import read_config
-from agents.training.prepare import VIEWS
-from dialgym.checksums import checksum
+from agents.training.hyperparameters import read_config
 from dialgym.errors import unknown
 from dialgym.experiments.panel import Learner, Panel, Place, Stored, digest
 from dialgym.experiments.protocol import hashes, played, way_of
 from dialgym.experiments.row import row_file
 from dialgym.experiments.row_checks import FORM, check_name, settings_of
-from dialgym.files import read_json
-from dialgym.locks import locked
+from dialgym.io.checksums import checksum
+from dialgym.io.files import read_json
+from dialgym.io.locks import locked
 from dialgym.registry import entry_of
 from dialgym.versions import hardware
 
@@ -179,7 +178,7 @@ class PanelJob(Job):
     def _settings(self, learner: Learner) -> dict[str, Any]:
         row, entry = find(learner.algorithm), entry_of(self.place.id)
         unit, amount = self._budget(learner)
-        kind = VIEWS.get(entry.view)
+        kind = entry.kind.actions
         found = read_config(row, entry.id, learner.hyperparameters, None, kind)
         found |= {"n_timesteps": amount} if unit != "dialogues" else {"dialogues": amount}
         if row.reads:
@@ -346,5 +345,5 @@ def _plays(panel: Panel, learner: Learner, place: Place) -> bool:
         return False
     chain = [learner, *([panel.algorithms[learner.start]] if learner.start else [])]
     rows = [find(one.algorithm) for one in chain]
-    kind = VIEWS.get(entry_of(place.id).view)
+    kind = entry_of(place.id).kind.actions
     return all(not row.plays or kind in row.kind for row in rows)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.files import parse_yaml
+from dialgym.io.files import parse_yaml
 from dialgym.language import Letters, Lexicon
 from dialgym.registry import Entry, Environment, entry_of, make_task
 from dialgym.rollouts.episodes import policy_rng
@@ -239,7 +239,7 @@ class _Choice:
 
 def speaking(entry: Entry) -> Entry:
     """The entry in a view in which a person can speak."""
-    return entry if entry.view == "act" else entry.in_view("utterance")
+    return entry if entry.kind.of_acts else entry.in_view("utterance")
 
 
 def described(entry: Entry) -> dict[str, Any]:
