@@ -51,7 +51,7 @@ def total(boards: list[Any], results: list[Path] | None) -> Any:
     panel: Panel = boards[0].panel
     if panel.joined is None:
         require_agents()
-        from agents.grid.panels import cells_asked_for
+        from agents.experiments.training_job import cells_asked_for
 
         return total_of(boards, cells_asked_for(panel), None)
     folder = _joined_folder(panel.joined, results)
