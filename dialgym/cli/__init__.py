@@ -8,7 +8,8 @@
 | `train` | ``train`` |
 | `train_guesser`, `train_reward_model` | ``train guesser``, ``train reward-model`` |
 | `serve_visual` | ``serve-visual`` |
-| `benchmark`, `report` | ``evaluate``, ``benchmark``, ``report`` |
+| `evaluate` | ``evaluate``, ``report`` |
+| `benchmark`, `leaderboard` | ``benchmark`` plays ids, suites and panels, ``leaderboard`` reads |
 | `view` | ``view`` |
 | `app`, `common` | the program, and what its commands share |
 | `terminal` | encodings and width |

@@ -1,6 +1,6 @@
 """`Player`: an environment and a policy, opened once, that play any number of episodes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -42,24 +42,10 @@ def make_dialogue(env: Environment, kwargs: Mapping[str, Any]) -> Dialogue:
     return Dialogue(task, learner, find_speaker(task, learner, parts.get("simulator")))
 
 
-def names_in(entry: Entry, kwargs: Mapping[str, Any]) -> set[str]:
-    """The names of the policies that an environment has."""
-    dialogue = make_dialogue(entry, kwargs)
-    return {*named_policies(dialogue.task, dialogue.learner, entry.view)}
-
-
-def opened_for(
-    policy: Policy, entries: Sequence[Entry], kwargs: Mapping[str, Any], trust: bool = False
-) -> Any:
-    """A policy that is to play in several environments: a checkpoint is loaded, a name stays one.
-
-    Raises:
-        ValueError: none of the environments knows the name, or it is nothing that could play.
-        ValueError, FileNotFoundError, ImportError: as in `open_policy`, which says what `trust` is.
-    """
+def policy_names(entries: Iterable[Entry], kwargs: Mapping[str, Any]) -> set[str]:
+    """The names of the policies that some environments have."""
     dialogues = [(make_dialogue(entry, kwargs), entry.view) for entry in entries]
-    named = {name for d, view in dialogues for name in named_policies(d.task, d.learner, view)}
-    return open_policy(policy, named, dialogues[0][0].learner, trust)
+    return {name for d, view in dialogues for name in named_policies(d.task, d.learner, view)}
 
 
 def opened_where_trained(policy: Policy, trust: bool = False) -> tuple[Any, Entry, dict[str, Any]]:
@@ -77,7 +63,7 @@ def opened_where_trained(policy: Policy, trust: bool = False) -> tuple[Any, Entr
             f"and there is no run or checkpoint of that name. Name one, as in "
             f"`dialgym evaluate {policy} Wordle-20-v0`."
         )
-    opened = open_policy(policy, (), "system", trust)
+    opened = open_policy(policy, trust=trust)
     place = policy_place(opened)
     if place is None:
         raise ValueError(
