@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from agents.registry import name_of
+from agents.storage.locate import named_from, with_pretrained, with_tokenizer
 from agents.storage.models import load, save, trained_in
-from agents.storage.places import named_from, with_pretrained, with_tokenizer
 from dialgym import __version__
 from dialgym.checksums import write_json_checked
 from dialgym.datasets.cards import card, code, table

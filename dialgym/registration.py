@@ -8,6 +8,7 @@ import gymnasium as gym
 from gymnasium.envs.registration import parse_env_id
 
 from dialgym.errors import one_of
+from dialgym.kinds import KINDS
 from dialgym.registry import (
     MAKE_VIEW,
     Entry,
@@ -17,7 +18,7 @@ from dialgym.registry import (
     entry_of,
     make_task,
 )
-from dialgym.rows import NAMESPACE, VIEWS, Row, read_registry
+from dialgym.rows import NAMESPACE, Row, read_registry
 
 MAKE_BATCHED_VIEW = "dialgym.views.making:make_batched_view"
 
@@ -68,7 +69,7 @@ def register(
         "description": description or "",
         "version": version,
         "settings": {**(settings or {})},
-        "views": tuple(views or VIEWS),
+        "views": tuple(views or KINDS),
         "view_settings": dict(view_settings or {}),
         "env_kwargs": dict(env_kwargs or {}),
         "tags": tuple(tags),
@@ -92,19 +93,21 @@ def _completed(row: Row, look: bool) -> Row:
     row = replace(row, task=base.task, settings={**base.settings, **row.settings})
     if look:
         task = make_task(Entry(row.name, row, "token"), {})
-        row = replace(row, views=tuple(v for v in VIEWS if v != "act" or task.acts))
+        row = replace(
+            row, views=tuple(v for v, kind in KINDS.items() if task.acts or not kind.of_acts)
+        )
     return replace(row, description=row.description or base.description)
 
 
 def _check_ids(id: str, row: Row) -> None:
-    for suffix, *_ in VIEWS.values():
-        if suffix and row.name.endswith(suffix):
+    for suffix in [kind.suffix for kind in KINDS.values() if kind.suffix]:
+        if row.name.endswith(suffix):
             raise ValueError(
                 f"register: expected the id of the token view, such as "
                 f"{row.name.removesuffix(suffix)}-v0; got {id!r}. Those of the others follow."
             )
     for view in row.views:
-        one_of("views", view, VIEWS, id)
+        one_of("views", view, KINDS, id)
         taken = {row.id(view), f"{NAMESPACE}/{row.id(view)}"}.intersection(built_in())
         if taken:
             raise ValueError(f"register: {taken.pop()!r} is dialgym's own. Choose another id.")

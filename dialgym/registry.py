@@ -16,7 +16,8 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
 from dialgym.errors import one_of, unexpected, unknown
-from dialgym.rows import NAMESPACE, VIEWS, Row, environment_rows, load, read_registry, row_of
+from dialgym.kinds import KINDS, ViewKind
+from dialgym.rows import NAMESPACE, Row, environment_rows, load, read_registry, row_of
 from dialgym.trust import distrusted, is_said, say
 
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ class Entry:
     id: str
     row: Row
     view: str
+
+    @property
+    def kind(self) -> ViewKind:
+        """The kind of the view."""
+        return KINDS[self.view]
 
     @property
     def stand_in(self) -> str | None:
@@ -50,7 +56,7 @@ class Entry:
         Raises:
             ValueError: there is no such view.
         """
-        one_of("view", view, VIEWS, self.id)
+        one_of("view", view, KINDS, self.id)
         return Entry(self.row.id(view), self.row, view)
 
     def __deepcopy__(self, memo: Any) -> Self:
@@ -94,7 +100,7 @@ def check_id(env_id: str, where: str) -> None:
     short = env_id.removeprefix(f"{NAMESPACE}:")
     if ":" not in env_id:
         raise _unknown_id(env_id, short if "/" in short else f"{NAMESPACE}/{short}")
-    suffixes = [suffix for suffix, *_ in VIEWS.values()]
+    suffixes = [kind.suffix for kind in KINDS.values()]
     if not any(is_said(short.removesuffix(suffix)) for suffix in suffixes):
         raise distrusted(env_id, where)
 
@@ -229,7 +235,7 @@ def _entry_in_module(path: str) -> Entry:
     if "/" in name or re.search(r"-v\d+$", name):
         import_for(module, path)
         return _entry_named(name)
-    suffixes = {suffix: view for view, (suffix, *_) in VIEWS.items()}
+    suffixes = {kind.suffix: view for view, kind in KINDS.items()}
     found = max((suffix for suffix in suffixes if name.endswith(suffix)), key=len)
     path = path.removesuffix(found)
     row = replace(_row_of_task(find_task(path)), name=path, task=path)
@@ -258,7 +264,7 @@ def _entry_of_spec(spec: EnvSpec) -> Entry:
         ValueError: it is of another entry point, or wraps or cuts what that makes.
     """
     kwargs, point = dict(spec.kwargs), path_of(spec.entry_point)
-    of_view = {path: view for view, (_, *paths) in VIEWS.items() for path in paths}
+    of_view = {p: view for view, k in KINDS.items() for p in (k.single, k.vector)}
     if point == MAKE_VIEW:
         entry = entry_of(kwargs.pop("env_id"))
         row, view = entry.row, entry.view
@@ -274,7 +280,7 @@ def _entry_of_spec(spec: EnvSpec) -> Entry:
             f"environment {spec.id!r}: what plays many dialogues at once cannot apply its wrappers "
             f"({', '.join(w.name for w in spec.additional_wrappers)}). Register it without them."
         )
-    names = view_arguments(load(VIEWS[view][1]))
+    names = view_arguments(load(KINDS[view].single))
     own = {name: value for name, value in kwargs.items() if name in names}
     rest = {name: value for name, value in kwargs.items() if name not in names}
     row = replace(row, settings={**row.settings, **rest}, env_kwargs={**row.env_kwargs, **own})

@@ -10,25 +10,9 @@ from typing import Any, Self
 
 import yaml
 
+from dialgym.kinds import KINDS
+
 NAMESPACE = "dialgym"
-VIEWS = {
-    "token": (
-        "",
-        "dialgym.views.token_env:TokenEnv",
-        "dialgym.views.token_vector_env:TokenVectorEnv",
-    ),
-    "utterance": (
-        "-utterance",
-        "dialgym.views.utterance_env:UtteranceEnv",
-        "dialgym.views.utterance_vector_env:UtteranceVectorEnv",
-    ),
-    "act": (
-        "-act",
-        "dialgym.views.act_env:ActEnv",
-        "dialgym.views.act_vector_env:ActVectorEnv",
-    ),
-}
-"""By view: what it adds to a name, its class, and that of its batch."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +52,7 @@ class Row:
         """The Gymnasium id of a view."""
         space = f"{self.namespace}/" if self.namespace else ""
         version = "" if self.version is None else f"-v{self.version}"
-        return f"{space}{self.name}{VIEWS[view][0]}{version}"
+        return f"{space}{self.name}{KINDS[view].suffix}{version}"
 
     def references(self, stand_in: str | None) -> Mapping[str, Any]:
         """The reference scores of what is played, which may be a task's `stand_in`."""

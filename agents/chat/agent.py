@@ -104,8 +104,8 @@ class ChatAgent:
 def _talker(model: str | Path, device: str, trust: bool) -> Talker:
     from stable_baselines3.common.utils import get_device
 
+    from agents.storage.locate import fetched_agent
     from agents.storage.models import load
-    from agents.storage.places import fetched_agent
 
     if str(model).startswith(PREFIX):
         model = fetched_agent(model)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from agents.registry import ACTS, ALGORITHMS, STORED, find
-from agents.training.config import check_classes
+from agents.training.hyperparameters import check_classes
 from dialgym.domains.domain import COUNTERPARTS, Domain, domain_files, is_path, load_domain
 from dialgym.errors import unknown
 from dialgym.files import read_yaml

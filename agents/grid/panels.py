@@ -20,8 +20,7 @@ from agents.grid.perform import CHECKPOINT, CHECKPOINT_EVERY, MODEL, remove
 from agents.registry import find
 from agents.storage.models import read_model
 from agents.training.checkpoint import BEFORE
-from agents.training.config import read_config
-from agents.training.prepare import VIEWS
+from agents.training.hyperparameters import read_config
 from dialgym.checksums import checksum
 from dialgym.errors import unknown
 from dialgym.experiments.panel import Learner, Panel, Place, Stored, digest
@@ -179,7 +178,7 @@ class PanelJob(Job):
     def _settings(self, learner: Learner) -> dict[str, Any]:
         row, entry = find(learner.algorithm), entry_of(self.place.id)
         unit, amount = self._budget(learner)
-        kind = VIEWS.get(entry.view)
+        kind = entry.kind.actions
         found = read_config(row, entry.id, learner.hyperparameters, None, kind)
         found |= {"n_timesteps": amount} if unit != "dialogues" else {"dialogues": amount}
         if row.reads:
@@ -346,5 +345,5 @@ def _plays(panel: Panel, learner: Learner, place: Place) -> bool:
         return False
     chain = [learner, *([panel.algorithms[learner.start]] if learner.start else [])]
     rows = [find(one.algorithm) for one in chain]
-    kind = VIEWS.get(entry_of(place.id).view)
+    kind = entry_of(place.id).kind.actions
     return all(not row.plays or kind in row.kind for row in rows)

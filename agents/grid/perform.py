@@ -20,8 +20,8 @@ from agents.registry import ACTS, find
 from agents.storage.models import read_model
 from agents.training.checkpoint import BEFORE
 from agents.training.checkpoint import FILE as CHECKPOINT
-from agents.training.config import read_config
 from agents.training.dialogues import FILE, KEPT
+from agents.training.hyperparameters import read_config
 from dialgym.checksums import read_json_checked, write_json_checked
 from dialgym.domains.domain import pydial_folder
 from dialgym.experiments.pydial_rows import NAMED

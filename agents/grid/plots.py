@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from agents.grid.cells import SCRIPTED, Task
-from agents.grid.intervals import over_seeds, over_tasks
 from agents.grid.results import Results
 from agents.grid.tables import Group, groups, matrix
 from dialgym.experiments.plots import FAINT, INK
+from dialgym.experiments.statistics import environment_estimates, seed_estimate
 from dialgym.files import write_atomically
 from dialgym.optional import require
 
@@ -59,7 +59,7 @@ def plot_curves(results: Results, path: Path) -> None:
 
 def _curve(axes: Any, results: Results, name: str, task: Task) -> None:
     found = [(test, results.success(name, task, test)) for test in results.tests]
-    points = [(test, over_seeds(values)) for test, values in found if len(values)]
+    points = [(test, seed_estimate(values)) for test, values in found if len(values)]
     if not points:
         return
     x = [test for test, _ in points]
@@ -91,7 +91,10 @@ def plot_ranking(results: Results, path: Path) -> None:
 
 def _rank(axes: Any, results: Results, group: Group) -> None:
     last = results.tests[-1]
-    found = {name: over_tasks(matrix(results, name, group.tasks, last)) for name in group.methods}
+    found = {
+        name: environment_estimates(matrix(results, name, group.tasks, last))
+        for name in group.methods
+    }
     names = sorted(found, key=lambda name: found[name].mean.value)
     for place, name in enumerate(names):
         colour, _ = _look(results, name)

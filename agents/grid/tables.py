@@ -9,8 +9,13 @@ import numpy as np
 
 from agents.grid import published
 from agents.grid.cells import SCRIPTED, Task
-from agents.grid.intervals import Estimate, over_seeds, over_tasks
 from agents.grid.results import Results
+from dialgym.experiments.statistics import (
+    Estimate,
+    environment_estimates,
+    format_estimate,
+    seed_estimate,
+)
 from dialgym.experiments.tables import markdown_table
 
 REWARD, SECONDS = 1, 3
@@ -91,7 +96,7 @@ def overall(results: Results, group: Group) -> str:
     rows = [["method", "seeds", "mean", "IQM", *[f"after {n:,}" for n in tests[:-1]], "reward"]]
     for name in group.methods:
         matrices = [matrix(results, name, group.tasks, test) for test in tests]
-        final = over_tasks(matrices[-1])
+        final = environment_estimates(matrices[-1])
         rewards = [results.of_cell(name, t, tests[-1])[:, REWARD].mean() for t in group.tasks]
         means = [f"{found.mean():.1f}" if found.size else "" for found in matrices[:-1]]
         seeds = str(matrices[-1].shape[1])
@@ -119,8 +124,8 @@ def drawn_and_best(results: Results, group: Group) -> str:
         seeds = min(len(found) for way in both for found in way)
         if seeds:
             ways = [np.stack([found[:seeds, :2] for found in way]) for way in both]
-            drawn, best = (over_tasks(100 * way[..., 0]).mean for way in ways)
-            gap = over_tasks(100 * (ways[0] - ways[1])[..., 0]).mean
+            drawn, best = (environment_estimates(100 * way[..., 0]).mean for way in ways)
+            gap = environment_estimates(100 * (ways[0] - ways[1])[..., 0]).mean
             rewards = [f"{way[..., REWARD].mean():.1f}" for way in ways]
             cells = [f"{shown(e)} / {r}" for e, r in zip((drawn, best), rewards)]
             rows.append([name, *cells, difference(gap)])
@@ -145,7 +150,7 @@ def by_task(results: Results) -> str:
 def _final(results: Results, name: str, task: Task, test: int) -> str:
     if not _has(results, name, task):
         return ""
-    success = over_seeds(results.success(name, task, test))
+    success = seed_estimate(results.success(name, task, test))
     reward = results.of_cell(name, task, test)[:, REWARD].mean()
     return f"{shown(success)} / {reward:.1f}"
 
@@ -157,7 +162,7 @@ def on_the_way(results: Results) -> str:
         for name in results.names():
             found = [results.success(name, task, test) for test in results.tests]
             if len(found[-1]):
-                cells = [shown(over_seeds(values)) if len(values) else "" for values in found]
+                cells = [shown(seed_estimate(values)) if len(values) else "" for values in found]
                 rows.append([str(task), name, str(len(found[-1])), *cells])
     return markdown_table(rows)
 
@@ -299,16 +304,10 @@ def _success(results: Results, name: str, task: Task) -> str:
 
 
 def difference(estimate: Estimate) -> str:
-    """``+3.1 [1.0, 5.2]``; alone where it has no interval."""
-    text = f"{estimate.value:+.1f}"
-    if not np.isfinite(estimate.low):
-        return text
-    return f"{text} [{estimate.low:.1f}, {estimate.high:.1f}]"
+    """Format a difference of percentages, with its sign: ``+3.1 [1.0, 5.2]``."""
+    return format_estimate(estimate, 1, signed=True)
 
 
 def shown(estimate: Estimate) -> str:
-    """``94.3 [92.0, 96.6]``, within what a percentage can be; alone where it has no interval."""
-    if not np.isfinite(estimate.low):
-        return f"{estimate.value:.1f}"
-    low, high = max(estimate.low, 0.0), min(estimate.high, 100.0)
-    return f"{estimate.value:.1f} [{low:.1f}, {high:.1f}]"
+    """Format a percentage with its interval, cut to what a percentage can be."""
+    return format_estimate(estimate, 1, percent=True)

@@ -20,10 +20,10 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from agents.buffers.stored_acts import stored_acts
-from agents.faults import check_tensor
 from agents.learner import ActLearner
 from agents.policies.belief import BeliefPolicy
 from agents.storage.models import trained_in
+from agents.updater import check_tensor
 from dialgym.errors import one_of, with_settings
 
 VARIANTS = ("turns", "session", "discriminator")

@@ -23,7 +23,7 @@ from stable_baselines3.common.utils import check_for_correct_spaces
 
 from agents.registry import ALGORITHMS, POLICIES, find, home_of, load_class, name_of, named, names
 from agents.storage.archive import Archive, ForeignFile, write_archive
-from agents.storage.places import (
+from agents.storage.locate import (
     beside,
     fetched_agent,
     moved,

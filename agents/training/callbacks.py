@@ -19,8 +19,8 @@ from agents.training.dialogues import Dialogues
 from agents.training.envs import normalized
 from agents.training.evaluation import SampleDialogues, evaluation
 from agents.training.interrupts import Interrupt
-from agents.training.metrics import Metrics
 from agents.training.prepare import Session
+from agents.training.rollout_metrics import Metrics
 from agents.training.tracking import wandb_run
 from dialgym.files import write_text
 

@@ -78,7 +78,7 @@ def play(
         chosen: Any = table.person(hints)
     else:
         chosen = opened_for(policy, [entry], {**kwargs, "simulator": None}, trust)
-    if hasattr(chosen, "predict") and entry.view == "utterance":
+    if hasattr(chosen, "predict") and not entry.kind.numeric:
         entry = entry.in_view("token")
     player = Player(entry, chosen, kwargs, num_envs=1)
     fixed = settings(option, "--option")

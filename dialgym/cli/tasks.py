@@ -9,6 +9,7 @@ import typer
 from dialgym import registry
 from dialgym.cli.common import Set, complain, console, settings, words
 from dialgym.errors import one_of
+from dialgym.kinds import KINDS
 from dialgym.registry import entry_of, make_task
 
 
@@ -64,7 +65,7 @@ def list_ids(
         str | None,
         typer.Option(
             help="Only this view: token, utterance or act; by default the first of each task.",
-            autocompletion=lambda: list(registry.VIEWS),
+            autocompletion=lambda: list(KINDS),
         ),
     ] = None,
     columns: Annotated[

@@ -100,6 +100,6 @@ def _talk(model: str, trust: bool) -> Any:
 def _values(run: Path, trust: bool) -> Any:
     """What a learner of values thinks of the learner's turns of one dialogue, by place."""
     require_agents()
-    from agents.training.turn_values import turn_values
+    from agents.training.value_estimates import turn_values
 
     return turn_values(run, trust)

@@ -77,7 +77,7 @@ def table_of_minari(name: str) -> Any:
     entry = entry_of(str(env_id))
     dialogue = make_dialogue(entry, settings)
     policy = str(stored.storage.metadata.get("algorithm_name", name))
-    acts = acts_of(dialogue.task, dialogue.learner) if entry.view == "act" else None
+    acts = acts_of(dialogue.task, dialogue.learner) if entry.kind.of_acts else None
     kind = acts_name(acts.names, acts.size) if acts else ""
     env_id = entry.id if acts else entry.row.id()
     recorder = Recorder(Origin(env_id, settings, dialogue.learner, policy, acts=kind))

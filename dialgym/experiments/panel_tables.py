@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from dialgym.experiments.comparison import Estimate, performance_profile
 from dialgym.experiments.curves import Curve
 from dialgym.experiments.measure_tables import (
     compare_measures,
@@ -25,8 +24,9 @@ from dialgym.experiments.ranking import (
     improvement,
     is_better,
 )
+from dialgym.experiments.statistics import Estimate, format_estimate, performance_profile
 from dialgym.experiments.svg import draw_curves, draw_interval, draw_profiles
-from dialgym.experiments.tables import markdown_table, spelled
+from dialgym.experiments.tables import markdown_table
 from dialgym.files import write_text
 from dialgym.markup import cell
 from dialgym.versions import command_line, versions
@@ -69,8 +69,8 @@ def _cells(board: Board, i: int) -> list[str]:
     cells = [
         rank if low else "-",
         row.label,
-        spelled(row.estimate, digits),
-        spelled(row.iqm, digits),
+        format_estimate(row.estimate, digits),
+        format_estimate(row.iqm, digits),
         f"{row.mean_success:.1f} %",
         "-" if row.other_mean is None else f"{row.other_mean:.{digits}f}",
         _next(board, i),
@@ -97,8 +97,7 @@ def reached(found: Sequence[float | None]) -> str:
 def _next(board: Board, i: int) -> str:
     if i + 1 >= board.complete:
         return "-"
-    found = improvement(board.rows[i], board.rows[i + 1])
-    return "-" if found is None else spelled(found, 2)
+    return format_estimate(improvement(board.rows[i], board.rows[i + 1]), 2)
 
 
 def _has_passes(board: Board) -> bool:
@@ -169,7 +168,7 @@ def compare(board: Board, first: str, second: str) -> str:
         one, other = (_only(row, env_id) for row in (a, b))
         found = difference(one, other)
         assert found is not None
-        cells = [spelled(each, digits) for each in (one.estimate, other.estimate, found)]
+        cells = [format_estimate(each, digits) for each in (one.estimate, other.estimate, found)]
         rows.append([env_id.rpartition("/")[2], *cells])
     chance = improvement(a, b)
     verdict = (
@@ -177,12 +176,12 @@ def compare(board: Board, first: str, second: str) -> str:
         else f"{second} is better" if is_better(difference(b, a))
         else "a tie: the interval holds 0"
     )  # fmt: skip
-    more = "" if chance is None else f" Probability of improvement: {spelled(chance, 2)}."
+    more = "" if chance is None else f" Probability of improvement: {format_estimate(chance, 2)}."
     measures = compare_measures(board, first, second)
     where = "1 environment" if len(common) == 1 else f"{len(common)} environments"
     return (
         f"{markdown_table(rows)}\nOver {where} the difference is "
-        f"{spelled(whole, digits)} ({UNITS[board.metric]}): {verdict}.{more}\n"
+        f"{format_estimate(whole, digits)} ({UNITS[board.metric]}): {verdict}.{more}\n"
     ) + (measures and f"\n{measures}")
 
 
@@ -232,8 +231,7 @@ def _html_table(board: Board) -> str:
 
 def _ends(found: Estimate) -> tuple[float, float]:
     """The interval; the value alone where there is none."""
-    known = np.isfinite(found.interval).all()
-    return found.interval if known else (found.value, found.value)
+    return found.interval if found.is_bounded else (found.value, found.value)
 
 
 def _profiles(board: Board) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dialgym.checksums import read_json_checked, write_json_checked
 from dialgym.errors import unknown
-from dialgym.experiments.statistics import Resampled, bootstrap, interval, iqm
+from dialgym.experiments.statistics import Interval, Resampled, bootstrap, interval, iqm
 from dialgym.experiments.tables import markdown, rich_table
 from dialgym.markup import plain_table
 from dialgym.registry import NAMESPACE
@@ -20,7 +20,6 @@ from dialgym.registry import NAMESPACE
 if TYPE_CHECKING:
     from rich.table import Table
 
-Interval = tuple[float, float]
 DRAWN, GREEDY = "drawn", "greedy"
 
 

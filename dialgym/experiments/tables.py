@@ -5,15 +5,13 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from dialgym.experiments.statistics import Estimate, format_estimate
 from dialgym.registry import NAMESPACE
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dialgym.experiments.comparison import Estimate
-    from dialgym.experiments.result import Episodes, Interval, Result
+    from dialgym.experiments.result import Episodes, Result
 
 HEAD = ("environment", "policy", "mean return", "IQM", "success", "score", "turns")
 ALL = "all"
@@ -104,25 +102,12 @@ def caption(*results: "Result") -> str:
 
 
 def _cells(part: "Episodes") -> Row:
+    bounds = part.score_interval
+    score = None if part.score is None or bounds is None else Estimate(part.score, *bounds)
     return (
-        with_interval(part.mean_return, part.interval, 2),
-        with_interval(part.iqm, part.iqm_interval, 2),
+        format_estimate(Estimate(part.mean_return, *part.interval), 2),
+        format_estimate(Estimate(part.iqm, *part.iqm_interval), 2),
         f"{100 * part.success:.1f} %",
-        with_interval(part.score, part.score_interval, 1),
+        format_estimate(score, 1),
         f"{part.mean_length:.2f}",
     )
-
-
-def with_interval(value: float | None, bounds: "Interval | None", digits: int) -> str:
-    """``-2.61 [-2.65, -2.57]``, or a dash where there is no value."""
-    if value is None or bounds is None:
-        return "-"
-    low, high = bounds
-    return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
-
-
-def spelled(found: "Estimate", digits: int) -> str:
-    """The same of an estimate; the value alone where its interval is not known."""
-    if not np.isfinite(found.interval).all():
-        return f"{found.value:.{digits}f}"
-    return with_interval(found.value, found.interval, digits)

@@ -56,14 +56,14 @@ class Run:
     def fits(self, entry: Entry) -> bool:
         """Whether its model could play an environment, as far as the folder tells."""
         if self.is_language_model():
-            return entry.view != "act"
+            return not entry.kind.of_acts
         env_id = self.env_id()
         return env_id is not None and entry_of(env_id).row.task == entry.row.task
 
     def as_speaker(self) -> dict[str, str]:
         """Its model in the place of a party, as ``simulator=`` takes it."""
         env_id = self.env_id()
-        if env_id is not None and entry_of(env_id).view == "act":
+        if env_id is not None and entry_of(env_id).kind.of_acts:
             return {"name": "agents:ActAgent", "model": str(self.folder)}
         return {"name": "agents:ChatAgent", "talker": str(self.folder)}
 

@@ -239,7 +239,7 @@ class _Choice:
 
 def speaking(entry: Entry) -> Entry:
     """The entry in a view in which a person can speak."""
-    return entry if entry.view == "act" else entry.in_view("utterance")
+    return entry if entry.kind.of_acts else entry.in_view("utterance")
 
 
 def described(entry: Entry) -> dict[str, Any]:

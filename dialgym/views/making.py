@@ -6,10 +6,10 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
+from dialgym.kinds import numeric_kinds
 from dialgym.registration import spec_fields
 from dialgym.registry import (
     MAKE_VIEW,
-    VIEWS,
     Entry,
     Environment,
     check_portable,
@@ -43,7 +43,7 @@ def make_vec(id: Environment, num_envs: int = 1, **kwargs: Any) -> gym.vector.Ve
 def make_view(env_id: Environment, **kwargs: Any) -> gym.Env:
     """The single env of an id; `kwargs` are arguments of the view or settings of the task."""
     entry = entry_of(env_id)
-    view = load(VIEWS[entry.view][1])
+    view = load(entry.kind.single)
     return view(**split_kwargs(entry, view, kwargs))
 
 
@@ -56,7 +56,7 @@ def make_batched_view(
         ValueError: a render mode, or workers for a view that has none; an unknown id or argument.
     """
     entry = entry_of(env_id)
-    view = load(VIEWS[entry.view][2])
+    view = load(entry.kind.vector)
     render_mode = kwargs.pop("render_mode", None)  # which libraries give by name
     if render_mode is not None:
         raise ValueError(
@@ -64,13 +64,13 @@ def make_batched_view(
             f"got {render_mode!r}. Use vectorization_mode='sync', or a single env."
         )
     if workers:
-        if entry.view == "utterance":
+        if not entry.kind.numeric:
             raise ValueError(
-                "workers: token and act views can be sharded over processes; got "
+                f"workers: {numeric_kinds()} views can be sharded over processes; got "
                 f"{entry.id!r}. Use {entry.row.id('token')!r}, or workers=0."
             )
         check_portable(entry, kwargs)
-        sharded = load("dialgym.views.shards:ShardedVectorEnv")
+        sharded = load("dialgym.parallel.shards:ShardedVectorEnv")
         return sharded({"env_id": entry, **kwargs}, num_envs, workers)
     return view(num_envs=num_envs, **split_kwargs(entry, view, kwargs))
 

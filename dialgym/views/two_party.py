@@ -18,7 +18,7 @@ from pettingzoo.utils.conversions import turn_based_aec_to_parallel_wrapper
 
 from dialgym.errors import one_of
 from dialgym.language import Utterance, render_transcript
-from dialgym.registry import Environment, entry_of
+from dialgym.registry import Environment, entry_of, load
 from dialgym.tasks import Outcome, PartyActs, Task
 from dialgym.tasks.batch import Exchange
 from dialgym.tasks.returns import watch_returns
@@ -49,7 +49,7 @@ def aec_env(id: Environment, **kwargs: Any) -> "TwoPartyEnv":
         ValueError: the id or an argument is unknown, or a party has no acts.
     """
     entry = entry_of(id)
-    view: Any = VIEWS[entry.view]
+    view: Any = load(entry.kind.two_party)
     env = view(**split_kwargs(entry, view, kwargs))
     env.metadata = {**env.metadata, "name": re.sub(r"[/:]", "_", entry.id)}
     env.id = entry.id
@@ -446,6 +446,3 @@ class ActSide:
     def open(self) -> bool:
         """There is always room for one more act."""
         return True
-
-
-VIEWS = {"token": TokenTwoPartyEnv, "utterance": UtteranceTwoPartyEnv, "act": ActTwoPartyEnv}

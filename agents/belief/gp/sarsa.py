@@ -12,6 +12,7 @@ import numpy as np
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 
+from agents.argument_checks import COUNT, POSITIVE, require
 from agents.belief.gp.coordinates import TOP, Coordinates, Plain, coordinates_of
 from agents.belief.gp.evidence import fitted_scales
 from agents.belief.gp.kernels import ActKernel, Kernel, kernel_named
@@ -19,7 +20,6 @@ from agents.belief.gp.learner import DialogueLearner
 from agents.belief.gp.q_process import QProcess
 from agents.belief.gp.returns import Ahead, OpenDialogues, Returns
 from agents.belief.structure import structure_of
-from agents.bounds import COUNT, POSITIVE, require
 from agents.storage.models import load, save
 from dialgym.files import read_file
 

@@ -7,7 +7,6 @@ pytest.importorskip("stable_baselines3")
 from agents.grid import published
 from agents.grid.calibration import BINS, LEVELS, calibration, plot_calibration
 from agents.grid.cells import Task, tasks_of
-from agents.grid.intervals import over_seeds, over_tasks
 from agents.grid.report import older_in, write_report
 from agents.grid.results import Results
 from agents.grid.tables import beside_logs, beside_paper, findings, groups, markdown
@@ -70,22 +69,6 @@ def test_what_draws_acts_is_scored_by_drawing_and_shown_both_ways():
     assert table.of_cell("ppo", tasks[0], 4000, False)[:, 0].tolist() == [0.5, 0.5, 0.5]
     (row,) = [line for line in markdown(table).splitlines() if "+40.0" in line]
     assert row.startswith("| ppo | 90.0 [90.0, 90.0] / 2.0 | 50.0 [50.0, 50.0] / 2.0 |")
-
-
-def test_intervals():
-    values = np.random.default_rng(0).normal(80, 2, (18, 5))
-    found = over_tasks(values)
-    for estimate in found:
-        assert estimate.low < estimate.value < estimate.high
-        assert 78 < estimate.low < estimate.high < 82
-    one = over_seeds(np.array([3.0]))
-    assert (one.value, one.low, one.high) == (3.0, -np.inf, np.inf)
-
-
-def test_a_single_seed_has_no_interval():
-    found = over_tasks(np.array([[90.0], [80.0]]))
-    assert found.mean == (85.0, -np.inf, np.inf)
-    assert found.iqm.low == -np.inf
 
 
 def test_a_report_has_tables_and_pictures(tmp_path):

@@ -14,7 +14,7 @@ import dialgym
 from dialgym.experiments import Episodes, Result, benchmark, load_results
 from dialgym.experiments.curves import read_curve, smooth
 from dialgym.experiments.references import reference_scores, rows_of, with_scores, write_references
-from dialgym.experiments.tables import caption, rich_table, with_interval
+from dialgym.experiments.tables import caption, rich_table
 from dialgym.registry import entries, entry_of
 from tests.support.players import SMALL, WORD, Fixed, FixedTokens, Narrow
 
@@ -83,8 +83,6 @@ def test_the_terminals_table_is_never_cut(result, width):
 
 
 def test_a_missing_score_is_a_dash():
-    assert with_interval(None, None, 1) == "-"
-    assert with_interval(-2.614, (-2.7, -2.5), 2) == "-2.61 [-2.70, -2.50]"
     assert Episodes(np.zeros((1, 2)), np.ones((1, 2), bool), np.ones((1, 2))).score is None
 
 

@@ -6,7 +6,7 @@ import torch
 
 import agents
 import dialgym
-from agents.training.turn_values import turn_values
+from agents.training.value_estimates import turn_values
 
 SMALL = "dialgym/Wordle-20-v0"
 NANO = {"preset": "nano", "n_layer": 1}

@@ -30,7 +30,7 @@ def layout_of(num_envs: int, seen: gym.Space, said: gym.Space) -> Layout:
         "action": (said.dtype, said.shape),
         "terminated": (np.bool_, ()),
         "truncated": (np.bool_, ()),
-        "over": (np.bool_, ()),  # rows that begin anew before they act
+        "over": (np.bool_, ()),  # rows that begin again before they act
         "mask": (np.bool_, (said.n,)),  # type: ignore[attr-defined]
         **{name + key: (b.dtype, b.shape) for name in (SEEN, FINAL) for key, b in named},
     }

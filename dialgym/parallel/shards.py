@@ -1,10 +1,11 @@
-"""Batched views sharded over worker processes, with their arrays in shared memory.
+"""Sharded vector environment over worker processes, with arrays in shared memory.
 
 A worker is a plain Python process that imports dialgym and nothing heavier. It does not import
 the caller's script again, so scripts need no ``if __name__ == "__main__"``.
 """
 
-from collections.abc import Mapping, Sequence
+import multiprocessing
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,41 +14,40 @@ import numpy as np
 from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError, ResetNeeded
 from gymnasium.vector import AutoresetMode
 
+from dialgym.parallel.pool import WorkerPool
+from dialgym.parallel.shared_arrays import FINAL, SEEN, SharedArrays, layout_of, open_memory
 from dialgym.views.arguments import (
     Options,
     check_actions,
+    rows_by_options,
     seeds_of_rows,
     split_reset_mask,
 )
 from dialgym.views.info import BatchInfoForm, Info, restricted
+from dialgym.views.making import make_batched_view
 from dialgym.views.played import Played
-from dialgym.views.shard_infos import join_infos
-from dialgym.views.shared_arrays import FINAL, SEEN, SharedArrays, layout_of, open_memory
 from dialgym.views.typed_json import Json
 from dialgym.views.vector_base import Step, after_the_end, check_count, not_begun
-from dialgym.views.worker_pool import WorkerPool
-
-QUERIES = ("masks", "get_state", "modules")
-"""Requests that change nothing."""
 
 
 class ShardedVectorEnv(Played, gym.vector.VectorEnv):
     """N dialogues over `workers` processes; equal to one batched token or act view of N rows.
 
     Args:
-        make: what each worker calls: the env id and keyword arguments of
-            `dialgym.views.making.make_batched_view`.
+        make: the env id and keyword arguments of `dialgym.views.making.make_batched_view`, which
+            each worker calls.
         num_envs: N, at least one for each worker.
         workers: number of processes.
 
-    A step that was interrupted (Ctrl-C, a timeout, an exception of a signal handler) goes on in the
-    workers: `step_wait` gives its result, `reset` or `set_state` drops it, and anything else is an
-    error until then. The env is of the process that made it; a fork of that cannot use it.
+    A call that is interrupted (Ctrl-C, an exception of a signal handler) leaves the env broken:
+    each later call but `close` is a `RuntimeError`. After an error of a worker the rows no longer
+    stand alike, and all of them have to be reset. The env is of the process that made it; a fork of
+    that cannot use it.
 
     Raises:
         ValueError: there are more workers than dialogues, or an argument cannot be sent to them.
         OSError: there is no room for the shared memory.
-        RuntimeError: a worker ended; the pool cannot go on and must be made again.
+        RuntimeError: a worker ended; the env cannot go on and must be made again.
     """
 
     def __init__(self, make: dict[str, Any], num_envs: int, workers: int) -> None:
@@ -55,8 +55,6 @@ class ShardedVectorEnv(Played, gym.vector.VectorEnv):
             raise ValueError(
                 f"workers must be a whole number from 1 to num_envs ({num_envs}); got {workers!r}."
             )
-        from dialgym.views.making import make_batched_view
-
         template: Any = make_batched_view(num_envs=1, **make)  # spaces, and errors of arguments
         self.num_envs = num_envs
         self.metadata = template.metadata
@@ -75,7 +73,7 @@ class ShardedVectorEnv(Played, gym.vector.VectorEnv):
         self._step_limit = template._step_limit
         self._info = BatchInfoForm(self.task, self.learner, num_envs, make.get("text_info", True))
         self._slices = _slices(num_envs, workers)
-        self._masks = self._begun = False
+        self._with_masks = self._begun = self._failed = False
         self._over = np.zeros(num_envs, bool)  # rows that the caller has to begin
         layout = layout_of(num_envs, self.single_observation_space, self.single_action_space)
         with open_memory(layout) as file:
@@ -93,14 +91,17 @@ class ShardedVectorEnv(Played, gym.vector.VectorEnv):
 
         Raises:
             AlreadyPendingCallError: a step is under way; see `step_wait`.
-            ResetNeeded: a mask leaves out rows that a failed step has left apart.
+            ResetNeeded: a mask leaves out rows, and there are no dialogues yet or an error of a
+                worker has left the rows unlike.
         """
         n = self.num_envs
         seeds = seeds_of_rows(seed, n, self.task.name)
         mask, others = split_reset_mask(options, n, self.task.name)
-        self._require_idle("reset", drop=mask is None)
-        if mask is not None and self.pool.failed:
-            raise self._apart()
+        self._require_idle("reset")
+        if mask is not None and self._failed:
+            raise self._unlike()
+        for _, own in rows_by_options(np.arange(n), others):
+            self.task.check_options(own)
         parts = [
             (
                 seeds and seeds[rows],
@@ -109,14 +110,14 @@ class ShardedVectorEnv(Played, gym.vector.VectorEnv):
             )
             for rows in self._slices
         ]
-        self.pool.send("reset", parts)
-        info, seen = self._join(self.pool.take()), self.arrays.get(SEEN)
-        self._settle()
+        info = self._join(self._changed(lambda: self.pool.ask("reset", parts)))
+        seen = self.arrays.get(SEEN)
+        self._failed &= mask is not None
         return seen, info if mask is None else restricted(info, mask)
 
     def step(self, actions: Any) -> Step:
         """One action in each dialogue, as the batched view has it."""
-        self._send_step(actions)
+        self.step_async(actions)
         return self.step_wait()
 
     def step_async(self, actions: Any) -> None:
@@ -127,15 +128,8 @@ class ShardedVectorEnv(Played, gym.vector.VectorEnv):
             ResetNeeded: there are rows that cannot step.
             ValueError: the actions are not those of the action space.
         """
-        self._send_step(actions)
-        self.pool.interrupted = False  # the caller is going to take the result
-
-    def _send_step(self, actions: Any) -> None:
         self._require_idle("step_async")
-        if not self._begun:
-            raise not_begun(self.task.name)
-        if self.pool.failed:
-            raise self._apart()
+        self._require_begun()
         if self._over.any():
             raise after_the_end(self.task.name, np.flatnonzero(self._over))
         self.arrays["action"][:] = check_actions(actions, self.action_space, self.task.name)
@@ -151,25 +145,25 @@ class ShardedVectorEnv(Played, gym.vector.VectorEnv):
             NoAsyncCallError: no step is under way.
             multiprocessing.TimeoutError: it took longer. The step is still under way.
         """
-        if self.pool.pending is None or self.pool.pending.name != "step":
+        self.pool.check()
+        if not self.pool.waiting:
             raise NoAsyncCallError(
                 f"{self.task.name}: step_wait() was called, and no step is under way. Call "
                 "step_async() first.",
                 "step",
             )
-        info, seen = self._join(self.pool.take(timeout)), self.arrays.get(SEEN)
+        info = self._join(self._changed(lambda: self.pool.receive(timeout)))
+        seen = self.arrays.get(SEEN)
         ends = [self.arrays[name].copy() for name in ("reward", "terminated", "truncated")]
-        self._settle()
         return seen, ends[0], ends[1], ends[2], info
 
     def action_masks(self) -> np.ndarray:
         """(N, V) or (N, A) bool; asked for once, masks come with each reply."""
         self._require_idle("action_masks")
-        if not self._begun:
-            raise not_begun(self.task.name)
-        if not self._masks or self.pool.undoing:
+        self._require_begun()
+        if not self._with_masks:
             self.pool.ask("masks")
-            self._masks = True
+            self._with_masks = True
         return self.arrays["mask"].copy()
 
     def get_state(self) -> list[Json]:
@@ -179,8 +173,8 @@ class ShardedVectorEnv(Played, gym.vector.VectorEnv):
             ValueError: the task's state holds what its type hints do not say.
         """
         self._require_idle("get_state")
-        if self.pool.failed:
-            raise self._apart()
+        if self._failed:
+            raise self._unlike()
         return [dialogue for part in self.pool.ask("get_state") for dialogue in part]
 
     def set_state(self, state: list[Json]) -> None:
@@ -190,55 +184,50 @@ class ShardedVectorEnv(Played, gym.vector.VectorEnv):
             ValueError: it is not the state of such an env.
         """
         check_count(state, self.num_envs, self.task.name)
-        self._require_idle("set_state", drop=True)
-        self.pool.send("set_state", [(state[rows],) for rows in self._slices])
-        self.pool.take()
-        self._settle()
-        self._begun = bool(state)
-
-    def loaded_modules(self) -> list[list[str]]:
-        """The names of the modules that each worker has loaded."""
-        self._require_idle("loaded_modules")
-        return self.pool.ask("modules")
+        self._require_idle("set_state")
+        parts = [(state[rows],) for rows in self._slices]
+        self._changed(lambda: self.pool.ask("set_state", parts))
+        self._begun, self._failed = bool(state), False
 
     def close_extras(self, **kwargs: Any) -> None:
         """End the workers, which gives the shared memory back."""
         self.pool.close()
 
-    def _require_idle(self, name: str, drop: bool = False) -> None:
-        """Raise an error where a request is under way, but for one that can be dropped.
+    def _require_idle(self, name: str) -> None:
+        """Raise an error where a step is under way, or the pool cannot be asked."""
+        self.pool.check()
+        if self.pool.waiting:
+            raise AlreadyPendingCallError(
+                f"{self.task.name}: {name}() was called while a {self.pool.waiting} is under way. "
+                "Call step_wait() for its result.",
+                self.pool.waiting,
+            )
 
-        Args:
-            name: of the method that was called.
-            drop: whether it begins everything anew, so that an interrupted request is of no use.
-        """
-        pool, pending = self.pool, self.pool.pending
-        pool.check()
-        if pending is None:
-            return
-        if pool.interrupted and (drop or pending.name in QUERIES):
-            pool.drain()
-            return
-        ways = "Call step_wait() for its result" if pending.name == "step" else "Call it again"
-        more = ", or reset() to drop it" if pool.interrupted and pending.name == "step" else ""
-        raise AlreadyPendingCallError(
-            f"{self.task.name}: {name}() was called while a {pending.name} is under way. "
-            f"{ways}{more}.",
-            pending.name,
-        )
+    def _require_begun(self) -> None:
+        if self._failed:
+            raise self._unlike()
+        if not self._begun:
+            raise not_begun(self.task.name)
 
-    def _apart(self) -> ResetNeeded:
+    def _unlike(self) -> ResetNeeded:
         return ResetNeeded(
-            f"{self.task.name}: the last step failed in a worker, and not in all rows alike. Call "
-            "reset() without a mask, or set_state(), first."
+            f"{self.task.name}: the last step or reset failed in a worker, and not in all rows "
+            "alike. Call reset() without a mask, or set_state(), first."
         )
 
-    def _settle(self) -> None:
-        """Be done with a request that has changed rows; an interrupt before leaves it pending."""
+    def _changed(self, answers: Callable[[], list[Any]]) -> list[Any]:
+        """The answers to a request that changes rows; an error of a worker leaves them unlike."""
+        try:
+            found = answers()
+        except multiprocessing.TimeoutError:
+            raise
+        except Exception:
+            self._failed = True
+            raise
         if self.autoreset_mode is AutoresetMode.DISABLED:
             self._over = self.arrays["over"].copy()
         self._begun = True
-        self.pool.settle()
+        return found
 
     def _join(self, infos: list[Info | None]) -> Info:
         """The info of all rows; a worker sends None where no utterance has ended."""
@@ -260,3 +249,39 @@ class ShardedVectorEnv(Played, gym.vector.VectorEnv):
 def _slices(num_envs: int, workers: int) -> list[slice]:
     edges = [round(i * num_envs / workers) for i in range(workers + 1)]
     return [slice(start, stop) for start, stop in pairwise(edges)]
+
+
+def join_infos(infos: list[Info], slices: list[slice], blank: Info) -> Info:
+    """Join the sparse infos of consecutive rows; see `dialgym.parallel.worker.sparse_info`.
+
+    Args:
+        infos: of the workers; {} of one that has nothing to say.
+        slices: the rows of each.
+        blank: an info of all rows that says nothing, for what no worker has sent.
+    """
+    joined = dict(blank)
+    for name in dict.fromkeys(name for info in infos for name in info):
+        parts = [(rows, info[name]) for rows, info in zip(slices, infos) if name in info]
+        if isinstance(parts[0][1], dict):
+            inner = blank.get(name, blank)  # a final info is built as any other
+            joined[name] = join_infos([info.get(name, {}) for info in infos], slices, inner)
+        else:
+            joined[name] = _joined(parts, blank.get(name), slices[-1].stop)
+    return joined
+
+
+def _joined(parts: list[tuple[slice, Any]], blank: np.ndarray | None, num_envs: int) -> np.ndarray:
+    """One array of all rows, from what some workers sent of it."""
+    first = parts[0][1]
+    if blank is not None:
+        values = blank.copy()
+    elif isinstance(first, tuple):
+        values = np.full(num_envs, "", object)
+    else:
+        values = np.zeros((num_envs, *first.shape[1:]), first.dtype)
+    for rows, part in parts:
+        if isinstance(part, tuple):
+            values[rows.start + part[0]] = part[1]
+        else:
+            values[rows] = part
+    return values

@@ -9,8 +9,8 @@ from torch import nn
 
 import dialgym
 from agents import BC, ILQL
-from agents.offline import metrics
-from agents.offline.metrics import Decisions, Rated, divergence, entropy
+from agents.offline import rank_accuracy as metrics
+from agents.offline.rank_accuracy import Decisions, Rated, divergence, entropy
 from agents.updater import Compute
 
 ID = "dialgym/Wordle-20-v0"

@@ -7,7 +7,7 @@ import gymnasium as gym
 import pytest
 
 import agents
-from agents.bounds import BOUNDS, check_bounds
+from agents.argument_checks import BOUNDS, check_bounds
 from agents.registry import ALGORITHMS
 from dialgym.errors import arguments_of
 

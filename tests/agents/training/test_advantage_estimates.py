@@ -5,7 +5,7 @@ import pytest
 
 import dialgym
 from agents import GRPO, ILQL, SequencePPO
-from agents.training.credit import turn_estimates
+from agents.training.advantage_estimates import turn_estimates
 from dialgym.experiments.advantages import agreement, true_advantages
 
 WORDS = ["crane", "slimy", "bough", "fjord"]

@@ -9,7 +9,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 import dialgym
 from agents import train
-from agents.training.metrics import (
+from agents.training.rollout_metrics import (
     BUILT_IN,
     lengths,
     make_metrics,
@@ -143,7 +143,7 @@ def test_measures_come_from_a_file_of_hyperparameters(tmp_path):
     file.write_text(
         "default: {n_timesteps: 104, n_envs: 8, policy: agents.GPTPolicy, n_steps: 13,\n"
         "  policy_kwargs: {n_layer: 1, n_embd: 16},\n"
-        "  metrics: {'tests.agents.training.test_metrics:Recorder': {name: mine/count}}}\n"
+        "  metrics: {'tests.agents.training.test_rollout_metrics:Recorder': {name: mine/count}}}\n"
     )
     with pytest.raises(ValueError, match=r"default of .*mine.yml: it names 'tests\..*:Recorder'"):
         train("ppo", ID, config=file, log_dir=tmp_path / "run", progress_bar=False)
@@ -155,20 +155,20 @@ def test_measures_come_from_a_file_of_hyperparameters(tmp_path):
     ("chosen", "message"),
     [
         (
-            ["tests.agents.training.test_metrics:Nothing"],
+            ["tests.agents.training.test_rollout_metrics:Nothing"],
             "metrics: expected a dotted name such as my_package.metrics:Pol",
         ),
         (
-            ["tests.agents.training.test_metrics:Stateless"],
-            "expected 'tests.agents.training.test_metrics:Stateless' to be callable",
+            ["tests.agents.training.test_rollout_metrics:Stateless"],
+            "expected 'tests.agents.training.test_rollout_metrics:Stateless' to be callable",
         ),
         (
-            {"tests.agents.training.test_metrics:Recorder": {"nam": 1}},
-            "'tests.agents.training.test_metrics:Recorder' cannot be made: .*'nam'",
+            {"tests.agents.training.test_rollout_metrics:Recorder": {"nam": 1}},
+            "'tests.agents.training.test_rollout_metrics:Recorder' cannot be made: .*'nam'",
         ),
         (
-            "tests.agents.training.test_metrics:Recorder",
-            r"expected a list such as \['tests.agents.training.test_metrics:Recorder'\]",
+            "tests.agents.training.test_rollout_metrics:Recorder",
+            r"expected a list such as \['tests.agents.training.test_rollout_metrics:Recorder'\]",
         ),
     ],
 )

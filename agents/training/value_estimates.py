@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from agents.offline.ilql import ValueAlgorithm
-from agents.offline.metrics import decisions
+from agents.offline.rank_accuracy import decisions
 from agents.policies.gpt import GPTActorCritic
 from agents.storage.models import load
 from dialgym.datasets import Dataset, TokenData

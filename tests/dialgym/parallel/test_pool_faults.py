@@ -1,11 +1,11 @@
-"""Sharded pools that are interrupted, forked, killed or given what cannot be sent."""
+"""Sharded pools: interrupted, forked, killed, or given what cannot be sent."""
 
 import multiprocessing
 import os
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import gymnasium as gym
 import numpy as np
@@ -14,8 +14,8 @@ from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError, ResetNeed
 
 import dialgym
 from dialgym.language.tokenizers import END
-from dialgym.views.shard_worker import portable
-from dialgym.views.worker_pool import WorkerPool
+from dialgym.parallel.pool import WorkerPool
+from dialgym.parallel.worker import portable
 from tests.support.faulty_users import FaultyUser, ServiceError
 from tests.support.waiting import wait_until
 
@@ -99,121 +99,49 @@ def alarm(seconds):
         signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.parametrize("seed", [3, None])
-def test_a_reset_drops_a_step_that_was_interrupted(pools, seed):
-    pool, twin = pools
-    same(pool.reset(seed=2), twin.reset(seed=2))
-    with stopped(pool), pytest.raises(Alarm), alarm(0.05):
-        pool.step(np.full(5, 7))
-    with pytest.raises(AlreadyPendingCallError, match=r"for its result, or reset\(\) to drop it"):
-        pool.step(np.full(5, 8))
-    twin.step(np.full(5, 7))  # the workers have taken it
-    assert same(pool.reset(seed=seed), twin.reset(seed=seed))
-    goes_on_alike(pool, twin)
-
-
-def test_an_interrupted_reset_is_made_again(pools):
-    pool, twin = pools
-    with stopped(pool), pytest.raises(Alarm), alarm(0.05):
-        pool.reset(seed=8)
-    with pytest.raises(AlreadyPendingCallError, match=r"while a reset is under way. Call it again"):
-        pool.step(np.full(5, 8))
-    assert same(pool.reset(seed=9), twin.reset(seed=9))
-    goes_on_alike(pool, twin)
-
-
-class Interrupts:
-    """Raises an `Alarm` before the n-th instruction of the pool's own code.
-
-    A signal is noticed between some of the instructions; this comes between any two.
-    """
-
-    HOMES = ("worker_pool.py", "channels.py", "shards.py")
-
-    def __init__(self, n):
-        self.left = n
-
-    def __enter__(self):
-        sys.settrace(self.called)
-        return self
-
-    def __exit__(self, *_):
-        sys.settrace(None)
-
-    def called(self, frame, event, _):
-        if not frame.f_code.co_filename.endswith(self.HOMES):
-            return None
-        frame.f_trace_opcodes = True
-        return self.counted
-
-    def counted(self, frame, event, _):
-        self.left -= event == "opcode"
-        if event == "opcode" and self.left == 0:
-            raise Alarm
-        return self.counted
-
-
-REFUSED = [{}, {}, {}, {}, {"word": "zzzzz"}]  # by the worker of the last row alone
-CALLS = {
-    "step": lambda env: env.step(np.full(5, 7)),
-    "reset": lambda env: env.reset(seed=[1, 2, 3, 4, 5]),
-    "refused": lambda env: env.reset(seed=[1, 2, 3, 4, 5], options=REFUSED),
-    "masks": lambda env: env.action_masks(),
-    "get_state": lambda env: env.get_state(),
+INTERRUPTED = {
+    "step": lambda pool: pool.step(np.full(5, 7)),
+    "reset": lambda pool: pool.reset(seed=[1, 2, 3, 4, 5]),
+    "get_state": lambda pool: pool.get_state(),
 }
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=list(CALLS))
-def test_a_pool_can_be_reset_after_an_interrupt_anywhere(pools, call):
-    """Before each of the first hundreds of instructions, and on to the last."""
+@pytest.mark.parametrize("call", INTERRUPTED.values(), ids=list(INTERRUPTED))
+def test_an_interrupted_pool_is_broken_and_closes(call):
+    pool = gym.make_vec(WORDS, 5, workers=2)
+    pool.reset(seed=2)
+    with stopped(pool), pytest.raises(Alarm), alarm(0.05):
+        call(pool)
+    for method in (pool.reset, pool.action_masks, pool.step_wait, lambda: call(pool)):
+        with pytest.raises(RuntimeError, match=r"^the pool was interrupted .* make it again"):
+            method()
+    pool.close()
+    assert all(worker.process.poll() is not None for worker in pool.pool.workers)
+
+
+def test_a_reset_that_a_worker_refuses_is_made_again_for_all(pools):
     pool, twin = pools
-    n, over = 1, False
-    while not over:
-        with suppress(gym.error.Error):
-            pool.reset(seed=n)
-        twin.reset(seed=n)
-        try:
-            with Interrupts(n):
-                call(pool)
-            over = True
-        except Alarm:
-            pass
-        except ValueError:
-            over = True
-        assert same(pool.reset(seed=n), twin.reset(seed=n)), f"instruction {n}"
-        n += 1 if n < 40 else 7
+    pool.reset(seed=4)
+    refused = [{}, {}, {}, {}, {"word": "zzzzz"}]  # by the worker of the last row alone
+    with pytest.raises(ValueError, match=r"expected one of its .* answers; got 'zzzzz'"):
+        pool.reset(seed=[1, 2, 3, 4, 5], options=refused)
+    mask = {"reset_mask": np.array([True, False, False, True, False])}
+    for method in (lambda: pool.step(np.full(5, 7)), lambda: pool.reset(options=mask)):
+        with pytest.raises(ResetNeeded, match="the last step or reset failed in a worker"):
+            method()
+    assert same(pool.reset(seed=4), twin.reset(seed=4))
     goes_on_alike(pool, twin)
-    assert n > 100
 
 
-def test_a_step_is_taken_once_wherever_it_is_interrupted(pools):
-    pool, twin = pools
-    n, waited, over = 1, 0, False
-    while not over:
-        assert same(pool.reset(seed=n), twin.reset(seed=n))
-        expected = twin.step(np.full(5, 7))
-        try:
-            with Interrupts(n):
-                pool.step(np.full(5, 7))
-            over = True
-        except Alarm:
-            if pool.pool.pending is not None:
-                assert same(pool.step_wait(), expected), f"instruction {n}"
-                waited += 1
-                goes_on_alike(pool, twin)
-        n += 5
-    assert waited > 50
-
-
-def test_a_refused_reset_leaves_the_rows_of_all_workers(pools):
+def test_a_reset_that_the_parent_refuses_changes_nothing(pools):
     pool, twin = pools
     same(pool.reset(seed=4), twin.reset(seed=4))
-    mask = np.array([True, False, False, True, False])
-    with pytest.raises(ValueError, match="zzzzz"):
-        pool.reset(seed=[1, 2, 3, 4, 5], options=REFUSED)
-    assert same(pool.reset(options={"reset_mask": mask}), twin.reset(options={"reset_mask": mask}))
     with pytest.raises(gym.error.Error, match="-5"):
         pool.reset(seed=[1, 2, 3, 4, -5])
+    with pytest.raises(ValueError, match="wurd"):
+        pool.reset(options=[{}, {}, {}, {}, {"wurd": "crane"}])
+    with pytest.raises(ValueError, match="values from 5 to 99"):
+        pool.step(np.array([5, 5, 5, 5, 99]))
     goes_on_alike(pool, twin)
 
 
@@ -264,9 +192,9 @@ def test_errors_of_one_worker_leave_its_rows_apart():
             pool.step(np.array([ONE, ONE, ALL]))
         (note,) = failed.value.__notes__
         assert note.startswith("In the environment worker of rows 2 to 2, its rows 0 to 0:\nTrace")
-        with pytest.raises(ResetNeeded, match="the last step failed in a worker"):
+        with pytest.raises(ResetNeeded, match="the last step or reset failed"):
             pool.step(np.array([ONE, ONE, ONE]))
-        with pytest.raises(ResetNeeded, match="the last step failed in a worker"):
+        with pytest.raises(ResetNeeded, match="the last step or reset failed"):
             pool.reset(options={"reset_mask": np.array([True, False, False])})
         pool.reset(seed=0)
         pool.step(np.array([ONE, ONE, ONE]))
@@ -300,9 +228,9 @@ def test_simulators_of_a_script_are_named(monkeypatch):
 
 def test_all_workers_are_started_before_one_is_waited_for(monkeypatch):
     started = []
-    send = WorkerPool.send
+    ask = WorkerPool.ask
     monkeypatch.setattr(
-        WorkerPool, "send", lambda self, *a: started.append(len(self.workers)) or send(self, *a)
+        WorkerPool, "ask", lambda self, *a: started.append(len(self.workers)) or ask(self, *a)
     )
     gym.make_vec(WORDS, 3, workers=3).close()
     assert started == [3]

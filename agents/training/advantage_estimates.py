@@ -13,7 +13,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
 import dialgym
 from agents.offline.ilql import ValueAlgorithm
-from agents.offline.metrics import decisions
+from agents.offline.rank_accuracy import decisions
 from agents.online.on_policy import SequenceAlgorithm
 from agents.storage.models import load, save
 from dialgym.experiments.advantages import Decision
