@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dialgym.errors import unknown
-from dialgym.files import parse_yaml, read_file
+from dialgym.io.files import parse_yaml, read_file
 from dialgym.optional import require
 
 TOKENS, ACTS, STORED = "tokens", "acts", "stored dialogues"

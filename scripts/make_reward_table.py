@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 from dialgym.rewards import make_reward
 from dialgym.rows import RewardRow, load, reward_rows
 

@@ -13,7 +13,8 @@ import gymnasium as gym
 import pytest
 from hypothesis import HealthCheck, settings
 
-from dialgym import hub, registry, trust
+from dialgym import registry, trust
+from dialgym.io import hub
 from tests.support.pretend_hub import PretendHub
 
 TEST_DATA = "DIALGYM_TEST_DATA"

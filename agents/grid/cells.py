@@ -13,7 +13,7 @@ from agents.registry import ACTS, ALGORITHMS, STORED, find
 from agents.training.hyperparameters import check_classes
 from dialgym.domains.domain import COUNTERPARTS, Domain, domain_files, is_path, load_domain
 from dialgym.errors import unknown
-from dialgym.files import read_yaml
+from dialgym.io.files import read_yaml
 from dialgym.trust import check_names
 
 DOMAINS: Mapping[str, str] = MappingProxyType(

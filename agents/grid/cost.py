@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agents.grid.jobs import read_curve_rows
-from dialgym.files import read_json, write_text
+from dialgym.io.files import read_json, write_text
 
 
 @contextmanager

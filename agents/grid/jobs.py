@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dialgym.checksums import read_json_checked, write_json_checked
-from dialgym.locks import PATIENCE, locked
+from dialgym.io.checksums import read_json_checked, write_json_checked
+from dialgym.io.locks import PATIENCE, locked
 from dialgym.versions import versions
 
 RESULT = "result.json"

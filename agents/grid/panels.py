@@ -21,14 +21,14 @@ from agents.registry import find
 from agents.storage.models import read_model
 from agents.training.checkpoint import BEFORE
 from agents.training.hyperparameters import read_config
-from dialgym.checksums import checksum
 from dialgym.errors import unknown
 from dialgym.experiments.panel import Learner, Panel, Place, Stored, digest
 from dialgym.experiments.protocol import hashes, played, way_of
 from dialgym.experiments.row import row_file
 from dialgym.experiments.row_checks import FORM, check_name, settings_of
-from dialgym.files import read_json
-from dialgym.locks import locked
+from dialgym.io.checksums import checksum
+from dialgym.io.files import read_json
+from dialgym.io.locks import locked
 from dialgym.registry import entry_of
 from dialgym.versions import hardware
 

@@ -22,10 +22,10 @@ from agents.training.checkpoint import BEFORE
 from agents.training.checkpoint import FILE as CHECKPOINT
 from agents.training.dialogues import FILE, KEPT
 from agents.training.hyperparameters import read_config
-from dialgym.checksums import read_json_checked, write_json_checked
 from dialgym.domains.domain import pydial_folder
 from dialgym.experiments.pydial_rows import NAMED
 from dialgym.experiments.rules import rules_of
+from dialgym.io.checksums import read_json_checked, write_json_checked
 from dialgym.rollouts.episodes import episode_seed
 from dialgym.rollouts.policies import learns_by_drawing
 

@@ -13,7 +13,7 @@ from agents.grid.results import Results
 from agents.grid.tables import Group, groups, matrix
 from dialgym.experiments.plots import FAINT, INK
 from dialgym.experiments.statistics import environment_estimates, seed_estimate
-from dialgym.files import write_atomically
+from dialgym.io.files import write_atomically
 from dialgym.optional import require
 
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#332288")

@@ -20,7 +20,7 @@ from typing import Any
 
 from agents.grid.jobs import Job, perform, read_result
 from dialgym.domains.domain import PYDIAL
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 from dialgym.optional import require
 
 ERROR = "error.txt"

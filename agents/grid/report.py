@@ -10,7 +10,7 @@ from agents.grid.results import Results
 from agents.grid.tables import markdown
 from dialgym.experiments.pydial_rows import origins_of
 from dialgym.experiments.rules import older_rules
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 TABLES, CURVES, RANKING = "tables.md", "curves.png", "ranking.png"
 CALIBRATION = "calibration.png"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, get_type_hints
 import numpy as np
 
 from agents.grid.cells import Task, domain_order
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 DESCRIBED = ("algorithm", "command", "versions", "source", "episodes", "settings")
 """What cells of one run have in common; the rest of a cell are its figures."""

@@ -13,7 +13,7 @@ from agents.grid.jobs import RESULT, Job, read_result
 from agents.grid.jobs import finished as finished_job
 from agents.grid.perform import PydialJob
 from agents.grid.pools import Failure, Pool, in_processes, in_this_process, on_ray
-from dialgym.files import check_writable
+from dialgym.io.files import check_writable
 
 J = TypeVar("J", bound=Job)
 

@@ -22,7 +22,7 @@ from agents.training.interrupts import Interrupt
 from agents.training.prepare import Session
 from agents.training.rollout_metrics import Metrics
 from agents.training.tracking import wandb_run
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 EVALUATION_SEED = 1_000_003  # added to the seed: evaluation meets other dialogues than training
 LARGEST_EVALUATION = 64  # dialogues at a time

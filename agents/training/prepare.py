@@ -26,7 +26,7 @@ from agents.training.folder import make_room
 from agents.training.hyperparameters import constructor_arguments, read_config
 from agents.training.rollout_metrics import Choice, Metric, make_metrics
 from dialgym.datasets import Dataset
-from dialgym.locks import PATIENCE, locked
+from dialgym.io.locks import PATIENCE, locked
 from dialgym.registry import Entry, Environment, entry_of
 from dialgym.trust import say
 

@@ -20,8 +20,8 @@ from agents.training.interrupts import caught
 from agents.training.prepare import open_session, prepare
 from agents.training.rollout_metrics import Choice
 from dialgym.errors import whole_number, with_checked_arguments
-from dialgym.files import read_json, write_text
-from dialgym.hub import check_commits, commits
+from dialgym.io.files import read_json, write_text
+from dialgym.io.hub import check_commits, commits
 from dialgym.registry import Environment
 
 HUB = "hub.json"

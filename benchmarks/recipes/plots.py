@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.recipes.tables import Line
 from dialgym.experiments.plots import AGENTS, FAINT, INK
-from dialgym.files import write_atomically
+from dialgym.io.files import write_atomically
 from dialgym.optional import require
 
 MEAN = AGENTS[0]

@@ -19,7 +19,7 @@ from dialgym.cli.common import words
 from dialgym.errors import unknown
 from dialgym.experiments.panel import Panel, panel_named, panels
 from dialgym.experiments.row import Submission, read_rows
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

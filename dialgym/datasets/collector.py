@@ -10,7 +10,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from dialgym.checksums import remove_checked
 from dialgym.datasets.schema import (
     Origin,
     Recorder,
@@ -23,8 +22,9 @@ from dialgym.datasets.schema import (
     read_tables,
     write_table,
 )
-from dialgym.files import read_json, remove_leftovers, write_text
-from dialgym.hub import check_commits, commits
+from dialgym.io.checksums import remove_checked
+from dialgym.io.files import read_json, remove_leftovers, write_text
+from dialgym.io.hub import check_commits, commits
 from dialgym.registry import Entry
 from dialgym.rollouts import Player, Report
 from dialgym.rollouts.player import Source
@@ -33,7 +33,7 @@ from dialgym.version import VERSION
 
 RECIPE = "collection.json"
 HUB = "hub"
-"""Of the recipe's file: `dialgym.hub.commits`."""
+"""Of the recipe's file: `dialgym.io.hub.commits`."""
 VERSIONS = "dialgym"
 """Of the recipe's file: the versions of dialgym that have collected, in their order."""
 SURROUNDINGS = "surroundings"

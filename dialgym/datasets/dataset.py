@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.cache import cache_dir
 from dialgym.datasets.acts import ActData, act_data
 from dialgym.datasets.cards import dataset_card
 from dialgym.datasets.describe import Description, describe
@@ -22,9 +21,10 @@ from dialgym.datasets.packing import layout_of
 from dialgym.datasets.schema import arrow, read_tables, with_folder, write_table
 from dialgym.datasets.tokens import TokenData, pack
 from dialgym.errors import unknown, with_settings
-from dialgym.files import parse_json, write_text
-from dialgym.hub import publish
-from dialgym.markup import plain_table
+from dialgym.io.cache import cache_dir
+from dialgym.io.files import parse_json, write_text
+from dialgym.io.html_tables import plain_table
+from dialgym.io.hub import publish
 from dialgym.optional import require
 from dialgym.registry import check_id
 from dialgym.trust import check_names, say

@@ -7,9 +7,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from dialgym.archives import SPLITS, Part
-from dialgym.cache import cache_dir
-from dialgym.checksums import SUFFIX
 from dialgym.datasets.collector import SHARD
 from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.minari import table_of_minari
@@ -22,8 +19,11 @@ from dialgym.datasets.schema import (
     schema,
     with_folder,
 )
-from dialgym.files import parse_json
-from dialgym.hub import Repository, fetch, locate
+from dialgym.io.archives import SPLITS, Part
+from dialgym.io.cache import cache_dir
+from dialgym.io.checksums import SUFFIX
+from dialgym.io.files import parse_json
+from dialgym.io.hub import Repository, fetch, locate
 from dialgym.optional import require
 from dialgym.trust import say
 

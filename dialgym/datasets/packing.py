@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialgym.cache import cached_array
 from dialgym.datasets.schema import arrow, fingerprint
+from dialgym.io.cache import cached_array
 from dialgym.kinds import KINDS
 from dialgym.language.tokenizers import END, TAGS
 from dialgym.registry import Environment, entry_of, load

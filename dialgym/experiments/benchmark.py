@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialgym.checksums import write_json_checked
 from dialgym.experiments.curves import Curve, read_curve
 from dialgym.experiments.evaluate import evaluate
 from dialgym.experiments.result import Result, read_json
 from dialgym.experiments.tables import markdown
-from dialgym.files import write_text
-from dialgym.hub import commits
-from dialgym.locks import PATIENCE, locked
+from dialgym.io.checksums import write_json_checked
+from dialgym.io.files import write_text
+from dialgym.io.hub import commits
+from dialgym.io.locks import PATIENCE, locked
 from dialgym.registry import Entry, Environment, entry_of
 from dialgym.rollouts import Job, MisfitError, Player, Policy, Report
 from dialgym.rollouts.player import names_in, opened_for

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import unknown
-from dialgym.reading import all_finite
+from dialgym.io.strict_reader import all_finite
 from dialgym.rewards import Reply
 from dialgym.rewards.metrics import BLEU, DISTINCT, NAMES, Metrics
 from dialgym.rollouts import Played

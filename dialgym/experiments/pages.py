@@ -15,7 +15,7 @@ from dialgym.experiments.benchmark import Benchmark, Game, Line
 from dialgym.experiments.result import Result
 from dialgym.experiments.svg import draw_curves, draw_interval
 from dialgym.experiments.tables import PREFIX, caption, labels
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.versions import command_line, versions
 

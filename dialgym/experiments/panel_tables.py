@@ -27,8 +27,8 @@ from dialgym.experiments.ranking import (
 from dialgym.experiments.statistics import Estimate, format_estimate, performance_profile
 from dialgym.experiments.svg import draw_curves, draw_interval, draw_profiles
 from dialgym.experiments.tables import markdown_table
-from dialgym.files import write_text
-from dialgym.markup import cell
+from dialgym.io.files import write_text
+from dialgym.io.html_tables import cell
 from dialgym.versions import command_line, versions
 
 PASSES = 4

@@ -9,7 +9,7 @@ import numpy as np
 from dialgym.experiments.curves import Curve, smooth
 from dialgym.experiments.result import Result
 from dialgym.experiments.tables import PREFIX, labels
-from dialgym.files import write_atomically
+from dialgym.io.files import write_atomically
 from dialgym.optional import require
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from dialgym.checksums import read_json_checked, write_json_checked
 from dialgym.errors import unknown
 from dialgym.experiments.statistics import Interval, Resampled, bootstrap, interval, iqm
 from dialgym.experiments.tables import markdown, rich_table
-from dialgym.markup import plain_table
+from dialgym.io.checksums import read_json_checked, write_json_checked
+from dialgym.io.html_tables import plain_table
 from dialgym.registry import NAMESPACE
 
 if TYPE_CHECKING:

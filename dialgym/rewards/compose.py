@@ -9,9 +9,9 @@ from typing import Any, get_args
 
 import numpy as np
 
-from dialgym.cache import LRU
 from dialgym.debug import BrokenPromise, enforcing
 from dialgym.errors import finite_number, service_error, unknown
+from dialgym.io.cache import LRU
 from dialgym.rewards.base import FunctionReward, Reply, Reward
 from dialgym.rewards.degenerate import is_degenerate
 from dialgym.rows import load, reward_rows

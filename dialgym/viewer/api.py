@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dialgym.cache import LRU
 from dialgym.datasets import Dataset, collect
 from dialgym.errors import unknown
+from dialgym.io.cache import LRU
 from dialgym.registry import Entry, entries, make_task
 from dialgym.rollouts.policies import named_policies
 from dialgym.viewer.asked import Asked, NotHereError

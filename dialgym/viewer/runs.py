@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from dialgym.experiments.curves import read_curve, smooth
-from dialgym.files import is_running, read_yaml
-from dialgym.locks import LOCK
+from dialgym.io.files import is_running, read_yaml
+from dialgym.io.locks import LOCK
 from dialgym.registry import Entry, check_id, entry_of
 from dialgym.rollouts.policies import CHECKPOINT, find_language_model
 from dialgym.tasks.base import SYSTEM, USER

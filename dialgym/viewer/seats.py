@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.files import parse_yaml
+from dialgym.io.files import parse_yaml
 from dialgym.language import Letters, Lexicon
 from dialgym.registry import Entry, Environment, entry_of, make_task
 from dialgym.rollouts.episodes import policy_rng

@@ -10,8 +10,8 @@ from dialgym.datasets import load_dataset
 from dialgym.errors import did_you_mean
 from dialgym.experiments.curves import FILES as CURVES
 from dialgym.experiments.result import Result, read_json
-from dialgym.files import check_regular
-from dialgym.hub import PREFIX
+from dialgym.io.files import check_regular
+from dialgym.io.hub import PREFIX
 from dialgym.rollouts.policies import CHECKPOINT, CONFIGS
 from dialgym.viewer.asked import NotHereError
 from dialgym.viewer.listing import Listing

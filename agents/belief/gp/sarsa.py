@@ -21,7 +21,7 @@ from agents.belief.gp.q_process import QProcess
 from agents.belief.gp.returns import Ahead, OpenDialogues, Returns
 from agents.belief.structure import structure_of
 from agents.storage.models import load, save
-from dialgym.files import read_file
+from dialgym.io.files import read_file
 
 
 class GPSarsa(DialogueLearner):

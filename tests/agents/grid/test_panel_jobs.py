@@ -129,7 +129,7 @@ def test_a_training_that_is_cut_off_goes_on_exactly(done, tmp_path, monkeypatch)
 SCRIPT = """
 import sys
 from pathlib import Path
-from dialgym.interrupts import take_sigterm
+from dialgym.io.sigterm import take_sigterm
 from tests.support.tiny_panel import *
 if __name__ == "__main__":
     install()

@@ -7,10 +7,10 @@ import pytest
 pytest.importorskip("stable_baselines3")
 pytest.importorskip("pyarrow")
 import agents
-from dialgym.checksums import ENTRY
 from dialgym.cli.rows import missing
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.row import Submission, read_submission
+from dialgym.io.checksums import ENTRY
 from tests.support.commands import fail, run, succeed
 from tests.support.tiny_panel import PPO, VALUES, install
 

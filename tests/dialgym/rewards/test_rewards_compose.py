@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from dialgym.cache import LRU
+from dialgym.io.cache import LRU
 from dialgym.rewards import Reply, Reward, make_reward, make_rewards
 from dialgym.rows import reward_rows
 

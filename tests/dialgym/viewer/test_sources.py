@@ -12,8 +12,8 @@ from urllib.request import Request, urlopen
 import pytest
 
 import dialgym
-from dialgym.locks import locked
-from dialgym.serving import listening
+from dialgym.io.http_server import listening
+from dialgym.io.locks import locked
 from dialgym.viewer.asked import Asked
 from dialgym.viewer.runs import read_samples
 from dialgym.viewer.sources import DIALOGUES, RUN, SCORES, Shelf, newest_runs

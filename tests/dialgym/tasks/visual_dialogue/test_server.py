@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra 'web' is not installed")
 pytest.importorskip("uvicorn", reason="the extra 'web' is not installed")
 
-from dialgym import serving
+from dialgym.io import http_server as serving
 from dialgym.tasks.visual_dialogue.guessers import Held
 from dialgym.tasks.visual_dialogue.retrieval import RetrievalAnswerer, RetrievalQuestioner
 from dialgym.tasks.visual_dialogue.serving import Bots

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dialgym.checksums import check_folder
-from dialgym.files import write_folder_atomically
+from dialgym.io.checksums import check_folder
+from dialgym.io.files import write_folder_atomically
+from dialgym.io.finite_weights import check_finite
 from dialgym.optional import require
-from dialgym.weights import check_finite
 
 PREFIX = "hf:"
 TOKENIZER_FILES = ("*.json", "*.txt", "*.model", "*.jinja")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.archives import VARIABLE, limits
+from dialgym.io.archives import VARIABLE, limits
 from dialgym.optional import require
 
 LEAST = 4

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
 import dialgym
-from dialgym.bubbles import COLOURS, Turn, draw_bubbles, wrapped
+from dialgym.language.bubbles import COLOURS, Turn, draw_bubbles, wrapped
 
 FONT = ImageFont.load_default(14)
 

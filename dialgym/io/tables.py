@@ -12,12 +12,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dialgym.archives import SPLITS, Part, limits, parts_of
-from dialgym.cards import parts_on_card
-from dialgym.expansion import check_parquet
-from dialgym.files import files_in, parse_json
-from dialgym.hub import fetch
-from dialgym.hub import locate as find_source
+from dialgym.io.archives import SPLITS, Part, limits, parts_of
+from dialgym.io.cards import parts_on_card
+from dialgym.io.expansion import check_parquet
+from dialgym.io.files import files_in, parse_json
+from dialgym.io.hub import fetch
+from dialgym.io.hub import locate as find_source
 from dialgym.optional import require
 
 Row = Mapping[str, Any]
@@ -122,7 +122,7 @@ def all_rows(place: Path, parts: Sequence[Part], expected: str) -> Iterator[tupl
     """Place, split and row of all that data holds; its files are `parts`.
 
     A row may name its split as ``split`` or ``data_split``, else the folder's card does (see
-    `dialgym.cards`), else the file's name or folder, else it is ``train``.
+    `dialgym.io.cards`), else the file's name or folder, else it is ``train``.
 
     Raises:
         ValueError: there is no file of rows, which `expected` describes; or one is broken.

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dialgym.files import check_regular, read_json, write_atomically, write_text
+from dialgym.io.files import check_regular, read_json, write_atomically, write_text
 
 SUFFIX = ".sha256"
 ENTRY = "sha256"
@@ -24,7 +24,7 @@ class DamagedFile(ValueError):
 
 
 def write_checked(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file as `dialgym.files.write_atomically` does, and its checksum beside it.
+    """Write a file as `dialgym.io.files.write_atomically` does, and its checksum beside it.
 
     Raises:
         OSError: it cannot be written; the message says what to do.

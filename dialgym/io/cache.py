@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from dialgym.checksums import check, write_checked
+from dialgym.io.checksums import check, write_checked
 
 Value = TypeVar("Value")
 UNREADABLE = (OSError, ValueError, EOFError)

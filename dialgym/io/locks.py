@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from dialgym.files import explained
+from dialgym.io.files import explained
 
 LOCK = ".lock"
 PATIENCE = 10.0

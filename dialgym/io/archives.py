@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 from zipfile import BadZipFile, ZipFile, ZipInfo, is_zipfile
 
-from dialgym.files import files_in, read_file
+from dialgym.io.files import files_in, read_file
 
 SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test"} | dict.fromkeys(
     ("validation", "valid", "val", "dev", "development"), "validation"

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from dialgym.archives import SPLITS, Part
-from dialgym.files import parse_yaml
+from dialgym.io.archives import SPLITS, Part
+from dialgym.io.files import parse_yaml
 
 CARD = "README.md"
 MARK = "---"
