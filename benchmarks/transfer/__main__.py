@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from agents.grid.run import run_jobs
+from agents.experiments.run import run_jobs
 from benchmarks.transfer.axes import AXES, Axis
 from benchmarks.transfer.jobs import jobs_of
 from benchmarks.transfer.pictures import draw

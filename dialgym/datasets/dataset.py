@@ -23,7 +23,7 @@ from dialgym.datasets.tokens import TokenData, pack
 from dialgym.errors import unknown, with_settings
 from dialgym.io.cache import cache_dir
 from dialgym.io.files import parse_json, write_text
-from dialgym.io.html_tables import plain_table
+from dialgym.io.html_tables import html_table
 from dialgym.io.hub import publish
 from dialgym.optional import require
 from dialgym.registry import check_id
@@ -94,7 +94,7 @@ class Dataset:
                 turn["text"] for turn in row["turns"])[:CUT])
             for row, gained in zip(first, first.returns)
         ]  # fmt: skip
-        return escape(repr(self)) + plain_table([HEAD, *rows])
+        return escape(repr(self)) + html_table([HEAD, *rows])
 
     @property
     def returns(self) -> np.ndarray:

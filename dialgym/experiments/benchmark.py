@@ -11,8 +11,7 @@ import numpy as np
 
 from dialgym.experiments.curves import Curve, read_curve
 from dialgym.experiments.evaluate import evaluate
-from dialgym.experiments.result import Result, read_json
-from dialgym.experiments.tables import markdown
+from dialgym.experiments.result import Result, read_json, results_as_markdown
 from dialgym.io.checksums import write_json_checked
 from dialgym.io.files import write_text
 from dialgym.io.hub import commits
@@ -124,7 +123,7 @@ class Benchmark:
             return self._write(out)
 
     def _write(self, out: Path) -> list[Path]:
-        write_text(out / "table.md", markdown(self.results))
+        write_text(out / "table.md", results_as_markdown(self.results))
         files = [out / "results.json", out / "table.md"]
         if self.games:
             files.append(out / "games.txt")

@@ -18,7 +18,7 @@ from multiprocessing import get_all_start_methods, get_context, parent_process
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from agents.grid.jobs import Job, perform, read_result
+from agents.experiments.job import Job, perform, read_result
 from dialgym.domains.domain import PYDIAL
 from dialgym.io.files import write_text
 from dialgym.optional import require
@@ -29,8 +29,8 @@ GRACE = 60.0
 NICENESS = 10
 """Of processes: whoever works at the machine goes first."""
 IMPORTED = (
-    *(__name__, "agents.grid.perform", "agents.training.run", "agents.belief", "sb3_contrib"),
-    "torch._dynamo",
+    *(__name__, "agents.experiments.training_job", "agents.training.run", "agents.belief"),
+    *("sb3_contrib", "torch._dynamo"),
 )
 """What a cell needs, imported once by the process that those of the cells are forked from: it
 takes 4 seconds of a CPU, and the first optimizer imports the last of them."""

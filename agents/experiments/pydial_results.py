@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 
-from agents.grid.cells import Task, domain_order
+from agents.experiments.cells import Task, domain_order
 from dialgym.io.files import write_text
 
 DESCRIBED = ("algorithm", "command", "versions", "source", "episodes", "settings")
@@ -52,7 +52,7 @@ class Figures:
     Attributes:
         rows: of all cells, in order.
         runs: what made them: command, versions, settings.
-        calibrations: by cell, what `agents.grid.calibration` found of its model.
+        calibrations: by cell, what `agents.experiments.calibration` found of its model.
     """
 
     rows: list[Row] = field(default_factory=list)

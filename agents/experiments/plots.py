@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from agents.grid.cells import SCRIPTED, Task
-from agents.grid.results import Results
-from agents.grid.tables import Group, groups, matrix
+from agents.experiments.cells import SCRIPTED, Task
+from agents.experiments.pydial_results import Results
+from agents.experiments.pydial_tables import Group, groups, matrix
 from dialgym.experiments.plots import FAINT, INK
 from dialgym.experiments.statistics import environment_estimates, seed_estimate
 from dialgym.io.files import write_atomically

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 import agents
 import dialgym
-from agents.grid.calibration import calibration
-from agents.grid.cells import APART, Cell, Protocol, Task
-from agents.grid.jobs import Job, read_curve_rows
+from agents.experiments.calibration import calibration
+from agents.experiments.cells import APART, Cell, Protocol, Task
+from agents.experiments.job import Job, read_curve_rows
 from agents.registry import ACTS, find
 from agents.storage.models import read_model
 from agents.training.checkpoint import BEFORE

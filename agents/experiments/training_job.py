@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 import agents
 import dialgym
-from agents.grid.cells import APART
-from agents.grid.cost import clocked, short_curve
-from agents.grid.jobs import Job, read_curve_rows
-from agents.grid.perform import CHECKPOINT, CHECKPOINT_EVERY, MODEL, remove
+from agents.experiments.cells import APART
+from agents.experiments.cost import clocked, short_curve
+from agents.experiments.job import Job, read_curve_rows
+from agents.experiments.pydial_job import CHECKPOINT, CHECKPOINT_EVERY, MODEL, remove
 from agents.registry import find
 from agents.storage.models import read_model
 from agents.training.checkpoint import BEFORE

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agents.grid.calibration import plot_calibration
-from agents.grid.plots import plot_curves, plot_ranking
-from agents.grid.results import Results
-from agents.grid.tables import markdown
+from agents.experiments.calibration import plot_calibration
+from agents.experiments.plots import plot_curves, plot_ranking
+from agents.experiments.pydial_results import Results
+from agents.experiments.pydial_tables import markdown
 from dialgym.experiments.pydial_rows import origins_of
 from dialgym.experiments.rules import older_rules
 from dialgym.io.files import write_text

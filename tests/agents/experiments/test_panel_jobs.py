@@ -12,9 +12,9 @@ import pytest
 pytest.importorskip("stable_baselines3")
 pytest.importorskip("pyarrow")
 import agents
-from agents.grid.cost import clocked
-from agents.grid.panels import cells_asked_for, jobs_of
-from agents.grid.run import run_jobs
+from agents.experiments.cost import clocked
+from agents.experiments.run import run_jobs
+from agents.experiments.training_job import cells_asked_for, jobs_of
 from agents.training.curves import LearningCurve
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.row import read_rows, read_submission
@@ -95,7 +95,7 @@ def test_rows_of_a_seed_play_the_same_dialogues(done):
 
 
 def test_what_is_done_is_not_done_again_and_other_budgets_are_refused(done, monkeypatch):
-    monkeypatch.setattr("agents.grid.pools.perform", None)
+    monkeypatch.setattr("agents.experiments.pools.perform", None)
     jobs = jobs_of(TINY, ["ppo"], PLACES, [0], done)
     assert len(run_jobs(jobs, 0)[0]) == 1
     changed = type(PLACES[0])(**{**vars(PLACES[0]), "budget": {"tokens": 2000}})
@@ -106,7 +106,7 @@ def test_what_is_done_is_not_done_again_and_other_budgets_are_refused(done, monk
 
 
 def test_a_training_that_is_cut_off_goes_on_exactly(done, tmp_path, monkeypatch):
-    monkeypatch.setattr("agents.grid.panels.CHECKPOINT_EVERY", 1)
+    monkeypatch.setattr("agents.experiments.training_job.CHECKPOINT_EVERY", 1)
     jobs = jobs_of(TINY, ["ppo"], PLACES, [0], tmp_path)
     step = LearningCurve._on_step
 
@@ -134,8 +134,8 @@ from tests.support.tiny_panel import *
 if __name__ == "__main__":
     install()
     take_sigterm()  # as the command does
-    from agents.grid.panels import jobs_of
-    from agents.grid.run import run_jobs
+    from agents.experiments.training_job import jobs_of
+    from agents.experiments.run import run_jobs
     jobs = jobs_of(TINY, ["random", "ppo", "bc"], TINY.environments, [0, 1], Path(sys.argv[1]))
     found, failures = run_jobs(jobs, 2)
     assert not failures, failures

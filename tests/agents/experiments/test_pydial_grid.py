@@ -12,14 +12,14 @@ from typing import NamedTuple
 import pytest
 
 pytest.importorskip("stable_baselines3")
-from agents.grid import perform as performing
-from agents.grid.cells import Cell, Method, Protocol, Task, cells_of, tasks_of
-from agents.grid.jobs import RESULT
-from agents.grid.perform import PydialJob
-from agents.grid.pools import Failure
-from agents.grid.report import write_report
-from agents.grid.results import Results
-from agents.grid.run import _State, finished, run_grid
+from agents.experiments import pydial_job as performing
+from agents.experiments.cells import Cell, Method, Protocol, Task, cells_of, tasks_of
+from agents.experiments.job import RESULT
+from agents.experiments.pools import Failure
+from agents.experiments.pydial_job import PydialJob
+from agents.experiments.pydial_results import Results
+from agents.experiments.report import write_report
+from agents.experiments.run import _State, finished, run_grid
 from agents.training.dialogues import Dialogues
 from tests.support.slot_domains import write_bakeries
 from tests.support.waiting import end_family
@@ -88,7 +88,7 @@ def test_a_scripted_policy_is_tested_once_and_stands_at_every_stage(tmp_path):
 def test_what_has_been_done_is_not_done_again(tmp_path, monkeypatch):
     cells = cells_of([PPO], CR1, [0])
     before, _ = run_grid(cells, BRIEF, tmp_path, workers=0)
-    monkeypatch.setattr("agents.grid.pools.perform", None)
+    monkeypatch.setattr("agents.experiments.pools.perform", None)
     assert run_grid(cells, BRIEF, tmp_path, workers=0)[0] == before
 
 
@@ -137,7 +137,7 @@ def test_a_cell_that_is_cut_off_goes_on_exactly(tmp_path, monkeypatch, algorithm
 
 GRID = """
 import sys
-from tests.agents.grid.test_grid import *
+from tests.agents.experiments.test_pydial_grid import *
 if __name__ == "__main__":
     performing.CHECKPOINT_EVERY = 1
     run_grid(killed_cells(), KILLED, sys.argv[1], workers=2)

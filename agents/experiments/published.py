@@ -34,7 +34,7 @@ class Logged(NamedTuple):
 
 @cache
 def _file() -> dict[str, Any]:
-    text = (files("agents.grid") / "pydial.yaml").read_text("utf-8")
+    text = (files("agents.experiments") / "pydial.yaml").read_text("utf-8")
     found: dict[str, Any] = yaml.safe_load(text)
     return found
 

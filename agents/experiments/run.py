@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from agents.grid.cells import Cell, Protocol
-from agents.grid.jobs import RESULT, Job, read_result
-from agents.grid.jobs import finished as finished_job
-from agents.grid.perform import PydialJob
-from agents.grid.pools import Failure, Pool, in_processes, in_this_process, on_ray
+from agents.experiments.cells import Cell, Protocol
+from agents.experiments.job import RESULT, Job, read_result
+from agents.experiments.job import finished as finished_job
+from agents.experiments.pools import Failure, Pool, in_processes, in_this_process, on_ray
+from agents.experiments.pydial_job import PydialJob
 from dialgym.io.files import check_writable
 
 J = TypeVar("J", bound=Job)

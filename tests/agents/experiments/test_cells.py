@@ -3,7 +3,7 @@
 import pytest
 
 pytest.importorskip("stable_baselines3")
-from agents.grid.cells import Protocol, cells_of, methods_of, tasks_of
+from agents.experiments.cells import Protocol, cells_of, methods_of, tasks_of
 from agents.training.dialogues import Budget, budget
 from dialgym.cli.benchmark_pydial import duration, parse_seeds
 from tests.support.commands import fail

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3")
-from agents.grid import published
-from agents.grid.calibration import BINS, LEVELS, calibration, plot_calibration
-from agents.grid.cells import Task, tasks_of
-from agents.grid.report import older_in, write_report
-from agents.grid.results import Results
-from agents.grid.tables import beside_logs, beside_paper, findings, groups, markdown
+from agents.experiments import published
+from agents.experiments.calibration import BINS, LEVELS, calibration, plot_calibration
+from agents.experiments.cells import Task, tasks_of
+from agents.experiments.pydial_results import Results
+from agents.experiments.pydial_tables import beside_logs, beside_paper, findings, groups, markdown
+from agents.experiments.report import older_in, write_report
 from dialgym.experiments.rules import rules_of
 from dialgym.registry import entry_of
 

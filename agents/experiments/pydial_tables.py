@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.grid import published
-from agents.grid.cells import SCRIPTED, Task
-from agents.grid.results import Results
+from agents.experiments import published
+from agents.experiments.cells import SCRIPTED, Task
+from agents.experiments.pydial_results import Results
 from dialgym.experiments.statistics import (
     Estimate,
     environment_estimates,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from agents.grid.jobs import read_curve_rows
+from agents.experiments.job import read_curve_rows
 from dialgym.io.files import read_json, write_text
 
 
