@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agents.registry import ALGORITHMS
 from agents.training.config import TrainConfig
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 PAGE = Path(__file__).parents[1] / "docs" / "training.md"
 BEGIN, END = "<!-- algorithms: made by scripts/make_algorithm_table.py -->\n", "<!-- end -->"

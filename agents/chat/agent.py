@@ -12,7 +12,7 @@ from agents.chat.language_model import CausalTalker
 from agents.decoding.replies import PolicyTalker, Talker, Turn, chat
 from agents.decoding.sampling import Sampling, Seed, generator_of
 from dialgym.errors import with_settings
-from dialgym.hub import PREFIX
+from dialgym.io.hub import PREFIX
 from dialgym.rollouts.policies import CHECKPOINT, CONFIGS, find_checkpoint
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dialgym.datasets import Dataset, load_dataset
-from dialgym.sources import read_rows
+from dialgym.io.tables import read_rows
 
 Source = Dataset | str | PathLike[str]
 SCORES, PREFERENCES = "scores", "preferences"

@@ -15,9 +15,9 @@ from agents.reward_model.pairs import Source, read_examples
 from agents.reward_model.reward_model_config import Settings
 from agents.reward_model.run import Run
 from agents.training.run import torch_threads
-from dialgym.checksums import check, remove_checked, write_checked, write_sums
-from dialgym.files import write_folder_atomically, write_text
-from dialgym.hub import commits
+from dialgym.io.checksums import check, remove_checked, write_checked, write_sums
+from dialgym.io.files import write_folder_atomically, write_text
+from dialgym.io.hub import commits
 
 METRICS = "metrics.json"
 

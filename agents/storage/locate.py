@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dialgym.hub import MODEL_FILES, PREFIX, SourceError, fetch, locate, model_folder
+from dialgym.io.hub import MODEL_FILES, PREFIX, SourceError, fetch, locate, model_folder
 from dialgym.rollouts.policies import CHECKPOINT, CONFIGS
 
 TOKENIZERS = ("hf", "bpe")
@@ -17,7 +17,7 @@ def fetched_agent(name: str | Path) -> Path:
     """The folder of a model of the hub: a saved one, or a language model with its tokenizer.
 
     Raises:
-        SourceError, ImportError: as of `dialgym.hub.fetch`.
+        SourceError, ImportError: as of `dialgym.io.hub.fetch`.
     """
     place = locate(name, "a model")
     if isinstance(place, Path):

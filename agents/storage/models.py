@@ -32,10 +32,10 @@ from agents.storage.locate import (
     with_tokenizer,
 )
 from agents.storage.values import Unpacker
-from dialgym.hub import PREFIX, SourceError, commits, hub_hint, pinned_names
+from dialgym.io.finite_weights import check_finite
+from dialgym.io.hub import PREFIX, SourceError, commits, hub_hint, pinned_names
 from dialgym.rollouts.policies import find_checkpoint, find_language_model
 from dialgym.views.played import made_from
-from dialgym.weights import check_finite
 
 Place = str | Path | IO[bytes]
 MODEL = "model"

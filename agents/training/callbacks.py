@@ -13,7 +13,7 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback, EventCallback
 
 from agents.storage.models import save
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 DIALOGUES_FILE = "dialogues.csv"
 KEPT_MODEL = "model_{}_dialogues.zip"

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from agents.registry import find, named
 from dialgym.errors import unknown, whole_number
-from dialgym.files import parse_yaml, read_json
+from dialgym.io.files import parse_yaml, read_json
 from dialgym.registry import Environment, check_id, entry_of
-from dialgym.trust import check_names, distrusted, is_said
+from dialgym.trust import check_names, distrusted, is_allowed
 
 if TYPE_CHECKING:
     from agents.training.rollout_metrics import Choice
@@ -378,5 +378,5 @@ def _check_code(given: Mapping[str, Any], where: str, trust: bool) -> None:
     env_id, algorithm = str(given.get("env_id", "")), str(given.get("algorithm", ""))
     if env_id and not trust:
         check_id(env_id, where)
-    if ":" in algorithm and not (trust or named(algorithm) or is_said(algorithm)):
+    if ":" in algorithm and not (trust or named(algorithm) or is_allowed(algorithm)):
         raise distrusted(algorithm, where)

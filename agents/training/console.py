@@ -16,7 +16,7 @@ from agents.training.config import RECORD, as_plain
 from agents.training.prepare import data_names
 from agents.training.session import MODEL, Session
 from dialgym.experiments import Result, evaluate
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 from dialgym.progress import Progress, spell_seconds
 from dialgym.registry import entries
 from dialgym.versions import command_line, versions

@@ -15,8 +15,8 @@ from agents.training.config import TrainConfig, as_plain
 from agents.training.hyperparameters import read_hyperparameters
 from agents.training.rollout_metrics import Metric, make_metrics
 from dialgym.datasets import Dataset, concatenate, load_dataset
-from dialgym.registry import Entry, entry_of
-from dialgym.trust import say
+from dialgym.registry import RegistryEntry, entry_of
+from dialgym.trust import allow
 
 if TYPE_CHECKING:
     from agents.training.config import Data
@@ -44,7 +44,7 @@ class TrainingPlan:
 
     config: TrainConfig
     algorithm: Algorithm
-    entry: Entry
+    entry: RegistryEntry
     hyperparameters: dict[str, Any]
     env_kwargs: dict[str, Any]
     dataset: Dataset | None
@@ -83,7 +83,7 @@ def prepare(config: TrainConfig) -> TrainingPlan:
     algorithm, entry = find(config.algorithm), entry_of(config.env_id)
     check_device(config.device, "train")
     kind = entry.kind.actions
-    say(config.env_kwargs or {})  # stored dialogues may have been held with the same
+    allow(config.env_kwargs or {})  # stored dialogues may have been held with the same
     found = read_hyperparameters(
         algorithm, entry.id, _changes(config), config.hyperparameters_file, kind, config.trust
     )
@@ -113,7 +113,7 @@ def _changes(config: TrainConfig) -> dict[str, Any]:
 
 
 def _check_length(
-    config: TrainConfig, algorithm: Algorithm, entry: Entry, found: Mapping[str, Any]
+    config: TrainConfig, algorithm: Algorithm, entry: RegistryEntry, found: Mapping[str, Any]
 ) -> None:
     """Raises ValueError for a run without an end, or one in dialogues that plays none."""
     if config.dialogues and not algorithm.plays:
@@ -125,7 +125,7 @@ def _check_length(
         )
 
 
-def _check_kind(algorithm: Algorithm, entry: Entry, kind: str) -> None:
+def _check_kind(algorithm: Algorithm, entry: RegistryEntry, kind: str) -> None:
     if algorithm.plays and kind not in algorithm.kind:
         others = [row.name for row in ALGORITHMS.values() if kind in row.kind]
         raise ValueError(

@@ -33,8 +33,8 @@ from agents.training.rollout_metrics import Metrics
 from agents.training.session import MODEL, Session, normalized, open_session
 from agents.training.tracking import wandb_run
 from dialgym.errors import check_arguments
-from dialgym.files import read_json, write_text
-from dialgym.hub import check_commits, commits
+from dialgym.io.files import read_json, write_text
+from dialgym.io.hub import check_commits, commits
 from dialgym.registry import Environment
 
 HUB = "hub.json"

@@ -25,8 +25,8 @@ from agents.training.config import RECORD
 from agents.training.hyperparameters import constructor_arguments
 from agents.training.prepare import TrainingPlan
 from dialgym.errors import unknown, with_settings
-from dialgym.files import read_json
-from dialgym.locks import PATIENCE, locked
+from dialgym.io.files import read_json
+from dialgym.io.locks import PATIENCE, locked
 from dialgym.views.wrappers import VectorReplaceForbidden
 
 MODEL = "model.zip"

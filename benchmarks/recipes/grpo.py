@@ -21,7 +21,7 @@ from benchmarks.recipes.runs import EVALUATION_SEED, NETWORK, Run, imitate, trai
 from benchmarks.recipes.tables import Line, with_interval
 from dialgym.experiments.plots import FAINT
 from dialgym.experiments.statistics import t_interval
-from dialgym.files import write_atomically, write_text
+from dialgym.io.files import write_atomically, write_text
 from dialgym.optional import require
 
 ENV = "dialgym/TwentyQuestions-8-v0"

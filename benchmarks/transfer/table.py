@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.grid.tables import shown
+from agents.experiments.pydial_tables import shown
 from benchmarks.transfer.axes import Axis, exchanges
 from benchmarks.transfer.jobs import TransferJob
 from dialgym.experiments.panel import Panel

@@ -54,8 +54,8 @@ def view(
 
     The page is served to this machine alone, and only to who has the address that is printed.
     """
+    from dialgym.io.http_server import EVERYWHERE, LOOPBACK, listening
     from dialgym.registry import add, entry_of
-    from dialgym.serving import EVERYWHERE, LOOPBACK, listening
     from dialgym.viewer import open_viewer
     from dialgym.viewer.app import serve_viewer
     from dialgym.viewer.guard import Guard

@@ -17,7 +17,7 @@ from dialgym.experiments.row import RETURN
 from dialgym.experiments.row_checks import WAYS
 from dialgym.experiments.statistics import format_estimate, format_interval, mean_difference
 from dialgym.experiments.tables import markdown_table
-from dialgym.markup import plain_table
+from dialgym.io.html_tables import html_table
 
 DIGITS = {RETURN: 2, "words": 1, "sacrebleu": 4}
 USUAL = 3
@@ -46,7 +46,7 @@ def measures_as_markdown(board: Board) -> str:
 
 def measures_as_html(board: Board) -> str:
     """The same, as HTML."""
-    parts = [f"<h3>{escape(title)}</h3>{plain_table(rows)}" for title, rows in _tables(board)]
+    parts = [f"<h3>{escape(title)}</h3>{html_table(rows)}" for title, rows in _tables(board)]
     note = escape(NOTE.replace("`", ""))
     return "".join([*parts, f'<p class="note">{note}</p>' if parts else ""])
 

@@ -24,11 +24,11 @@ from dialgym.experiments.ranking import (
     improvement,
     is_better,
 )
-from dialgym.experiments.statistics import Estimate, format_estimate, performance_profile
-from dialgym.experiments.svg import draw_curves, draw_interval, draw_profiles
+from dialgym.experiments.statistics import format_estimate, performance_profile
+from dialgym.experiments.svg import draw_curves, draw_intervals, draw_profiles
 from dialgym.experiments.tables import markdown_table
-from dialgym.files import write_text
-from dialgym.markup import cell
+from dialgym.io.files import write_text
+from dialgym.io.html_tables import html_table
 from dialgym.versions import command_line, versions
 
 PASSES = 4
@@ -212,26 +212,13 @@ def write_page(path: str | PathLike[str], board: Board) -> None:
 def _html_table(board: Board) -> str:
     if not board.rows:
         return "<p>No rows yet.</p>"
-    ends = [bound for row in board.rows for bound in _ends(row.estimate)]
-    span = min(ends), max(ends)
-    columns = [*head(board)[:3], "", *head(board)[3:]]
-    text = "".join(f"<th>{escape(name)}" for name in columns)
-    lines = []
-    for row, cells in zip(board.rows, table(board), strict=True):
-        bar = draw_interval(row.estimate.value, *_ends(row.estimate), span)
-        plain = [f'<td class="n">{cell(text)}' for text in cells]
-        plain[1] = f"<td>{cell(cells[1])}"
-        lines.append("<tr>" + "".join([*plain[:3], f'<td class="bar">{bar}', *plain[3:]]) + "</tr>")
+    rows = [[*cells[:3], "", *cells[3:]] for cells in (head(board), *table(board))]
+    bars = draw_intervals([row.estimate for row in board.rows])
     return (
-        f'<div class="scroll"><table class="standings"><thead><tr>{text}</tr></thead>'
-        f'<tbody>{"".join(lines)}</tbody></table></div><p class="note">{escape(caption(board))}</p>'
+        html_table(rows, "ranking", left=1, bars=(3, bars))
+        + f'<p class="note">{escape(caption(board))}</p>'
         f'<p class="note">{escape(board.older_rules)}</p>'
     )
-
-
-def _ends(found: Estimate) -> tuple[float, float]:
-    """The interval; the value alone where there is none."""
-    return found.interval if found.is_bounded else (found.value, found.value)
 
 
 def _profiles(board: Board) -> str:

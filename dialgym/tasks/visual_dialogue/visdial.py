@@ -9,11 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dialgym.archives import SPLITS, Part, parts_of
 from dialgym.errors import unknown, whole_number
-from dialgym.files import parse_json
+from dialgym.io.archives import SPLITS, ArchiveMember, parts_of
+from dialgym.io.files import parse_json
+from dialgym.io.tables import fingerprint, locate
 from dialgym.language.text import plain
-from dialgym.sources import fingerprint, locate
 from dialgym.tasks.visual_dialogue.hashing import Hashing
 from dialgym.tasks.visual_dialogue.image_features import read_features
 from dialgym.tasks.visual_dialogue.pool import Pool
@@ -145,7 +145,7 @@ def _load(place: Path, version: str) -> Mapping[str, Sequence[Dialogue]]:
     return {name: tuple(found.values()) for name, found in splits.items() if found}
 
 
-def _content(part: Part) -> Mapping[str, Any] | None:
+def _content(part: ArchiveMember) -> Mapping[str, Any] | None:
     """The JSON of a part if it is of dialogues; None for a file of something else."""
     content = parse_json(part.text(), part.name)
     data = content.get("data") if isinstance(content, Mapping) else None

@@ -14,7 +14,7 @@ import dialgym
 from dialgym.experiments import Episodes, Result, benchmark, load_results
 from dialgym.experiments.curves import read_curve, smooth
 from dialgym.experiments.references import reference_scores, rows_of, with_scores, write_references
-from dialgym.experiments.tables import caption, rich_table
+from dialgym.experiments.result import caption, results_as_table
 from dialgym.registry import entries, entry_of
 from tests.support.players import SMALL, WORD, Fixed, FixedTokens, Narrow
 
@@ -76,7 +76,7 @@ def test_tables_have_a_row_for_each_id_and_one_for_all(result):
 @pytest.mark.parametrize("width", [80, 140])
 def test_the_terminals_table_is_never_cut(result, width):
     console = Console(width=width, record=True, file=open("/dev/null", "w", encoding="utf-8"))  # noqa: SIM115
-    console.print(rich_table([result], width))
+    console.print(results_as_table([result], width))
     text = console.export_text()
     assert "…" not in text
     assert f"{result[SMALL].mean_return:.2f}" in text
