@@ -15,9 +15,10 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.type_aliases import MaybeCallback
 
-from agents.faults import check_rewards
 from agents.online.grpo import GRPO
-from agents.online.sides import OVER, Dialogues, Side
+from agents.online.self_play_env import OVER, Dialogues, Side
+from agents.registry import TOKENS
+from agents.updater import check_rewards
 from dialgym.registry import Environment, entry_of
 from dialgym.views.making import split_kwargs
 from dialgym.views.two_party import TokenTwoPartyEnv
@@ -50,7 +51,7 @@ class SelfPlay:
         self, env_id: Environment, n_envs: int, seed: int | None = None, **kwargs: Any
     ) -> None:
         entry = entry_of(env_id)
-        if entry.view != "token":
+        if entry.kind.actions != TOKENS:
             raise ValueError(
                 f"SelfPlay: expected an id of a token view, got {entry.id!r} ({entry.view} view); "
                 f"take {entry.row.id('token')!r}, or for acts agents.MADPL"

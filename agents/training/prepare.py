@@ -13,26 +13,25 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv
 
 import dialgym
-from agents.bounds import check_bounds, check_device
+from agents.argument_checks import check_bounds, check_device
 from agents.distributed.processes import Processes
 from agents.learner import UpdatedLearner
-from agents.registry import ACTS, ALGORITHMS, STORED, TOKENS, Algorithm, find
-from agents.saved import start_from
+from agents.policies.init_from import start_from
+from agents.registry import ALGORITHMS, STORED, Algorithm, find
 from agents.training.checkpoint import Saved, find_checkpoint
-from agents.training.config import constructor_arguments, read_config
+from agents.training.data import Data, env_settings, label, stored_dialogues
 from agents.training.dialogues import UNBOUNDED, Budget
 from agents.training.envs import env_wrapper, normalized, replaces_forbidden
 from agents.training.folder import make_room
-from agents.training.metrics import Choice, Metric, make_metrics
-from agents.training.stored import Data, env_settings, label, stored_dialogues
+from agents.training.hyperparameters import constructor_arguments, read_config
+from agents.training.rollout_metrics import Choice, Metric, make_metrics
 from dialgym.datasets import Dataset
-from dialgym.locks import PATIENCE, locked
-from dialgym.registry import Entry, Environment, entry_of
-from dialgym.trust import say
+from dialgym.io.locks import PATIENCE, locked
+from dialgym.registry import Environment, RegistryEntry, entry_of
+from dialgym.trust import allow
 
 STOCK_INTERVAL = 1000
 """Timesteps of an interval of the curve, where rollouts may be of a few steps."""
-VIEWS = {"token": TOKENS, "act": ACTS}
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Plan:
     """
 
     algorithm: Algorithm
-    entry: Entry
+    entry: RegistryEntry
     settings: dict[str, Any]
     env_kwargs: dict[str, Any]
     dataset: Dataset | None
@@ -114,8 +113,8 @@ def prepare(
     algorithm, entry = find(algo), entry_of(env_id)
     check_device(device, "train")
     check_bounds("train", {"seed": seed})
-    kind = VIEWS.get(entry.view)
-    say(env_kwargs or {})  # stored dialogues may have been held with the same
+    kind = entry.kind.actions
+    allow(env_kwargs or {})  # stored dialogues may have been held with the same
     settings = read_config(algorithm, entry.id, changes, config, kind, trust)
     if budget and not algorithm.plays:
         raise ValueError(f"dialogues: {algorithm.name} does not play; give its gradient steps")
@@ -251,12 +250,12 @@ def _has_long_rollouts(cls: type) -> bool:
     return issubclass(cls, UpdatedLearner)
 
 
-def _check_kind(algorithm: Algorithm, entry: Entry, kind: str | None) -> None:
+def _check_kind(algorithm: Algorithm, entry: RegistryEntry, kind: str) -> None:
     if algorithm.plays and kind not in algorithm.kind:
         others = [row.name for row in ALGORITHMS.values() if kind in row.kind]
         raise ValueError(
             f"{algorithm.name} plays {' and '.join(algorithm.kind)}, got {entry.id!r}, "
-            f"a view of {kind or 'whole utterances'}; "
+            f"a view of {kind}; "
             + (f"these play it: {', '.join(others)}" if others else "take its token view")
         )
 

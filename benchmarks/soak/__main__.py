@@ -23,14 +23,12 @@ import typer
 from benchmarks.soak.budget import Attack, Budget, spent
 from benchmarks.soak.damage import damage
 from benchmarks.soak.inputs import inputs
-from benchmarks.soak.interleavings import interleavings
 from benchmarks.soak.kills import kills
 from benchmarks.soak.races import races
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 ATTACKS: dict[str, tuple[float, Attack]] = {
-    "inputs": (0.45, inputs),
-    "interleavings": (0.05, interleavings),
+    "inputs": (0.5, inputs),
     "kills": (0.3, kills),
     "damage": (0.1, damage),
     "races": (0.1, races),

@@ -17,7 +17,7 @@ from dialgym.cli.common import (
     settings,
     show_commands,
 )
-from dialgym.registry import Entry, entry_of, make_task
+from dialgym.registry import RegistryEntry, entry_of, make_task
 from dialgym.simulators import Speaker
 from dialgym.simulators.human import examples, turns_of
 from dialgym.tasks import Task
@@ -78,7 +78,7 @@ def play(
         chosen: Any = table.person(hints)
     else:
         chosen = opened_for(policy, [entry], {**kwargs, "simulator": None}, trust)
-    if hasattr(chosen, "predict") and entry.view == "utterance":
+    if hasattr(chosen, "predict") and not entry.kind.numeric:
         entry = entry.in_view("token")
     player = Player(entry, chosen, kwargs, num_envs=1)
     fixed = settings(option, "--option")
@@ -124,7 +124,7 @@ class Table:
         expert: the name of who is asked for hints.
     """
 
-    def __init__(self, task: Task, party: str, entry: Entry, expert: str) -> None:
+    def __init__(self, task: Task, party: str, entry: RegistryEntry, expert: str) -> None:
         self.task, self.party, self.entry, self.expert = task, party, entry, expert
 
     def person(self, hints: bool) -> Speaker:

@@ -10,7 +10,7 @@ import numpy as np
 from dialgym.datasets.schema import Origin, Recorder, acts_name
 from dialgym.language import Utterance, render_transcript
 from dialgym.optional import require
-from dialgym.registry import MAKE_VIEW, Entry, check_id, entry_of, path_of
+from dialgym.registry import MAKE_VIEW, RegistryEntry, check_id, entry_of, path_of
 from dialgym.rollouts import Played, make_dialogue
 from dialgym.rollouts.played import Decisions, Turns
 from dialgym.tasks import PartyActs
@@ -77,7 +77,7 @@ def table_of_minari(name: str) -> Any:
     entry = entry_of(str(env_id))
     dialogue = make_dialogue(entry, settings)
     policy = str(stored.storage.metadata.get("algorithm_name", name))
-    acts = acts_of(dialogue.task, dialogue.learner) if entry.view == "act" else None
+    acts = acts_of(dialogue.task, dialogue.learner) if entry.kind.of_acts else None
     kind = acts_name(acts.names, acts.size) if acts else ""
     env_id = entry.id if acts else entry.row.id()
     recorder = Recorder(Origin(env_id, settings, dialogue.learner, policy, acts=kind))
@@ -182,7 +182,7 @@ def _buffer(
     )
 
 
-def _spec(entry: Entry, settings: Mapping[str, Any]) -> Any:
+def _spec(entry: RegistryEntry, settings: Mapping[str, Any]) -> Any:
     spec = deepcopy(spec_of(entry))  # the registry's own must stay as it is
     spec.kwargs = {**spec.kwargs, **settings}
     return spec

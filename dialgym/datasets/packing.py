@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialgym.cache import cached_array
 from dialgym.datasets.schema import arrow, fingerprint
+from dialgym.io.cache import cached_array
+from dialgym.io.registry_file import load
+from dialgym.kinds import KINDS
 from dialgym.language.tokenizers import END, TAGS
-from dialgym.registry import VIEWS, Environment, entry_of, load
+from dialgym.registry import Environment, entry_of
 from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.making import split_kwargs
 
@@ -30,7 +32,7 @@ def layout_of(env_id: Environment, **kwargs: Any) -> TokenLayout:
         ValueError: the id or an argument is unknown or impossible.
     """
     entry = entry_of(env_id)
-    parts = split_kwargs(entry, load(VIEWS["token"][1]), kwargs)
+    parts = split_kwargs(entry, load(KINDS["token"].single), kwargs)
     task = parts["task"]
     tokenizer = tokenizer_of(task, parts.get("tokenizer"))
     return TokenLayout.of(task, tokenizer, parts.get("learner", "system"), parts.get("window"))

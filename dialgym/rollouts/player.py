@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import with_settings
-from dialgym.registry import VIEWS, Entry, Environment, check_id, entry_of, load
+from dialgym.io.registry_file import load
+from dialgym.kinds import numeric_kinds
+from dialgym.registry import Environment, RegistryEntry, check_id, entry_of
 from dialgym.rollouts.episodes import Job, Report
 from dialgym.rollouts.games import log_games, play_games, script_games, speaker_games, tree_games
 from dialgym.rollouts.played import Played
@@ -31,26 +33,24 @@ from dialgym.views.making import make_vec, split_kwargs
 Source = Policy | Tree | Scripts | Logs
 """What dialogues can come from."""
 GENERATORS = (Tree, Scripts, Logs)
-PLAYED_BY_NUMBERS = ("token", "act")
-"""Views whose observations and actions are numbers."""
 
 
 def make_dialogue(env: Environment, kwargs: Mapping[str, Any]) -> Dialogue:
     """The dialogue that a view of `env`, made with `kwargs`, would hold."""
     entry = entry_of(env)
-    parts = split_kwargs(entry, load(VIEWS[entry.view][1]), kwargs)
+    parts = split_kwargs(entry, load(entry.kind.single), kwargs)
     task, learner = parts["task"], parts.get("learner", "system")
     return Dialogue(task, learner, find_speaker(task, learner, parts.get("simulator")))
 
 
-def names_in(entry: Entry, kwargs: Mapping[str, Any]) -> set[str]:
+def names_in(entry: RegistryEntry, kwargs: Mapping[str, Any]) -> set[str]:
     """The names of the policies that an environment has."""
     dialogue = make_dialogue(entry, kwargs)
     return {*named_policies(dialogue.task, dialogue.learner, entry.view)}
 
 
 def opened_for(
-    policy: Policy, entries: Sequence[Entry], kwargs: Mapping[str, Any], trust: bool = False
+    policy: Policy, entries: Sequence[RegistryEntry], kwargs: Mapping[str, Any], trust: bool = False
 ) -> Any:
     """A policy that is to play in several environments: a checkpoint is loaded, a name stays one.
 
@@ -63,7 +63,9 @@ def opened_for(
     return open_policy(policy, named, dialogues[0][0].learner, trust)
 
 
-def opened_where_trained(policy: Policy, trust: bool = False) -> tuple[Any, Entry, dict[str, Any]]:
+def opened_where_trained(
+    policy: Policy, trust: bool = False
+) -> tuple[Any, RegistryEntry, dict[str, Any]]:
     """A trained policy, the environment that it was trained in, and the settings of that.
 
     Raises:
@@ -142,10 +144,10 @@ class Player:
         self.task, self.learner = self.dialogue.task, self.dialogue.learner
         opened = self._open(policy, dict(policy_kwargs or {}), trust)
         self.policy: Any = self._as_played(opened)
-        if self._predicts and self.entry.view not in PLAYED_BY_NUMBERS:
+        if self._predicts and not self.entry.kind.numeric:
             raise ValueError(
-                f"a policy with predict() plays token and act views here; got {self.entry.id!r} "
-                f"({self.entry.view} view). Use {self.entry.row.id('token')!r}."
+                f"a policy with predict() plays {numeric_kinds()} views here; got "
+                f"{self.entry.id!r} ({self.entry.view} view). Use {self.entry.row.id('token')!r}."
             )
 
     @property
@@ -156,12 +158,12 @@ class Player:
     def chooses_acts(self) -> bool:
         """Whether the policy chooses acts, rather than words or tokens."""
         by_acts = self._predicts or not isinstance(self.policy, (Speaker, Tree, Scripts))
-        return self.entry.view == "act" and by_acts
+        return self.entry.kind.of_acts and by_acts
 
     @property
     def tokenizer(self) -> Any:
         """Whose ids the policy says; None where it speaks in text or by acts."""
-        return self.env.tokenizer if self._predicts and self.entry.view == "token" else None
+        return getattr(self.env, "tokenizer", None) if self._predicts else None
 
     @cached_property
     def env(self) -> Any:
@@ -251,7 +253,7 @@ class Player:
         """A policy that can do both is asked for acts where they are to be kept, else for words."""
         if not isinstance(policy, ActPolicy):
             return policy
-        if self.entry.view == "act":
+        if self.entry.kind.of_acts:
             return policy if isinstance(policy, Speaker) and not self.record else _Chooser(policy)
         if isinstance(policy, Speaker):
             return policy

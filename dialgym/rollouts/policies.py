@@ -10,7 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dialgym.errors import unknown
-from dialgym.hub import PREFIX, SourceError, hub_hint
+from dialgym.io.hub import PREFIX, SourceError, hub_hint
+from dialgym.kinds import KINDS
 from dialgym.optional import namesake
 from dialgym.rollouts.episodes import seed_policy
 from dialgym.rollouts.random_text import allowed_text
@@ -136,7 +137,7 @@ def named_policies(
     """
     words: dict[str, Callable[..., Any]] = {"random": RandomText}
     spoken = task.speakers.get(learner, {})
-    chosen = task.acts[learner].policies if view == "act" and learner in task.acts else {}
+    chosen = task.acts[learner].policies if KINDS[view].of_acts and learner in task.acts else {}
     return words | ({**spoken, **chosen} if acts_first else {**chosen, **spoken})
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from dialgym.experiments.curves import read_curve, smooth
-from dialgym.files import is_running, read_yaml
-from dialgym.locks import LOCK
-from dialgym.registry import Entry, check_id, entry_of
+from dialgym.io.files import is_running, read_yaml
+from dialgym.io.locks import LOCK
+from dialgym.registry import RegistryEntry, check_id, entry_of
 from dialgym.rollouts.policies import CHECKPOINT, find_language_model
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.viewer.asked import NotHereError
@@ -53,17 +53,17 @@ class Run:
         """Whether it is the folder of a language model, which can speak in any environment."""
         return find_language_model(self.folder) is not None
 
-    def fits(self, entry: Entry) -> bool:
+    def fits(self, entry: RegistryEntry) -> bool:
         """Whether its model could play an environment, as far as the folder tells."""
         if self.is_language_model():
-            return entry.view != "act"
+            return not entry.kind.of_acts
         env_id = self.env_id()
         return env_id is not None and entry_of(env_id).row.task == entry.row.task
 
     def as_speaker(self) -> dict[str, str]:
         """Its model in the place of a party, as ``simulator=`` takes it."""
         env_id = self.env_id()
-        if env_id is not None and entry_of(env_id).view == "act":
+        if env_id is not None and entry_of(env_id).kind.of_acts:
             return {"name": "agents:ActAgent", "model": str(self.folder)}
         return {"name": "agents:ChatAgent", "talker": str(self.folder)}
 

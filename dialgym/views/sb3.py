@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError
 
 from dialgym.errors import unknown
+from dialgym.kinds import numeric_kinds
 from dialgym.optional import require
 from dialgym.registry import Environment, entry_of
 from dialgym.views.arguments import seeds_of_rows, split_reset_mask
@@ -52,10 +53,11 @@ def sb3_vec_env(
         ImportError: Stable-Baselines3 is not installed.
     """
     entry = entry_of(id)
-    if entry.view not in ("token", "act"):
+    if not entry.kind.numeric:
         raise ValueError(
-            "sb3_vec_env: expected an id of a token or act view, whose spaces Stable-Baselines3 "
-            f"knows; got {entry.id!r} ({entry.view} view). Use {entry.row.id('token')!r}."
+            f"sb3_vec_env: expected an id of {numeric_kinds()} views, whose spaces "
+            f"Stable-Baselines3 knows; got {entry.id!r} ({entry.view} view). "
+            f"Use {entry.row.id('token')!r}."
         )
     env = make_vec(entry, n_envs, autoreset_mode="SameStep", workers=workers, **kwargs)
     pool = DialogueVecEnv(wrapper(env) if wrapper else env)

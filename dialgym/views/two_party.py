@@ -17,6 +17,7 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel_wrapper
 
 from dialgym.errors import one_of
+from dialgym.io.registry_file import load
 from dialgym.language import Utterance, render_transcript
 from dialgym.registry import Environment, entry_of
 from dialgym.tasks import Outcome, PartyActs, Task
@@ -49,7 +50,7 @@ def aec_env(id: Environment, **kwargs: Any) -> "TwoPartyEnv":
         ValueError: the id or an argument is unknown, or a party has no acts.
     """
     entry = entry_of(id)
-    view: Any = VIEWS[entry.view]
+    view: Any = load(entry.kind.two_party)
     env = view(**split_kwargs(entry, view, kwargs))
     env.metadata = {**env.metadata, "name": re.sub(r"[/:]", "_", entry.id)}
     env.id = entry.id
@@ -446,6 +447,3 @@ class ActSide:
     def open(self) -> bool:
         """There is always room for one more act."""
         return True
-
-
-VIEWS = {"token": TokenTwoPartyEnv, "utterance": UtteranceTwoPartyEnv, "act": ActTwoPartyEnv}

@@ -171,21 +171,21 @@ def test_wrappers_are_refused_by_gymnasium_and_taken_in_sync_mode():
 @pytest.mark.parametrize(
     ("path", "base"),
     [
-        (f"dialgym.views.{module}:{name}", base)
+        (f"dialgym.{module}:{name}", base)
         for module, name, base in [
-            ("token_env", "TokenEnv", gym.Env),
-            ("utterance_env", "UtteranceEnv", gym.Env),
-            ("act_env", "ActEnv", gym.Env),
-            ("token_vector_env", "TokenVectorEnv", gym.vector.VectorEnv),
-            ("utterance_vector_env", "UtteranceVectorEnv", gym.vector.VectorEnv),
-            ("act_vector_env", "ActVectorEnv", gym.vector.VectorEnv),
-            ("shards", "ShardedVectorEnv", gym.vector.VectorEnv),
+            ("views.token_env", "TokenEnv", gym.Env),
+            ("views.utterance_env", "UtteranceEnv", gym.Env),
+            ("views.act_env", "ActEnv", gym.Env),
+            ("views.token_vector_env", "TokenVectorEnv", gym.vector.VectorEnv),
+            ("views.utterance_vector_env", "UtteranceVectorEnv", gym.vector.VectorEnv),
+            ("views.act_vector_env", "ActVectorEnv", gym.vector.VectorEnv),
+            ("parallel.shards", "ShardedVectorEnv", gym.vector.VectorEnv),
         ]
     ],
 )
 def test_gymnasiums_class_is_a_direct_base(path, base):
     """skrl's `wrap_env` looks no further."""
-    from dialgym.rows import load
+    from dialgym.io.registry_file import load
 
     assert base in load(path).__bases__
 

@@ -1,0 +1,1 @@
+"""Batches of dialogues sharded over worker processes."""

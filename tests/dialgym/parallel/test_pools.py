@@ -1,0 +1,345 @@
+"""Batches over processes, and their Stable-Baselines3 form."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.error import ClosedEnvironmentError
+
+import dialgym
+from dialgym.parallel.shared_arrays import SharedArrays, layout_of, open_memory
+
+HEAVY = ("torch", "tokenizers", "pandas", "matplotlib")
+
+
+def same_info(first, second):
+    assert first.keys() == second.keys()
+    for name, value in first.items():
+        if isinstance(value, dict):
+            same_info(value, second[name])
+        elif name.startswith("_"):
+            assert (value == second[name]).all()
+        else:
+            mask = first.get(f"_{name}", np.ones(len(value), bool))
+            for row in np.flatnonzero(mask):
+                assert np.array_equal(value[row], second[name][row])
+
+
+@pytest.mark.parametrize("mode", ["SameStep", "NextStep"])
+def test_shards_equal_one_batch(mode):
+    shards = gym.make_vec("dialgym/Wordle-v0", 7, workers=2, autoreset_mode=mode)
+    batch = gym.make_vec("dialgym/Wordle-v0", 7, autoreset_mode=mode)
+    rng = np.random.default_rng(0)
+    try:
+        assert np.array_equal(shards.reset(seed=5)[0], batch.reset(seed=5)[0])
+        for step in range(150):
+            actions = rng.integers(0, 32, 7)
+            *ours, info = shards.step(actions)
+            *theirs, expected = batch.step(actions)
+            assert all(np.array_equal(a, b) for a, b in zip(ours, theirs))
+            same_info(info, expected)
+            if step > 70:
+                assert np.array_equal(shards.action_masks(), batch.action_masks())
+    finally:
+        shards.close()
+
+
+ACT_VIEWS = [
+    ("SlotFilling-act-v0", {"env": 3}),
+    ("SlotFilling-act-v0", {"learner": "user"}),
+    ("tests.support.toy_acts:Wishes-act", {"action_masks": True}),
+]
+
+
+def any_actions(env, rng):
+    """Mostly what the masks allow, of a batch of one act each or of several."""
+    masks = env.action_masks()
+    if rng.random() < 0.2:
+        return env.action_space.sample()
+    if env.single_action_space.shape:
+        return masks * rng.integers(0, 2, masks.shape)
+    return np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
+
+
+@pytest.mark.parametrize("mode", ["SameStep", "NextStep"])
+@pytest.mark.parametrize(("env_id", "kwargs"), ACT_VIEWS, ids=str)
+def test_shards_of_an_act_view_equal_one_batch(env_id, kwargs, mode):
+    kwargs = {**kwargs, "autoreset_mode": mode}
+    shards = dialgym.make_vec(env_id, 7, workers=2, **kwargs)
+    batch = dialgym.make_vec(env_id, 7, **kwargs)
+    rng, ended = np.random.default_rng(0), 0
+    try:
+        assert np.array_equal(shards.reset(seed=5)[0], batch.reset(seed=5)[0])
+        for step in range(40):
+            actions = any_actions(batch, rng)
+            *ours, info = shards.step(actions)
+            *theirs, expected = batch.step(actions)
+            assert all(np.array_equal(a, b) for a, b in zip(ours, theirs))
+            assert all(a.dtype == b.dtype for a, b in zip(ours, theirs))
+            same_info(info, expected)
+            if step > 20:
+                assert np.array_equal(shards.action_masks(), batch.action_masks())
+            ended += int((ours[2] | ours[3]).sum())
+        assert ended > 7
+    finally:
+        shards.close()
+
+
+def test_shards_of_an_act_view_go_on_from_where_others_were():
+    first, second = (dialgym.make_vec("SlotFilling-act-v0", 4, workers=2) for _ in range(2))
+    try:
+        first.reset(seed=0)
+        second.reset(seed=9)
+        for action in (0, 3, 6):
+            first.step(np.full(4, action))
+        second.action_masks()
+        second.set_state(first.get_state())
+        assert np.array_equal(second.action_masks(), first.action_masks())
+        for action in (9, 0, 3):
+            *ours, info = first.step(np.full(4, action))
+            *theirs, expected = second.step(np.full(4, action))
+            assert all(np.array_equal(a, b) for a, b in zip(ours, theirs))
+            same_info(info, expected)
+    finally:
+        first.close()
+        second.close()
+
+
+def test_shards_share_each_part_of_a_dict_of_observations():
+    boxes = {"tokens": gym.spaces.Box(0, 9, (5,), np.int32), "image": gym.spaces.Box(0, 1, (2, 3))}
+    layout = layout_of(4, gym.spaces.Dict(boxes), gym.spaces.Discrete(3))
+    with open_memory(layout) as file:
+        mine, other = (SharedArrays(file.fileno(), layout) for _ in range(2))
+    written = {"tokens": np.full((2, 5), 7), "image": np.full((2, 2, 3), 0.5)}
+    other.put("observation", slice(1, 3), written)
+    for key, value in mine.get("observation").items():
+        assert value.dtype == boxes[key].dtype
+        assert np.array_equal(value[1:3], written[key])
+        assert not value[[0, 3]].any()
+        assert np.array_equal(mine.get("observation", 1)[key], written[key][0])
+
+
+def test_utterance_views_are_not_sharded():
+    with pytest.raises(ValueError, match=r"token and act views can be .*'dialgym/SlotFilling-utt"):
+        dialgym.make_vec("SlotFilling-utterance-v0", 4, workers=2)
+
+
+def test_workers_that_cannot_start_are_one_clear_error(monkeypatch, capfd):
+    monkeypatch.setattr("dialgym.parallel.pool.START", "raise SystemExit('no such module')")
+    with pytest.raises(RuntimeError, match=r"environment worker 1 of 2 could not start"):
+        gym.make_vec("dialgym/Wordle-20-v0", 2, workers=2)
+    assert "no such module" in capfd.readouterr().err
+
+
+def test_a_killed_worker_is_one_clear_error():
+    shards = gym.make_vec("dialgym/Wordle-v0", 2, workers=2)
+    shards.reset(seed=0)
+    os.kill(shards.pool.workers[1].process.pid, signal.SIGKILL)
+    shards.pool.workers[1].process.wait(10)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=r"environment worker 2 of 2 ended unexpected.*-9"):
+            shards.step(np.array([5, 5]))
+    shards.close()
+    with pytest.raises(ClosedEnvironmentError, match="was closed; make another"):
+        shards.reset()
+
+
+SCRIPT = """
+import gymnasium, dialgym, pathlib
+pool = gymnasium.make_vec("dialgym/Wordle-20-v0", 4, workers=2)
+pool.reset(seed=0)
+pool.step([5] * 4)
+pids = [worker.process.pid for worker in pool.pool.workers]
+print(*pids, *[pathlib.Path(f"/proc/{pid}/maps").read_text() for pid in pids])
+"""
+
+
+def test_a_script_needs_no_main_guard_and_leaves_nothing_behind():
+    """Its workers load nothing heavy."""
+    run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    *pids, maps = run.stdout.split(maxsplit=2)
+    assert len(pids) == 2
+    assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+    assert "/numpy/" in maps
+    assert not [name for name in HEAVY if f"/{name}/" in maps]
+
+
+sb3 = pytest.importorskip("stable_baselines3")
+from stable_baselines3.common.logger import KVWriter, Logger  # noqa: E402
+from stable_baselines3.common.vec_env import VecMonitor, is_vecenv_wrapped  # noqa: E402
+
+
+def test_sb3_pool_equals_sb3s_own():
+    """The batched VecEnv against stock DummyVecEnv over single envs, with infos of utterances."""
+    ours = dialgym.sb3_vec_env("dialgym/Wordle-v0", 3, seed=4)
+    stock = dialgym.make_sb3_pool("dialgym/Wordle-v0", 3, vec_env="dummy", seed=4)
+    rng = np.random.default_rng(0)
+    assert np.array_equal(ours.reset(), stock.reset())
+    for _ in range(120):
+        masks = [np.stack(pool.env_method("action_masks")) for pool in (ours, stock)]
+        assert np.array_equal(*masks)
+        actions = np.array([rng.choice(np.flatnonzero(row)) for row in masks[0]])
+        observations, rewards, dones, infos = ours.step(actions)
+        expected = stock.step(actions)
+        assert np.array_equal(observations, expected[0])
+        assert np.array_equal(rewards, expected[1])
+        assert np.array_equal(dones, expected[2])
+        for info, other in zip(infos, expected[3]):
+            assert _episode(info) == pytest.approx(_episode(other))
+            assert bool(info) == bool(other["turn"])  # ours are empty within an utterance
+            if not info:
+                continue
+            last = (one.pop("terminal_observation", 0) for one in (info, other))
+            assert np.array_equal(*last)
+            other.setdefault("TimeLimit.truncated", False)
+            info.setdefault("TimeLimit.truncated", False)
+            assert info == other
+
+
+def _episode(info):
+    """Return and length at the end of an episode, taken out of an info; not the clock's time."""
+    found = info.pop("episode", {"t": 0.0})
+    return {name: float(value) for name, value in found.items() if name != "t"}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_learns_in_a_pool_logs_the_returns_of_dialogues(workers):
+    pool = dialgym.sb3_vec_env("SlotFilling-act-v0", 4, workers, seed=0)
+    ended, logged = [], []
+
+    def note(local, _):
+        ended.extend(info["episode"] for info in local["infos"] if "episode" in info)
+        return True
+
+    class Kept(KVWriter):
+        def write(self, key_values, key_excluded, step=0):
+            logged.append(dict(key_values))
+
+    try:
+        model = sb3.A2C("MlpPolicy", pool, n_steps=20, seed=0)
+        model.set_logger(Logger(None, [Kept()]))
+        model.learn(400, note, log_interval=5)
+    finally:
+        pool.close()
+    [line] = logged
+    assert len(ended) > 3
+    assert line["rollout/ep_rew_mean"] == pytest.approx(np.mean([e["r"] for e in ended]))
+    assert line["rollout/ep_len_mean"] == pytest.approx(np.mean([e["l"] for e in ended]))
+
+
+def test_a_pool_is_monitored_once_and_says_so():
+    pool = dialgym.sb3_vec_env("SlotFilling-act-v0", 2, seed=0)
+    assert is_vecenv_wrapped(pool, VecMonitor)
+    assert not isinstance(pool.venv, VecMonitor)
+    plain = dialgym.sb3_vec_env("SlotFilling-act-v0", 2, seed=0, monitor=False)
+    assert not is_vecenv_wrapped(plain, VecMonitor)
+    assert repr(plain) == repr(pool)
+    assert np.array_equal(pool.reset(), plain.reset())
+    assert pool.reset_infos == plain.reset_infos
+    returns, lengths = np.zeros(2), np.zeros(2, int)
+    for _ in range(60):
+        *ours, infos = pool.step(np.zeros(2, int))
+        *theirs, expected = plain.step(np.zeros(2, int))
+        assert all(map(np.array_equal, ours, theirs))
+        returns, lengths = returns + theirs[1], lengths + 1
+        for row, (info, other) in enumerate(zip(infos, expected)):
+            wanted = {"r": returns[row], "l": lengths[row]} if theirs[2][row] else {}
+            assert _episode(info) == wanted
+            assert info.keys() == other.keys()
+        returns[theirs[2]] = lengths[theirs[2]] = 0
+
+
+def test_truncation_is_told_from_termination():
+    pool = dialgym.sb3_vec_env("dialgym/Wordle-v0", 2, seed=0, window=40)
+    pool.reset()
+    for _ in range(18):
+        _, _, dones, infos = pool.step(np.full(2, 30))
+    assert dones.all()
+    assert all(info["TimeLimit.truncated"] for info in infos)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_maskable_ppo_plays_only_words(workers):
+    contrib = pytest.importorskip("sb3_contrib")
+    pool = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 4, workers=workers, seed=0)
+    seen = []
+    model = contrib.MaskablePPO("MlpPolicy", pool, n_steps=32, batch_size=64, n_epochs=1, seed=0)
+
+    def collect(local, _):
+        seen.extend(info["reply"] for info in local["infos"] if "reply" in info)
+        return True
+
+    model.learn(256, callback=collect)
+    pool.close()
+    assert len(seen) > 20
+    assert "invalid" not in seen
+
+
+def test_what_a_batch_cannot_do_is_one_clear_error():
+    pool = dialgym.sb3_vec_env("dialgym/Wordle-v0", 2)
+    with pytest.raises(AttributeError, match="no env objects to call 'render' on"):
+        pool.env_method("render")
+    with pytest.raises(AttributeError, match="cannot set 'x'"):
+        pool.set_attr("x", 1)
+    with pytest.raises(ValueError, match=r"utterance view\)\. Use 'dialgym/Wordle-v0'"):
+        dialgym.sb3_vec_env("dialgym/Wordle-utterance-v0", 2)
+    with pytest.raises(ValueError, match=r"unknown vec_env 'subprocess'.*Did you mean"):
+        dialgym.make_sb3_pool("dialgym/Wordle-v0", 2, vec_env="subprocess")
+
+
+STOCK = """
+import time, dialgym
+if __name__ == "__main__":
+    start = time.time()
+    pool = dialgym.make_sb3_pool("dialgym/Wordle-20-v0", 32, seed=0)
+    pool.reset()
+    print(time.time() - start)
+    pool.close()
+"""
+
+
+def test_a_stock_pool_of_32_workers_starts_in_seconds(tmp_path):
+    """Stock SubprocVecEnv without the prepared fork server took 67 s."""
+    script = tmp_path / "pool.py"
+    script.write_text(STOCK)
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert float(run.stdout) < 30
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_act_pool_is_the_same_in_workers(workers):
+    """Stable-Baselines3's form, infos included."""
+    pool = dialgym.sb3_vec_env("SlotFilling-act-v0", 4, workers=workers, seed=3)
+    alone = dialgym.sb3_vec_env("SlotFilling-act-v0", 4, seed=3)
+    try:
+        assert np.array_equal(pool.reset(), alone.reset())
+        for action in (0, 3, 6, 9, 10, 12) * 6:
+            *ours, infos = pool.step(np.full(4, action))
+            *theirs, expected = alone.step(np.full(4, action))
+            assert all(np.array_equal(a, b) for a, b in zip(ours, theirs))
+            for info, other in zip(infos, expected):
+                assert _episode(info) == _episode(other)
+                last = (i.pop("terminal_observation", None) for i in (info, other))
+                assert np.array_equal(*last)
+                assert info == other
+            masks = (np.stack(p.env_method("action_masks")) for p in (pool, alone))
+            assert np.array_equal(*masks)
+    finally:
+        pool.close()
+
+
+def test_a_reset_of_some_rows_shows_the_others_as_they_were_set():
+    pool = gym.make_vec("dialgym/Wordle-20-v0", 4, workers=2, autoreset_mode="Disabled")
+    try:
+        seen, _ = pool.reset(seed=0)
+        state = pool.get_state()
+        pool.step(np.full(4, 7))
+        pool.set_state(state)
+        after, _ = pool.reset(options={"reset_mask": np.array([True, False, False, False])})
+        assert np.array_equal(after[1:], seen[1:])
+    finally:
+        pool.close()
