@@ -114,7 +114,7 @@ def trained(case: str) -> Any:
     if case.endswith(":acts"):
         policy = "ValueBeliefPolicy"
     policy = getattr(agents, policy) if policy in agents.__all__ else policy
-    settings = SHORT if id == LONG else {}
+    settings: Any = SHORT if id == LONG else {}
     env = dialgym.sb3_vec_env(id, 4, seed=7, **settings)
     model = row.load()(policy, env, seed=7, device="cpu", **arguments)
     model.learn(steps)
