@@ -280,7 +280,7 @@ def _entry_of_spec(spec: EnvSpec) -> Entry:
             f"environment {spec.id!r}: what plays many dialogues at once cannot apply its wrappers "
             f"({', '.join(w.name for w in spec.additional_wrappers)}). Register it without them."
         )
-    names = view_arguments(load(KINDS[view].single))
+    names = load(KINDS[view].single).arguments()
     own = {name: value for name, value in kwargs.items() if name in names}
     rest = {name: value for name, value in kwargs.items() if name not in names}
     row = replace(row, settings={**row.settings, **rest}, env_kwargs={**row.env_kwargs, **own})
@@ -336,11 +336,6 @@ def _homes(value: Any) -> Iterator[str]:
 
 def _home(kind: Any) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
-
-
-def view_arguments(view: Any) -> list[str]:
-    """The names of the arguments of a view's class, but for the task and the number of envs."""
-    return [name for name in signature(view).parameters if name not in ("task", "num_envs")]
 
 
 def make_task(entry: Entry, settings: Mapping[str, Any], also_known: Any = ()) -> Any:
