@@ -132,4 +132,4 @@ class TokenEnv(DialogueEnv, gym.Env):
     def _more_info(self, info: dict[str, Any]) -> dict[str, Any]:
         if self.options.action_masks:
             info["action_mask"] = self._mask_for_info()
-        return super()._more_info(info)
+        return super()._more_info(info) if self._extras.texts else info
