@@ -56,12 +56,12 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.online.self_play import SelfPlay
     from agents.policies.belief import BeliefPolicy, ValueBeliefPolicy
     from agents.policies.gpt import GPTPolicy, MaskableGPTPolicy
+    from agents.policies.init_from import start_from
     from agents.policies.speakers import BeamSpeaker, RankedSpeaker
     from agents.policies.utterance import UtteranceGPTPolicy
     from agents.policies.value import ValueGPTPolicy
     from agents.publishing import from_hub, push_to_hub
     from agents.reward_model.training import train_reward_model
-    from agents.saved import start_from
     from agents.storage.models import load, save
     from agents.storage.values import storable
     from agents.training.interrupts import Interrupted
@@ -82,7 +82,7 @@ _HOMES = {
     "SelfPlay": "agents.online.self_play",
     "load": "agents.storage.models",
     "save": "agents.storage.models",
-    "start_from": "agents.saved",
+    "start_from": "agents.policies.init_from",
     "storable": "agents.storage.values",
     "train": "agents.training.run",
     "train_guesser": "agents.guesser.training",

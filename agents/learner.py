@@ -12,13 +12,12 @@ import torch
 from sb3_contrib.common.maskable.utils import is_masking_supported
 from stable_baselines3.common.callbacks import BaseCallback
 
-from agents.bounds import check_bounds, check_device, check_env, check_timesteps
+from agents.argument_checks import check_bounds, check_device, check_env, check_timesteps
 from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
-from agents.faults import check_number
 from agents.models.exported import save_pretrained
 from agents.storage.models import SafeFiles, trained_in
-from agents.updater import RENAMED, Compute, Updater
+from agents.updater import RENAMED, Compute, Updater, check_number
 from dialgym.errors import arguments_of, check_arguments, refuse_renamed, unknown
 
 

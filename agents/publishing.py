@@ -10,14 +10,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from agents.registry import name_of
+from agents.storage.locate import named_from, with_pretrained, with_tokenizer
 from agents.storage.models import load, save, trained_in
-from agents.storage.places import named_from, with_pretrained, with_tokenizer
 from dialgym import __version__
-from dialgym.checksums import write_json_checked
 from dialgym.datasets.cards import card, code, table
 from dialgym.experiments import Result
-from dialgym.files import write_text
-from dialgym.hub import MODEL_FILES, OLD_WEIGHTS, publish
+from dialgym.io.checksums import write_json_checked
+from dialgym.io.files import write_text
+from dialgym.io.hub import MODEL_FILES, OLD_WEIGHTS, publish
 from dialgym.rollouts.policies import CHECKPOINT, find_checkpoint
 
 CARD, RESULTS = "README.md", "results.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
@@ -15,12 +16,17 @@ from torch.nn.utils import clip_grad_norm_
 
 from agents.distributed.processes import Processes
 from agents.distributed.sharding import Sharding
-from agents.faults import check_number, check_weights
 from agents.storage.values import storable
 from dialgym.errors import one_of, with_settings
 
 AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
 CPU_TOKENS, GPU_TOKENS = 4096, 65536
+REMEDY = (
+    "Lower the learning rate or max_grad_norm, or compute in float32 (autocast: null); --resume "
+    "goes on from the last checkpoint, which is as it was."
+)
+Where = str | Callable[[], str]
+"""Learner and time, for errors, or a function that gives them."""
 LEAST_SCALE = 1.0
 """A gradient that is not finite at this scale of the loss is no matter of float16's range."""
 
@@ -177,7 +183,7 @@ class Updater:
         own = torch.stack(sums).sum(0).tolist() if sums else []  # the only wait for the device
         means = self.processes.sums_by_name(dict(zip(names, own)))
         means = {name: value / total for name, value in means.items()}
-        check_number("loss", means.get("loss", 0.0), self.where())
+        check_number("loss", means.get("loss", 0.0), self.where)
         return means
 
     def _backward(self, loss: Tensor, last: bool) -> None:
@@ -215,7 +221,7 @@ class Updater:
         self.scaler.unscale_(optimizer)
         norm = self._clip()
         if not self.scaler.is_enabled() or scale <= LEAST_SCALE:
-            check_number("gradient", norm, self.where())
+            check_number("gradient", norm, self.where)
         self.scaler.step(optimizer)
         self.scaler.update()
         if not self.scaler.is_enabled():
@@ -243,7 +249,7 @@ class Updater:
 
     def check_weights(self) -> None:
         """Raises FloatingPointError for weights that have overflowed: call it before saving."""
-        check_weights(self.policy, self.where())
+        check_weights(self.policy, self.where)
 
     # Sharding
 
@@ -311,3 +317,56 @@ class Updater:
 
 def _sums(values: Iterable[Tensor]) -> Tensor:
     return torch.stack([value.detach().sum(dtype=torch.float32) for value in values]).double()
+
+
+# Finite checks
+
+
+def check_rewards(rewards: np.ndarray, where: Where) -> None:
+    """Raises FloatingPointError unless rewards (n_envs,) are finite.
+
+    `where` is the learner and the time.
+    """
+    finite = np.isfinite(rewards)
+    if not finite.all():
+        row = int(np.flatnonzero(~finite)[0])
+        raise FloatingPointError(
+            f"{_text(where)}: expected finite rewards, got {rewards[row]} in dialogue {row}. "
+            "Nothing was learned from it. Look for the reward that gave it, or its settings; "
+            "--resume goes on from the last checkpoint."
+        )
+
+
+def check_number(what: str, value: float, where: Where) -> None:
+    """Raises FloatingPointError unless a loss or a norm is finite."""
+    if not math.isfinite(value):
+        raise FloatingPointError(
+            f"{_text(where)}: expected a finite {what}, got {value}; the weights were left as "
+            f"they were. {REMEDY}"
+        )
+
+
+def check_tensor(what: str, values: torch.Tensor, where: Where) -> None:
+    """Raises FloatingPointError unless all numbers of a tensor are finite; see `check_number`."""
+    finite = values.isfinite()
+    if not finite.all():
+        check_number(what, float(values[~finite][0]), where)
+
+
+def check_weights(module: Any, where: Where) -> None:
+    """Raises FloatingPointError unless all weights are finite.
+
+    Args:
+        module: anything with `named_parameters`.
+        where: learner and time.
+    """
+    for name, weight in module.named_parameters():
+        if not bool(torch.isfinite(weight).all()):
+            raise FloatingPointError(
+                f"{_text(where)}: expected finite weights, but {name} has overflowed, so nothing "
+                f"was saved. {REMEDY}"
+            )
+
+
+def _text(where: Where) -> str:
+    return where if isinstance(where, str) else where()

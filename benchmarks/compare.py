@@ -19,7 +19,7 @@ from typing import Annotated
 import typer
 
 from dialgym.errors import unknown
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 ENVIRONMENTS = ("steps", "dialogues", "rewards", "replies", "imports")
 TRAINING = ("tiny", "iteration", "rollout", "update", "language", "offline")

@@ -8,7 +8,7 @@ The built-in one is made by `scripts/build_corpora.py`, on the built-in texts.
 import argparse
 from pathlib import Path
 
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 from dialgym.language.tokenizers import train_bpe
 
 

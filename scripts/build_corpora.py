@@ -16,7 +16,7 @@ import build_everyday
 from build_bpe import train_bpe
 from build_everyday import ROOT, write_rows
 
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 TOKENS = 1024
 BPE = ROOT / "dialgym" / "language" / "everyday.json"

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from domain_texts import Draw
 from phrases import Lexicon, Speech, read_blocks, read_lexicon
 
-from dialgym.files import write_atomically
+from dialgym.io.files import write_atomically
 
 ROOT = Path(__file__).parents[1]
 TEXTS = ROOT / "scripts" / "everyday"

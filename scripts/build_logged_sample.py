@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from dialgym.datasets.foreign import Choices, import_dialogues
-from dialgym.sources import read_rows
+from dialgym.io.tables import read_rows
 from dialgym.tasks.logged.corpus import CARD
 
 FOLDER = Path(__file__).parents[1] / "dialgym" / "tasks" / "logged" / "sample"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dialgym.experiments.plots import FAINT
-from dialgym.files import write_atomically, write_text
+from dialgym.io.files import write_atomically, write_text
 from dialgym.optional import require
 from dialgym.tasks.visual_dialogue import VisualDialogue
 from dialgym.tasks.visual_dialogue.types import VisualState

@@ -18,7 +18,7 @@ from dialgym.cli.app import app
 from dialgym.experiments.panel import panel_named
 from dialgym.experiments.row import read_rows
 from dialgym.experiments.tables import markdown_table
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 ROWS = Path(__file__).parents[1] / "benchmarks" / "results"
 TABLES = {

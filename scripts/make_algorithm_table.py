@@ -6,7 +6,7 @@ Run ``python scripts/make_algorithm_table.py`` after a row changes; a test holds
 from pathlib import Path
 
 from agents.registry import ALGORITHMS
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 PAGE = Path(__file__).parents[1] / "docs" / "training.md"
 BEGIN, END = "<!-- algorithms: made by scripts/make_algorithm_table.py -->\n", "<!-- end -->"

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 from dialgym.tasks.multiwoz.data import World, load_world
 from dialgym.tasks.multiwoz.dialogue import Rules, Settings
 from dialgym.tasks.multiwoz.fidelity import FAULTS

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import dialgym
 from dialgym.domains.domain import load_domain
 from dialgym.experiments.plots import FAINT
-from dialgym.files import write_atomically, write_text
+from dialgym.io.files import write_atomically, write_text
 from dialgym.optional import require
 
 ENV = "dialgym/SlotFilling-act-v0"

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.stats import t
 
 import dialgym
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 from dialgym.registry import entry_of, make_task
 
 

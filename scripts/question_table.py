@@ -12,7 +12,7 @@ from pathlib import Path
 
 import dialgym
 from dialgym.experiments.tables import markdown_table
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 from dialgym.registry import entries
 from dialgym.tasks.twenty_questions import TwentyQuestions
 from dialgym.tasks.twenty_questions.policies import Optimal

@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 TUTORIALS = Path(__file__).parents[1] / "docs" / "tutorials"
 

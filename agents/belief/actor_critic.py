@@ -17,12 +17,12 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, Schedule
 from torch import Tensor
 
+from agents.argument_checks import COUNT, require
 from agents.belief.masks import allowed
 from agents.belief.memory import Choice, DialogueMemory, Dialogues
-from agents.bounds import COUNT, require
-from agents.faults import check_rewards
 from agents.learner import ActLearner
 from agents.policies.belief import BeliefPolicy
+from agents.updater import check_rewards
 
 
 class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]

@@ -21,8 +21,8 @@ from agents.belief.masks import (
 )
 from agents.belief.q_policy import QPolicy, count_heads, in_mode
 from agents.belief.replay import MaskedReplayBuffer, Transitions
-from agents.faults import check_rewards
 from agents.learner import ActLearner
+from agents.updater import check_rewards
 
 
 class DQN(ActLearner, stable_baselines3.DQN):  # type: ignore[misc]

@@ -13,7 +13,7 @@ from torch.nn.functional import mse_loss
 from agents.belief.actor_critic import ActorCritic
 from agents.belief.memory import Dialogues
 from agents.belief.returns import discounted, values_ahead
-from agents.faults import check_tensor
+from agents.updater import check_tensor
 
 
 class Regression(NamedTuple):

@@ -12,7 +12,7 @@ from agents.chat.language_model import CausalTalker
 from agents.decoding.replies import PolicyTalker, Talker, Turn, chat
 from agents.decoding.sampling import Sampling, Seed, generator_of
 from dialgym.errors import with_settings
-from dialgym.hub import PREFIX
+from dialgym.io.hub import PREFIX
 from dialgym.rollouts.policies import CHECKPOINT, CONFIGS, find_checkpoint
 
 
@@ -104,8 +104,8 @@ class ChatAgent:
 def _talker(model: str | Path, device: str, trust: bool) -> Talker:
     from stable_baselines3.common.utils import get_device
 
+    from agents.storage.locate import fetched_agent
     from agents.storage.models import load
-    from agents.storage.places import fetched_agent
 
     if str(model).startswith(PREFIX):
         model = fetched_agent(model)

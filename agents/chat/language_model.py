@@ -12,7 +12,7 @@ from torch import Tensor
 
 from agents.decoding.replies import Turn, newest, one_at_a_time
 from agents.decoding.sampling import Sampling
-from dialgym.hub import model_folder, pretrained
+from dialgym.io.hub import model_folder, pretrained
 from dialgym.optional import require
 
 NAMES = {True: "system", False: "user"}

@@ -15,11 +15,11 @@ from stable_baselines3.common.utils import get_device
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from agents.guesser.data import played, said_by_people, task_of
+from agents.guesser.examples import played, said_by_people, task_of
 from agents.training.run import torch_threads
-from dialgym.checksums import write_sums
 from dialgym.errors import finite_number, one_of, unknown, whole_number
-from dialgym.files import write_folder_atomically, write_text
+from dialgym.io.checksums import write_sums
+from dialgym.io.files import write_folder_atomically, write_text
 from dialgym.registry import Environment
 from dialgym.tasks.visual_dialogue.guessers import Held, by_distance
 from dialgym.tasks.visual_dialogue.learned import SETTINGS, WEIGHTS, encode, predict

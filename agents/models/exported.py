@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from agents.models.gpt import GPT
 from dialgym.errors import one_of
-from dialgym.files import write_folder_atomically
+from dialgym.io.files import write_folder_atomically
 from dialgym.language.tokenizers import (
     END,
     FIRST_TEXT,

@@ -12,7 +12,7 @@ from agents.models.backbone import Backbone
 from agents.models.exported import NAMES
 from agents.models.gpt import GPT, GPTConfig
 from agents.models.vocabulary import translate
-from dialgym.hub import model_folder, pretrained
+from dialgym.io.hub import model_folder, pretrained
 from dialgym.language.tokenizers import Tokenizer
 from dialgym.optional import require
 

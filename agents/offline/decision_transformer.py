@@ -14,7 +14,7 @@ from torch import Tensor
 
 from agents.buffers.stored import DecisionBatch
 from agents.models.observations import FeatureEmbedding
-from agents.models.returns import ReturnEmbedding, add_to_embeddings
+from agents.models.return_embedding import ReturnEmbedding, add_to_embeddings
 from agents.offline.algorithm import Losses
 from agents.offline.bc import BC
 from agents.policies.gpt import GPTPolicy

@@ -23,11 +23,11 @@ from agents.buffers.sequences import (
     Sequences,
     minibatches,
 )
-from agents.faults import check_rewards
 from agents.models.cache import to_device
 from agents.models.masking import packed_bits
 from agents.models.observations import Observed, has_masks
 from agents.online.algorithm import OnlineAlgorithm
+from agents.updater import check_rewards
 
 
 class SequenceAlgorithm(OnlineAlgorithm):

@@ -11,8 +11,8 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 from torch.nn.functional import mse_loss
 
-from agents.faults import check_rewards
 from agents.online.acts import ActAlgorithm, Decisions
+from agents.updater import check_rewards
 from dialgym.errors import one_of
 
 BASELINES = ("none", "mean", "value")

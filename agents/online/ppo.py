@@ -18,7 +18,7 @@ from stable_baselines3.common.utils import FloatSchedule, explained_variance
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from agents.bounds import check_bounds
+from agents.argument_checks import check_bounds
 from agents.buffers.sequences import Batch, Rollout, SequenceBuffer
 from agents.models.observations import Observed
 from agents.online.on_policy import SequenceAlgorithm

@@ -15,10 +15,10 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.type_aliases import MaybeCallback
 
-from agents.faults import check_rewards
 from agents.online.grpo import GRPO
-from agents.online.sides import OVER, Dialogues, Side
+from agents.online.self_play_env import OVER, Dialogues, Side
 from agents.registry import TOKENS
+from agents.updater import check_rewards
 from dialgym.registry import Environment, entry_of
 from dialgym.views.making import split_kwargs
 from dialgym.views.two_party import TokenTwoPartyEnv

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from agents.reward_model.settings import Settings
-from dialgym.hub import model_folder, pretrained
+from agents.reward_model.reward_model_config import Settings
+from dialgym.io.hub import model_folder, pretrained
 from dialgym.language.tokenizers import BPETokenizer
 from dialgym.optional import require
 

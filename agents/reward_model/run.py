@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from agents.reward_model.data import SCORES, Examples
-from agents.reward_model.metrics import pairwise_accuracy, pearson, spearman
+from agents.reward_model.agreement import pairwise_accuracy, pearson, spearman
 from agents.reward_model.network import Network
-from agents.reward_model.settings import Settings
+from agents.reward_model.pairs import SCORES, Examples
+from agents.reward_model.reward_model_config import Settings
 
 
 class Run:

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import torch
 from stable_baselines3.common.utils import get_device
 
-from agents.reward_model.data import Source, read_examples
 from agents.reward_model.network import make_network, quiet
+from agents.reward_model.pairs import Source, read_examples
+from agents.reward_model.reward_model_config import Settings
 from agents.reward_model.run import Run
-from agents.reward_model.settings import Settings
 from agents.training.run import torch_threads
-from dialgym.checksums import check, remove_checked, write_checked, write_sums
-from dialgym.files import write_folder_atomically, write_text
-from dialgym.hub import commits
+from dialgym.io.checksums import check, remove_checked, write_checked, write_sums
+from dialgym.io.files import write_folder_atomically, write_text
+from dialgym.io.hub import commits
 
 METRICS = "metrics.json"
 
@@ -56,7 +56,7 @@ def train_reward_model(
     model of the epoch with the lowest held-out loss is kept. Outputs are in units of the scores.
 
     Args:
-        data: JSONL, CSV or stored dialogues; see `agents.reward_model.data.read_examples`.
+        data: JSONL, CSV or stored dialogues; see `agents.reward_model.pairs.read_examples`.
         out: the folder, written as a whole at the end; it may exist if it is a reward model.
         base: a model to begin with: its folder, ``hf:NAME`` or ``hf:NAME@REVISION``; None for a
             small encoder from scratch.
@@ -70,7 +70,7 @@ def train_reward_model(
         resume: go on from there, exactly as if the run had not been interrupted; without a
             checkpoint, begin.
         progress_bar: show one.
-        settings: hyperparameters; see `agents.reward_model.settings.Settings`.
+        settings: hyperparameters; see `agents.reward_model.reward_model_config.Settings`.
 
     Raises:
         FileNotFoundError: there is no such data.

@@ -21,9 +21,9 @@ from torch import Tensor
 
 import agents.storage.spaces  # noqa: F401  (adds the kinds of values that spaces are)
 from agents.storage.values import Packer, Unpacker
-from dialgym.archives import UNREADABLE
-from dialgym.files import parse_json, write_atomically
-from dialgym.hub import SourceError, hub_hint
+from dialgym.io.archives import UNREADABLE
+from dialgym.io.files import parse_json, write_atomically
+from dialgym.io.hub import SourceError, hub_hint
 
 FORMAT = 1
 MANIFEST = "manifest.json"

@@ -23,7 +23,7 @@ from stable_baselines3.common.utils import check_for_correct_spaces
 
 from agents.registry import ALGORITHMS, POLICIES, find, home_of, load_class, name_of, named, names
 from agents.storage.archive import Archive, ForeignFile, write_archive
-from agents.storage.places import (
+from agents.storage.locate import (
     beside,
     fetched_agent,
     moved,
@@ -32,10 +32,10 @@ from agents.storage.places import (
     with_tokenizer,
 )
 from agents.storage.values import Unpacker
-from dialgym.hub import PREFIX, SourceError, commits, hub_hint, pinned_names
+from dialgym.io.finite_weights import check_finite
+from dialgym.io.hub import PREFIX, SourceError, commits, hub_hint, pinned_names
 from dialgym.rollouts.policies import find_checkpoint, find_language_model
 from dialgym.views.env_spec import made_from
-from dialgym.weights import check_finite
 
 Place = str | Path | IO[bytes]
 MODEL = "model"

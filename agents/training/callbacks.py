@@ -19,10 +19,10 @@ from agents.training.dialogues import Dialogues
 from agents.training.envs import normalized
 from agents.training.evaluation import SampleDialogues, evaluation
 from agents.training.interrupts import Interrupt
-from agents.training.metrics import Metrics
 from agents.training.prepare import Session
+from agents.training.rollout_metrics import Metrics
 from agents.training.tracking import wandb_run
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 EVALUATION_SEED = 1_000_003  # added to the seed: evaluation meets other dialogues than training
 LARGEST_EVALUATION = 64  # dialogues at a time

@@ -25,7 +25,7 @@ from agents.storage.archive import MALFORMED, Archive, write_archive
 from agents.storage.models import read_model
 from agents.storage.models import save as save_model
 from agents.training.interrupts import Interrupt, Interrupted
-from dialgym.files import write_atomically
+from dialgym.io.files import write_atomically
 
 FILE = "checkpoint.zip"
 BEFORE = "checkpoint-before.zip"

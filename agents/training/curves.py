@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

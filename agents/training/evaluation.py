@@ -14,7 +14,7 @@ from stable_baselines3.common.logger import TensorBoardOutputFormat
 from stable_baselines3.common.vec_env import VecEnv
 
 from agents.training.tracking import log_dialogues
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 from dialgym.rollouts.policies import learns_by_drawing, takes_masks
 
 DRAWS = 0

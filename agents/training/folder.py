@@ -9,7 +9,7 @@ from typing import Any
 
 from agents.training.checkpoint import BEFORE
 from agents.training.checkpoint import FILE as CHECKPOINT
-from dialgym.files import read_json, write_text
+from dialgym.io.files import read_json, write_text
 
 RECORD = "run.json"
 MODEL = "model.zip"

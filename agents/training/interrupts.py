@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from dialgym.interrupts import Terminated
+from dialgym.io.sigterm import Terminated
 
 WAIT = (
     "\n{}: a checkpoint follows the update that is under way. "

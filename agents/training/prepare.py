@@ -13,22 +13,22 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv
 
 import dialgym
-from agents.bounds import check_bounds, check_device
+from agents.argument_checks import check_bounds, check_device
 from agents.distributed.processes import Processes
 from agents.learner import UpdatedLearner
+from agents.policies.init_from import start_from
 from agents.registry import ALGORITHMS, STORED, Algorithm, find
-from agents.saved import start_from
 from agents.training.checkpoint import Saved, find_checkpoint
-from agents.training.config import constructor_arguments, read_config
+from agents.training.data import Data, env_settings, label, stored_dialogues
 from agents.training.dialogues import UNBOUNDED, Budget
 from agents.training.envs import env_wrapper, normalized, replaces_forbidden
 from agents.training.folder import make_room
-from agents.training.metrics import Choice, Metric, make_metrics
-from agents.training.stored import Data, env_settings, label, stored_dialogues
+from agents.training.hyperparameters import constructor_arguments, read_config
+from agents.training.rollout_metrics import Choice, Metric, make_metrics
 from dialgym.datasets import Dataset
-from dialgym.locks import PATIENCE, locked
-from dialgym.registry import Entry, Environment, entry_of
-from dialgym.trust import say
+from dialgym.io.locks import PATIENCE, locked
+from dialgym.registry import Environment, RegistryEntry, entry_of
+from dialgym.trust import allow
 
 STOCK_INTERVAL = 1000
 """Timesteps of an interval of the curve, where rollouts may be of a few steps."""
@@ -52,7 +52,7 @@ class Plan:
     """
 
     algorithm: Algorithm
-    entry: Entry
+    entry: RegistryEntry
     settings: dict[str, Any]
     env_kwargs: dict[str, Any]
     dataset: Dataset | None
@@ -114,7 +114,7 @@ def prepare(
     check_device(device, "train")
     check_bounds("train", {"seed": seed})
     kind = entry.kind.actions
-    say(env_kwargs or {})  # stored dialogues may have been held with the same
+    allow(env_kwargs or {})  # stored dialogues may have been held with the same
     settings = read_config(algorithm, entry.id, changes, config, kind, trust)
     if budget and not algorithm.plays:
         raise ValueError(f"dialogues: {algorithm.name} does not play; give its gradient steps")
@@ -250,7 +250,7 @@ def _has_long_rollouts(cls: type) -> bool:
     return issubclass(cls, UpdatedLearner)
 
 
-def _check_kind(algorithm: Algorithm, entry: Entry, kind: str) -> None:
+def _check_kind(algorithm: Algorithm, entry: RegistryEntry, kind: str) -> None:
     if algorithm.plays and kind not in algorithm.kind:
         others = [row.name for row in ALGORITHMS.values() if kind in row.kind]
         raise ValueError(

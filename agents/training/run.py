@@ -13,15 +13,15 @@ import torch
 from agents.storage.models import save
 from agents.training.callbacks import Schedule, make_callbacks
 from agents.training.console import RunReport
+from agents.training.data import Data
 from agents.training.dialogues import budget
 from agents.training.folder import MODEL
 from agents.training.interrupts import caught
-from agents.training.metrics import Choice
 from agents.training.prepare import open_session, prepare
-from agents.training.stored import Data
+from agents.training.rollout_metrics import Choice
 from dialgym.errors import whole_number, with_checked_arguments
-from dialgym.files import read_json, write_text
-from dialgym.hub import check_commits, commits
+from dialgym.io.files import read_json, write_text
+from dialgym.io.hub import check_commits, commits
 from dialgym.registry import Environment
 
 HUB = "hub.json"
@@ -108,7 +108,7 @@ def train(
         init_from: a saved model whose weights to begin with, such as a cloned one.
         data: stored dialogues: a `Dataset`, its path or ``hf:NAME``, or several.
         metrics: classes to measure each rollout with, by name (`module:Class`), beside the parts of
-            the reward and the lengths of utterances; see `agents.training.metrics.make_metrics`.
+            the reward and the lengths of utterances; see `rollout_metrics.make_metrics`.
             Those of the configuration (`metrics`) when None.
         trust: read `init_from` where it is a pickle, and import the classes that `config` and
             `data` name, which can run code; see `agents.load` and `dialgym.load_dataset`.

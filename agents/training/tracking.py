@@ -8,7 +8,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 from dialgym.optional import require
 
 ID_FILE = "wandb_id.txt"

@@ -45,8 +45,8 @@ from benchmarks.environments.workloads import (
     single_tokens,
     single_turns,
 )
-from dialgym.checksums import write_json_checked
 from dialgym.errors import one_of
+from dialgym.io.checksums import write_json_checked
 from dialgym.tasks.multiwoz.data import load_world
 from dialgym.tasks.wordle import Wordle
 from dialgym.tasks.wordle.policies import Optimal

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dialgym.experiments.tables import markdown_table
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 JSON, MARKDOWN = "gpu.json", "gpu.md"
 COLUMNS = (

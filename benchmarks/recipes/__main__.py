@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.recipes.plots import plot
 from benchmarks.recipes.runs import chosen, claimed, perform
 from benchmarks.recipes.tables import BASE, lines, markdown
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 RECIPES = (
     "ppo",

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import agents
-from agents.offline import metrics
+from agents.offline import rank_accuracy as metrics
 from benchmarks.recipes.offline import Games, Method, plan
 from benchmarks.recipes.runs import Run
 from benchmarks.recipes.tables import Line

@@ -16,7 +16,7 @@ import dialgym
 from benchmarks.recipes.runs import Run, train_by
 from benchmarks.recipes.tables import Column, Line, with_interval
 from dialgym.datasets import ActData
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 from dialgym.tasks.multiwoz.corpus import Corpus
 
 ID = "dialgym/MultiWOZ-act-v0"

@@ -18,11 +18,11 @@ import numpy as np
 
 import agents
 import dialgym
-from agents.training.credit import turn_estimates
+from agents.training.advantage_estimates import turn_estimates
 from benchmarks.recipes.runs import Run, train_by
 from benchmarks.recipes.tables import Line, with_interval
 from dialgym.experiments.advantages import agreement, true_advantages
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 ENV = "dialgym/Wordle-Alike-v0"
 WORDS = {"tokenizer": "word"}

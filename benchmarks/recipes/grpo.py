@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 import dialgym
-from agents.grid.intervals import t_interval
 from benchmarks.recipes.runs import EVALUATION_SEED, NETWORK, Run, imitate, train_by
 from benchmarks.recipes.tables import Line, with_interval
 from dialgym.experiments.plots import FAINT
-from dialgym.files import write_atomically, write_text
+from dialgym.experiments.statistics import t_interval
+from dialgym.io.files import write_atomically, write_text
 from dialgym.optional import require
 
 ENV = "dialgym/TwentyQuestions-8-v0"

@@ -17,7 +17,7 @@ import dialgym
 from benchmarks.recipes.replies import metrics_of_run
 from benchmarks.recipes.runs import Run, train_by
 from benchmarks.recipes.tables import Column, Line, with_interval
-from dialgym.files import write_atomically
+from dialgym.io.files import write_atomically
 from dialgym.language.tokenizers import train_bpe
 from dialgym.tasks.daily_dialog.corpus import load_corpus
 

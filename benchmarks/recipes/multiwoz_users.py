@@ -19,7 +19,7 @@ import dialgym
 from benchmarks.recipes.runs import Run
 from benchmarks.recipes.tables import Line, t_interval, with_interval
 from dialgym.experiments.tables import markdown_table
-from dialgym.files import write_atomically, write_text
+from dialgym.io.files import write_atomically, write_text
 from dialgym.optional import require
 
 AGENDAS = ("agenda", "agenda-unfriendly", "agenda-terse", "agenda-verbose")

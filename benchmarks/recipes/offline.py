@@ -52,7 +52,7 @@ class Method:
 
     Attributes:
         name: what the table calls it.
-        algo: a key of `agents.training.config.OFFLINE`.
+        algo: a key of `agents.training.hyperparameters.OFFLINE`.
         overrides: hyperparameters other than the built-in ones.
         greedy: it says the likeliest token, else draws.
     """

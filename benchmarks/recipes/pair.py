@@ -20,7 +20,7 @@ import agents
 import dialgym
 from benchmarks.recipes.runs import EVALUATION_SEED, NETWORK, Run, imitate
 from benchmarks.recipes.tables import Line, with_interval
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 from dialgym.tasks.twenty_questions.policies import Truthful
 
 ENV = "dialgym/TwentyQuestions-8-v0"

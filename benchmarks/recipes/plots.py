@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.recipes.tables import Line
-from dialgym.experiments.plots import AGENTS, FAINT, INK
-from dialgym.files import write_atomically
+from dialgym.experiments.plots import COLOURS, FAINT, INK
+from dialgym.io.files import write_atomically
 from dialgym.optional import require
 
-MEAN = AGENTS[0]
+MEAN = COLOURS[0]
 
 
 def plot(table: Sequence[Line], path: Path) -> None:

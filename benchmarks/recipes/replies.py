@@ -9,7 +9,7 @@ from typing import Any
 
 import dialgym
 from benchmarks.recipes.runs import Run
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 from dialgym.registry import entry_of, make_task
 from dialgym.rewards import Reply
 from dialgym.rewards.metrics import Metrics

@@ -19,8 +19,8 @@ import agents
 import dialgym
 from dialgym.errors import unknown
 from dialgym.experiments import Episodes
-from dialgym.files import read_json, write_text
-from dialgym.locks import PATIENCE, locked
+from dialgym.io.files import read_json, write_text
+from dialgym.io.locks import PATIENCE, locked
 
 EVALUATION = "evaluation.json"
 RECIPE = "recipe.json"

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from agents.grid.intervals import t_interval
 from benchmarks.recipes.runs import Run, Score
-from dialgym.experiments.statistics import iqm
+from dialgym.experiments.statistics import iqm, t_interval
 from dialgym.experiments.tables import markdown_table
 from dialgym.registry import entry_of
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import agents
 import dialgym
-from agents.training.config import read_config
 from agents.training.dialogues import UNBOUNDED, Budget, Dialogues
+from agents.training.hyperparameters import read_config
 from benchmarks.recipes.runs import Run, train_by
 from benchmarks.recipes.tables import Line, with_interval
 

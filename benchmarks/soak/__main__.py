@@ -25,7 +25,7 @@ from benchmarks.soak.damage import damage
 from benchmarks.soak.inputs import inputs
 from benchmarks.soak.kills import kills
 from benchmarks.soak.races import races
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 ATTACKS: dict[str, tuple[float, Attack]] = {
     "inputs": (0.5, inputs),

@@ -18,7 +18,7 @@ import numpy as np
 import dialgym
 from benchmarks.soak.budget import Budget, Tally, within
 from benchmarks.soak.runs import GPT, WORDS, weights_of
-from dialgym.cache import cached_array, cached_arrays
+from dialgym.io.cache import cached_array, cached_arrays
 
 COLLECTED: dict[str, Any] = {"seed": 3, "shard_size": 8}
 

@@ -215,8 +215,8 @@ class Grid(Writer):
         super().__init__(rng, folder / "grid", "grids killed")
 
     def work(self, place: Path, again: bool) -> None:
-        from agents.grid.cells import Method, Protocol, cells_of, tasks_of
-        from agents.grid.run import run_grid
+        from agents.experiments.cells import Method, Protocol, cells_of, tasks_of
+        from agents.experiments.run import run_grid
 
         small = {"n_envs": 4, "n_steps": 16, "batch_size": 64, "policy_kwargs": {"net_arch": [16]}}
         methods = [Method("small", "maskable-ppo", small), Method("handcrafted", "handcrafted")]
@@ -226,7 +226,7 @@ class Grid(Writer):
 
     def made(self, place: Path) -> Any:
         """The figures, without what depends on the clock."""
-        from agents.grid.run import finished
+        from agents.experiments.run import finished
 
         cells = [{k: v for k, v in cell.items() if k != "seconds"} for cell in finished(place)]
         for cell in cells:

@@ -20,8 +20,8 @@ from benchmarks.soak.budget import Budget, Tally
 from benchmarks.soak.children import Child
 from benchmarks.soak.damage import train_briefly
 from benchmarks.soak.runs import WORDS, weights_of
-from dialgym.cache import cached_array
-from dialgym.locks import FolderInUse
+from dialgym.io.cache import cached_array
+from dialgym.io.locks import FolderInUse
 
 Write = Callable[[Path], object]
 Check = Callable[[Path], None]

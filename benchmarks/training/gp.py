@@ -19,7 +19,7 @@ from agents.belief.gp.kernels import RBF, ActKernel, covariances
 from agents.belief.gp.q_process import QProcess
 from benchmarks.environments.timing import machine, rate
 from dialgym.experiments.plots import FAINT
-from dialgym.files import write_atomically
+from dialgym.io.files import write_atomically
 from dialgym.optional import require
 
 ACTS, FEATURES = 16, 60

@@ -15,7 +15,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 import dialgym
 from agents.offline.bc import BC
 from agents.online.grpo import GRPO
-from agents.saved import start_from
+from agents.policies.init_from import start_from
 from benchmarks.environments.timing import Figure
 
 ENV, DIALOGUES, GROUP, ITERATIONS = "dialgym/Wordle-20-v0", 256, 16, 3

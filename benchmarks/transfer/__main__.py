@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from agents.grid.run import run_jobs
+from agents.experiments.run import run_jobs
 from benchmarks.transfer.axes import AXES, Axis
 from benchmarks.transfer.jobs import jobs_of
 from benchmarks.transfer.pictures import draw
@@ -19,7 +19,7 @@ from dialgym.cli.common import words
 from dialgym.errors import unknown
 from dialgym.experiments.panel import Panel, panel_named, panels
 from dialgym.experiments.row import Submission, read_rows
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import dialgym
-from agents.grid.jobs import Job
+from agents.experiments.job import Job
 from benchmarks.transfer.axes import Axis, Target
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.protocol import AT_ONCE, model_of

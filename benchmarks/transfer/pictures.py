@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from agents.grid.intervals import Estimate
-from agents.grid.plots import COLOURS, FIXED, figure_of, save_figure, tidy
+from agents.experiments.plots import COLOURS, FIXED, figure_of, save_figure, tidy
 from benchmarks.transfer.axes import Axis
 from benchmarks.transfer.table import Cell, Cells, estimate, names_of
 from dialgym.experiments.plots import INK
+from dialgym.experiments.statistics import Estimate
 
 ACROSS = 3
 """Curves' panels beside each other."""

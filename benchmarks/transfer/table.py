@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from agents.grid.intervals import Estimate, over_seeds
-from agents.grid.tables import shown
+from agents.experiments.pydial_tables import shown
 from benchmarks.transfer.axes import Axis, exchanges
 from benchmarks.transfer.jobs import TransferJob
 from dialgym.experiments.panel import Panel
+from dialgym.experiments.statistics import Estimate, seed_estimate
 from dialgym.experiments.tables import markdown_table
 
 
@@ -71,7 +71,7 @@ def names_of(cells: Cells) -> list[str]:
 
 def estimate(cell: Cell, metric: str) -> Estimate:
     """Success in per cent, or the return, with its interval over seeds."""
-    return over_seeds(cell.success if metric == "success" else cell.returns)
+    return seed_estimate(cell.success if metric == "success" else cell.returns)
 
 
 def as_markdown(axis: Axis, panel: Panel, results: Mapping[TransferJob, Mapping[str, Any]]) -> str:

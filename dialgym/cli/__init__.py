@@ -15,7 +15,7 @@
 """
 
 from dialgym.cli.terminal import prepare_terminal
-from dialgym.interrupts import take_sigterm
+from dialgym.io.sigterm import take_sigterm
 
 __all__ = ["main"]
 

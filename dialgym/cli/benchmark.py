@@ -62,8 +62,7 @@ def evaluate(
 ) -> None:
     """Score one policy: returns, success, normalised score, 95 % intervals."""
     from dialgym.experiments import evaluate as run
-    from dialgym.experiments.result import DRAWN, GREEDY
-    from dialgym.experiments.tables import rich_table
+    from dialgym.experiments.result import DRAWN, GREEDY, results_as_table
 
     if actions is not None:
         one_of("--actions", actions, (DRAWN, GREEDY), "dialgym evaluate")
@@ -86,7 +85,7 @@ def evaluate(
     results = [score(None if actions is None else actions == GREEDY)]
     if actions is None and results[0].actions == DRAWN:
         results.append(score(True))
-    console.print(rich_table(results, console.width))
+    console.print(results_as_table(results, console.width))
     if json:
         results[0].to_json(json)
 
@@ -223,7 +222,7 @@ def compare(
     """
     from dialgym.experiments import benchmark as run
     from dialgym.experiments.benchmark import opened, ways
-    from dialgym.experiments.tables import rich_table
+    from dialgym.experiments.result import results_as_table
 
     playing = opened(policies, ids, kwargs, trust)
     rounds = sum(len(ways(policy)) for policy in playing.values())
@@ -239,7 +238,7 @@ def compare(
             trust=trust,
             report=report,
         )
-    console.print(rich_table(found.results, console.width))
+    console.print(results_as_table(found.results, console.width))
     for note in found.notes:
         console.print(note, style="yellow", markup=False)
     for name, places in found.absent.items() if all_named else ():

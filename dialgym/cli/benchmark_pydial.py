@@ -58,10 +58,10 @@ def benchmark_pydial(
     What has been done is not done again; killed at any moment, the same command goes on.
     """
     require_agents()
-    from agents.grid.cells import Protocol, cells_of, methods_of, tasks_of
-    from agents.grid.report import older_in, write_report
-    from agents.grid.results import Results
-    from agents.grid.run import finished, run_grid
+    from agents.experiments.cells import Protocol, cells_of, methods_of, tasks_of
+    from agents.experiments.pydial_results import Results
+    from agents.experiments.report import older_in, write_report
+    from agents.experiments.run import finished, run_grid
 
     where = results or out / "results"
     failures: dict[Any, str] = {}

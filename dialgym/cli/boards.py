@@ -51,7 +51,7 @@ def total(boards: list[Any], results: list[Path] | None) -> Any:
     panel: Panel = boards[0].panel
     if panel.joined is None:
         require_agents()
-        from agents.grid.panels import cells_asked_for
+        from agents.experiments.training_job import cells_asked_for
 
         return total_of(boards, cells_asked_for(panel), None)
     folder = _joined_folder(panel.joined, results)
@@ -66,12 +66,9 @@ def _joined_folder(name: str, results: list[Path] | None) -> Path | None:
 
 def print_board(board: Any) -> None:
     """The table, without some columns where the terminal is narrow; Markdown elsewhere."""
-    from rich.markup import escape
-    from rich.table import Table
-
     from dialgym.experiments.measure_tables import measures_as_markdown
     from dialgym.experiments.panel_tables import as_markdown, caption, head, table
-    from dialgym.experiments.tables import WIDE
+    from dialgym.experiments.tables import WIDE, rich_table
 
     if not console.is_terminal or not board.rows:
         console.print(as_markdown(board), markup=False, soft_wrap=True)
@@ -79,13 +76,10 @@ def print_board(board: Any) -> None:
         return
     names = head(board)
     shown = range(len(names)) if console.width >= WIDE + 40 else [0, 1, 2, 4]
-    made = Table(title=escape(board.title), caption=escape(caption(board)), box=None)
-    made.caption_justify = "left"
-    for i in shown:
-        made.add_column(escape(names[i]), justify="left" if i == 1 else "right")
-    for cells in table(board):
-        made.add_row(*(escape(cells[i]) for i in shown))
-    console.print(made)
+    rows = [[cells[i] for i in shown] for cells in table(board)]
+    console.print(
+        rich_table([names[i] for i in shown], {board.title: rows}, caption(board), left=1)
+    )
     if board.older_rules:
         console.print(board.older_rules, style="yellow", markup=False, soft_wrap=True)
     if measures := measures_as_markdown(board):

@@ -14,8 +14,8 @@ import typer
 from rich.console import Console
 
 from dialgym.errors import did_you_mean
-from dialgym.files import parse_yaml
-from dialgym.interrupts import exit_status
+from dialgym.io.files import parse_yaml
+from dialgym.io.sigterm import exit_status
 from dialgym.optional import namesake, require
 from dialgym.progress import Progress
 from dialgym.registry import entries, entry_of, list_ids, make_task

@@ -90,8 +90,8 @@ def run(
     What has been done is not done again; killed at any moment, the same command goes on.
     """
     require_agents()
-    from agents.grid.panels import jobs_of
-    from agents.grid.run import run_jobs
+    from agents.experiments.run import run_jobs
+    from agents.experiments.training_job import jobs_of
 
     chosen = panel_named(panel)
     names = words(algorithms or "") or [*chosen.references, *chosen.algorithms]
@@ -119,7 +119,7 @@ def show(
     """Show the table of a panel: means with intervals, ranks with ties, costs; or all and a sum."""
     from dialgym.experiments.panel_tables import as_markdown
     from dialgym.experiments.totals import as_markdown as totals_as_markdown
-    from dialgym.files import write_text
+    from dialgym.io.files import write_text
 
     if (panel is None) == (not every):
         raise ValueError(
@@ -148,7 +148,7 @@ def compare(
 ) -> None:
     """Compare two rows in each environment that both have played."""
     from dialgym.experiments.panel_tables import compare as compared
-    from dialgym.files import write_text
+    from dialgym.io.files import write_text
 
     text = compared(boards_of(panel_named(panel), results, way=way)[0], first, second)
     console.print(text, markup=False, soft_wrap=True)
@@ -281,7 +281,7 @@ def _trainings(
     Raises:
         ValueError: two are the same, or one was not trained as the panel says.
     """
-    from dialgym.checksums import checksum
+    from dialgym.io.checksums import checksum
     from dialgym.rollouts.policies import find_checkpoint
 
     found: list[tuple[Any, Place, int, str]] = []

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from dialgym.cli.common import console
-from dialgym.files import write_folder_atomically, write_text
+from dialgym.io.files import write_folder_atomically, write_text
 from dialgym.registry import is_registered
 
 new = typer.Typer(no_args_is_help=True, help="Begin something of your own.")

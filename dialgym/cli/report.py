@@ -7,7 +7,7 @@ import typer
 
 from dialgym.cli.benchmark import RUNS, default_policies, newest_run, readable_curves
 from dialgym.cli.common import Seeds, Trust, console, numbers, progress
-from dialgym.files import read_json
+from dialgym.io.files import read_json
 
 FACTS = (
     *("id", "stand_in", "settings", "algorithm", "policy", "parameters", "device", "timesteps"),

@@ -125,7 +125,7 @@ def _wanted(panel: Panel, name: str, there: int) -> int:
     if there >= every:
         return every
     require_agents()
-    from agents.grid.panels import cells_asked_for
+    from agents.experiments.training_job import cells_asked_for
 
     try:
         return cells_asked_for(panel, [name])

@@ -34,7 +34,7 @@ def serve_visual(
 
     Pages of other sites, and calls by foreign names, are refused; there is no token.
     """
-    from dialgym.serving import Callers, listening
+    from dialgym.io.http_server import Callers, listening
     from dialgym.tasks.visual_dialogue import VisualDialogue
     from dialgym.tasks.visual_dialogue.server import serve_bots
     from dialgym.tasks.visual_dialogue.serving import Bots

@@ -54,8 +54,8 @@ def view(
 
     The page is served to this machine alone, and only to who has the address that is printed.
     """
+    from dialgym.io.http_server import EVERYWHERE, LOOPBACK, listening
     from dialgym.registry import add, entry_of
-    from dialgym.serving import EVERYWHERE, LOOPBACK, listening
     from dialgym.viewer import open_viewer
     from dialgym.viewer.app import serve_viewer
     from dialgym.viewer.guard import Guard
@@ -100,6 +100,6 @@ def _talk(model: str, trust: bool) -> Any:
 def _values(run: Path, trust: bool) -> Any:
     """What a learner of values thinks of the learner's turns of one dialogue, by place."""
     require_agents()
-    from agents.training.turn_values import turn_values
+    from agents.training.value_estimates import turn_values
 
     return turn_values(run, trust)

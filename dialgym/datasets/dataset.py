@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.cache import cache_dir
 from dialgym.datasets.acts import ActData, act_data
 from dialgym.datasets.cards import dataset_card
 from dialgym.datasets.describe import Description, describe
@@ -22,12 +21,13 @@ from dialgym.datasets.packing import layout_of
 from dialgym.datasets.schema import arrow, read_tables, with_folder, write_table
 from dialgym.datasets.tokens import TokenData, pack
 from dialgym.errors import unknown, with_settings
-from dialgym.files import parse_json, write_text
-from dialgym.hub import publish
-from dialgym.markup import plain_table
+from dialgym.io.cache import cache_dir
+from dialgym.io.files import parse_json, write_text
+from dialgym.io.html_tables import html_table
+from dialgym.io.hub import publish
 from dialgym.optional import require
 from dialgym.registry import check_id
-from dialgym.trust import check_names, say
+from dialgym.trust import allow, check_names
 
 WHERE = "the dataset"
 HEAD = ("environment", "policy", "seed", "return", "what was said")
@@ -94,7 +94,7 @@ class Dataset:
                 turn["text"] for turn in row["turns"])[:CUT])
             for row, gained in zip(first, first.returns)
         ]  # fmt: skip
-        return escape(repr(self)) + plain_table([HEAD, *rows])
+        return escape(repr(self)) + html_table([HEAD, *rows])
 
     @property
     def returns(self) -> np.ndarray:
@@ -191,7 +191,7 @@ class Dataset:
             ValueError: the dialogues are of several environments, or they do not fit the settings
                 (see `dialgym.datasets.tokens.pack`).
         """
-        say(kwargs)
+        allow(kwargs)
         env, settings = self.environment()
         return pack(self, layout_of(env, **{**settings, **kwargs}), reencode, cache)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.files import write_atomically
+from dialgym.io.files import write_atomically
 from dialgym.optional import require
 
 COLOUR, INK = "#0072b2", "#333333"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dialgym.errors import one_of
-from dialgym.files import write_atomically
+from dialgym.io.files import write_atomically
 
 ROLES = {"system": "assistant", "user": "user"}
 """What chat models call the parties."""

@@ -7,9 +7,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from dialgym.archives import SPLITS, Part
-from dialgym.cache import cache_dir
-from dialgym.checksums import SUFFIX
 from dialgym.datasets.collector import SHARD
 from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.minari import table_of_minari
@@ -22,10 +19,13 @@ from dialgym.datasets.schema import (
     schema,
     with_folder,
 )
-from dialgym.files import parse_json
-from dialgym.hub import Repository, fetch, locate
+from dialgym.io.archives import SPLITS, Part
+from dialgym.io.cache import cache_dir
+from dialgym.io.checksums import SUFFIX
+from dialgym.io.files import parse_json
+from dialgym.io.hub import Repository, fetch, locate
 from dialgym.optional import require
-from dialgym.trust import say
+from dialgym.trust import allow
 
 PARQUET = "*.parquet"
 FOREIGN = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".zip")
@@ -124,7 +124,7 @@ def _dataset(table: Any, what: str, trust: bool, folder: Path) -> Dataset:
     if trust:
         for column in ("env", "settings"):
             for text in found.table[column].unique().to_pylist():
-                say(text if column == "env" else parse_json(text, what))
+                allow(text if column == "env" else parse_json(text, what))
     return found
 
 

@@ -184,8 +184,8 @@ def pack(
         dataset: a `Dataset` whose learner is the layout's party.
         layout: how to write them.
         reencode: encode the text even where other token ids were logged.
-        cache: keep the arrays in `dialgym.cache.cache_dir`, and map them from there where the same
-            dialogues were packed before; None: from 10,000 dialogues on.
+        cache: keep the arrays in `dialgym.io.cache.cache_dir`, and map them from there where the
+            same dialogues were packed before; None: from 10,000 dialogues on.
 
     Raises:
         ValueError: the learner is another party, logged ids are of another vocabulary, or a

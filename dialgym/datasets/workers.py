@@ -21,7 +21,7 @@ from threading import Lock
 from typing import Any, BinaryIO
 
 from dialgym.datasets.collector import Collector, Folder, Recipe
-from dialgym.hub import commits, recall
+from dialgym.io.hub import commits, recall
 from dialgym.rollouts import Report
 
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); " \

@@ -16,7 +16,7 @@ from dialgym.domains.database import MISSING, Database, read_database
 from dialgym.domains.goals import GoalGenerator
 from dialgym.domains.ontology import NAME, TYPE, Ontology, parse_ontology, read_ontology
 from dialgym.errors import did_you_mean, unknown
-from dialgym.files import read_yaml as yaml_of
+from dialgym.io.files import read_yaml as yaml_of
 
 RULES, ROWS, YAML = "-rules.json", "-dbase.db", (".yml", ".yaml")
 COUNTERPARTS = {

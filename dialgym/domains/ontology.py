@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dialgym.errors import unknown
-from dialgym.files import parse_json, read_file
+from dialgym.io.files import parse_json, read_file
 
 NAME = "name"
 """The slot that says which row of the database is meant."""

@@ -5,7 +5,7 @@
 | `evaluate`, `result` | `evaluate`: one policy on any ids; `Result`: its episodes and figures |
 | `benchmark` | `benchmark`: several policies side by side, with dialogues to look at |
 | `multi_domain` | `evaluate_domains`: policies that share a dialogue over several domains |
-| `statistics`, `comparison` | means, intervals, differences, probabilities of improvement |
+| `statistics` | means, intervals, differences, probabilities of improvement |
 | `panel` | `Panel`: environments, learners, budgets and the evaluation, read strictly |
 | `protocol`, `measures` | how a policy is scored for a panel's row, and how a row is replayed |
 | `row`, `row_checks`, `rules` | rows as files, their checks, fingerprints of rules |
@@ -17,22 +17,25 @@
 """
 
 from dialgym.experiments.benchmark import Benchmark, benchmark, load_results
-from dialgym.experiments.comparison import (
+from dialgym.experiments.evaluate import evaluate
+from dialgym.experiments.multi_domain import Scripted, evaluate_domains
+from dialgym.experiments.result import Episodes, Result
+from dialgym.experiments.rules import Fingerprint, rules_of
+from dialgym.experiments.statistics import (
+    Estimate,
+    format_estimate,
     mean_difference,
     minimum_detectable_gap,
     pass_hat_k,
     performance_profile,
     probability_of_improvement,
 )
-from dialgym.experiments.evaluate import evaluate
-from dialgym.experiments.multi_domain import Scripted, evaluate_domains
-from dialgym.experiments.result import Episodes, Result
-from dialgym.experiments.rules import Fingerprint, rules_of
 from dialgym.rollouts import MisfitError, Policy, Predictor, episode_seed
 
 __all__ = [
     "Benchmark",
     "Episodes",
+    "Estimate",
     "Fingerprint",
     "MisfitError",
     "Policy",
@@ -43,6 +46,7 @@ __all__ = [
     "episode_seed",
     "evaluate",
     "evaluate_domains",
+    "format_estimate",
     "load_results",
     "mean_difference",
     "minimum_detectable_gap",

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialgym.experiments.statistics import interval
+from dialgym.experiments.statistics import RESAMPLES, Estimate, interval
 from dialgym.registry import Environment, entry_of
 from dialgym.rollouts.episodes import seeded
 from dialgym.rollouts.policies import Predictor, shown_as_learned, takes_masks
@@ -25,8 +25,6 @@ from dialgym.tasks import ExactPosterior
 from dialgym.views.making import make_vec
 from dialgym.views.saved import SavedDialogue
 from dialgym.views.spaces import maskable
-
-RESAMPLES = 2000
 
 
 class Decision(NamedTuple):
@@ -195,9 +193,9 @@ class Agreement(NamedTuple):
         error: root of the mean square of that, without what the measurement adds.
     """
 
-    correlation: tuple[float, float, float]
-    bias: tuple[float, float, float]
-    error: tuple[float, float, float]
+    correlation: Estimate
+    bias: Estimate
+    error: Estimate
 
 
 def agreement(decisions: Sequence[Decision], worth: Worth, seed: int = 0) -> Agreement:
@@ -218,7 +216,7 @@ def agreement(decisions: Sequence[Decision], worth: Worth, seed: int = 0) -> Agr
         len(episodes), np.full(len(episodes), 1 / len(episodes)), RESAMPLES
     )
     found, drawn = _figures(sums.sum(1)), _figures(sums @ counts.T)
-    return Agreement(*((float(f), *interval(d)) for f, d in zip(found, drawn)))
+    return Agreement(*(Estimate(float(f), *interval(d)) for f, d in zip(found, drawn)))
 
 
 def _moments(estimates: np.ndarray, worth: Worth) -> list[np.ndarray]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dialgym.files import read_yaml
+from dialgym.io.files import read_yaml
 from dialgym.registry import check_id, entry_of
 
 SB3_COLUMNS = ("time/total_timesteps", "rollout/ep_rew_mean")

@@ -11,13 +11,13 @@ from html import escape
 
 import numpy as np
 
-from dialgym.experiments.comparison import mean_difference
 from dialgym.experiments.panel import Place
 from dialgym.experiments.ranking import Board, Contestant, Part, difference, labelled
 from dialgym.experiments.row import RETURN
 from dialgym.experiments.row_checks import WAYS
-from dialgym.experiments.tables import markdown_table, spelled
-from dialgym.markup import plain_table
+from dialgym.experiments.statistics import format_estimate, format_interval, mean_difference
+from dialgym.experiments.tables import markdown_table
+from dialgym.io.html_tables import html_table
 
 DIGITS = {RETURN: 2, "words": 1, "sacrebleu": 4}
 USUAL = 3
@@ -46,7 +46,7 @@ def measures_as_markdown(board: Board) -> str:
 
 def measures_as_html(board: Board) -> str:
     """The same, as HTML."""
-    parts = [f"<h3>{escape(title)}</h3>{plain_table(rows)}" for title, rows in _tables(board)]
+    parts = [f"<h3>{escape(title)}</h3>{html_table(rows)}" for title, rows in _tables(board)]
     note = escape(NOTE.replace("`", ""))
     return "".join([*parts, f'<p class="note">{note}</p>' if parts else ""])
 
@@ -75,7 +75,7 @@ def _tables(board: Board) -> Iterator[tuple[str, list[list[str]]]]:
 
 def _cell(row: Contestant, place: Place, name: str, way: str) -> str:
     found = measured_as(row, place, name, way)
-    return "" if found is None else spelled(found.estimate, _digits(name))
+    return "" if found is None else format_estimate(found.estimate, _digits(name))
 
 
 def _digits(name: str) -> int:
@@ -113,10 +113,10 @@ def _differences(board: Board, a: Contestant, b: Contestant) -> Iterator[list[st
                     place.short,
                     name,
                     way if way == other else f"{way}, {other}",
-                    spelled(one.estimate, digits),
-                    spelled(two.estimate, digits),
-                    spelled(found, digits),
-                    _spelled_interval(over_replies(*pair), digits),
+                    format_estimate(one.estimate, digits),
+                    format_estimate(two.estimate, digits),
+                    format_estimate(found, digits),
+                    format_interval(over_replies(*pair), digits),
                     f"{100 * found.value / abs(base):+.1f}" if base else "-",
                 ]
 
@@ -138,7 +138,3 @@ def over_replies(one: Part, other: Part) -> tuple[float, float] | None:
     if one.values.shape[1] < 2:
         return None
     return mean_difference(one.values, other.values).interval
-
-
-def _spelled_interval(found: tuple[float, float] | None, digits: int) -> str:
-    return "-" if found is None else f"[{found[0]:.{digits}f}, {found[1]:.{digits}f}]"

@@ -12,10 +12,11 @@ from os import PathLike
 from pathlib import Path
 
 from dialgym.experiments.benchmark import Benchmark, Game, Line
-from dialgym.experiments.result import Result
-from dialgym.experiments.svg import draw_curves, draw_interval
-from dialgym.experiments.tables import PREFIX, caption, labels
-from dialgym.files import write_text
+from dialgym.experiments.result import PREFIX, Result, caption, labels
+from dialgym.experiments.statistics import Estimate, format_interval
+from dialgym.experiments.svg import draw_curves, draw_intervals
+from dialgym.io.files import write_text
+from dialgym.io.html_tables import html_table
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.versions import command_line, versions
 
@@ -90,30 +91,25 @@ def facts_list(facts: Facts) -> str:
 
 
 def _scores(results: Sequence[Result]) -> Iterator[str]:
+    head = ["policy", "mean return", "95 % interval", "success", "score", "turns"]
     for env_id, label in labels(results):
         own = [r for r in results if env_id in r.by_id and r.label(env_id) == label]
-        ends = [bound for r in own for bound in r[env_id].interval]
-        span = (min(ends), max(ends))
+        bars = draw_intervals([Estimate(r[env_id].mean_return, *r[env_id].interval) for r in own])
         yield f"<h3>{escape(label.removeprefix(PREFIX))}</h3>\n"
-        yield '<div class="scroll"><table><thead><tr><th>policy<th class="n">mean return'
-        yield '<th class="bar">95 % interval<th class="n">success<th class="n">score'
-        yield '<th class="n">turns</tr></thead><tbody>'
-        yield from (_score_row(result, env_id, span) for result in own)
-        yield "</tbody></table></div>\n"
+        yield html_table([head, *(_cells(r, env_id) for r in own)], "scores", bars=(2, bars))
     yield f'<p class="note">{escape(caption(*results))}</p>'
 
 
-def _score_row(result: Result, env_id: str, span: tuple[float, float]) -> str:
+def _cells(result: Result, env_id: str) -> list[str]:
     part = result[env_id]
-    low, high = part.interval
-    score = "-" if part.score is None else f"{part.score:.1f}"
-    bar = draw_interval(part.mean_return, low, high, span)
-    return (
-        f'<tr><td>{escape(result.name)}<td class="n">{part.mean_return:.2f}'
-        f'<td class="bar">{bar}<span>[{low:.2f}, {high:.2f}]</span>'
-        f'<td class="n">{100 * part.success:.0f} %<td class="n">{score}'
-        f'<td class="n">{part.mean_length:.1f}</tr>'
-    )
+    return [
+        result.name,
+        f"{part.mean_return:.2f}",
+        format_interval(part.interval, 2),
+        f"{100 * part.success:.0f} %",
+        "-" if part.score is None else f"{part.score:.1f}",
+        f"{part.mean_length:.1f}",
+    ]
 
 
 # Dialogues

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from dialgym.experiments.comparison import Estimate, performance_profile
 from dialgym.experiments.curves import Curve
 from dialgym.experiments.measure_tables import (
     compare_measures,
@@ -25,10 +24,11 @@ from dialgym.experiments.ranking import (
     improvement,
     is_better,
 )
-from dialgym.experiments.svg import draw_curves, draw_interval, draw_profiles
-from dialgym.experiments.tables import markdown_table, spelled
-from dialgym.files import write_text
-from dialgym.markup import cell
+from dialgym.experiments.statistics import format_estimate, performance_profile
+from dialgym.experiments.svg import draw_curves, draw_intervals, draw_profiles
+from dialgym.experiments.tables import markdown_table
+from dialgym.io.files import write_text
+from dialgym.io.html_tables import html_table
 from dialgym.versions import command_line, versions
 
 PASSES = 4
@@ -69,8 +69,8 @@ def _cells(board: Board, i: int) -> list[str]:
     cells = [
         rank if low else "-",
         row.label,
-        spelled(row.estimate, digits),
-        spelled(row.iqm, digits),
+        format_estimate(row.estimate, digits),
+        format_estimate(row.iqm, digits),
         f"{row.mean_success:.1f} %",
         "-" if row.other_mean is None else f"{row.other_mean:.{digits}f}",
         _next(board, i),
@@ -97,8 +97,7 @@ def reached(found: Sequence[float | None]) -> str:
 def _next(board: Board, i: int) -> str:
     if i + 1 >= board.complete:
         return "-"
-    found = improvement(board.rows[i], board.rows[i + 1])
-    return "-" if found is None else spelled(found, 2)
+    return format_estimate(improvement(board.rows[i], board.rows[i + 1]), 2)
 
 
 def _has_passes(board: Board) -> bool:
@@ -169,7 +168,7 @@ def compare(board: Board, first: str, second: str) -> str:
         one, other = (_only(row, env_id) for row in (a, b))
         found = difference(one, other)
         assert found is not None
-        cells = [spelled(each, digits) for each in (one.estimate, other.estimate, found)]
+        cells = [format_estimate(each, digits) for each in (one.estimate, other.estimate, found)]
         rows.append([env_id.rpartition("/")[2], *cells])
     chance = improvement(a, b)
     verdict = (
@@ -177,12 +176,12 @@ def compare(board: Board, first: str, second: str) -> str:
         else f"{second} is better" if is_better(difference(b, a))
         else "a tie: the interval holds 0"
     )  # fmt: skip
-    more = "" if chance is None else f" Probability of improvement: {spelled(chance, 2)}."
+    more = "" if chance is None else f" Probability of improvement: {format_estimate(chance, 2)}."
     measures = compare_measures(board, first, second)
     where = "1 environment" if len(common) == 1 else f"{len(common)} environments"
     return (
         f"{markdown_table(rows)}\nOver {where} the difference is "
-        f"{spelled(whole, digits)} ({UNITS[board.metric]}): {verdict}.{more}\n"
+        f"{format_estimate(whole, digits)} ({UNITS[board.metric]}): {verdict}.{more}\n"
     ) + (measures and f"\n{measures}")
 
 
@@ -213,27 +212,13 @@ def write_page(path: str | PathLike[str], board: Board) -> None:
 def _html_table(board: Board) -> str:
     if not board.rows:
         return "<p>No rows yet.</p>"
-    ends = [bound for row in board.rows for bound in _ends(row.estimate)]
-    span = min(ends), max(ends)
-    columns = [*head(board)[:3], "", *head(board)[3:]]
-    text = "".join(f"<th>{escape(name)}" for name in columns)
-    lines = []
-    for row, cells in zip(board.rows, table(board), strict=True):
-        bar = draw_interval(row.estimate.value, *_ends(row.estimate), span)
-        plain = [f'<td class="n">{cell(text)}' for text in cells]
-        plain[1] = f"<td>{cell(cells[1])}"
-        lines.append("<tr>" + "".join([*plain[:3], f'<td class="bar">{bar}', *plain[3:]]) + "</tr>")
+    rows = [[*cells[:3], "", *cells[3:]] for cells in (head(board), *table(board))]
+    bars = draw_intervals([row.estimate for row in board.rows])
     return (
-        f'<div class="scroll"><table class="standings"><thead><tr>{text}</tr></thead>'
-        f'<tbody>{"".join(lines)}</tbody></table></div><p class="note">{escape(caption(board))}</p>'
+        html_table(rows, "ranking", left=1, bars=(3, bars))
+        + f'<p class="note">{escape(caption(board))}</p>'
         f'<p class="note">{escape(board.older_rules)}</p>'
     )
-
-
-def _ends(found: Estimate) -> tuple[float, float]:
-    """The interval; the value alone where there is none."""
-    known = np.isfinite(found.interval).all()
-    return found.interval if known else (found.value, found.value)
 
 
 def _profiles(board: Board) -> str:

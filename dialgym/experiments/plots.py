@@ -1,24 +1,143 @@
-"""Plots of results: bars with intervals, learning curves, boards of games."""
+"""Pictures of results: bars with intervals, learning curves, games; and their common parts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dialgym.experiments.curves import Curve, smooth
-from dialgym.experiments.result import Result
-from dialgym.experiments.tables import PREFIX, labels
-from dialgym.files import write_atomically
+from dialgym.experiments.result import PREFIX, Result, labels
+from dialgym.experiments.statistics import Estimate
+from dialgym.io.files import write_atomically
 from dialgym.optional import require
 
 if TYPE_CHECKING:
     from dialgym.experiments.benchmark import Game
 
-# Told apart by colour-blind readers too (Okabe and Ito, 2008), the trained agents' first.
-AGENTS = ("#d55e00", "#cc79a7", "#f0e442", "#56b4e9")
-SCRIPTED = {"random": "#9a9a9a", "random-mixture": "#56b4e9", "optimal": "#009e73"}
-INK, FAINT = "#333333", "#dddddd"
+COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#332288")
+"""Told apart by colour-blind readers too (Okabe and Ito 2008); with `STYLES` for more lines."""
+STYLES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)))
+DASHED = (0, (4, 3))
+INK, FAINT, GREY = "#333333", "#dddddd", "#9a9a9a"
+SCRIPTED = {"random": GREY, "random-mixture": "#56b4e9", "optimal": "#009e73", "handcrafted": INK}
+DARK = 0.55
+"""Share of a heat map's scale from which figures are black on bright cells."""
+
+
+# What pictures are made of
+
+
+def new_figure(width: float, height: float) -> Any:
+    """An empty figure, in inches.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    return _module("figure").Figure((width, height), layout="constrained")
+
+
+def tidy(axes: Any, axis: str = "y") -> None:
+    """Give axes faint lines across one of them, and no frame."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis=axis, color=FAINT, linewidth=0.6, zorder=0)
+    axes.set_axisbelow(True)
+
+
+def add_legend(figure: Any, columns: int, lines: Mapping[str, Any] | None = None) -> None:
+    """Name the lines of a figure above it; these alone, by name, if they are given."""
+    given = [] if lines is None else [[*lines.values()], [*lines]]
+    figure.legend(*given, loc="outside upper left", ncols=columns, frameon=False, fontsize=8.5)
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a picture, atomically."""
+    write_atomically(path, lambda temporary: figure.savefig(temporary, dpi=160))
+
+
+def draw_band(
+    axes: Any,
+    x: Sequence[float],
+    estimates: Sequence[Estimate],
+    colour: str,
+    percent: bool = False,
+    **line: Any,
+) -> Any:
+    """Draw figures as a line, in a band of their intervals where these are known.
+
+    Args:
+        axes: to draw on.
+        x, estimates: the points.
+        colour: of both.
+        percent: the band is cut to what a percentage can be.
+        line: as for `Axes.plot`.
+
+    Returns:
+        The line.
+    """
+    (drawn,) = axes.plot(x, [e.value for e in estimates], color=colour, **line)
+    if all(e.is_bounded for e in estimates):
+        bounds = np.array([e.interval for e in estimates]).T
+        low, high = bounds.clip(0, 100) if percent else bounds
+        axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+    return drawn
+
+
+def draw_interval(
+    axes: Any, y: float, estimate: Estimate, colour: str, marker: str = "o", filled: bool = True
+) -> None:
+    """Draw a figure as a marker on the line of its interval, at a height."""
+    if estimate.is_bounded:
+        axes.plot(estimate.interval, [y, y], color=colour, linewidth=1.6)
+    fill = colour if filled else "white"
+    axes.plot(estimate.value, y, marker, color=colour, mfc=fill, ms=5, zorder=3)
+
+
+def name_rows(axes: Any, names: Sequence[str]) -> None:
+    """Name the heights 0, 1, ... of axes, the first at the bottom."""
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.set_ylim(-0.6, len(names) - 0.4)
+
+
+def draw_heat_map(
+    axes: Any,
+    values: np.ndarray,
+    texts: Sequence[Sequence[str]],
+    span: tuple[float, float],
+    names: tuple[Sequence[str], Sequence[str]],
+) -> Any:
+    """Draw (R, C) values as shades with a text in each; NaN is left blank.
+
+    Args:
+        axes: to draw on.
+        values: of the cells.
+        texts: of the cells, row by row.
+        span: values of the darkest and the brightest shade.
+        names: of the rows and of the columns.
+
+    Returns:
+        What a colour bar is made of.
+    """
+    low, high = span
+    shades = axes.imshow(values, cmap="cividis", vmin=low, vmax=high, aspect="auto")
+    for y, x in np.argwhere(np.isfinite(values)):
+        bright = (values[y, x] - low) / ((high - low) or 1.0) > DARK
+        ink = "black" if bright else "white"
+        axes.text(x, y, texts[y][x], ha="center", va="center", color=ink, size=7)
+    turned = {"rotation": 30, "ha": "left"} if len(names[1]) > 4 else {}
+    axes.set_xticks(range(len(names[1])), names[1], **turned)
+    axes.set_yticks(range(len(names[0])), names[0])
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0, labelsize=8)
+    axes.spines[:].set_visible(False)
+    return shades
+
+
+def _module(name: str) -> Any:
+    return require(f"matplotlib.{name}", "ui", "drawing pictures")
+
+
+# Pictures of a benchmark
 
 
 def plot_scores(results: Sequence[Result], path: Path) -> None:
@@ -32,7 +151,9 @@ def plot_scores(results: Sequence[Result], path: Path) -> None:
     ids = labels(results)
     scored = all(part.scores is not None for r in results for part in r.by_id.values())
     width = 0.84 / len(results)
-    figure, axes = _figure(max(6.0, 1.2 + 0.44 * len(ids) * (len(results) + 1)), 4.2)
+    figure = new_figure(max(6.0, 1.2 + 0.44 * len(ids) * (len(results) + 1)), 4.2)
+    axes = figure.subplots()
+    tidy(axes)
     for i, (result, colour) in enumerate(zip(results, _colours(results))):
         own = {(env_id, result.label(env_id)) for env_id in result.by_id}
         where = [k for k, place in enumerate(ids) if place in own]
@@ -49,13 +170,13 @@ def plot_scores(results: Sequence[Result], path: Path) -> None:
     axes.tick_params(axis="x", length=0)
     axes.set_xlim(-0.6, len(ids) - 0.4)
     if scored:
-        axes.axhline(100, color=INK, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+        axes.axhline(100, color=INK, linewidth=0.8, linestyle=DASHED, zorder=1)
     axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
     axes.margins(y=0.12)
     axes.set_ylabel("score (0 random, 100 expert)" if scored else "mean return")
     axes.set_title("above or below each bar: mean return", fontsize=8, color="#777777", loc="right")
-    figure.legend(loc="outside upper left", ncols=4, frameon=False, fontsize=9)
-    _save(figure, path)
+    add_legend(figure, 4)
+    save_figure(figure, path)
 
 
 def plot_curves(curves: Sequence[Curve], path: Path) -> None:
@@ -64,14 +185,16 @@ def plot_curves(curves: Sequence[Curve], path: Path) -> None:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    figure, axes = _figure(6.4, 4.0)
+    figure = new_figure(6.4, 4.0)
+    axes = figure.subplots()
+    tidy(axes)
     last = max(float(curve.steps[-1]) for curve in curves)
     for name, value in curves[0].references.items():
         colour = SCRIPTED.get(name, INK)
-        axes.axhline(value, color=colour, linewidth=1.2, linestyle=(0, (4, 3)), zorder=1)
+        axes.axhline(value, color=colour, linewidth=1.2, linestyle=DASHED, zorder=1)
         axes.annotate(f" {name}", (1, value), xycoords=("axes fraction", "data"), va="center",
                       fontsize=8.5, color=colour, annotation_clip=False)  # fmt: skip
-    for curve, colour in zip(curves, AGENTS * len(curves)):
+    for curve, colour in zip(curves, COLOURS * len(curves)):
         axes.plot(curve.steps, curve.returns, color=colour, alpha=0.25, linewidth=0.8)
         smoothed = smooth(curve.returns)
         axes.plot(curve.steps, smoothed, color=colour, linewidth=2, label=curve.name)
@@ -80,8 +203,8 @@ def plot_curves(curves: Sequence[Curve], path: Path) -> None:
     axes.xaxis.set_major_formatter(_thousands())
     axes.set_xlabel("environment steps (tokens)")
     axes.set_ylabel("mean return while learning")
-    figure.legend(loc="outside upper left", ncols=2, frameon=False, fontsize=9)
-    _save(figure, path)
+    add_legend(figure, 2)
+    save_figure(figure, path)
 
 
 def plot_games(games: Sequence["Game"], path: Path, title: str) -> None:
@@ -96,7 +219,7 @@ def plot_games(games: Sequence["Game"], path: Path, title: str) -> None:
     shapes = [picture.shape for picture in pictures]
     height = max(rows / columns for rows, columns, _ in shapes)
     size = (1.8 * len(names) + 0.2, (1.8 * height + 0.3) * len(jobs) + 0.6)
-    figure = _module("figure").Figure(size, layout="constrained")
+    figure = new_figure(*size)
     grid = figure.subplots(len(jobs), len(names), squeeze=False)
     for axes in grid.flat:
         axes.axis("off")
@@ -105,21 +228,12 @@ def plot_games(games: Sequence["Game"], path: Path, title: str) -> None:
         axes.set_title(_heading(game, first=game.job == jobs[0]), fontsize=9, color=INK)
         axes.imshow(game.picture)
     figure.suptitle(title, fontsize=10, color=INK)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _heading(game: "Game", first: bool) -> str:
     gained = f"return {game.gained:g}"
     return f"{game.policy}\n\n{gained}" if first else gained
-
-
-def _figure(width: float, height: float) -> tuple[Any, Any]:
-    figure = _module("figure").Figure((width, height), layout="constrained")
-    axes = figure.subplots()
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=FAINT, linewidth=0.6, zorder=0)
-    axes.set_axisbelow(True)
-    return figure, axes
 
 
 def _label(axes: Any, x: float, bounds: tuple[float, float], value: float) -> None:
@@ -133,17 +247,10 @@ def _label(axes: Any, x: float, bounds: tuple[float, float], value: float) -> No
 
 def _colours(results: Sequence[Result]) -> list[str]:
     """Fixed colours for the usual scripted policies, others in turn."""
-    others = iter(AGENTS * len(results))
+    free = [colour for colour in COLOURS if colour not in SCRIPTED.values()]
+    others = iter(free * len(results))
     return [SCRIPTED.get(result.policy) or next(others) for result in results]
 
 
 def _thousands() -> Any:
     return _module("ticker").FuncFormatter(lambda x, _: f"{x / 1000:,.0f}k" if x else "0")
-
-
-def _save(figure: Any, path: Path) -> None:
-    write_atomically(path, lambda temporary: figure.savefig(temporary, dpi=160))
-
-
-def _module(name: str) -> Any:
-    return require(f"matplotlib.{name}", "ui", "drawing pictures")

@@ -9,7 +9,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from dialgym.checksums import checksum, write_json_checked
 from dialgym.experiments.evaluate import arranged
 from dialgym.experiments.measures import CLOSE, differing, measured
 from dialgym.experiments.panel import Panel, Place, panel_named, protocol_of
@@ -27,7 +26,8 @@ from dialgym.experiments.row_checks import (
     statistics,
 )
 from dialgym.experiments.rules import rules_of
-from dialgym.files import check_writable, explained, read_json, write_atomically
+from dialgym.io.checksums import checksum, write_json_checked
+from dialgym.io.files import check_writable, explained, read_json, write_atomically
 from dialgym.registry import entry_of
 from dialgym.rollouts import Policy
 from dialgym.rollouts.player import Player, make_dialogue

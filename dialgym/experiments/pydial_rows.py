@@ -11,7 +11,7 @@ import numpy as np
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.ranking import Board, Contestant, Part
 from dialgym.experiments.rules import Fingerprint, RowOrigin
-from dialgym.files import read_json
+from dialgym.io.files import read_json
 
 DOMAINS = {"CR": "CamRestaurants", "SFR": "SFRestaurants", "LAP": "Laptops11"}
 COLUMNS = ("domain", "env", "seed", "dialogues", "drawn", "success", "reward")

@@ -17,18 +17,20 @@ from typing import NamedTuple
 import numpy as np
 
 from dialgym.errors import unknown
-from dialgym.experiments.comparison import (
-    Estimate,
-    better_pairs,
-    minimum_detectable_gap,
-    pass_hat_k,
-)
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.row import Submission
 from dialgym.experiments.row_checks import AS_NAMED
 from dialgym.experiments.rules import Fingerprint, RowOrigin, older_rules
-from dialgym.experiments.statistics import RESAMPLES, interval, iqm
-from dialgym.optional import require
+from dialgym.experiments.statistics import (
+    Estimate,
+    interval,
+    iqm,
+    mean_improvement,
+    minimum_detectable_gap,
+    pass_hat_k,
+    resample_runs,
+    welch_difference,
+)
 
 SMOOTH = 5
 """Rows of a learning curve in whose mean the target is to be reached."""
@@ -76,19 +78,19 @@ class Contestant:
     @cached_property
     def estimate(self) -> Estimate:
         """The mean over environments."""
-        drawn = [resampled(part.values, i).mean(1) for i, part in enumerate(self._ordered)]
+        drawn = [resample_runs(part.values, i).mean(1) for i, part in enumerate(self._ordered)]
         value = np.mean([part.values.mean() for part in self._ordered])
-        return Estimate(float(value), interval(np.mean(drawn, axis=0)))
+        return Estimate(float(value), *interval(np.mean(drawn, axis=0)))
 
     @cached_property
     def iqm(self) -> Estimate:
         """The interquartile mean over the runs of all environments."""
         means = np.concatenate([part.values.mean(1) for part in self._ordered])
-        drawn = [resampled(part.values, i) for i, part in enumerate(self._ordered)]
+        drawn = [resample_runs(part.values, i) for i, part in enumerate(self._ordered)]
         ordered = np.sort(np.concatenate(drawn, axis=1), axis=1)
         cut = ordered.shape[1] // 4
         kept = ordered[:, cut : ordered.shape[1] - cut].mean(1)
-        return Estimate(iqm(means), interval(kept))
+        return Estimate(iqm(means), *interval(kept))
 
     @property
     def mean_success(self) -> float:
@@ -139,92 +141,42 @@ def labelled(name: str, way: str) -> str:
     return name if way == "scripted" else f"{name} ({way})"
 
 
-def resampled(values: np.ndarray, stratum: int = 0, seed: int = 0) -> np.ndarray:
-    """(B, K) means of runs that are drawn with replacement; (B, 1) of episodes of a single run.
-
-    NaN for a single run whose mean alone is known: nothing tells how it varies.
-    """
-    if values.size == 1:
-        return np.full((RESAMPLES, 1), np.nan)
-    source = values.mean(1) if len(values) > 1 else values[0]
-    rng = np.random.default_rng([seed, stratum])
-    if len(values) > 1:
-        return np.asarray(source[rng.integers(len(source), size=(RESAMPLES, len(source)))])
-    return np.array([rng.choice(source, len(source)).mean() for _ in range(RESAMPLES)])[:, None]
-
-
 def difference(first: Contestant, second: Contestant) -> Estimate | None:
-    """How much higher the mean of the first is, over the environments of both; None for none.
+    """Estimate how much higher the mean of the first is, over the environments of both.
 
-    The interval is Student's t over runs, each environment's variance by itself, with the degrees
-    of freedom of Welch and Satterthwaite: a bootstrap of three runs would call one pair in four of
-    equal rows different. Runs of the same seeds have played the same dialogues, and are compared in
-    pairs. Where there is one run, its episodes vary.
+    None for no such environment; see `welch_difference`. Runs of the same seeds are compared in
+    pairs.
 
     Raises:
         ImportError: SciPy, of the extra ``agents``, is not installed.
     """
-    common = sorted(first.parts.keys() & second.parts.keys())
+    common = [(first.parts[i], second.parts[i]) for i in _common(first, second)]
     if not common:
         return None
-    values, spreads = [], list[Spread]()
-    for env_id in common:
-        a, b = first.parts[env_id], second.parts[env_id]
-        values.append(float(a.values.mean() - b.values.mean()))
-        if a.seeds == b.seeds and a.values.shape == b.values.shape:
-            spreads.append(spread(a.values - b.values))
-        else:
-            spreads += [spread(a.values), spread(b.values)]
-    value = float(np.mean(values))
-    half = _half_width(spreads) / len(common)
-    return Estimate(value, (value - half, value + half))
-
-
-class Spread(NamedTuple):
-    """The variance of a mean, and its degrees of freedom."""
-
-    variance: float
-    freedom: int
-
-
-def spread(values: np.ndarray) -> Spread:
-    """Of (K, E) values over runs, or over the episodes of one; NaN for a bare number."""
-    means = values.mean(1) if len(values) > 1 else values[0]
-    if len(means) < 2:
-        return Spread(np.nan, 1)
-    return Spread(float(means.var(ddof=1) / len(means)), len(means) - 1)
-
-
-def _half_width(spreads: Sequence[Spread], level: float = 0.95) -> float:
-    """Of the interval of a sum of means."""
-    total = sum(one.variance for one in spreads)
-    if total == 0 or np.isnan(total):
-        return total
-    freedom = total**2 / sum(one.variance**2 / one.freedom for one in spreads)
-    stats = require("scipy.stats", "agents", "the leaderboard's intervals of differences")
-    return float(stats.t.ppf((1 + level) / 2, freedom) * np.sqrt(total))
+    paired = [a.seeds == b.seeds and a.values.shape == b.values.shape for a, b in common]
+    return welch_difference((a.values, b.values, pair) for (a, b), pair in zip(common, paired))
 
 
 def improvement(first: Contestant, second: Contestant) -> Estimate | None:
-    """The probability that a run of the first is better, the mean over common environments.
+    """Estimate the probability that a run of the first is better, the mean over environments.
 
-    None where there is none, or one run only of either.
+    None where they have no environment in common, or one run only of either.
     """
-    common = sorted(first.parts.keys() & second.parts.keys())
-    pairs = [(first.parts[i].values.mean(1), second.parts[i].values.mean(1)) for i in common]
+    ids = _common(first, second)
+    pairs = [(first.parts[i].values, second.parts[i].values) for i in ids]
     if not pairs or min(min(len(x), len(y)) for x, y in pairs) < 2:
         return None
-    rng, drawn = np.random.default_rng(0), []
-    for x, y in pairs:
-        xs, ys = (v[rng.integers(len(v), size=(RESAMPLES, len(v)))] for v in (x, y))
-        drawn.append(better_pairs(xs, ys))
-    value = np.mean([better_pairs(x[None], y[None])[0] for x, y in pairs])
-    return Estimate(float(value), interval(np.mean(drawn, axis=0)))
+    return mean_improvement(pairs)
+
+
+def _common(first: Contestant, second: Contestant) -> list[str]:
+    """Ids of the environments that both have."""
+    return sorted(first.parts.keys() & second.parts.keys())
 
 
 def is_better(found: Estimate | None) -> bool:
     """Whether an interval of a difference lies above 0."""
-    return found is not None and found.interval[0] > 0
+    return found is not None and found.low > 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dialgym.experiments.evaluate import evaluate
-from dialgym.files import write_text
+from dialgym.io.files import write_text
 from dialgym.registry import Row, entry_of
 from dialgym.rollouts import Report
 

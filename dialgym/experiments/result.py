@@ -1,27 +1,37 @@
-"""Results of an evaluation: its episodes, and the statistics made of them."""
+"""Results of an evaluation: its episodes, the statistics made of them, and their tables."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from dialgym.checksums import read_json_checked, write_json_checked
 from dialgym.errors import unknown
-from dialgym.experiments.statistics import Resampled, bootstrap, interval, iqm
-from dialgym.experiments.tables import markdown, rich_table
-from dialgym.markup import plain_table
+from dialgym.experiments.statistics import (
+    Estimate,
+    Interval,
+    Resampled,
+    bootstrap,
+    format_estimate,
+    interval,
+    iqm,
+)
+from dialgym.experiments.tables import markdown_table, rich_table
+from dialgym.io.checksums import read_json_checked, write_json_checked
+from dialgym.io.html_tables import html_table
 from dialgym.registry import NAMESPACE
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-Interval = tuple[float, float]
 DRAWN, GREEDY = "drawn", "greedy"
+PREFIX = f"{NAMESPACE}/"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,9 +136,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """A table for notebooks."""
-        from dialgym.experiments.tables import HEAD, rows
-
-        return plain_table([HEAD, *rows([self])])
+        return html_table([HEAD, *result_rows([self])])
 
     @property
     def name(self) -> str:
@@ -186,11 +194,11 @@ class Result:
 
     def to_markdown(self) -> str:
         """A table with a row for each environment and, if there are several, one for all."""
-        return markdown([self])
+        return results_as_markdown([self])
 
     def to_table(self) -> "Table":
         """The same for `rich.print`."""
-        return rich_table([self])
+        return results_as_table([self])
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain lists and numbers; what is no such thing in `env_kwargs` as text."""
@@ -257,4 +265,80 @@ def _from_dict(values: Mapping[str, Any]) -> Episodes:
         np.array(values["lengths"], np.int64),
         None if scores is None else np.array(scores, np.float64),
         {name: np.array(rows, np.float64) for name, rows in values.get("metrics", {}).items()},
+    )
+
+
+# Tables
+
+HEAD = ("environment", "policy", "mean return", "IQM", "success", "score", "turns")
+ALL = "all"
+
+
+def result_rows(results: Sequence[Result]) -> Iterator[tuple[str, ...]]:
+    """The cells, environment by environment; last those over all, where there are several."""
+    environments = labels(results)
+    for env_id, label in environments:
+        for result in results:
+            if env_id in result.by_id and result.label(env_id) == label:
+                yield (label, result.name, *_cells(result.by_id[env_id]))
+    if len(environments) > 1:
+        for result in results:
+            if {(env_id, result.label(env_id)) for env_id in result.by_id} == set(environments):
+                yield (ALL, result.name, *_cells(result.overall))
+
+
+def labels(results: Sequence[Result]) -> list[tuple[str, str]]:
+    """The ids and what tables call them; an id that was played in two ways has two."""
+    pairs = ((env_id, r.label(env_id)) for r in results for env_id in r.by_id)
+    return list(dict.fromkeys(pairs))
+
+
+def _cells(part: Episodes) -> tuple[str, ...]:
+    bounds = part.score_interval
+    score = None if part.score is None or bounds is None else Estimate(part.score, *bounds)
+    return (
+        format_estimate(Estimate(part.mean_return, *part.interval), 2),
+        format_estimate(Estimate(part.iqm, *part.iqm_interval), 2),
+        f"{100 * part.success:.1f} %",
+        format_estimate(score, 1),
+        f"{part.mean_length:.2f}",
+    )
+
+
+def results_as_markdown(results: Sequence[Result]) -> str:
+    """A Markdown table with a row for each environment and policy, and what its figures mean."""
+    return f"{markdown_table([HEAD, *result_rows(results)])}\n{caption(*results)}\n"
+
+
+def results_as_table(results: Sequence[Result], width: int | None = None) -> "Table":
+    """The same for the terminal, a section for each environment; without the turns."""
+    sections = {
+        env_id.removeprefix(PREFIX): [cells[1:-1] for cells in part]
+        for env_id, part in groupby(result_rows(results), key=itemgetter(0))
+    }
+    return rich_table(HEAD[1:-1], sections, caption(*results), width)
+
+
+BUILT_IN = (
+    " Built-in: the original is not here, and what takes its place has references of its own; "
+    "figures on the one do not compare with figures on the other."
+)
+DRAWS = (
+    " Drawn, greedy: a policy that learned by drawing its actions, played so, and taking the "
+    "likeliest."
+)
+ORACLE = " Oracle: a policy that knows what is hidden from its party, which no learner does."
+
+
+def caption(*results: Result) -> str:
+    """What the figures of a table mean."""
+    result = results[0]
+    episodes = next(iter(result.by_id.values())).returns.shape[1]
+    more = BUILT_IN if any(r.stand_ins for r in results) else ""
+    more += DRAWS if any(r.actions for r in results) else ""
+    more += ORACLE if any(r.oracle for r in results) else ""
+    return (
+        f"{episodes} episodes for each of {len(result.seeds)} seeds. In brackets: 95 % stratified "
+        "bootstrap interval. IQM: interquartile mean of the returns. Score: 100 (return - random) "
+        f"/ (expert - random), on the mean return.{more}"
     )

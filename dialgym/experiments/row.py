@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.checksums import read_json_sealed
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.row_checks import AS_NAMED, SCRIPTED, problems
 from dialgym.experiments.rules import Fingerprint, RowOrigin
+from dialgym.io.checksums import read_json_sealed
 
 RETURN = "return"
 Values = Mapping[str, Any]

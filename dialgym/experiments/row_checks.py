@@ -17,7 +17,7 @@ from dialgym.experiments.measures import CLOSE, misfits
 from dialgym.experiments.panel import Panel, Place, panel_named, protocol_of
 from dialgym.experiments.result import Episodes
 from dialgym.experiments.rules import Fingerprint
-from dialgym.reading import all_finite
+from dialgym.io.strict_reader import all_finite
 from dialgym.registry import entry_of
 from dialgym.rollouts.player import make_dialogue
 from dialgym.rollouts.policies import named_policies

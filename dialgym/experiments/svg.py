@@ -7,11 +7,22 @@ from html import escape
 import numpy as np
 
 from dialgym.experiments.curves import Curve, smooth
+from dialgym.experiments.statistics import Estimate
 
 WIDTH, HEIGHT = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 52, 96, 12, 34
 MOST_POINTS = 400
 """Of a drawn curve; more would only make the file larger."""
+
+
+def draw_intervals(estimates: Sequence[Estimate]) -> list[str]:
+    """Each figure as a dot on the line of its interval, all within one span."""
+    ends = [end for e in estimates for end in (e.interval if e.is_bounded else (e.value,))]
+    span = min(ends), max(ends)
+    return [
+        draw_interval(e.value, *(e.interval if e.is_bounded else (e.value, e.value)), span)
+        for e in estimates
+    ]
 
 
 def draw_interval(value: float, low: float, high: float, span: tuple[float, float]) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dialgym.errors import unknown
-from dialgym.hub import model_folder, pretrained
+from dialgym.io.hub import model_folder, pretrained
 from dialgym.language.text import UNKNOWN
 from dialgym.optional import require
 

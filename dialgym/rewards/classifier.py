@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.cache import UNREADABLE, cache_dir
-from dialgym.checksums import check, write_checked
 from dialgym.errors import one_of, unknown
+from dialgym.io.cache import UNREADABLE, cache_dir
+from dialgym.io.checksums import check, write_checked
+from dialgym.io.tables import FORMATS, read_rows
 from dialgym.optional import require
 from dialgym.rewards.abuse import read_abuse
 from dialgym.rewards.base import Reply
 from dialgym.rewards.words import ngrams
-from dialgym.sources import FORMATS, read_rows
 
 COLUMNS = 2**17
 """Columns that the n-grams of a block are hashed to."""

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dialgym.cache import LRU
 from dialgym.errors import one_of
-from dialgym.hub import model_folder, pretrained
+from dialgym.io.cache import LRU
+from dialgym.io.hub import model_folder, pretrained
 from dialgym.optional import require
 from dialgym.rewards.base import Reply, Reward
 from dialgym.rewards.overlap import references

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from dialgym.errors import unknown
-from dialgym.hub import PREFIX, SourceError, hub_hint
+from dialgym.io.hub import PREFIX, SourceError, hub_hint
 from dialgym.kinds import KINDS
 from dialgym.optional import namesake
 from dialgym.rollouts.episodes import seed_policy

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium.utils.seeding import np_random
 
+from dialgym.io.finite_weights import check_finite
 from dialgym.language.tokenizers import recorded
 from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng, seeded
 from dialgym.rollouts.played import Decisions, Played, Turns, metric_columns
@@ -19,7 +20,6 @@ from dialgym.tasks.returns import watch_returns
 from dialgym.views.dialogue import LoopedBatch
 from dialgym.views.info import group_of
 from dialgym.views.spaces import maskable
-from dialgym.weights import check_finite
 
 SIZE = 512
 """Dialogues of scripted policies at once; what is chosen changes none of them."""

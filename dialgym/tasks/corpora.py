@@ -7,9 +7,9 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from dialgym.cache import cached_arrays
 from dialgym.errors import unknown
-from dialgym.sources import fingerprint
+from dialgym.io.cache import cached_arrays
+from dialgym.io.tables import fingerprint
 
 Corpus = TypeVar("Corpus")
 

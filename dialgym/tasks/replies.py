@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from gymnasium.utils.seeding import np_random
 
+from dialgym.io.tables import fingerprint, locate
 from dialgym.language import Constraint, Utterance
 from dialgym.rewards import Components, Composite, Examples, Reply, Reward
 from dialgym.simulators import Speaker, ask_all
-from dialgym.sources import fingerprint, locate
 from dialgym.tasks.base import SYSTEM, USER, Outcome, Task
 from dialgym.tasks.batch import BatchOutcome, DialogueBatch, Exchange, gather
 

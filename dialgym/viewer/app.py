@@ -15,8 +15,8 @@ from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from dialgym.io.http_server import EXTRA, Refused, body_of, fastapi_app, finite, json_answer, serve
 from dialgym.optional import require
-from dialgym.serving import EXTRA, Refused, body_of, fastapi_app, finite, json_answer, serve
 from dialgym.viewer.api import Viewer
 from dialgym.viewer.asked import Asked, NotHereError
 from dialgym.viewer.guard import HEADERS, QUERY, Guard, set_cookie

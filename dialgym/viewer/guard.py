@@ -1,7 +1,7 @@
 """The guard of the viewer: it answers whoever knows its token, from a page of its own.
 
 The token is a cookie that the browser sends to no other site's requests (`SameSite=Strict`); host
-and site of a caller are checked as for every server (`dialgym.serving.Callers`).
+and site of a caller are checked as for every server (`dialgym.io.http_server.Callers`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ from hmac import compare_digest
 from secrets import token_urlsafe
 from typing import Any
 
-from dialgym.serving import Callers, Refused
+from dialgym.io.http_server import Callers, Refused
 
 HEADER = "x-dialgym-token"
 QUERY = "token"

@@ -8,7 +8,7 @@ import numpy as np
 
 from dialgym.datasets import Dataset
 from dialgym.datasets.schema import arrow
-from dialgym.files import parse_json
+from dialgym.io.files import parse_json
 from dialgym.language import Utterance
 from dialgym.rollouts.player import make_dialogue
 from dialgym.tasks import Task

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialgym.experiments.comparison import mean_difference
+from dialgym.experiments.statistics import mean_difference
 from dialgym.viewer.asked import NotHereError
 from dialgym.viewer.listing import Listing
 

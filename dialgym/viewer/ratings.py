@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dialgym.files import parse_json, write_text
-from dialgym.locks import PATIENCE, locked
+from dialgym.io.files import parse_json, write_text
+from dialgym.io.locks import PATIENCE, locked
 
 PREFERENCES, SCORES, TIES = "preferences", "scores", "ties"
 KINDS = (PREFERENCES, SCORES, TIES)

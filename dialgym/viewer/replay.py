@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium.utils.seeding import np_random
 
 from dialgym.datasets import Dataset
-from dialgym.files import parse_json
+from dialgym.io.files import parse_json
 from dialgym.language import AnyText, Constraint
 from dialgym.registry import entry_of
 from dialgym.rollouts.player import make_dialogue

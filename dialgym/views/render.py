@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.bubbles import Turn, draw_bubbles
 from dialgym.language import render_transcript
+from dialgym.language.bubbles import Turn, draw_bubbles
 from dialgym.simulators.human import styled_line
 from dialgym.tasks import Task
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3")
-from agents.grid.panels import jobs_of as panel_jobs
-from agents.grid.run import run_jobs
+from agents.experiments.run import run_jobs
+from agents.experiments.training_job import jobs_of as panel_jobs
 from benchmarks.transfer.__main__ import main
 from benchmarks.transfer.axes import AXES, exchanges
 from benchmarks.transfer.jobs import jobs_of
@@ -128,7 +128,7 @@ def test_the_command_writes_tables_and_pictures_and_scores_nothing_twice(
         text = (tmp_path / "docs" / "results" / f"{name}.md").read_text("utf-8")
         assert f": {PANEL.name}\n" in text
     assert "| CamRestaurants-Env3-v0 (15 %) | ppo | 2 |" in capsys.readouterr().out
-    monkeypatch.setattr("agents.grid.pools.perform", None)
+    monkeypatch.setattr("agents.experiments.pools.perform", None)
     main(["errors", *where, "--seeds", "0,1", "--algorithms", "ppo"])
 
 

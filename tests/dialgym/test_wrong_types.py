@@ -12,7 +12,7 @@ import pytest
 
 import dialgym
 from dialgym.domains.domain import find_faults, load_domain
-from dialgym.sources import locate
+from dialgym.io.tables import locate
 from dialgym.tasks.comments.corpus import load_splits
 from dialgym.tasks.daily_dialog.formats import read_dialogues
 from dialgym.tasks.multiwoz.corpus import Corpus

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3")
-from agents.grid.cells import Cell, Method, Protocol, Task
-from agents.grid.panels import jobs_of
-from agents.grid.run import run_grid, run_jobs
+from agents.experiments.cells import Cell, Method, Protocol, Task
+from agents.experiments.run import run_grid, run_jobs
+from agents.experiments.training_job import jobs_of
 from dialgym.experiments.panel import panel_named, panels
 from dialgym.experiments.row import read_submission
 

@@ -200,6 +200,6 @@ def test_what_may_come_from_a_hub_goes_through_one_module():
         if named:
             found[module_name(path)] = named
     assert found == {
-        "dialgym.hub": {"HfApi", "from_pretrained", "snapshot_download"},
+        "dialgym.io.hub": {"HfApi", "from_pretrained", "snapshot_download"},
         "dialgym.datasets.minari": {"load_dataset"},  # of Minari, which looks at what is here
     }

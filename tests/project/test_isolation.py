@@ -5,8 +5,8 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
-from dialgym.cache import cache_dir
 from dialgym.cli.benchmark import newest_run
+from dialgym.io.cache import cache_dir
 from dialgym.viewer.sources import newest_runs
 
 

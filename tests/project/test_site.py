@@ -89,5 +89,5 @@ def test_the_page_of_a_panel_is_not_clipped(driver: Any, tmp_path: Path, panel: 
     rows, out = str(ROOT / "benchmarks" / "results"), str(tmp_path / "page.html")
     succeed("leaderboard", "html", panel, "--results", rows, "--out", out)
     driver.get((tmp_path / "page.html").as_uri())
-    one_of(driver, "table.standings")
+    one_of(driver, "table.ranking")
     assert driver.execute_script(TOO_WIDE) == []

@@ -89,7 +89,7 @@ def viewer_server(viewer: Any, hosts: tuple[str, ...] = ()) -> Iterator[tuple[st
     """The viewer's URL, and its guard; it is ended after."""
     uvicorn = pytest.importorskip("uvicorn", reason="the extra 'web' is not installed")
     pytest.importorskip("fastapi", reason="the extra 'web' is not installed")
-    from dialgym.serving import listening
+    from dialgym.io.http_server import listening
     from dialgym.viewer.app import make_app
     from dialgym.viewer.guard import Guard
 

@@ -26,8 +26,8 @@ from dialgym.domains.domain import load_domain
 from dialgym.experiments.benchmark import load_results
 from dialgym.experiments.curves import read_curve
 from dialgym.experiments.result import Result
-from dialgym.files import read_json, read_yaml
-from dialgym.sources import read_rows
+from dialgym.io.files import read_json, read_yaml
+from dialgym.io.tables import read_rows
 
 MARK = "code-was-run"
 SECONDS, MEMORY = 10, 2**30

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dialgym.serving import listening
+from dialgym.io.http_server import listening
 from dialgym.tasks.visual_dialogue.server import make_app
 from dialgym.tasks.visual_dialogue.serving import Bots
 

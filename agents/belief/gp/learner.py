@@ -15,8 +15,8 @@ from stable_baselines3.common.vec_env import VecEnv
 from agents.belief.gp.policy import GPPolicy
 from agents.belief.gp.returns import Ahead, OpenDialogues, Returns
 from agents.belief.masks import allowed, allowed_at_the_end
-from agents.faults import check_rewards
 from agents.learner import ActLearner
+from agents.updater import check_rewards
 from dialgym.views.info import group_of
 
 

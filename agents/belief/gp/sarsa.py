@@ -12,6 +12,7 @@ import numpy as np
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 
+from agents.argument_checks import COUNT, POSITIVE, require
 from agents.belief.gp.coordinates import TOP, Coordinates, Plain, coordinates_of
 from agents.belief.gp.evidence import fitted_scales
 from agents.belief.gp.kernels import ActKernel, Kernel, kernel_named
@@ -19,8 +20,8 @@ from agents.belief.gp.learner import DialogueLearner
 from agents.belief.gp.q_process import QProcess
 from agents.belief.gp.returns import Ahead, OpenDialogues, Returns
 from agents.belief.structure import structure_of
-from agents.bounds import COUNT, POSITIVE, require
 from agents.storage.models import load, save
+from dialgym.io.files import read_file
 
 
 class GPSarsa(DialogueLearner):
@@ -266,7 +267,7 @@ def weighted(
 def _file_of(prior: Any) -> bytes:
     """A model, or the path of a saved one, as it is kept in the file of another."""
     if isinstance(prior, str | Path):
-        return Path(prior).read_bytes()
+        return read_file(Path(prior))
     file = io.BytesIO()
     save(prior, file)
     return file.getvalue()

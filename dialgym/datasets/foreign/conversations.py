@@ -9,10 +9,10 @@ pairs of speaker and text, lists of lists of messages, and a prompt with its res
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dialgym.archives import SPLITS
 from dialgym.datasets.foreign.report import Report
-from dialgym.files import parse_json
-from dialgym.sources import Row, first
+from dialgym.io.archives import SPLITS
+from dialgym.io.files import parse_json
+from dialgym.io.tables import Row, first
 
 TURNS = (
     *("messages", "turns", "dialogue", "dialog", "conversation", "conversations", "utterances"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from dialgym.datasets.foreign.sizes import BPE
 from dialgym.datasets.schema import FOLDER, arrow
-from dialgym.files import parse_json
+from dialgym.io.files import parse_json
 from dialgym.tasks.logged.corpus import CARD
 
 

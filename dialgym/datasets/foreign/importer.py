@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from dialgym.archives import SPLITS
 from dialgym.datasets.foreign.conversations import Conversation
 from dialgym.datasets.foreign.reading import Choices, Source, read_conversations
 from dialgym.datasets.foreign.report import Report
@@ -16,7 +15,8 @@ from dialgym.datasets.foreign.sizes import BPE, PARTIES, sized, within_reach
 from dialgym.datasets.foreign.speakers import Dialogue, dialogues_of, is_rated
 from dialgym.datasets.packing import layout_of
 from dialgym.datasets.schema import FOLDER, Origin, Recorder, arrow, write_table
-from dialgym.files import write_folder_atomically, write_text
+from dialgym.io.archives import SPLITS
+from dialgym.io.files import write_folder_atomically, write_text
 from dialgym.registry import entry_of, settings_beside
 from dialgym.rollouts.played import Played, Turns
 from dialgym.tasks.base import SYSTEM

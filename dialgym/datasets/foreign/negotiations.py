@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dialgym.archives import Part
-from dialgym.sources import Place, Row
+from dialgym.io.archives import Part
+from dialgym.io.tables import Place, Row
 from dialgym.tasks.base import SYSTEM, USER
 
 ITEMS = ("books", "hats", "balls")

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
-from dialgym.archives import SPLITS, Part, parts_of
 from dialgym.datasets.foreign.conversations import Conversation, conversation_of, has_turns
 from dialgym.datasets.foreign.negotiations import are_negotiations, negotiations_in
 from dialgym.datasets.foreign.report import Report
 from dialgym.datasets.foreign.tables import columns_of, conversations_in, outcomes_of
 from dialgym.errors import whole_number
-from dialgym.files import parse_json
+from dialgym.io.archives import SPLITS, Part, parts_of
+from dialgym.io.files import parse_json
+from dialgym.io.tables import FORMATS, Row, locate, rows_of
 from dialgym.language.text import UNKNOWN
-from dialgym.sources import FORMATS, Row, locate, rows_of
 
 SURROGATES = re.compile("[\ud800-\udfff]")
 Source = str | PathLike[str] | Iterable[Any]

@@ -21,7 +21,7 @@ from dialgym.datasets.foreign.conversations import (
 )
 from dialgym.datasets.foreign.report import Report
 from dialgym.errors import unknown
-from dialgym.sources import Row, first
+from dialgym.io.tables import Row, first
 
 DIALOGUE = (
     *("dialogue_id", "dialog_id", "conversation_id", "conv_id", "chat_id", "session_id"),

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialgym import sources
-from dialgym.archives import parts_of
+from dialgym.io import tables as sources
+from dialgym.io.archives import parts_of
+from dialgym.io.tables import Place
 from dialgym.language.text import plain
-from dialgym.sources import Place
 from dialgym.tasks import corpora
 from dialgym.tasks.comments.indices import rows_by_index
 

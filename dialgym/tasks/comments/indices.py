@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from dialgym.archives import SPLITS, Part
-from dialgym.files import parse_json
-from dialgym.sources import Place, Row, all_rows
+from dialgym.io.archives import SPLITS, Part
+from dialgym.io.files import parse_json
+from dialgym.io.tables import Place, Row, all_rows
 
 ENDING = "_idxs.json"
 FIRST = "comments_positive"

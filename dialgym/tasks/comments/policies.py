@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dialgym.cache import PerTask
+from dialgym.io.cache import PerTask
 from dialgym.simulators import EachReplies, Speaker
 from dialgym.tasks.comments.types import CommentsState
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from dialgym.io.tables import fingerprint, locate
 from dialgym.rewards import Reply
-from dialgym.sources import fingerprint, locate
 from dialgym.tasks.corpora import (
     Consecutive,
     by_split,

@@ -7,11 +7,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dialgym.archives import Part, parts_of
-from dialgym.files import parse_json
+from dialgym.io.archives import Part, parts_of
+from dialgym.io.files import parse_json
+from dialgym.io.strict_reader import Reader
+from dialgym.io.tables import Place, Row, all_rows, first
 from dialgym.language.text import plain
-from dialgym.reading import Reader
-from dialgym.sources import Place, Row, all_rows, first
 
 ACTS = ("inform", "question", "directive", "commissive")
 """What the data's numbers 1-4 mean."""

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.archives import SPLITS, parts_of
 from dialgym.errors import one_of
-from dialgym.files import read_json
-from dialgym.sources import fingerprint, locate, rows_of
+from dialgym.io.archives import SPLITS, parts_of
+from dialgym.io.files import read_json
+from dialgym.io.tables import fingerprint, locate, rows_of
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.corpora import Consecutive, cached, from_bytes, to_bytes
 

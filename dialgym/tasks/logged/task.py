@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import whole_number
+from dialgym.io.tables import fingerprint
 from dialgym.language import Utterance
 from dialgym.rewards import Components, Reply, make_rewards
-from dialgym.sources import fingerprint
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
 from dialgym.tasks.logged import policies
 from dialgym.tasks.logged.corpus import Corpus, Sizes, check_split, folder_of, load_corpus

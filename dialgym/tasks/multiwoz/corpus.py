@@ -10,11 +10,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dialgym.archives import SPLITS, Part, parts_of
 from dialgym.errors import one_of
-from dialgym.files import parse_json
-from dialgym.reading import Reader
-from dialgym.sources import fingerprint, locate
+from dialgym.io.archives import SPLITS, Part, parts_of
+from dialgym.io.files import parse_json
+from dialgym.io.strict_reader import Reader
+from dialgym.io.tables import fingerprint, locate
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.generators import Log
 from dialgym.tasks.multiwoz.data import World

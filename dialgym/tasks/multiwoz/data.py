@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from dialgym.domains.domain import BUILT_IN
-from dialgym.hub import PREFIX, pinned
-from dialgym.sources import fingerprint, locate
+from dialgym.io.hub import PREFIX, pinned
+from dialgym.io.tables import fingerprint, locate
 from dialgym.tasks.multiwoz import goals
 from dialgym.tasks.multiwoz.database import Database
 from dialgym.tasks.multiwoz.formats import (

@@ -5,9 +5,9 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from dialgym.archives import Part, parts_of
 from dialgym.errors import did_you_mean
-from dialgym.files import files_in, parse_json
+from dialgym.io.archives import Part, parts_of
+from dialgym.io.files import files_in, parse_json
 from dialgym.tasks.multiwoz.database import AFTER, BY, Taxis, clock
 from dialgym.tasks.multiwoz.goal_model import GoalModel, parse_goal_model
 from dialgym.tasks.multiwoz.goal_pickle import FILE as PICKLE

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dialgym.errors import finite_number, one_of, unknown, whole_number
-from dialgym.files import read_yaml
+from dialgym.io.files import read_yaml
 from dialgym.simulators.agenda import USERS, Behaviour
 from dialgym.tasks.slot_filling.rewards import Rewards
 

@@ -10,12 +10,12 @@ import numpy as np
 from dialgym.domains.domain import BUILT_IN, domain_files, load_domain
 from dialgym.domains.goals import Goal, GoalGenerator
 from dialgym.errors import one_of, whole_number
+from dialgym.io.tables import fingerprint
 from dialgym.language import AnyText, Constraint, Lexicon, Utterance
 from dialgym.language.acts import NULL, Act, Hypotheses, Item
 from dialgym.simulators import Speaker
 from dialgym.simulators.agenda import AgendaUser, listen
 from dialgym.simulators.error_channel import FIDELITIES, STATISTICS, ListChannel, SingleChannel
-from dialgym.sources import fingerprint
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.slot_filling import policies

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialgym.cache import PerTask
 from dialgym.errors import finite_number, share
+from dialgym.io.cache import PerTask
 from dialgym.tasks.twenty_questions.search import Search
 from dialgym.tasks.twenty_questions.types import (
     NOTHING,

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.archives import Part, parts_of
 from dialgym.errors import whole_number
+from dialgym.io.archives import Part, parts_of
+from dialgym.io.tables import Place, Row, all_rows, locate, rows_of
 from dialgym.language.text import plain
-from dialgym.sources import Place, Row, all_rows, locate, rows_of
 from dialgym.tasks.posterior import entropy
 from dialgym.tasks.twenty_questions.types import NO, UNCLEAR, YES
 

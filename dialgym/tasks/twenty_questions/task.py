@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import finite_number, one_of, unknown, whole_number
+from dialgym.io.tables import fingerprint, locate
 from dialgym.language import AnyText, Constraint, Lexicon, Utterance
 from dialgym.language.text import CHARSET
 from dialgym.rewards import Cost
 from dialgym.simulators import Speaker
-from dialgym.sources import fingerprint, locate
 from dialgym.tasks.acts import PartyActs
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch

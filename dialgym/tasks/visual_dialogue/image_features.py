@@ -8,7 +8,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from dialgym.archives import SPLITS, check_expansion
+from dialgym.io.archives import SPLITS, check_expansion
 from dialgym.optional import require
 from dialgym.tasks.visual_dialogue.hashing import normalised
 

@@ -16,8 +16,8 @@ from zlib import crc32
 
 import numpy as np
 
-from dialgym.checksums import check_folder
 from dialgym.errors import one_of
+from dialgym.io.checksums import check_folder
 from dialgym.optional import require
 from dialgym.tasks.visual_dialogue.guessers import Held, by_distance
 from dialgym.tasks.visual_dialogue.hashing import words_of

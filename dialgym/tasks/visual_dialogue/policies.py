@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dialgym.cache import PerTask
 from dialgym.errors import finite_number, one_of, share
+from dialgym.io.cache import PerTask
 from dialgym.simulators import EachReplies, Speaker
 from dialgym.tasks.visual_dialogue.answers import AnswerBook
 from dialgym.tasks.visual_dialogue.pool import SceneBook

@@ -14,8 +14,8 @@ from urllib.parse import quote_plus
 
 import numpy as np
 
-from dialgym.cache import LRU
 from dialgym.errors import finite_number, whole_number
+from dialgym.io.cache import LRU
 from dialgym.simulators.base import Generators
 from dialgym.tasks.visual_dialogue.client import Client, RemoteError
 from dialgym.tasks.visual_dialogue.guessers import Held

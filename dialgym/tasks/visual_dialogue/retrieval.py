@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.cache import PerTask
 from dialgym.errors import finite_number, whole_number
+from dialgym.io.cache import PerTask
 from dialgym.simulators import EachReplies
 from dialgym.tasks.hidden import reveal
 from dialgym.tasks.visual_dialogue.guessers import Held, by_distance

@@ -16,9 +16,9 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
-from dialgym.cache import LRU
 from dialgym.errors import whole_number
-from dialgym.serving import Callers, Refused, body_of, fastapi_app, json_answer, serve
+from dialgym.io.cache import LRU
+from dialgym.io.http_server import Callers, Refused, body_of, fastapi_app, json_answer, serve
 from dialgym.tasks.visual_dialogue.guessers import Held
 from dialgym.tasks.visual_dialogue.serving import ENDPOINTS, Ask, BadRequest, Bots, Endpoint
 

@@ -6,7 +6,7 @@ from zlib import crc32
 
 import numpy as np
 
-from dialgym.cache import LRU
+from dialgym.io.cache import LRU
 from dialgym.language import Utterance
 from dialgym.simulators import Speaker
 from dialgym.tasks.visual_dialogue.guessers import Held

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from dialgym.bubbles import INK, Turn, draw_bubbles, wrapped
 from dialgym.language import Utterance
+from dialgym.language.bubbles import INK, Turn, draw_bubbles, wrapped
 from dialgym.tasks.visual_dialogue.types import QUESTIONER
 
 WIDTH = 920

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import one_of, whole_number
+from dialgym.io.tables import fingerprint, locate
 from dialgym.language import AnyText, Constraint, Lexicon, Utterance
 from dialgym.language.text import CHARSET
 from dialgym.simulators import Speaker
-from dialgym.sources import fingerprint, locate
 from dialgym.tasks.base import Facts, Features, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.generators import by_skill

@@ -9,11 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dialgym.archives import SPLITS, Part, parts_of
 from dialgym.errors import unknown, whole_number
-from dialgym.files import parse_json
+from dialgym.io.archives import SPLITS, Part, parts_of
+from dialgym.io.files import parse_json
+from dialgym.io.tables import fingerprint, locate
 from dialgym.language.text import plain
-from dialgym.sources import fingerprint, locate
 from dialgym.tasks.visual_dialogue.hashing import Hashing
 from dialgym.tasks.visual_dialogue.image_features import read_features
 from dialgym.tasks.visual_dialogue.pool import Pool

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialgym.cache import PerTask
-from dialgym.sources import read_rows
+from dialgym.io.cache import PerTask
+from dialgym.io.tables import read_rows
 from dialgym.tasks.generators import Branch, Script, Tree
 from dialgym.tasks.wordle.patterns import LENGTH, PATTERNS, SOLVED
 from dialgym.tasks.wordle.policies import Expert, RandomMixture, Repeat, Wrong

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dialgym.cache import cached_array
+from dialgym.io.cache import cached_array
 from dialgym.tasks.wordle.types import INVALID
 
 LENGTH = 5

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialgym.cache import PerTask
 from dialgym.errors import share
+from dialgym.io.cache import PerTask
 from dialgym.simulators import Speaker
 from dialgym.tasks.wordle.patterns import PATTERNS
 from dialgym.tasks.wordle.types import WordleState

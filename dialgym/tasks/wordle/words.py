@@ -6,7 +6,7 @@ from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 
-from dialgym.files import read_file
+from dialgym.io.files import read_file
 from dialgym.tasks.wordle.patterns import LENGTH
 
 Words = Sequence[str] | str | PathLike[str]

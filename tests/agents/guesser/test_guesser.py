@@ -10,9 +10,9 @@ import torch
 from safetensors.torch import save_file
 
 from agents import train_guesser
-from agents.guesser.data import played, said_by_people, task_of
+from agents.guesser.examples import played, said_by_people, task_of
 from agents.guesser.training import Run, Settings, held_out_images
-from dialgym.checksums import DamagedFile
+from dialgym.io.checksums import DamagedFile
 from dialgym.tasks.visual_dialogue.guessers import Held, make_guesser
 from dialgym.tasks.visual_dialogue.learned import LearnedGuesser, encode, predict, read_guesser
 from tests.support.commands import fail, succeed

@@ -16,7 +16,7 @@ from agents.models.gpt import GPT
 from agents.models.hugging_face import HuggingFaceBackbone
 from agents.models.pretrained import load_backbone
 from agents.storage.archive import Archive
-from dialgym import hub
+from dialgym.io import hub
 from dialgym.language import CharTokenizer, HFTokenizer, WordTokenizer
 from dialgym.language.tokenizers import END, FIRST_TEXT, PAD, TAGS, UNK
 from tests.agents.models.test_backbones import CLOSE, config_of

@@ -9,7 +9,7 @@ from torch import nn
 import agents
 from agents import ILQL, SequencePPO, ValueGPTPolicy
 from agents.models.heads import MLPHead
-from agents.training.config import read_config
+from agents.training.hyperparameters import read_config
 from tests.support.toy_policies import policy
 from tests.support.toy_tokens import Echo
 

@@ -14,7 +14,7 @@ import dialgym
 from agents import BC, CQL, ILQL, PsiLearning, SingleStepRL
 from agents.buffers.stored import decisions_of
 from agents.offline.ilql import conservative_loss, expectile_loss
-from agents.training.config import read_config
+from agents.training.hyperparameters import read_config
 from dialgym.language.tokenizers import TAGS
 from tests.support.toy_dialogues import mean_losses, randomised
 from tests.support.word_games import ID, SMALL, assert_two_parts_are_one_run, learner

@@ -5,7 +5,7 @@ import math
 import pytest
 
 import dialgym
-from agents.reward_model.data import read_examples
+from agents.reward_model.pairs import read_examples
 from tests.support.toy_rewards import preferences, scored, write_lines
 
 

@@ -14,7 +14,7 @@ import agents
 import dialgym
 from agents.storage.archive import MANIFEST, Archive, ForeignFile
 from agents.training.checkpoint import BEFORE, FILE, Saved
-from dialgym.locks import FolderInUse, locked
+from dialgym.io.locks import FolderInUse, locked
 
 ID = "dialgym/Wordle-20-v0"
 SMALL = {"n_layer": 1, "n_head": 1, "n_embd": 8}

@@ -12,10 +12,10 @@ import pytest
 pytest.importorskip("stable_baselines3")
 import agents
 import dialgym
-from agents.grid.cells import read_variants
+from agents.experiments.cells import read_variants
 from agents.storage.archive import Archive, write_archive
 from agents.training.checkpoint import FILE
-from dialgym.hub import pretrained
+from dialgym.io.hub import pretrained
 from dialgym.rewards import Reply, make_reward
 from dialgym.views.token_rows import TokenRows
 

@@ -13,9 +13,10 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 import dialgym
 import dialgym.experiments
-from dialgym import hub, trust
+from dialgym import trust
 from dialgym.datasets import Dataset
 from dialgym.experiments import MisfitError
+from dialgym.io import hub
 from tests.support.commands import fail, succeed
 from tests.support.pretend_hub import COMMIT
 from tests.support.slot_domains import write_bakeries

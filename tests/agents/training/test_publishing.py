@@ -14,7 +14,7 @@ import dialgym
 from agents import SequencePPO
 from dialgym.datasets import load_dataset
 from dialgym.datasets.cards import code, plain
-from dialgym.hub import SourceError, publish
+from dialgym.io.hub import SourceError, publish
 from tests.support.commands import fail, succeed
 from tests.support.hub_server import running
 
@@ -143,7 +143,7 @@ again = agents.from_hub(name, device="cpu")
 assert (again.policy.backbone.embedding == model.policy.backbone.embedding).all()
 print(dialgym.evaluate("hf:me/agent", ENV, episodes=2, seeds=[0]).mean_return <= 0)
 folder = model.save_pretrained(sys.argv[1] + "/lm")
-from dialgym.hub import publish
+from dialgym.io.hub import publish
 publish(folder, "hf:me/lm", "a language model")
 print(type(agents.load("hf:me/lm", device="cpu")).__name__)
 data = dialgym.Dataset.from_dialogues(SAID, sys.argv[1] + "/data")

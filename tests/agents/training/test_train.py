@@ -10,7 +10,7 @@ import torch
 import dialgym
 from agents import BC, GRPO, GPTPolicy, SequencePPO, SingleStepRL, train
 from agents.registry import ALGORITHMS
-from agents.training.config import constructor_arguments, read_config
+from agents.training.hyperparameters import constructor_arguments, read_config
 from agents.training.prepare import build
 from agents.training.run import torch_threads
 from tests.support.close import assert_close

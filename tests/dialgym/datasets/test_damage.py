@@ -13,7 +13,7 @@ import pytest
 import dialgym
 from dialgym.datasets import Dataset
 from dialgym.datasets.collector import RECIPE
-from dialgym.locks import FolderInUse
+from dialgym.io.locks import FolderInUse
 
 KWARGS: dict[str, Any] = {"seed": 3, "shard_size": 4}
 

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dialgym
-from dialgym import hub
 from dialgym.datasets import Dataset, concatenate, from_minari
 from dialgym.datasets.describe import describe
+from dialgym.io import hub
 from dialgym.registry import MAKE_VIEW
 
 

@@ -6,13 +6,13 @@ import json
 import pytest
 
 pytest.importorskip("torch")  # rows say its version
-from dialgym.checksums import read_json_checked, write_json_checked
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.protocol import replay, score
 from dialgym.experiments.ranking import Board
 from dialgym.experiments.row import Submission, read_rows, read_submission
 from dialgym.experiments.row_checks import problems
 from dialgym.experiments.rules import rules_of
+from dialgym.io.checksums import read_json_checked, write_json_checked
 from tests.support.commands import fail, succeed
 from tests.support.older_rows import OTHER
 from tests.support.tiny_panel import TINY, VALUES, install

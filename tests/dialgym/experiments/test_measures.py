@@ -10,7 +10,6 @@ import pytest
 pytest.importorskip("nltk")
 pytest.importorskip("sacrebleu")
 pytest.importorskip("scipy")
-from dialgym.checksums import ENTRY
 from dialgym.experiments.measure_tables import (
     measured_as,
     measures_as_markdown,
@@ -23,6 +22,7 @@ from dialgym.experiments.protocol import hashes, replay, score
 from dialgym.experiments.ranking import Board, Part
 from dialgym.experiments.row import Submission, read_submission
 from dialgym.experiments.row_checks import problems
+from dialgym.io.checksums import ENTRY
 from dialgym.rewards.metrics import Metrics
 from dialgym.rollouts.player import Player
 from tests.support.tiny_language import MEASURES, TINY, VALUES

@@ -14,7 +14,7 @@ import dialgym
 from dialgym.experiments import Episodes, Result, benchmark, load_results
 from dialgym.experiments.curves import read_curve, smooth
 from dialgym.experiments.references import reference_scores, rows_of, with_scores, write_references
-from dialgym.experiments.tables import caption, rich_table, with_interval
+from dialgym.experiments.result import caption, results_as_table
 from dialgym.registry import entries, entry_of
 from tests.support.players import SMALL, WORD, Fixed, FixedTokens, Narrow
 
@@ -76,15 +76,13 @@ def test_tables_have_a_row_for_each_id_and_one_for_all(result):
 @pytest.mark.parametrize("width", [80, 140])
 def test_the_terminals_table_is_never_cut(result, width):
     console = Console(width=width, record=True, file=open("/dev/null", "w", encoding="utf-8"))  # noqa: SIM115
-    console.print(rich_table([result], width))
+    console.print(results_as_table([result], width))
     text = console.export_text()
     assert "…" not in text
     assert f"{result[SMALL].mean_return:.2f}" in text
 
 
 def test_a_missing_score_is_a_dash():
-    assert with_interval(None, None, 1) == "-"
-    assert with_interval(-2.614, (-2.7, -2.5), 2) == "-2.61 [-2.70, -2.50]"
     assert Episodes(np.zeros((1, 2)), np.ones((1, 2), bool), np.ones((1, 2))).score is None
 
 

@@ -8,8 +8,8 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 import pytest
 
-from dialgym.archives import Limits, parts_of
-from dialgym.sources import read_rows
+from dialgym.io.archives import Limits, parts_of
+from dialgym.io.tables import read_rows
 
 
 def zipped(members):

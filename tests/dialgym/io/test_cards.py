@@ -2,8 +2,8 @@
 
 import pytest
 
-from dialgym.archives import Part
-from dialgym.cards import parts_on_card
+from dialgym.io.archives import Part
+from dialgym.io.cards import parts_on_card
 
 FILES = ("train.jsonl", "data/eval.jsonl", "data/deep/eval.jsonl", "other/a.jsonl", "/etc/x.jsonl")
 

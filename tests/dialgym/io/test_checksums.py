@@ -7,8 +7,8 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from dialgym.cache import cached_array, cached_arrays
-from dialgym.checksums import (
+from dialgym.io.cache import cached_array, cached_arrays
+from dialgym.io.checksums import (
     SUFFIX,
     DamagedFile,
     check,

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from dialgym.files import (
+from dialgym.io.files import (
     check_writable,
     files_in,
     read_json,

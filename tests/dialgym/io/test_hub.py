@@ -5,8 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from dialgym import hub
-from dialgym.hub import Repository, SourceError, fetch, locate, model_folder, pinned, pinned_names
+from dialgym.io import hub
+from dialgym.io.hub import (
+    Repository,
+    SourceError,
+    fetch,
+    locate,
+    model_folder,
+    pinned,
+    pinned_names,
+)
 from tests.support.pretend_hub import COMMIT
 
 

@@ -12,8 +12,8 @@ import agents
 import dialgym
 from agents.models.pretrained import load_backbone
 from agents.reward_model.network import make_network
-from agents.reward_model.settings import Settings
-from dialgym import hub
+from agents.reward_model.reward_model_config import Settings
+from dialgym.io import hub
 from dialgym.language import CharTokenizer
 from dialgym.language.tokenizers import make_tokenizer
 from dialgym.rewards import Reply, make_reward

@@ -7,12 +7,12 @@ from threading import Thread
 
 import pytest
 
-from dialgym.locks import LOCK, FolderInUse, locked
+from dialgym.io.locks import LOCK, FolderInUse, locked
 
 HOLD = """
 import sys
 from pathlib import Path
-from dialgym.locks import locked
+from dialgym.io.locks import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -8,7 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from dialgym.sources import FORMATS, Place, read_rows
+from dialgym.io.tables import FORMATS, Place, read_rows
 
 ROWS = [{"text": "a, \u2028b", "label": "0"}, {"text": 'two\nlines, "quoted"', "label": "1"}]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dialgym import hub
+from dialgym.io import hub
 from dialgym.rewards import Reply, make_reward
 from dialgym.rewards.judges import Intent, Sentiment
 from dialgym.rewards.models import LearnedReward, pair_of

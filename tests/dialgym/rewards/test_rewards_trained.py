@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from dialgym.cache import cache_dir
+from dialgym.io.cache import cache_dir
 from dialgym.rewards import Reply, make_rewards
 from dialgym.rewards.classifier import (
     BLOCKS,

@@ -8,8 +8,8 @@ import agents
 import dialgym
 from agents.storage.models import write_model
 from dialgym.experiments import evaluate
+from dialgym.io.finite_weights import check_finite
 from dialgym.rewards.compose import make_reward
-from dialgym.weights import check_finite
 from tests.support import tiny_judges
 
 ENV = "Wordle-20-v0"

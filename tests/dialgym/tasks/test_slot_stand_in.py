@@ -10,6 +10,7 @@ import dialgym
 from dialgym.experiments import Result, benchmark, load_results
 from dialgym.experiments.curves import read_curve
 from dialgym.experiments.references import scores_name
+from dialgym.experiments.result import results_as_markdown
 from dialgym.registry import Row, entries, entry_of, make_task
 from dialgym.views.env_spec import made_from
 from tests.support.slot_domains import row_of, rules_of, write_domain
@@ -165,11 +166,10 @@ def test_the_mark_outlives_files_pictures_and_merging(tmp_path, monkeypatch, dat
 
 
 def test_both_kinds_in_a_table_are_two_environments(data, monkeypatch):
-    from dialgym.experiments.tables import markdown
 
     built_in = dialgym.evaluate("random", ENV, 2, (0,))
     monkeypatch.setenv("DIALGYM_PYDIAL", str(data / "pydial"))
-    lines = markdown([built_in, dialgym.evaluate("random", ENV, 2, (0,))]).splitlines()
+    lines = results_as_markdown([built_in, dialgym.evaluate("random", ENV, 2, (0,))]).splitlines()
     assert [line.split(" | ")[0] for line in lines[2:-2]] == [f"| {LABEL}", f"| {ENV}"]
 
 

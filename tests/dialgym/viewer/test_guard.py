@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 
-from dialgym.serving import Refused
+from dialgym.io.http_server import Refused
 from dialgym.viewer.api import open_viewer
 from dialgym.viewer.guard import HEADERS, Guard
 from tests.support.browser import viewer_server

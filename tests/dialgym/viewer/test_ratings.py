@@ -127,7 +127,7 @@ def test_replies_get_numbers(stored, tmp_path):
 
 def test_the_trainer_of_reward_models_reads_them(stored, tmp_path):
     pytest.importorskip("stable_baselines3")
-    from agents.reward_model.data import read_examples
+    from agents.reward_model.pairs import read_examples
 
     viewer = viewer_of(stored, tmp_path)
     number = compared(viewer, {"source": 0}, {"source": 1})["comparison"]

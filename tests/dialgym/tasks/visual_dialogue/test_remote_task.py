@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dialgym
-from dialgym.serving import listening
+from dialgym.io.http_server import listening
 from dialgym.tasks.visual_dialogue import VisualDialogue
 from dialgym.tasks.visual_dialogue.guessers import make_guesser
 from dialgym.tasks.visual_dialogue.serving import Bots

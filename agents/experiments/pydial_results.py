@@ -1,0 +1,217 @@
+"""Figures of many cells: as files, a method each, and as arrays over seeds."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, get_type_hints
+
+import numpy as np
+
+from agents.experiments.cells import Task, domain_order
+from dialgym.io.files import write_text
+
+DESCRIBED = ("algorithm", "command", "versions", "source", "episodes", "settings")
+"""What cells of one run have in common; the rest of a cell are its figures."""
+CALIBRATION = "calibrations.json"
+
+
+class Row(NamedTuple):
+    """The figures of a cell after so many dialogues of training; 0 of a scripted policy."""
+
+    domain: str
+    env: int
+    seed: int
+    dialogues: int
+    drawn: int  # 1 where the test drew acts, 0 where it took the best
+    success: float  # share of the test dialogues
+    reward: float  # mean return
+    turns: float  # of the system, mean
+    timesteps: int  # of training
+    cpu_seconds: float  # of training
+    run: int  # which of the method's runs, as its JSON file lists them
+    rules: str = ""  # by which it was tested, as `Rules` spells them; "" in the earliest rows
+
+    @property
+    def task(self) -> Task:
+        return Task(self.domain, self.env)
+
+
+KINDS = get_type_hints(Row)
+
+
+@dataclass
+class Figures:
+    """All that is known of a method.
+
+    Attributes:
+        rows: of all cells, in order.
+        runs: what made them: command, versions, settings.
+        calibrations: by cell, what `agents.experiments.calibration` found of its model.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+    runs: list[dict[str, Any]] = field(default_factory=list)
+    calibrations: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def add(self, result: Mapping[str, Any]) -> None:
+        """The figures of a cell, in the place of older ones."""
+        described = {name: result[name] for name in DESCRIBED if name in result}
+        if described not in self.runs:
+            self.runs.append(described)
+        place = result["domain"], result["env"], result["seed"]
+        self.rows = [row for row in self.rows if row[:3] != place]
+        run = self.runs.index(described)
+        self.rows += [Row(*place, **stage, run=run) for stage in result["stages"]]
+        if result.get("calibration"):
+            self.calibrations["{}-Env{} seed {}".format(*place)] = result["calibration"]
+
+    def take(self, other: Figures) -> None:
+        """The figures of another grid, in the place of older ones."""
+        known = [json.dumps(run, sort_keys=True) for run in self.runs]
+        numbers = []
+        for run in other.runs:
+            text = json.dumps(run, sort_keys=True)
+            if text not in known:
+                known.append(text)
+                self.runs.append(run)
+            numbers.append(known.index(text))
+        newer = {row[:3] for row in other.rows}
+        kept = [row for row in self.rows if row[:3] not in newer]
+        self.rows = kept + [row._replace(run=numbers[row.run]) for row in other.rows]
+        self.calibrations |= other.calibrations
+
+    def tidy(self) -> None:
+        """Rows in order, and only runs that some are of."""
+        used = sorted({row.run for row in self.rows})
+        self.runs = [self.runs[number] for number in used]
+        rows = sorted(
+            self.rows,
+            key=lambda r: (r.env, domain_order(r.domain), r.seed, r.dialogues, r.drawn),
+        )
+        self.rows = [row._replace(run=used.index(row.run)) for row in rows]
+
+
+@dataclass
+class Results:
+    """Figures by method."""
+
+    methods: dict[str, Figures]
+
+    @classmethod
+    def of(cls, results: Iterable[Mapping[str, Any]]) -> Results:
+        """Of what `run_grid` returns."""
+        methods: dict[str, Figures] = {}
+        for result in results:
+            methods.setdefault(result["method"], Figures()).add(result)
+        return cls(methods)
+
+    @classmethod
+    def load(cls, folder: Path) -> Results:
+        """What `save` wrote.
+
+        Raises:
+            ValueError: there is nothing.
+        """
+        files = sorted(folder.glob("*.csv"))
+        if not files:
+            raise ValueError(
+                f"results: expected files of methods, such as dqn.csv, in {str(folder)!r}; got "
+                "none. Run the grid first, or give its --results."
+            )
+        found = cls({file.stem: _read(file) for file in files})
+        kept = folder / CALIBRATION
+        for name, cells in json.loads(kept.read_text("utf-8")).items() if kept.is_file() else ():
+            found.methods[name].calibrations = cells
+        return found
+
+    def save(self, folder: Path) -> None:
+        """A CSV file of figures and a JSON file of what made them for each method."""
+        for name, figures in self.methods.items():
+            figures.tidy()
+            text = io.StringIO()
+            writer = csv.writer(text, lineterminator="\n")
+            writer.writerows([Row._fields, *figures.rows])
+            write_text(folder / f"{name}.csv", text.getvalue())
+            write_text(folder / f"{name}.json", json.dumps(figures.runs, indent=1) + "\n")
+        cells = {name: f.calibrations for name, f in self.methods.items() if f.calibrations}
+        write_text(folder / CALIBRATION, json.dumps(cells) + "\n")
+
+    def merged_into(self, folder: Path) -> None:
+        """Save, with what is in the folder of other cells and methods."""
+        before = Results.load(folder) if any(folder.glob("*.csv")) else Results({})
+        for name, figures in self.methods.items():
+            before.methods.setdefault(name, Figures()).take(figures)
+        before.save(folder)
+
+    @cached_property
+    def tasks(self) -> list[Task]:
+        """In the order of PyDial's tables: by setting, then by domain."""
+        found = {row.task for figures in self.methods.values() for row in figures.rows}
+        return sorted(found, key=lambda task: (task.env, domain_order(task.domain)))
+
+    @cached_property
+    def tests(self) -> list[int]:
+        """After how many dialogues of training there are figures, ascending."""
+        found = {row.dialogues for figures in self.methods.values() for row in figures.rows}
+        return sorted(found - {0}) or [0]
+
+    def draws(self, method: str) -> bool:
+        """Whether a method learned by drawing acts: it is scored by tests that do."""
+        return method in self.methods and any(row.drawn for row in self.methods[method].rows)
+
+    @cached_property
+    def _arrays(self) -> dict[tuple[str, Task, int, bool], np.ndarray]:
+        groups: dict[tuple[str, Task, int, bool], list[Row]] = {}
+        for name, figures in self.methods.items():
+            for row in figures.rows:
+                key = name, row.task, row.dialogues, bool(row.drawn)
+                groups.setdefault(key, []).append(row)
+        return {
+            key: np.array(
+                [[r.success, r.reward, r.turns, r.cpu_seconds, r.timesteps] for r in rows]
+            )
+            for key, rows in groups.items()
+        }
+
+    def of_cell(
+        self, method: str, task: Task, dialogues: int, drawn: bool | None = None
+    ) -> np.ndarray:
+        """(S, 5) of S seeds: success, reward, turns, CPU seconds, timesteps; S is 0 for none.
+
+        What learns nothing is at any time as it is. `drawn` is that of the tests; None for that
+        which the method is scored by.
+        """
+        drawn = self.draws(method) if drawn is None else drawn
+        none = np.zeros((0, 5))
+        fixed = self._arrays.get((method, task, 0, False), none)
+        return self._arrays.get((method, task, dialogues, drawn), fixed)
+
+    def success(self, method: str, task: Task, dialogues: int) -> np.ndarray:
+        """(S,) per cent of the test dialogues of each seed."""
+        return 100 * self.of_cell(method, task, dialogues)[:, 0]
+
+    def names(self) -> Sequence[str]:
+        """Of the methods, the best first by mean success at the end over their own tasks."""
+
+        def mean(name: str) -> float:
+            found = [self.success(name, task, self.tests[-1]) for task in self.tasks]
+            return -float(np.mean([part.mean() for part in found if len(part)] or [0.0]))
+
+        return sorted(self.methods, key=mean)
+
+
+def _read(file: Path) -> Figures:
+    with file.open(encoding="utf-8", newline="") as lines:
+        rows = [_row(row) for row in csv.DictReader(lines)]
+    runs = json.loads(file.with_suffix(".json").read_text("utf-8"))
+    return Figures(rows, runs)
+
+
+def _row(row: Mapping[str, str]) -> Row:
+    return Row(**{name: kind(row[name]) for name, kind in KINDS.items() if name in row})

@@ -1,0 +1,91 @@
+"""Where saved models lie: on the hub, in folders, and what they were made of beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dialgym.io.hub import MODEL_FILES, PREFIX, SourceError, fetch, locate, model_folder
+from dialgym.rollouts.policies import CHECKPOINT, CONFIGS
+
+TOKENIZERS = ("hf", "bpe")
+"""The kinds of tokenizers that are named with a path."""
+
+
+def fetched_agent(name: str | Path) -> Path:
+    """The folder of a model of the hub: a saved one, or a language model with its tokenizer.
+
+    Raises:
+        SourceError, ImportError: as of `dialgym.io.hub.fetch`.
+    """
+    place = locate(name, "a model")
+    if isinstance(place, Path):
+        return place
+    folder = fetch(place, "a model", (CHECKPOINT, *MODEL_FILES))
+    if (folder / CHECKPOINT).is_file() or any(folder.rglob("*.safetensors")):
+        return folder
+    return model_folder(name, "a model")
+
+
+def with_pretrained(attributes: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """Attributes in which the path of the model that a policy was made of is another one."""
+    policy = attributes.get("policy_kwargs") or {}
+    source = policy.get("pretrained") if isinstance(policy, dict) else None
+    if not isinstance(source, str | Path) or _is_of_the_hub(str(source)):
+        return attributes
+    return {**attributes, "policy_kwargs": {**policy, "pretrained": change(str(source))}}
+
+
+def with_tokenizer(attributes: dict[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """Attributes in which the path of the tokenizer of where a model learned is another one."""
+    place = attributes.get("trained_in") or {}
+    scheme, _, source = str(place.get("settings", {}).get("tokenizer", "")).partition(":")
+    if scheme not in TOKENIZERS or not source.startswith((".", "/", "~")):
+        return attributes
+    settings = {**place["settings"], "tokenizer": f"{scheme}:{change(source)}"}
+    return {**attributes, "trained_in": {**place, "settings": settings}}
+
+
+def _is_of_the_hub(source: str) -> bool:
+    return source.startswith(PREFIX) and not Path(source.removeprefix(PREFIX)).exists()
+
+
+def named_from(file: Any, source: str) -> str:
+    """A path as a file names it: from its own folder where it lies within, else whole."""
+    path = Path(source).expanduser().resolve()
+    folder = Path(file).expanduser().resolve().parent if isinstance(file, str | Path) else None
+    if folder is not None and path.is_relative_to(folder):
+        return f"./{path.relative_to(folder).as_posix()}"
+    return str(path)
+
+
+def beside(file: Any, source: str) -> str:
+    """The path that a file names by `named_from`."""
+    if source.startswith("./") and isinstance(file, str | Path):
+        found = Path(file).expanduser().resolve().parent / source
+        return str(found) if found.exists() else source
+    return source
+
+
+def moved(source: str, file: Any) -> str:
+    """Where a folder is that was at `source`: there, or where it would have moved with `file`.
+
+    Raises:
+        SourceError: it is nowhere; the message says where it was looked for.
+    """
+    source = beside(file, source)
+    if (Path(source) / CONFIGS[0]).is_file() or not isinstance(file, str | Path):
+        return source
+    parts = Path(source).parts[1:]
+    tails = [Path(*parts[start:]) for start in range(len(parts))]
+    bases = [Path(file).resolve().parent, *Path(file).resolve().parents[1:4], Path.cwd()]
+    for base in bases:
+        for tail in tails:
+            if (base / tail / CONFIGS[0]).is_file():
+                return str(base / tail)
+    raise SourceError(
+        f"{str(file)!r} was made of the language model in {source!r}, which is not there any more, "
+        f"nor beside the file. Put its folder {Path(source).name!r} beside the file, or give the "
+        "place: agents.load(path, policy_kwargs={**kwargs, 'pretrained': FOLDER})."
+    )

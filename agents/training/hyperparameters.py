@@ -1,0 +1,234 @@
+"""Hyperparameters from YAML, in rl-zoo3's format: a row for each id, and `default` for the rest.
+
+`python -m rl_zoo3.train --conf-file agents/configs/ppo.yml` reads the same files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from stable_baselines3.common.utils import LinearSchedule
+
+from agents.models.build import SIZES
+from agents.models.named import load_name, parts_of
+from agents.registry import Algorithm, find, read_rows
+from agents.storage.values import LIBRARIES, PART_OF_A_MODEL, storable
+from dialgym.errors import arguments_of, refuse_renamed, unknown
+from dialgym.trust import allow, distrusted, is_allowed
+
+PLAYS_KEYS = {"n_timesteps", "policy", "n_envs", "normalize", "env_wrapper", "metrics"}
+STORED_KEYS = {"n_timesteps", "policy", "top"}
+TRAINER_KEYS = (PLAYS_KEYS | STORED_KEYS) - {"policy"}
+GIVEN_KEYS = {"self", "env", "seed", "device", "verbose", "tensorboard_log", "_init_setup_model"}
+GIVEN_KEYS |= {"hyperparameters", "dataset"}
+SCHEDULES = ("learning_rate", "clip_range", "clip_range_vf", "ent_coef")
+CLASS_KEYS = ("activation_fn", "value_head")
+"""Arguments that name a class, beside those whose names end with `_class`."""
+DEFAULT_ENVS = 8
+
+
+def read_config(
+    algo: str | Algorithm,
+    env_id: str,
+    overrides: Mapping[str, Any] | None = None,
+    path: str | Path | None = None,
+    kind: str | None = None,
+    trust: bool = False,
+) -> dict[str, Any]:
+    """Hyperparameters of `algo` on `env_id`.
+
+    They are those of the row `default`, then of the row of its kind of view (`tokens` or `acts`),
+    then of the id's, then `overrides`. `policy_kwargs` and other mappings are merged key by key.
+
+    Args:
+        algo: a row of the table of algorithms, or its name.
+        env_id: the full id, `dialgym/Wordle-20-v0`.
+        overrides: replace what the file says.
+        path: a YAML file; that of the algorithm when None. Classes in it are those of dialgym, of
+            PyTorch and of Stable-Baselines3, and such as were named in Python or by `overrides`.
+        kind: of the view.
+        trust: import other classes that the file names, which can run code of whoever made it.
+
+    Raises:
+        ValueError: unknown algorithm or key (with the nearest one), or a file without rows.
+    """
+    row = find(algo) if isinstance(algo, str) else algo
+    learner = row.load()
+    arguments, renamed = arguments_of(learner), getattr(learner, "renamed", {})
+    known = arguments.keys() - GIVEN_KEYS | (PLAYS_KEYS if row.plays else STORED_KEYS)
+    rows, where = read_rows(Path(path)) if path else row.rows()
+    if not isinstance(rows, Mapping) or not {"default", env_id} & rows.keys():
+        raise ValueError(
+            f"{where}: expected a row {env_id!r} or 'default', got {_rows(rows)}; "
+            "add one in rl-zoo3's format"
+        )
+    allow_classes(overrides or {})
+    config: dict[str, Any] = {"policy": row.policy}
+    config |= {"n_envs": DEFAULT_ENVS} if row.plays else {}
+    for name in dict.fromkeys(("default", kind, env_id)):
+        refuse_renamed(f"{name} of {where}", rows.get(name) or {}, renamed)
+        if path:
+            check_classes(rows.get(name) or {}, f"{name} of {where}", trust)
+        config = _with(config, rows.get(name) or {}, known, f"{name} of {where}")
+    refuse_renamed(row.name, overrides or {}, renamed)
+    config = _with(config, overrides or {}, known, f"overrides of {row.name}")
+    _check_policy(config, f"policy_kwargs of {env_id}")
+    _check_numbers(config, arguments, f"{row.name} on {env_id}")
+    return config
+
+
+def _with(
+    config: Mapping[str, Any], change: Mapping[str, Any], known: set[str], where: str
+) -> dict[str, Any]:
+    _check_keys(change, known, where)
+    return _merge(_base_for(config, change), change)
+
+
+def _rows(rows: Any) -> list[str] | str:
+    return sorted(rows) if isinstance(rows, dict) else repr(rows)
+
+
+def _check_keys(part: Mapping[str, Any], known: set[str], where: str) -> None:
+    for key in part:
+        if key not in known:
+            raise unknown("hyperparameter", key, known, where)
+
+
+def _base_for(config: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration that a change is laid over: without what another policy makes void.
+
+    That is all of `policy_kwargs` where the change names another policy, and a policy's sizes where
+    it names a pretrained model.
+    """
+    kept = dict(config)
+    if change.get("policy", kept.get("policy")) != kept.get("policy"):
+        kept.pop("policy_kwargs", None)
+    if (change.get("policy_kwargs") or {}).get("pretrained"):
+        kwargs = kept.get("policy_kwargs") or {}
+        kept["policy_kwargs"] = {k: v for k, v in kwargs.items() if k not in SIZES}
+    return kept
+
+
+def _check_policy(config: Mapping[str, Any], where: str) -> None:
+    """Raises ValueError, with the nearest one, for an argument that the policy does not take."""
+    if "." not in str(config.get("policy")):
+        return
+    policy = _named_class("policy", config["policy"])
+    refuse_renamed(where, config.get("policy_kwargs") or {}, getattr(policy, "renamed", {}))
+    known = set(arguments_of(policy))
+    known -= {"self", "observation_space", "action_space", "lr_schedule", "use_sde"}
+    for key in config.get("policy_kwargs") or {}:
+        if key not in known:
+            raise unknown("key", key, known, where)
+
+
+def _check_numbers(config: Mapping[str, Any], defaults: Mapping[str, Any], where: str) -> None:
+    """Raises ValueError for a text in place of a number; schedules are read later."""
+    numbers = {**defaults, "n_timesteps": 0, "n_envs": 0}
+    for key, value in config.items():
+        number = isinstance(numbers.get(key), int | float) and not isinstance(numbers[key], bool)
+        if number and isinstance(value, str) and key not in SCHEDULES:
+            raise ValueError(f"{key} of {where}: expected a number, got {value!r}")
+
+
+def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in changes.items():
+        old = merged.get(key)
+        both = isinstance(old, Mapping) and isinstance(value, Mapping)
+        merged[key] = _merge(old, value) if both else value  # type: ignore[arg-type]
+    return merged
+
+
+def constructor_arguments(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What the algorithm's constructor takes: names become classes, `lin_x` becomes a schedule.
+
+    Files of models may then hold these classes: who trains has named them.
+    """
+    arguments = {k: v for k, v in config.items() if k not in TRAINER_KEYS}
+    if "." in str(arguments.get("policy")):
+        arguments["policy"] = _named_class("policy", arguments["policy"])
+    arguments = {key: _with_classes(key, value) for key, value in arguments.items()}
+    for key in SCHEDULES:
+        if isinstance(arguments.get(key), str):
+            arguments[key] = schedule(key, arguments[key])
+    return arguments
+
+
+def check_classes(settings: Mapping[str, Any], where: str, trust: bool = False) -> None:
+    """Look at hyperparameters that were read from a file, before any class of theirs is imported.
+
+    Raises:
+        ValueError: they name a class that is not in the libraries, and that no caller has named.
+    """
+    if trust:
+        allow_classes(settings)
+    for name in _class_names(settings):
+        if not is_allowed(_home(name)) and not _is_of_the_libraries(name):
+            raise distrusted(name, where)
+
+
+def allow_classes(settings: Mapping[str, Any]) -> None:
+    """Take down the classes that a caller has named: files may name them too."""
+    for name in _class_names(settings):
+        allow(_home(name))
+
+
+def _home(name: str) -> str:
+    return ":".join(parts_of(name))
+
+
+def _class_names(settings: Mapping[str, Any]) -> Iterator[str]:
+    """What would be imported for hyperparameters."""
+    for key, value in settings.items():
+        if key == "metrics":
+            yield from (name for name in value or () if isinstance(name, str))
+        elif isinstance(value, Mapping):
+            yield from _class_names(value)
+        elif isinstance(value, str) and (_is_class(key) or (key == "policy" and "." in value)):
+            yield value
+
+
+def _is_class(key: str) -> bool:
+    return key in (*CLASS_KEYS, "class") or key.endswith("_class")
+
+
+def _is_of_the_libraries(name: str) -> bool:
+    """Whether it is a part of models in one of `LIBRARIES`; nothing else is imported."""
+    if parts_of(name)[0].partition(".")[0] not in LIBRARIES:
+        return False
+    try:
+        found = load_name("class", name)
+    except ValueError:  # there is none, which is said where it is made
+        return True
+    return isinstance(found, type) and issubclass(found, PART_OF_A_MODEL)
+
+
+def _with_classes(key: str, value: Any) -> Any:
+    """The value of a hyperparameter, with classes in the place of their names."""
+    if isinstance(value, Mapping):
+        return {name: _with_classes(name, part) for name, part in value.items()}
+    is_class = _is_class(key) and key != "class"  # of a value head, which is made later
+    return _named_class(key, value) if is_class and value is not None else value
+
+
+def _named_class(key: str, value: Any) -> Any:
+    found = load_name(key, value) if isinstance(value, str) else value
+    return storable(found) if isinstance(found, type) else found
+
+
+def schedule(key: str, text: str) -> Any:
+    """`lin_0.001` to a schedule that falls from 0.001 to 0 over training; `1e-3` to a number."""
+    with suppress(ValueError):  # YAML takes it for a text
+        return float(text)
+    kind, _, start = text.partition("_")
+    try:
+        value = float(start)
+    except ValueError:
+        kind = ""
+    if kind != "lin":
+        raise ValueError(f"{key}: expected a number or 'lin_<number>', got {text!r}")
+    return LinearSchedule(value, 0.0, 1.0)

@@ -1,0 +1,1 @@
+"""Files, archives, tables, the hub, caches, locks and the HTTP server."""

@@ -1,0 +1,88 @@
+"""What a grid is made of, and one clear message for each thing that it cannot be made of."""
+
+import pytest
+
+pytest.importorskip("stable_baselines3")
+from agents.experiments.cells import Protocol, cells_of, methods_of, tasks_of
+from agents.training.dialogues import Budget, budget
+from dialgym.cli.benchmark_pydial import duration, parse_seeds
+from tests.support.commands import fail
+
+
+def test_every_seed_covers_all_tasks_before_the_next():
+    methods, tasks = methods_of(["dqn", "handcrafted"]), tasks_of(["CR", "Laptops11"], [3, 1])
+    cells = cells_of(methods, tasks, [0, 1])
+    assert len(cells) == len(set(cells)) == 16
+    assert [cell.seed for cell in cells] == [0] * 8 + [1] * 8
+    assert [str(task) for task in tasks] == ["CR-Env1", "CR-Env3", "LAP-Env1", "LAP-Env3"]
+    assert tasks[3].env_id == "dialgym/Laptops11-Env3-act-v0"
+
+
+def test_variants_are_methods_with_hyperparameters_of_their_own(tmp_path):
+    file = tmp_path / "variants.yml"
+    file.write_text("slow: {algorithm: dqn, learning_rate: 0.0001}\n", "utf-8")
+    slow, plain = methods_of(["slow", "dqn"], file)
+    assert (slow.algorithm, slow.overrides) == ("dqn", {"learning_rate": 0.0001})
+    assert (plain.name, plain.overrides) == ("dqn", {})
+
+
+@pytest.mark.parametrize("text", ["slow: dqn", "[dqn]", "slow: {learning_rate: 0.1}"])
+def test_other_variants_are_refused(tmp_path, text):
+    file = tmp_path / "variants.yml"
+    file.write_text(text, "utf-8")
+    with pytest.raises(ValueError, match="expected names with an algorithm and hyperparameters"):
+        methods_of(["slow"], file)
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"),
+    [("3", [0, 1, 2]), ("0, 4", [0, 4]), ("7,", [7]), ("100-102", [100, 101, 102])],
+)
+def test_seeds_are_how_many_or_which(text, seeds):
+    assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize(
+    "text", ["-3", "-1,2", "3-", "3--1", "4-2", "0-1-2", "0,2-4", "x-1", "1.5", "0,0", "0", "", ","]
+)
+def test_seeds_that_are_none_are_refused(text):
+    with pytest.raises(ValueError, match=r"--seeds: expected how many seeds, or which, such as 10"):
+        parse_seeds(text)
+
+
+def test_durations():
+    assert [duration(s) for s in (40, 200, 7500)] == ["40 s", "3 min", "2 h 05 min"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--algorithms", "dqm"), "unknown algorithm 'dqm' in --algorithms. Did you mean 'dqn'?"),
+        (("--algorithms", "ilql"), "got 'ilql', which learns from stored dialogues"),
+        (("--algorithms", "dqn,dqn"), "--algorithms: expected distinct names"),
+        (("--domains", "SRF"), "unknown domain 'SRF' in --domains. Did you mean 'SFR'?"),
+        (("--domains", "no/Bars"), "expected a JSON file at 'no/Bars-rules.json'"),
+        (("--envs", "7"), "--envs: expected numbers from 1 to 6, got 7"),
+        (("--envs", "one"), "--envs: expected whole numbers separated by commas; got 'one'"),
+        (("--seeds", "0,0"), "--seeds: expected how many seeds, or which"),
+        (("--tests", "1000,500"), "tests: expected numbers of dialogues, ascending"),
+        (("--episodes", "0"), "episodes: expected 1 or more test dialogues, got 0"),
+        (("--tables",), "results: expected files of methods, such as dqn.csv"),
+    ],
+)
+def test_bad_names_are_one_clear_message(tmp_path, options, message):
+    text = fail("benchmark", "pydial", "--out", str(tmp_path), *options)
+    assert message in " ".join(text.split())
+
+
+def test_a_budget_is_of_dialogues():
+    assert budget(None, ()) is None
+    assert budget(10, (10, 5)) == Budget(10, (5, 10))
+    with pytest.raises(ValueError, match="dialogues: expected 1 or more, got 0"):
+        budget(0, ())
+    with pytest.raises(ValueError, match="keep_dialogues: expected numbers from 1 to 5"):
+        budget(5, (6,))
+    with pytest.raises(ValueError, match=r"keep_dialogues: expected dialogues too, got \[5\]"):
+        budget(None, (5,))
+    with pytest.raises(ValueError, match="tests: expected numbers"):
+        Protocol((5, 5))

@@ -1,0 +1,254 @@
+"""A tiny panel is run, killed and gone on with, shown and compared."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytest.importorskip("stable_baselines3")
+pytest.importorskip("pyarrow")
+import agents
+from agents.experiments.cost import clocked
+from agents.experiments.run import run_jobs
+from agents.experiments.training_job import cells_asked_for, jobs_of
+from agents.training.curves import LearningCurve
+from dialgym.experiments.panel import Panel
+from dialgym.experiments.row import read_rows, read_submission
+from tests.support.commands import fail, run, succeed
+from tests.support.tiny_panel import BC, TINY, VALUES
+from tests.support.waiting import end_family, wait_until
+
+PLACES = TINY.environments
+ROW = "Wordle-20-v0-seed0.json"
+pytestmark = pytest.mark.usefixtures("tiny")
+
+
+def same(row):
+    """Without what depends on the machine."""
+    curve = [[steps, mean] for steps, _, mean in row["curve"]]
+    timed = ("seconds", "cost", "versions", "hardware", "command", "curve")
+    kept = {k: v for k, v in row.items() if k not in timed}
+    kept["hashes"] = {k: v for k, v in kept["hashes"].items() if k != "model"}
+    return kept, curve
+
+
+def test_a_row_says_all_that_it_is_of(done):
+    row = read_submission(done / "tiny" / "ppo" / ROW).values
+    assert (row["panel"], row["version"], row["id"]) == ("tiny", 1, "dialgym/Wordle-20-v0")
+    assert (row["way"], row["kind"], row["policy"], row["command"]) == (
+        *("drawn", "trained", "ppo"),
+        "dialgym leaderboard run tiny --algorithms ppo --envs Wordle-20-v0 --seeds 0-0",
+    )
+    assert {len(part["returns"]) for part in row["episodes"].values()} == {24}
+    assert set(row["episodes"]) == {"drawn", "greedy"}
+    assert row["settings"]["n_timesteps"] == 1000
+    assert row["cost"]["trained"] >= 1000
+    assert row["cost"]["cpu_seconds"] > 0
+    assert row["curve"]
+    assert {"rules", "protocol", "model", "source"} <= set(row["hashes"])
+    assert [len(goal) for goal in row["trials"]["drawn"]] == [4, 4]
+    assert row["hardware"]["cores"]
+
+
+def test_stored_dialogues_are_collected_once_and_their_hash_is_kept(done):
+    hashes = [read_submission(done / "tiny" / n / ROW).values["hashes"] for n in ("bc", "bc-ppo")]
+    assert hashes[0]["data"] == hashes[1]["data"]
+    assert len(list((done / "tiny" / "data").glob("*.parquet"))) <= 1
+    assert len(list((done / "tiny" / "data").glob("Wordle-20-v0-mixture-*[!g]"))) == 1
+
+
+def test_a_learner_has_cells_where_it_learns_and_asks_for_no_others(tmp_path):
+    learners = {"bc": {"environments": ["dialgym/Wordle-200-v0"]}, "ppo": {}}
+    environments = ["Wordle-20-v0", "Wordle-200-v0"]
+    panel = Panel.of("x", {**VALUES, "algorithms": learners, "environments": environments})
+    jobs = jobs_of(panel, ["bc", "ppo"], panel.environments, [0], tmp_path)
+    kinds = ["ppo Wordle-20-v0", "bc Wordle-200-v0", "ppo Wordle-200-v0"]
+    assert [job.kind for job in jobs] == kinds
+    assert cells_asked_for(panel) == panel.seeds * (3 + 4)
+    with pytest.raises(ValueError, match=r"none of bc plays Wordle-20-v0"):
+        jobs_of(panel, ["bc"], panel.environments[:1], [0], tmp_path)
+
+
+def test_what_begins_with_another_learners_model_says_so(done):
+    row = read_submission(done / "tiny" / "bc-ppo" / ROW).values
+    assert row["settings"]["start"]["n_timesteps"] == 20
+    assert row["cost"]["trained"] >= 1020
+    assert (done / "tiny" / "bc-ppo" / ROW[:-5] / "start" / "model.zip").is_file()
+
+
+def test_it_begins_with_the_model_that_the_other_learners_row_of_that_seed_is_of(done):
+    start = agents.load(done / "tiny" / "bc-ppo" / ROW[:-5] / "start" / "model.zip").policy
+    clone = agents.load(done / "tiny" / "bc" / ROW[:-5] / "model.zip").policy.state_dict()
+    for name, weight in start.state_dict().items():
+        assert weight.tolist() == clone[name].tolist(), name
+
+
+def test_rows_of_a_seed_play_the_same_dialogues(done):
+    rows = {(r.name, r.seed): r for r in read_rows([done], TINY)}
+    assert len(rows) == 10
+    seeds = [rows["optimal", k].column("return").tolist() for k in (0, 1)]
+    assert seeds[0] != seeds[1]
+
+
+def test_what_is_done_is_not_done_again_and_other_budgets_are_refused(done, monkeypatch):
+    monkeypatch.setattr("agents.experiments.pools.perform", None)
+    jobs = jobs_of(TINY, ["ppo"], PLACES, [0], done)
+    assert len(run_jobs(jobs, 0)[0]) == 1
+    changed = type(PLACES[0])(**{**vars(PLACES[0]), "budget": {"tokens": 2000}})
+    with pytest.raises(ValueError, match=r"other settings \(n_timesteps: 1000 -> 2000\)") as raised:
+        run_jobs(jobs_of(TINY, ["ppo"], [changed], [0], done), 0)
+    row = done.resolve() / "tiny" / "ppo" / ROW
+    assert f"Delete {row} and {row.with_suffix('')} to run it anew" in str(raised.value)
+
+
+def test_a_training_that_is_cut_off_goes_on_exactly(done, tmp_path, monkeypatch):
+    monkeypatch.setattr("agents.experiments.training_job.CHECKPOINT_EVERY", 1)
+    jobs = jobs_of(TINY, ["ppo"], PLACES, [0], tmp_path)
+    step = LearningCurve._on_step
+
+    def stop(self):
+        if self.num_timesteps > 600:
+            raise KeyboardInterrupt
+        return step(self)
+
+    monkeypatch.setattr(LearningCurve, "_on_step", stop)
+    with pytest.raises(KeyboardInterrupt):
+        run_jobs(jobs, 0)
+    monkeypatch.setattr(LearningCurve, "_on_step", step)
+    assert (jobs[0].folder / "checkpoint.zip").is_file()
+    assert 0 < jobs[0].done() < jobs[0].length()
+    (row,) = run_jobs(jobs, 0)[0].values()
+    assert same(row) == same(read_submission(done / "tiny" / "ppo" / ROW).values)
+    assert not (jobs[0].folder / "checkpoint.zip").exists()
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from dialgym.io.sigterm import take_sigterm
+from tests.support.tiny_panel import *
+if __name__ == "__main__":
+    install()
+    take_sigterm()  # as the command does
+    from agents.experiments.training_job import jobs_of
+    from agents.experiments.run import run_jobs
+    jobs = jobs_of(TINY, ["random", "ppo", "bc"], TINY.environments, [0, 1], Path(sys.argv[1]))
+    found, failures = run_jobs(jobs, 2)
+    assert not failures, failures
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGTERM])
+def test_a_panel_that_is_killed_gives_the_same_rows(blow, done, tmp_path):
+    script, out = tmp_path / "run.py", tmp_path / "out"
+    script.write_text(SCRIPT, "utf-8")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(["", *sys.path])}
+    process = subprocess.Popen([sys.executable, script, out], env=env)
+    began = "*/*/*seed*.json" if blow == signal.SIGKILL else "*/ppo/*/learning_curve.csv"
+    wait_until(lambda: list(out.glob(began)), process)
+    end_family(process, blow)
+    if blow == signal.SIGTERM:
+        assert list(out.glob("*/ppo/*/checkpoint.zip"))
+    assert subprocess.run([sys.executable, script, out], env=env, check=False).returncode == 0
+    rows = read_rows([out], TINY)
+    assert len(rows) == 6
+    for row in rows:
+        whole = read_submission(done / "tiny" / row.name / row.file.name)
+        assert row.values["episodes"] == whole.values["episodes"]
+
+
+def test_the_clock_goes_on(tmp_path):
+    file = tmp_path / "cost.json"
+    with clocked(file):
+        time.sleep(0.2)
+    first = json.loads(file.read_text("utf-8"))
+    with clocked(file):
+        time.sleep(0.2)
+    assert json.loads(file.read_text("utf-8"))["wall_seconds"] >= first["wall_seconds"] + 0.1
+
+
+def test_names_that_nobody_knows_are_said(tmp_path):
+    with pytest.raises(ValueError, match=r"unknown algorithm 'pppo' in --algorithms.*'ppo'"):
+        jobs_of(TINY, ["pppo"], PLACES, [0], tmp_path)
+    with pytest.raises(ValueError, match=r"--algorithms, name of the row: expected up to 64 let"):
+        jobs_of(TINY, ["_mine:Own"], PLACES, [0], tmp_path)
+    with pytest.raises(ValueError, match=r"--algorithms: none of pg plays Wordle-20-v0"):
+        jobs_of(TINY, ["pg"], PLACES, [0], tmp_path)
+
+
+# The command line
+
+
+def test_run_show_compare_and_html(done, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    where = ["--results", str(done)]
+    text = succeed("leaderboard", "run", "tiny", "--workers", "0", "--out", str(done))
+    assert "leaderboard show tiny" in text
+    text = succeed("leaderboard", "show", "tiny", *where, "--markdown", str(tmp_path / "t.md"))
+    for name in ("optimal", "random", "ppo (drawn)", "bc (greedy)", "pass^4", "are tied"):
+        assert name in text
+    assert (tmp_path / "t.md").read_text("utf-8").startswith("## tiny")
+    text = succeed("leaderboard", "compare", "tiny", "optimal", "random", *where)
+    assert "optimal is better" in text
+    text = succeed("leaderboard", "show", "tiny", "--way", "greedy", *where)
+    assert "ppo (greedy)" in text
+    assert "(drawn)" not in text
+    text = succeed("leaderboard", "compare", "tiny", "ppo", "bc", "--way", "drawn", *where)
+    assert "| environment | ppo (drawn) | bc (drawn) | difference |" in text
+    assert "--way must be one of 'drawn', 'greedy'; got 'best'" in fail(
+        "leaderboard", "show", "tiny", "--way", "best", *where
+    )
+    assert "unknown row 'opt'" in fail("leaderboard", "compare", "tiny", "opt", "random", *where)
+    succeed("leaderboard", "html", "tiny", "--out", str(tmp_path / "p.html"), *where)
+    assert "Learning" in (tmp_path / "p.html").read_text("utf-8")
+
+
+def test_rows_of_a_share_of_the_budgets_stand_apart(done, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    half = ["leaderboard", "run", "tiny@0.5", "--algorithms", "bc,random", "--workers", "0"]
+    succeed(*half, "--seeds", "1", "--out", str(done))
+    row = read_submission(done / "tiny@0.5" / "bc" / ROW).values
+    assert (row["panel"], row["settings"]["n_timesteps"]) == ("tiny@0.5", 10)
+    assert len(read_rows([done], TINY)) == 10
+    text = succeed("leaderboard", "show", "tiny@0.5", "--results", str(done))
+    assert text.startswith("## tiny@0.5")
+    assert "With 50 % of the budgets." in text
+    (moved := tmp_path / "tiny" / "bc").mkdir(parents=True)
+    (moved / ROW).write_text((done / "tiny@0.5" / "bc" / ROW).read_text("utf-8"), "utf-8")
+    for command in (["show", "tiny", "--results", str(tmp_path)], ["check", str(moved)]):
+        result = run("leaderboard", *command)
+        assert result.exit_code == 2
+        assert f"expected tiny@0.5/bc/{ROW} at the end" in result.stderr
+    succeed("leaderboard", "check", str(done / "tiny@0.5"), "--replay")
+
+
+def test_all_panels_are_shown_with_what_they_have_cost(done, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = succeed("leaderboard", "show", "--all", "--results", str(done), "--markdown", "t.md")
+    rows = read_rows([done], TINY)
+    hours = sum(row.values["cost"]["cpu_seconds"] for row in rows) / 3600
+    assert f"| tiny | 10 of 10 | 0 | 2 of 2 | {hours:.2f} |" in text
+    assert f"| all | 10 | 0 |  | {hours:.2f} |" in text
+    assert "## What is there" in (tmp_path / "t.md").read_text("utf-8")
+    assert "| tiny | 0 of 10 | 0 | 0 of 2 | - |" in succeed("leaderboard", "show", "--all")
+    assert "What is there" not in succeed("leaderboard", "show", "tiny", "--results", str(done))
+
+
+def test_errors_of_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "expected rows such as ppo/ID-seed0.json" in fail("leaderboard", "show", "tiny")
+    assert "either a panel or --all" in fail("leaderboard", "show")
+    assert "unknown panel 'tin'" in fail("leaderboard", "run", "tin")
+    assert "No rows of version 1" in succeed("leaderboard", "show", "--all")
+    run = ["leaderboard", "run", "tiny", "--envs"]
+    assert "unknown environment 'Wordle-v0'" in fail(*run, "Wordle-v0")
+    assert "expected how many seeds" in fail("leaderboard", "run", "tiny", "--seeds", "-3")
+
+
+def test_the_tiny_learners_are_those_of_the_panel():
+    assert TINY.algorithms["bc"].hyperparameters == BC

@@ -1,0 +1,131 @@
+"""Tables and pictures of a grid's results."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("stable_baselines3")
+from agents.experiments import published
+from agents.experiments.calibration import BINS, LEVELS, calibration, plot_calibration
+from agents.experiments.cells import Task, tasks_of
+from agents.experiments.pydial_results import Results
+from agents.experiments.pydial_tables import beside_logs, beside_paper, findings, groups, markdown
+from agents.experiments.report import older_in, write_report
+from dialgym.experiments.rules import rules_of
+from dialgym.registry import entry_of
+
+RUN = {"command": "", "versions": {}, "source": "PyDial", "episodes": 500, "settings": {}}
+
+
+def results(success, tasks, seeds=3):
+    """Of each method a success in each task, less half of it after 2,000 dialogues."""
+    found = []
+    for name, share in success.items():
+        for task in tasks:
+            for seed in range(seeds):
+                stages = [
+                    {"dialogues": n, "drawn": 0, "success": share * part,
+                     "reward": 20 * share * part - 8, "turns": 8.0,
+                     "timesteps": 8 * n, "cpu_seconds": n / 40}
+                    for n, part in ((2000, 0.5), (4000, 1.0))
+                ]  # fmt: skip
+                place = {"method": name, "algorithm": name, "domain": task.domain, "env": task.env}
+                found.append({**RUN, **place, "seed": seed, "stages": stages})
+    return Results.of(found)
+
+
+ALL = tasks_of(["CR", "SFR", "LAP"], range(1, 7))
+
+
+def test_what_is_found_beside_the_paper():
+    table = results({"dqn": 0.80, "enac": 0.70}, ALL)
+    said = list(findings(table))
+    above = sum(max(s.success for s in published.recalled(str(t)).values()) < 80 for t in ALL)
+    higher = sum(published.handcrafted(str(t)).success < 80 for t in ALL)
+    assert said[0].endswith(f"learned ones of the paper in {above} of 18 tasks.")
+    assert said[1].endswith(f"handcrafted policy in {higher} of 18 tasks.")
+    assert "dqn is below its namesake by 13.9 in CR-Env1, " in said[2]
+    assert "from memory" in markdown(table)
+    assert "80.0 (dqn)" in beside_paper(table)
+
+
+def test_logs_stand_beside_their_namesakes():
+    rows = beside_logs(results({"dqn": 0.8}, tasks_of(["LAP"], [1]))).splitlines()
+    place = next(i for i, row in enumerate(rows) if row.startswith("| LAP-Env1 | DQN (log) | 10"))
+    assert rows[place + 1] == "| LAP-Env1 | dqn | 3 |  | 40.0 / 0.0 |  | 80.0 / 8.0 |"
+
+
+def test_methods_are_compared_over_the_tasks_that_they_share():
+    all_, some = results({"a": 0.5}, ALL), results({"b": 0.6}, ALL[:4])
+    found = groups(Results({**all_.methods, **some.methods}))
+    assert [(len(g.tasks), sorted(g.methods)) for g in found] == [(18, ["a"]), (4, ["a", "b"])]
+
+
+def test_what_draws_acts_is_scored_by_drawing_and_shown_both_ways():
+    table, tasks = results({"ppo": 0.5, "dqn": 0.6}, ALL[:2]), ALL[:2]
+    figures = table.methods["ppo"]
+    drawn = [r._replace(drawn=1, success=0.9) for r in figures.rows if r.dialogues == 4000]
+    figures.rows += drawn
+    assert table.success("ppo", tasks[0], 4000).tolist() == [90, 90, 90]
+    assert table.of_cell("ppo", tasks[0], 4000, False)[:, 0].tolist() == [0.5, 0.5, 0.5]
+    (row,) = [line for line in markdown(table).splitlines() if "+40.0" in line]
+    assert row.startswith("| ppo | 90.0 [90.0, 90.0] / 2.0 | 50.0 [50.0, 50.0] / 2.0 |")
+
+
+def test_a_report_has_tables_and_pictures(tmp_path):
+    pytest.importorskip("matplotlib")
+    results({"dqn": 0.8, "random": 0.1}, ALL[:4]).save(tmp_path)
+    names = {path.name for path in write_report(tmp_path)}
+    assert names == {"tables.md", "curves.png", "ranking.png"}
+    assert all((tmp_path / name).stat().st_size > 1000 for name in names)
+
+
+def test_rows_name_their_rules_in_files_and_earlier_files_have_none(tmp_path):
+    (task,) = tasks_of(["CR"], [1])
+    table, rules = results({"dqn": 0.8}, [task], seeds=2), str(rules_of(task.env_id))
+    figures = table.methods["dqn"]
+    source = entry_of(task.env_id).stand_in or "PyDial"
+    figures.runs = [{**run, "source": source} for run in figures.runs]
+    figures.rows = [row._replace(rules=rules) for row in figures.rows]
+    table.save(tmp_path)
+    assert {row.rules for row in Results.load(tmp_path).methods["dqn"].rows} == {rules}
+    assert older_in(tmp_path) == ""
+    file = tmp_path / "dqn.csv"
+    lines = [line.rpartition(",")[0] for line in file.read_text().splitlines()]
+    file.write_text("\n".join(lines))
+    assert {row.rules for row in Results.load(tmp_path).methods["dqn"].rows} == {""}
+    line = "4 of 4 rows were played by older rules (or name none): dqn (4)."
+    assert older_in(tmp_path) == line
+    assert line in markdown(Results.load(tmp_path), older_in(tmp_path))
+
+
+class Sure:
+    """Chooses the first act that is allowed, and knows what that returns: about nothing."""
+
+    gamma = 1.0
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        return np.zeros(len(observation), np.int64), None
+
+    def q_distribution(self, observation):
+        shape = len(observation), 16
+        return np.full(shape, -10.0), np.full(shape, 10.0)
+
+
+def test_calibration_compares_what_is_expected_with_what_comes(tmp_path):
+    found = calibration(Sure(), Task("CR", 1), 0, dialogues=16)
+    assert found["levels"] == list(LEVELS)
+    assert found["coverage"] == sorted(found["coverage"])
+    assert found["coverage"][-1] == 1.0  # returns lie within -25 and 0
+    assert found["expected"] == pytest.approx([-10.0] * BINS)
+    assert found["unsure"] == pytest.approx([10.0] * BINS)
+    assert max(found["returned"]) <= 0
+    pytest.importorskip("matplotlib")
+    plot_calibration({"sure": [found]}, tmp_path / "c.png")
+    assert (tmp_path / "c.png").stat().st_size > 1000
+
+
+def test_published_figures_are_those_of_all_tasks():
+    for task in map(str, ALL):
+        assert len(published.recalled(task)) == 4
+        assert 0 < published.handcrafted(task).success <= 100
+    assert Task("CR", 1) == ALL[0]
