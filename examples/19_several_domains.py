@@ -8,7 +8,7 @@ import sys
 
 import dialgym
 from agents import Committee, train
-from agents.belief.gp.topics import PolicyManager
+from agents.acts.gp.topics import PolicyManager
 from dialgym.experiments import Scripted, evaluate_domains
 
 dialogues, episodes = (int(text) for text in (sys.argv[1:] or ("300", "100")))

@@ -42,7 +42,7 @@ def test_built_in_hyperparameters_are_known_for_every_algorithm(algo):
     config = read_hyperparameters(algo, ID)
     assert {"n_timesteps", "policy"} <= config.keys()
     assert ("n_envs" in config) == ALGORITHMS[algo].plays
-    one_act = ALGORITHMS[algo].home.startswith("agents.belief.")
+    one_act = ALGORITHMS[algo].home.startswith("agents.acts.")
     env = dialgym.sb3_vec_env((SLOTS if one_act else SEVERAL_ACTS) if acts else ID, 16)
     model = build(algo, config if acts else small(config), env)
     name = type(model.policy).__name__
