@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dialgym.errors import unknown
-from dialgym.io.files import parse_yaml
+from dialgym.io.files import parse_yaml, read_file
 from dialgym.optional import require
 
 TOKENS, ACTS, STORED = "tokens", "acts", "stored dialogues"
@@ -76,10 +76,11 @@ class Algorithm:
 
 
 def read_rows(path: Path) -> tuple[Any, str]:
-    """What a YAML file has, and its place; a name without a folder is one of `agents/configs`."""
+    """Read a YAML file; its place too. A name without a folder is one of `agents/configs`."""
     own = files("agents") / "configs" / path.name
-    where = own if path.name == str(path) and own.is_file() else path
-    return parse_yaml(where.read_bytes(), str(where)), str(where)
+    if path.name == str(path) and own.is_file():
+        return parse_yaml(own.read_bytes(), str(own)), str(own)
+    return parse_yaml(read_file(path), str(path)), str(path)
 
 
 # fmt: off
@@ -108,33 +109,33 @@ _TABLE = (
      "agents.CHAIPolicy", "Q-learning over candidates of a language model"),
     ("decision-transformer", "agents.offline.decision_transformer:DecisionTransformer", (STORED,),
      "agents.ReturnGPTPolicy", "cloning conditioned on the return"),
-    ("pg", "agents.online.pg:PG", (ACTS,),
+    ("pg", "agents.acts.pg:PG", (ACTS,),
      "agents.BeliefPolicy", "REINFORCE of whole dialogues, with a baseline or without"),
-    ("gdpl", "agents.online.gdpl:GDPL", (ACTS, STORED),
+    ("gdpl", "agents.acts.gdpl:GDPL", (ACTS, STORED),
      "agents.BeliefPolicy", "PPO on rewards estimated from an expert's dialogues"),
-    ("madpl", "agents.online.madpl:MADPL", (ACTS,),
+    ("madpl", "agents.acts.madpl:MADPL", (ACTS,),
      "agents.BeliefPolicy", "both parties learn together, with a hybrid value network"),
-    ("dqn", "agents.belief.dqn:DQN", (TOKENS, ACTS),
+    ("dqn", "agents.acts.dqn:DQN", (TOKENS, ACTS),
      "MlpPolicy", "deep Q-learning within masks: double, dueling, noisy, bootstrapped, curious"),
-    ("bbqn", "agents.belief.bbqn:BBQN", (ACTS,),
+    ("bbqn", "agents.acts.bbqn:BBQN", (ACTS,),
      "MlpPolicy", "Q-learning with Gaussian weights, which explores by drawing them"),
-    ("a2c", "agents.belief.a2c:A2C", (ACTS,),
+    ("a2c", "agents.acts.a2c:A2C", (ACTS,),
      "MlpPolicy", "advantage actor-critic of whole dialogues, with the env's action masks"),
-    ("enac", "agents.belief.enac:ENAC", (ACTS,),
+    ("enac", "agents.acts.enac:ENAC", (ACTS,),
      "MlpPolicy", "episodic natural actor-critic"),
-    ("acer", "agents.belief.acer:ACER", (ACTS,),
+    ("acer", "agents.acts.acer:ACER", (ACTS,),
      "MlpPolicy", "actor-critic with replay of dialogues: retrace and a trust region"),
-    ("tracer", "agents.belief.tracer:TRACER", (ACTS,),
+    ("tracer", "agents.acts.tracer:TRACER", (ACTS,),
      "MlpPolicy", "A2C with replay of dialogues and a trust region"),
-    ("feudal-dqn", "agents.belief.feudal.dqn:FeudalDQN", (ACTS,),
+    ("feudal-dqn", "agents.acts.feudal.dqn:FeudalDQN", (ACTS,),
      "MlpPolicy", "deep Q-learning of a master and its sub-policies, in any domain of slots"),
-    ("feudal-acer", "agents.belief.feudal.acer:FeudalACER", (ACTS,),
+    ("feudal-acer", "agents.acts.feudal.acer:FeudalACER", (ACTS,),
      "MlpPolicy", "ACER whose policy is a master and its sub-policies, in any domain of slots"),
-    ("feudal-gain", "agents.belief.feudal.gain:FeudalGain", (ACTS,),
+    ("feudal-gain", "agents.acts.feudal.gain:FeudalGain", (ACTS,),
      "MlpPolicy", "Feudal DQN whose questions are rewarded for what they tell of the goal"),
-    ("gp-sarsa", "agents.belief.gp.sarsa:GPSarsa", (ACTS,),
+    ("gp-sarsa", "agents.acts.gp.sarsa:GPSarsa", (ACTS,),
      "GPPolicy", "sparse Gaussian process SARSA with Thompson sampling"),
-    ("committee", "agents.belief.gp.committee:Committee", (ACTS,),
+    ("committee", "agents.acts.gp.committee:Committee", (ACTS,),
      "GPPolicy", "Bayesian committee machine of GP-SARSA processes, one a domain"),
     ("stock-ppo", "stable_baselines3.ppo.ppo:PPO", (TOKENS, ACTS),
      "MlpPolicy", "PPO of Stable-Baselines3"),
@@ -165,12 +166,12 @@ POLICIES = {
     "ValueGPTPolicy": "agents.policies.value:ValueGPTPolicy",
     "BeliefPolicy": "agents.policies.belief:BeliefPolicy",
     "ValueBeliefPolicy": "agents.policies.belief:ValueBeliefPolicy",
-    "QPolicy": "agents.belief.q_policy:QPolicy",
-    "FeudalActorPolicy": "agents.belief.feudal.acer:FeudalActorPolicy",
-    "ActorQPolicy": "agents.belief.acer:ActorQPolicy",
-    "FeudalQPolicy": "agents.belief.feudal.dqn:FeudalQPolicy",
+    "QPolicy": "agents.acts.q_network:QPolicy",
+    "FeudalActorPolicy": "agents.acts.feudal.acer:FeudalActorPolicy",
+    "ActorQPolicy": "agents.acts.acer:ActorQPolicy",
+    "FeudalQPolicy": "agents.acts.feudal.dqn:FeudalQPolicy",
     "UtteranceGPTPolicy": "agents.policies.utterance:UtteranceGPTPolicy",
-    "GPPolicy": "agents.belief.gp.policy:GPPolicy",
+    "GPPolicy": "agents.acts.gp.policy:GPPolicy",
     "CHAIPolicy": "agents.offline.chai:CHAIPolicy",
     "ReturnGPTPolicy": "agents.offline.decision_transformer:ReturnGPTPolicy",
 }
@@ -178,7 +179,7 @@ POLICIES = {
 
 PARTS = {
     "Compute": "agents.updater:Compute",
-    "Estimation": "agents.online.gdpl:Estimation",
+    "Estimation": "agents.acts.gdpl:Estimation",
     "Execution": "agents.models.build:Execution",
     "KLControl": "agents.online.reference:KLControl",
     "EpisodeRolloutBuffer": "agents.buffers.episodes:EpisodeRolloutBuffer",

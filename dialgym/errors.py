@@ -74,7 +74,7 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 def unknown(what: str, name: object, known: Iterable[str], where: str = "") -> ValueError:
     """The error for a name that is not among the known ones."""
-    names = sorted(known)
+    names = sorted({*known})
     place = f" in {where}" if where else ""
     hint = did_you_mean(name, names)
     listing = ", ".join(names) or "none"
@@ -150,7 +150,7 @@ def finite_number(what: str, value: object) -> float:
 
 
 def is_finite(value: object) -> bool:
-    """Whether a value is a finite number, which a truth value is not."""
+    """Return True if a value is a finite number; a truth value is none."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:
@@ -189,13 +189,6 @@ def with_settings(make: Callable[..., Any], what: str, settings: Mapping[str, An
         if name not in settings:
             raise ValueError(f"{what} needs the setting {name!r}; got {sorted(settings)}.")
     return make(**settings)
-
-
-def refuse_renamed(who: str, given: Iterable[str], renamed: Mapping[str, str]) -> None:
-    """Raise a ValueError for an argument whose spelling changed; `renamed` has the new ones."""
-    for name in given:
-        if name in renamed:
-            raise ValueError(f"{who}: {name} is spelled {renamed[name]} now; see CHANGELOG.md")
 
 
 def whole_number(

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import with_settings
+from dialgym.io.registry_file import load
 from dialgym.kinds import numeric_kinds
-from dialgym.registry import Entry, Environment, check_id, entry_of, load
+from dialgym.registry import Environment, RegistryEntry, check_id, entry_of
 from dialgym.rollouts.episodes import Job, Report
 from dialgym.rollouts.games import log_games, play_games, script_games, speaker_games, tree_games
 from dialgym.rollouts.played import Played
@@ -42,13 +43,15 @@ def make_dialogue(env: Environment, kwargs: Mapping[str, Any]) -> Dialogue:
     return Dialogue(task, learner, find_speaker(task, learner, parts.get("simulator")))
 
 
-def policy_names(entries: Iterable[Entry], kwargs: Mapping[str, Any]) -> set[str]:
+def policy_names(entries: Iterable[RegistryEntry], kwargs: Mapping[str, Any]) -> set[str]:
     """The names of the policies that some environments have."""
     dialogues = [(make_dialogue(entry, kwargs), entry.view) for entry in entries]
     return {name for d, view in dialogues for name in named_policies(d.task, d.learner, view)}
 
 
-def opened_where_trained(policy: Policy, trust: bool = False) -> tuple[Any, Entry, dict[str, Any]]:
+def opened_where_trained(
+    policy: Policy, trust: bool = False
+) -> tuple[Any, RegistryEntry, dict[str, Any]]:
     """A trained policy, the environment that it was trained in, and the settings of that.
 
     Raises:
