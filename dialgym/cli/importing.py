@@ -61,8 +61,8 @@ def import_(
     It understands messages with roles, lists of turns, logs of events, prompts with responses, and
     tables with a row for each utterance; says what it understood, and what it left out and why.
     """
-    from dialgym.datasets.cards import advised
     from dialgym.datasets.foreign import Choices, import_dialogues
+    from dialgym.datasets.readme import advised
 
     choices = Choices(
         reward=reward,

@@ -107,7 +107,7 @@ def _names(folders: list[Path]) -> list[str]:
 
 
 def _record(folder: Path) -> dict[str, Any]:
-    """What a run says of itself; nothing where an earlier version trained it."""
+    """Facts that a run has written about itself."""
     try:
         found = read_json(folder / "run.json", "a run")
     except FileNotFoundError:
