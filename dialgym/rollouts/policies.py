@@ -17,7 +17,7 @@ from dialgym.rollouts.episodes import seed_policy
 from dialgym.rollouts.random_text import allowed_text
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, Task
-from dialgym.views.played import made_from
+from dialgym.views.env_spec import made_from
 from dialgym.views.wrappers import replacement
 
 CHECKPOINT = "model.zip"
@@ -197,7 +197,7 @@ def _load(path: str | PathLike[str], named: Collection[str], learner: str, trust
     if file is None and (Path(path) / UNFINISHED).is_file():
         raise FileNotFoundError(
             f"policy: the run in {str(path)!r} is not finished: it has a {UNFINISHED}, and no "
-            f"{CHECKPOINT} yet. Go on with it (dialgym train ... --resume) to its end."
+            f"{CHECKPOINT} yet. Go on with it (dialgym train --resume FOLDER) to its end."
         )
     if file is None:
         raise SourceError(
@@ -292,7 +292,7 @@ def shown_as_learned(policy: Any) -> Callable[[Any], Any]:
 
 
 def policy_place(policy: Any) -> Mapping[str, Any] | None:
-    """Where a policy was trained, as of `dialgym.views.played.made_from`; None where unknown."""
+    """Where a policy was trained, as of `dialgym.views.env_spec.made_from`; None where unknown."""
     live = policy.get_env() if hasattr(policy, "get_env") else None
     found: Mapping[str, Any] | None = made_from(live) or getattr(policy, "trained_in", None)
     return found
