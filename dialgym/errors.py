@@ -150,7 +150,7 @@ def finite_number(what: str, value: object) -> float:
 
 
 def is_finite(value: object) -> bool:
-    """Whether a value is a finite number, which a truth value is not."""
+    """Return True if a value is a finite number; a truth value is none."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:

@@ -25,7 +25,7 @@ from dialgym.io.checksums import SUFFIX
 from dialgym.io.files import parse_json
 from dialgym.io.hub import Repository, fetch, locate
 from dialgym.optional import require
-from dialgym.trust import say
+from dialgym.trust import allow
 
 PARQUET = "*.parquet"
 FOREIGN = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".zip")
@@ -124,7 +124,7 @@ def _dataset(table: Any, what: str, trust: bool, folder: Path) -> Dataset:
     if trust:
         for column in ("env", "settings"):
             for text in found.table[column].unique().to_pylist():
-                say(text if column == "env" else parse_json(text, what))
+                allow(text if column == "env" else parse_json(text, what))
     return found
 
 

@@ -16,9 +16,9 @@ from typing import Any, Self
 
 from dialgym.errors import unknown
 from dialgym.experiments.measures import check_names
+from dialgym.io.registry_file import read_registry
 from dialgym.io.strict_reader import Reader
 from dialgym.registry import entry_of
-from dialgym.rows import read_registry
 
 METRICS = ("score", "return", "success")
 BUDGETS = ("tokens", "acts", "dialogues", "gradient_steps")

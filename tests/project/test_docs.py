@@ -14,7 +14,7 @@ import pytest
 
 import dialgym
 from agents.registry import ALGORITHMS
-from dialgym.registry import load
+from dialgym.io.registry_file import load
 from tests.support.checkers import checker
 
 ROOT = Path(__file__).parents[2]
