@@ -74,7 +74,7 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 def unknown(what: str, name: object, known: Iterable[str], where: str = "") -> ValueError:
     """The error for a name that is not among the known ones."""
-    names = sorted(known)
+    names = sorted({*known})
     place = f" in {where}" if where else ""
     hint = did_you_mean(name, names)
     listing = ", ".join(names) or "none"

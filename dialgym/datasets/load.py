@@ -19,7 +19,7 @@ from dialgym.datasets.schema import (
     schema,
     with_folder,
 )
-from dialgym.io.archives import SPLITS, Part
+from dialgym.io.archives import SPLITS, ArchiveMember
 from dialgym.io.cache import cache_dir
 from dialgym.io.checksums import SUFFIX
 from dialgym.io.files import parse_json
@@ -200,7 +200,9 @@ def _from_hub(repository: Repository, split: str | None) -> Sequence[Path]:
 def _of_split(files: Sequence[Path], folder: Path, split: str | None, where: str) -> list[Path]:
     """The files of a split; those whose names and folders tell none are for training."""
     names = {file: str(file.relative_to(folder)) for file in files}
-    splits = {file: Part(name, file.read_bytes).split or "train" for file, name in names.items()}
+    splits = {
+        file: ArchiveMember(name, file.read_bytes).split or "train" for file, name in names.items()
+    }
     known = sorted({*splits.values()})
     if split is None:
         split = known[0] if len(known) == 1 else "train"
