@@ -310,9 +310,8 @@ def _apart(way: str, part: Values, trials: Any) -> Iterator[str]:
         passed = pass_hat_k(np.array(trials, bool), k)
         if success**k - passed > most:
             yield (
-                f"trials, {way}: pass^{k} is {100 * passed:.1f} %, and {100 * success:.1f} % of the "
-                f"episodes are solved: expected {100 * (success**k - most):.1f} % at least of one "
-                "policy"
+                f"trials, {way}: pass^{k} is {100 * passed:.1f} %, and {100 * success:.1f} % of "
+                f"the episodes are solved: expected {100 * (success**k - most):.1f} % at least"
             )
 
 
