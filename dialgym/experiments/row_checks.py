@@ -48,8 +48,8 @@ MOST = dict.fromkeys(("cpu_seconds", "wall_seconds", "seconds"), 1e9)
 """Seconds that a row may have cost: some thirty years."""
 MOST_STEPS = 1e15
 FARTHEST = {1: 0.7, 4: 0.9}
-"""By k, how far pass^k of the few goals may be below s^k, of the success s of episodes, which is the
-least that it is expected to be: in the kept rows it is .37 and .71 below at most."""
+"""By k, how far pass^k of the few goals may be below s^k, of the success s of episodes: in the kept
+rows it is .37 and .71 below at most."""
 Values = Mapping[str, Any]
 
 
