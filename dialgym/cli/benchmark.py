@@ -186,9 +186,9 @@ def default_ids(
     """Where a run was trained, with its settings; without one, the first suite."""
     if run is None:
         return list(next(iter(suites().values()))), kwargs
-    from dialgym.rollouts.player import opened_where_trained
+    from dialgym.rollouts.player import open_where_trained
 
-    _, entry, remembered = opened_where_trained(str(run), trust)
+    _, entry, remembered = open_where_trained(str(run), trust)
     return [entry.id], {**remembered, **kwargs}
 
 

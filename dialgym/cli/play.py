@@ -63,7 +63,7 @@ def play(
     It begins with the rules; /help shows all of them and what may be said, /hint what an expert
     would say, /undo takes back what you said last, /quit ends. Lines may be piped in.
     """
-    from dialgym.rollouts.player import Player, make_dialogue, opened_for
+    from dialgym.rollouts.player import Player, make_dialogue, open_policy_for
 
     entry = entry_of(id)
     suited = make_task(entry, {}).for_people if policy is None else {}
@@ -77,7 +77,7 @@ def play(
         table = Table(dialogue.task, as_, entry, expert)
         chosen: Any = table.person(hints)
     else:
-        chosen = opened_for(policy, [entry], {**kwargs, "simulator": None}, trust)
+        chosen = open_policy_for(policy, [entry], {**kwargs, "simulator": None}, trust)
     if hasattr(chosen, "predict") and not entry.kind.numeric:
         entry = entry.in_view("token")
     player = Player(entry, chosen, kwargs, num_envs=1)

@@ -11,7 +11,7 @@ from dialgym.io.files import parse_yaml
 from dialgym.language import Letters, Lexicon
 from dialgym.registry import Environment, RegistryEntry, entry_of, make_task
 from dialgym.rollouts.episodes import policy_rng
-from dialgym.rollouts.games import Game
+from dialgym.rollouts.games import OpenDialogue
 from dialgym.rollouts.player import make_dialogue
 from dialgym.simulators import Speaker, shown_to
 from dialgym.simulators.human import allows
@@ -60,9 +60,9 @@ class Seat:
         against = wanted.against or self._expert_against(task)
         dialogue = make_dialogue(self.entry, {**kwargs, "simulator": against})
         self.settings = {**kwargs, "simulator": against} if against else kwargs
-        self.game = Game(dialogue, (wanted.seed, 0), wanted.options)
+        self.game = OpenDialogue(dialogue, (wanted.seed, 0), wanted.options)
         self.parts: list[dict[str, float]] = []  # components of what was said
-        self.before: list[tuple[Game, list[dict[str, float]]]] = []
+        self.before: list[tuple[OpenDialogue, list[dict[str, float]]]] = []
         self.rng = policy_rng(wanted.seed, 0)
 
     @property
@@ -155,7 +155,7 @@ class Seat:
             "turns": self._turns(),
             "over": end.over,
             "success": bool(end.success) if end.over else None,
-            "return": game.gained,
+            "return": game.episode_return,
             "turn": dialogue.turn,
             "left": max(0, task.facts.turn_limit - dialogue.turn),
             "hidden": self._hidden() if end.over else [],
