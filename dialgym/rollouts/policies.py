@@ -237,7 +237,7 @@ def takes_masks(policy: Predictor) -> bool:
 
 
 def check_fit(policy: Any, env: Any) -> None:
-    """Raise an IncompatiblePolicyError where the policy's spaces, if known, are not those of `env`."""
+    """Raise an IncompatiblePolicyError where the policy's known spaces are not those of `env`."""
     space = getattr(policy, "observation_space", None)
     seen = getattr(space, "shape", None)
     said = getattr(getattr(policy, "action_space", None), "n", None)
