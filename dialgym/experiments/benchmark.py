@@ -20,8 +20,9 @@ from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rollouts import IncompatiblePolicyError, Job, Player, Policy, Report
 from dialgym.rollouts.player import names_in, open_policy_for
 from dialgym.rollouts.policies import learns_by_drawing
-from dialgym.views.dialogue import Dialogue, other_party
+from dialgym.views.dialogue import Dialogue
 from dialgym.views.render import render
+from dialgym.views.speakers import other_party
 
 
 class Line(NamedTuple):

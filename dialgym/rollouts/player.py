@@ -27,8 +27,9 @@ from dialgym.simulators import BatchSpeaker, Speaker, is_oracle
 from dialgym.tasks import ActPolicy
 from dialgym.tasks.generators import Logs, Scripts, Tree
 from dialgym.trust import check_names
-from dialgym.views.dialogue import Dialogue, find_speaker
+from dialgym.views.dialogue import Dialogue
 from dialgym.views.making import make_vec, split_kwargs
+from dialgym.views.speakers import find_speaker
 
 Source = Policy | Tree | Scripts | Logs
 """What dialogues can come from."""

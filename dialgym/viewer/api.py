@@ -22,7 +22,7 @@ from dialgym.viewer.replay import replayed
 from dialgym.viewer.runs import Run
 from dialgym.viewer.seats import Seat, Wanted, described, read_options
 from dialgym.viewer.sources import DIALOGUES, RUN, SCORES, Shelf
-from dialgym.views.dialogue import other_party
+from dialgym.views.speakers import other_party
 
 MOST_EPISODES = 200
 MOST_HELD = 64  # dialogues under way, and comparisons, that are remembered

@@ -17,7 +17,7 @@ from dialgym.simulators import Speaker, shown_to
 from dialgym.simulators.human import allows
 from dialgym.tasks import Task
 from dialgym.viewer.lines import pieces, rounded, turn
-from dialgym.views.dialogue import other_party
+from dialgym.views.speakers import other_party
 
 EXPERT = "optimal"
 """Who is asked for hints where the registry names nobody."""
