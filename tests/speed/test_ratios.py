@@ -21,7 +21,7 @@ from dialgym.tasks.multiwoz.data import load_world
 
 
 def measure(work):
-    return rate(work, repeats=3, seconds=0.15)
+    return rate(work, repeats=3, seconds=0.1)
 
 
 @pytest.fixture(scope="module")
