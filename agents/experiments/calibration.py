@@ -11,9 +11,9 @@ import numpy as np
 from scipy import stats
 
 import dialgym
+from agents.acts.pg import returns_of
 from agents.experiments.cells import Task
 from agents.experiments.plots import COLOURS, figure_of, save_figure, tidy
-from agents.online.pg import returns_of
 from dialgym.experiments.plots import INK
 from dialgym.rollouts.episodes import seeded
 from dialgym.rollouts.policies import takes_masks

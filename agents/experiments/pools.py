@@ -29,7 +29,7 @@ GRACE = 60.0
 NICENESS = 10
 """Of processes: whoever works at the machine goes first."""
 IMPORTED = (
-    *(__name__, "agents.experiments.training_job", "agents.training.run", "agents.belief"),
+    *(__name__, "agents.experiments.training_job", "agents.training.run", "agents.acts"),
     *("sb3_contrib", "torch._dynamo"),
 )
 """What a cell needs, imported once by the process that those of the cells are forked from: it

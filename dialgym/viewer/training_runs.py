@@ -1,0 +1,176 @@
+"""A training run as it stands: its curve so far, its settings, its sample dialogues.
+
+Everything is read anew at each request, as a run that is going on writes its files.
+"""
+
+import csv
+import os
+import re
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dialgym.experiments.curves import read_curve, smooth
+from dialgym.io.files import is_running, read_yaml
+from dialgym.io.locks import LOCK
+from dialgym.registry import RegistryEntry, check_id, entry_of
+from dialgym.rollouts.policies import CHECKPOINT, find_language_model
+from dialgym.tasks.base import SYSTEM, USER
+from dialgym.viewer.query import NotHereError
+
+SAMPLES = "samples"
+MOST_POINTS = 1000
+HEAD = re.compile(r"# seed (?P<seed>\d+): return (?P<gained>\S+?)(?:, (?P<end>(?:no )?success))?")
+HOLDER = re.compile(r"process (?P<process>\d+) on (?P<host>.+)")
+"""What a lock says of who holds it."""
+LINE = re.compile(rf"({SYSTEM}|{USER}): (.*)")
+
+
+class RunFolder:
+    """The folder of a training run, or of a language model.
+
+    Args:
+        folder: where it lies.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def about(self) -> dict[str, Any]:
+        """Entry of the run in the page's list."""
+        found = {"env": self.env_id() or "", "live": self.is_live(), "plays": self.plays()}
+        return {**found, "language_model": self.is_language_model()}
+
+    def plays(self) -> bool:
+        """Return True if there is a model that can play."""
+        return (self.folder / CHECKPOINT).is_file() or self.is_language_model()
+
+    def is_language_model(self) -> bool:
+        """Return True for the folder of a language model, which can speak in any environment."""
+        return find_language_model(self.folder) is not None
+
+    def fits(self, entry: RegistryEntry) -> bool:
+        """Return True if its model may play an environment, as far as the folder tells."""
+        if self.is_language_model():
+            return not entry.kind.of_acts
+        env_id = self.env_id()
+        return env_id is not None and entry_of(env_id).row.task == entry.row.task
+
+    def as_speaker(self) -> dict[str, str]:
+        """Its model in the place of a party, as ``simulator=`` takes it."""
+        env_id = self.env_id()
+        if env_id is not None and entry_of(env_id).kind.of_acts:
+            return {"name": "agents:ActAgent", "model": str(self.folder)}
+        return {"name": "agents:ChatAgent", "talker": str(self.folder)}
+
+    def is_live(self) -> bool:
+        """Return True if a process holds the folder's lock; a killed one leaves the file there."""
+        try:
+            found = HOLDER.fullmatch((self.folder / LOCK).read_text("utf-8"))
+        except (OSError, UnicodeDecodeError):
+            return False
+        if found is None or found["host"] != socket.gethostname() or os.name != "posix":
+            return True
+        return is_running(int(found["process"]))
+
+    def env_id(self) -> str | None:
+        """The environment of its `config.yml`, if its id is known here."""
+        config = self.config()
+        name = next(iter(config), None)
+        try:
+            check_id(str(name), str(self.folder))
+            return entry_of(str(name)).id
+        except ValueError:
+            return None
+
+    def config(self) -> dict[str, Any]:
+        """Its `config.yml`; empty where there is none, or one half written."""
+        try:
+            found = read_yaml(self.folder / "config.yml")
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def shown(self) -> dict[str, Any]:
+        """The curve, the settings and which samples there are."""
+        newest = max((f.stat().st_mtime for f in self.folder.glob("*.csv")), default=None)
+        return {
+            **self.about(),
+            "folder": str(self.folder),
+            "curve": self._curve(),
+            "config": self.config(),
+            "evaluations": list(self._evaluations()),
+            "samples": self.samples(),
+            "idle": None if newest is None else max(0.0, time.time() - newest),
+        }
+
+    def samples(self) -> list[int]:
+        """The timesteps of the files of sample dialogues."""
+        names = (self.folder / SAMPLES).glob("*.txt")
+        return sorted(int(file.stem) for file in names if file.stem.isdecimal())
+
+    def dialogues(self, timesteps: int) -> list[dict[str, Any]]:
+        """The sample dialogues of one time.
+
+        Raises:
+            NotHereError: there are none.
+        """
+        file = self.folder / SAMPLES / f"{timesteps}.txt"
+        if not file.is_file():
+            raise NotHereError(f"there are no samples at {timesteps} timesteps.")
+        return list(read_samples(file.read_text("utf-8")))
+
+    def _curve(self) -> dict[str, Any]:
+        try:
+            curve = read_curve(self.folder)
+        except (OSError, ValueError, csv.Error):  # it has not begun, or is being written
+            return {"steps": [], "returns": [], "smooth": [], "references": {}}
+        every = max(1, -(-len(curve.steps) // MOST_POINTS))
+        return {
+            "steps": curve.steps[::every].tolist(),
+            "returns": curve.returns[::every].tolist(),
+            "smooth": smooth(curve.returns)[::every].tolist(),
+            "references": dict(curve.references),
+        }
+
+    def _evaluations(self) -> Iterator[tuple[int, float]]:
+        """Timesteps and mean return of each evaluation."""
+        try:
+            with np.load(self.folder / "evaluations.npz", allow_pickle=False) as arrays:
+                means = arrays["results"].mean(1)
+                yield from zip(arrays["timesteps"].tolist(), means.tolist())
+        except (OSError, ValueError, KeyError, EOFError):
+            return
+
+
+def read_samples(text: str) -> Iterator[dict[str, Any]]:
+    """The dialogues in a file of samples: a head with seed and return, then the transcript.
+
+    A line that begins with no party goes on with the utterance before.
+    """
+    found: dict[str, Any] | None = None
+    for line in text.splitlines():
+        head, said = HEAD.fullmatch(line), LINE.fullmatch(line)
+        if head:
+            if found:
+                yield found
+            success = None if head["end"] is None else head["end"] == "success"
+            found = {"seed": head["seed"], "return": _float(head["gained"]), "success": success}
+            found["turns"] = []
+        elif found is not None and said:
+            found["turns"].append({"party": said[1], "text": said[2]})
+        elif found and found["turns"] and line:
+            found["turns"][-1]["text"] += f"\n{line}"
+    if found:
+        yield found
+
+
+def _float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
