@@ -64,8 +64,9 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.reward_model.training import train_reward_model
     from agents.storage.models import load, save
     from agents.storage.values import storable
+    from agents.training.config import TrainConfig
     from agents.training.interrupts import Interrupted
-    from agents.training.run import train
+    from agents.training.run import run_training, train
     from agents.updater import Compute
 
 # Another distribution installs a package of this name; whoever imports us can tell them apart.
@@ -84,6 +85,8 @@ _HOMES = {
     "save": "agents.storage.models",
     "start_from": "agents.policies.init_from",
     "storable": "agents.storage.values",
+    "TrainConfig": "agents.training.config",
+    "run_training": "agents.training.run",
     "train": "agents.training.run",
     "train_guesser": "agents.guesser.training",
     "train_reward_model": "agents.reward_model.training",

@@ -26,7 +26,7 @@ while not any(env.terminations.values()):
 print(env.render(), env.infos[topics]["metrics"], "\n")
 
 gp = {
-    name: train("gp-sarsa", id, dialogues=dialogues, progress_bar=False, n_envs=4)
+    name: train(id, "gp-sarsa", dialogues=dialogues, progress_bar=False, n_envs=4)
     for name, id in zip((first, second), IDS)
 }
 pools = [dialgym.sb3_vec_env(id, n_envs=4, seed=0) for id in IDS]

@@ -18,10 +18,10 @@ from agents.experiments.cells import APART, Cell, Protocol, Task
 from agents.experiments.job import Job, read_curve_rows
 from agents.registry import ACTS, find
 from agents.storage.models import read_model
+from agents.training.callbacks import DIALOGUES_FILE, KEPT_MODEL
 from agents.training.checkpoint import BEFORE
 from agents.training.checkpoint import FILE as CHECKPOINT
-from agents.training.dialogues import FILE, KEPT
-from agents.training.hyperparameters import read_config
+from agents.training.hyperparameters import read_hyperparameters
 from dialgym.domains.domain import pydial_folder
 from dialgym.experiments.pydial_rows import NAMED
 from dialgym.experiments.rules import rules_of
@@ -132,7 +132,7 @@ def settings(cell: Cell) -> dict[str, Any]:
     if not cell.method.learns:
         return {}
     row = find(cell.method.algorithm)
-    return read_config(row, cell.task.env_id, cell.method.overrides, None, ACTS)
+    return read_hyperparameters(row, cell.task.env_id, cell.method.overrides, None, ACTS)
 
 
 def stages_of(job: PydialJob) -> tuple[int, ...]:
@@ -145,11 +145,11 @@ def _train(job: PydialJob) -> None:
         return
     cell, protocol = job.cell, job.protocol
     agents.train(
-        cell.method.algorithm,
         cell.task.env_id,
+        cell.method.algorithm,
         seed=APART * cell.seed,
         log_dir=job.folder,
-        overrides=dict(cell.method.overrides),
+        hyperparameters=dict(cell.method.overrides),
         device="cpu",
         progress_bar=False,
         env_kwargs={"text_info": False, **cell.task.settings},
@@ -174,7 +174,7 @@ def _test(job: PydialJob, dialogues: int) -> list[dict[str, Any]]:
     if not cell.method.learns:
         found = [_played(job, cell.method.algorithm, dialogues, drawn=False)]
     else:
-        model = _load(cell, job.folder / "checkpoints" / KEPT.format(dialogues))
+        model = _load(cell, job.folder / "checkpoints" / KEPT_MODEL.format(dialogues))
         ways = [learns_by_drawing(model)]
         if ways[0] and dialogues == job.protocol.dialogues:
             ways = [False, True]
@@ -227,7 +227,7 @@ def _calibration(job: PydialJob) -> dict[str, Any] | None:
 
 def _cost(folder: Path, dialogues: int) -> Mapping[str, float]:
     """Timesteps and CPU seconds of training until so many dialogues had ended."""
-    file = folder / FILE
+    file = folder / DIALOGUES_FILE
     if not file.is_file():
         return {"timesteps": 0, "cpu_seconds": 0.0}
     with file.open(encoding="utf-8", newline="") as lines:

@@ -20,7 +20,7 @@ from agents.experiments.pydial_job import CHECKPOINT, CHECKPOINT_EVERY, MODEL, r
 from agents.registry import find
 from agents.storage.models import read_model
 from agents.training.checkpoint import BEFORE
-from agents.training.hyperparameters import read_config
+from agents.training.hyperparameters import read_hyperparameters
 from dialgym.errors import unknown
 from dialgym.experiments.panel import Learner, Panel, Place, Stored, digest
 from dialgym.experiments.protocol import hashes, played, way_of
@@ -179,7 +179,7 @@ class PanelJob(Job):
         row, entry = find(learner.algorithm), entry_of(self.place.id)
         unit, amount = self._budget(learner)
         kind = entry.kind.actions
-        found = read_config(row, entry.id, learner.hyperparameters, None, kind)
+        found = read_hyperparameters(row, entry.id, learner.hyperparameters, None, kind)
         found |= {"n_timesteps": amount} if unit != "dialogues" else {"dialogues": amount}
         if row.reads:
             found["data"] = vars(self._stored())
@@ -211,12 +211,12 @@ class PanelJob(Job):
         unit, amount = self._budget(learner)
         dialogues = amount if unit == "dialogues" else None
         agents.train(
-            learner.algorithm,
             self.place.id,
+            learner.algorithm,
             total_timesteps=None if dialogues else amount,
             seed=APART * self.seed,
             log_dir=folder,
-            overrides=dict(learner.hyperparameters),
+            hyperparameters=dict(learner.hyperparameters),
             device="cpu",
             progress_bar=False,
             env_kwargs=dict(self.place.settings) or None,

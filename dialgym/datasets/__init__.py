@@ -14,7 +14,7 @@
 | `minari` | exchange with Minari |
 """
 
-from dialgym.datasets.acts import ActBatch, ActData
+from dialgym.datasets.act_data import ActData, ActTransitions
 from dialgym.datasets.collect import collect
 from dialgym.datasets.dataset import Dataset, concatenate
 from dialgym.datasets.load import DialogueStream, from_minari, load_dataset
@@ -23,8 +23,8 @@ from dialgym.datasets.returns import returns_to_go
 from dialgym.datasets.tokens import TokenBatch, TokenData, pack
 
 __all__ = [
-    "ActBatch",
     "ActData",
+    "ActTransitions",
     "Dataset",
     "DialogueStream",
     "TokenBatch",

@@ -113,7 +113,7 @@ def test_a_model_comes_back(algorithm, tmp_path):
 def test_a_run_that_goes_on_equals_one_that_was_not_cut(name, tmp_path):
     explored = {"exploration_initial_eps": 0.05, "exploration_final_eps": 0.05}
     small = {"policy_kwargs": {"net_arch": [16]}, "buffer_size": 600, **explored}
-    arguments = {"algo": name, "env_id": ID, "n_envs": 4, "seed": 1, "overrides": small,
+    arguments = {"algorithm": name, "env_id": ID, "n_envs": 4, "seed": 1, "hyperparameters": small,
                  "progress_bar": False, "checkpoint_every": 1}  # fmt: skip
     whole = agents.train(total_timesteps=1800, log_dir=tmp_path / "whole", **arguments)
     agents.train(total_timesteps=1100, log_dir=tmp_path / "cut", **arguments)

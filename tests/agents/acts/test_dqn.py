@@ -209,11 +209,13 @@ def test_a_run_that_goes_on_equals_one_that_was_not_cut(variant, tmp_path):
     settings = {"learning_starts": 200, "batch_size": 32, "buffer_size": 1000, **RUNS[variant]}
     settings |= {"exploration_fraction": 0.01, "learning_rate": 1e-3, "gradient_steps": 1}
     settings["policy_kwargs"] = {"net_arch": [16], **settings.get("policy_kwargs", {})}
-    given = {"n_envs": 4, "seed": 1, "overrides": settings, "progress_bar": False}
+    given = {"n_envs": 4, "seed": 1, "hyperparameters": settings, "progress_bar": False}
     given |= {"checkpoint_every": 1}
-    whole = agents.train("dqn", ID, 2048, log_dir=tmp_path / "whole", **given)
-    agents.train("dqn", ID, 1100, log_dir=tmp_path / "cut", **given)
-    cut = agents.train("dqn", ID, 2048, log_dir=tmp_path / "cut", resume=True, **given)
+    whole = agents.train(ID, "dqn", total_timesteps=2048, log_dir=tmp_path / "whole", **given)
+    agents.train(ID, "dqn", total_timesteps=1100, log_dir=tmp_path / "cut", **given)
+    cut = agents.train(
+        ID, "dqn", total_timesteps=2048, log_dir=tmp_path / "cut", resume=True, **given
+    )
     ours, theirs = whole.policy.state_dict(), cut.policy.state_dict()
     assert all(torch.equal(a, b) for a, b in zip(ours.values(), theirs.values(), strict=True))
     loaded = agents.load(tmp_path / "whole" / "model.zip")
@@ -225,8 +227,13 @@ def test_a_run_that_goes_on_equals_one_that_was_not_cut(variant, tmp_path):
 
 def test_words_are_spelled_within_masks_too(tmp_path):
     settings = {"learning_starts": 20, "policy_kwargs": {"net_arch": [8]}, "n_envs": 2}
-    given = {"overrides": settings, "log_dir": tmp_path, "progress_bar": False, "eval_freq": 100}
-    agents.train("dqn", "Wordle-20-v0", 200, eval_episodes=2, samples=2, **given)
+    given = {
+        "hyperparameters": settings,
+        "log_dir": tmp_path,
+        "progress_bar": False,
+        "eval_freq": 100,
+    }
+    agents.train("Wordle-20-v0", "dqn", total_timesteps=200, eval_episodes=2, samples=2, **given)
     lines = [ln for f in (tmp_path / "samples").iterdir() for ln in f.read_text().splitlines()]
     said = {ln.removeprefix("system: ") for ln in lines if ln.startswith("system: ")}
     assert said

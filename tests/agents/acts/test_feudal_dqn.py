@@ -122,11 +122,15 @@ def saved(model):
 def test_a_killed_run_goes_on_exactly(name, tmp_path):
     small = {"learning_starts": 50, "policy_kwargs": {"net_arch": [16]}, "learning_rate": 1e-3}
     small |= {"exploration_initial_eps": 0.1, "exploration_final_eps": 0.1}  # whatever the budget
-    settings = {"n_envs": 2, "overrides": small, "progress_bar": False, "seed": 1}
-    whole = agents.train(name, CR, 1300, log_dir=tmp_path / "a", **settings)
-    agents.train(name, CR, 1100, log_dir=tmp_path / "b", checkpoint_every=1, **settings)
+    settings = {"n_envs": 2, "hyperparameters": small, "progress_bar": False, "seed": 1}
+    whole = agents.train(CR, name, total_timesteps=1300, log_dir=tmp_path / "a", **settings)
+    agents.train(
+        CR, name, total_timesteps=1100, log_dir=tmp_path / "b", checkpoint_every=1, **settings
+    )
     assert (tmp_path / "b" / "checkpoint.zip").is_file()
-    on = agents.train(name, CR, 1300, log_dir=tmp_path / "b", resume=True, **settings)
+    on = agents.train(
+        CR, name, total_timesteps=1300, log_dir=tmp_path / "b", resume=True, **settings
+    )
     assert on.num_timesteps == whole.num_timesteps
     for one, other in zip(whole.policy.parameters(), on.policy.parameters()):
         assert torch.equal(one, other)
@@ -153,9 +157,18 @@ def test_it_acts_in_another_domain_by_what_it_learned(model):
 
 def test_training_begins_with_weights_of_another_domain(model, tmp_path):
     model.save(tmp_path / "cr.zip")
-    more = {"n_envs": 2, "progress_bar": False, "overrides": {"policy_kwargs": {"net_arch": [32]}}}
+    more = {
+        "n_envs": 2,
+        "progress_bar": False,
+        "hyperparameters": {"policy_kwargs": {"net_arch": [32]}},
+    }
     other = agents.train(
-        "feudal-dqn", SFR, 4, init_from=tmp_path / "cr.zip", log_dir=tmp_path / "sfr", **more
+        SFR,
+        "feudal-dqn",
+        total_timesteps=4,
+        init_from=tmp_path / "cr.zip",
+        log_dir=tmp_path / "sfr",
+        **more,
     )
     for one, two in zip(model.q_net.parameters(), other.q_net.parameters()):
         assert torch.equal(one, two)

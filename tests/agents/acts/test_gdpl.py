@@ -172,10 +172,12 @@ def test_it_learns_what_the_expert_does_without_the_envs_rewards(expert, variant
 
 def test_it_is_trained_by_name_resumed_and_loaded(expert, tmp_path):
     arguments = {"n_envs": 4, "seed": 1, "progress_bar": False, "checkpoint_every": 1}
-    arguments |= {"data": expert, "overrides": {"n_steps": 50, "learning_rate": 1e-3}}
-    whole = agents.train("gdpl", ID, 2000, log_dir=tmp_path / "whole", **arguments)
-    agents.train("gdpl", ID, 1200, log_dir=tmp_path / "cut", **arguments)
-    cut = agents.train("gdpl", ID, 2000, log_dir=tmp_path / "cut", resume=True, **arguments)
+    arguments |= {"data": expert, "hyperparameters": {"n_steps": 50, "learning_rate": 1e-3}}
+    whole = agents.train(ID, "gdpl", total_timesteps=2000, log_dir=tmp_path / "whole", **arguments)
+    agents.train(ID, "gdpl", total_timesteps=1200, log_dir=tmp_path / "cut", **arguments)
+    cut = agents.train(
+        ID, "gdpl", total_timesteps=2000, log_dir=tmp_path / "cut", resume=True, **arguments
+    )
     for part in ("policy", "estimator"):
         pairs = zip(getattr(whole, part).parameters(), getattr(cut, part).parameters(), strict=True)
         assert all(torch.equal(a, b) for a, b in pairs)
@@ -185,7 +187,7 @@ def test_it_is_trained_by_name_resumed_and_loaded(expert, tmp_path):
     with pytest.raises(ValueError, match="GDPL: expected the dialogues of an expert, got none"):
         loaded.learn(1)
     with pytest.raises(ValueError, match="data: gdpl learns from stored dialogues, got none"):
-        agents.train("gdpl", ID, 10, log_dir=tmp_path / "none")
+        agents.train(ID, "gdpl", total_timesteps=10, log_dir=tmp_path / "none")
 
 
 @pytest.mark.parametrize("variant", ["turns", "discriminator"])

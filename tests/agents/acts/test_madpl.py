@@ -171,10 +171,12 @@ def test_both_learn(tmp_path):
 
 def test_a_run_that_goes_on_equals_one_that_was_not_cut(tmp_path):
     arguments = {"n_envs": 64, "seed": 1, "progress_bar": False, "checkpoint_every": 1}
-    arguments["overrides"] = {"learning_rate": 1e-3}
-    whole = agents.train("madpl", ID, 4200, log_dir=tmp_path / "whole", **arguments)
-    agents.train("madpl", ID, 2100, log_dir=tmp_path / "cut", **arguments)
-    cut = agents.train("madpl", ID, 4200, log_dir=tmp_path / "cut", resume=True, **arguments)
+    arguments["hyperparameters"] = {"learning_rate": 1e-3}
+    whole = agents.train(ID, "madpl", total_timesteps=4200, log_dir=tmp_path / "whole", **arguments)
+    agents.train(ID, "madpl", total_timesteps=2100, log_dir=tmp_path / "cut", **arguments)
+    cut = agents.train(
+        ID, "madpl", total_timesteps=4200, log_dir=tmp_path / "cut", resume=True, **arguments
+    )
     assert cut.num_timesteps == whole.num_timesteps
     for name in ("policy", "partner_policy", "values"):
         pairs = zip(getattr(whole, name).parameters(), getattr(cut, name).parameters(), strict=True)

@@ -88,10 +88,12 @@ def test_it_learns_to_ask_for_everything_at_once(baseline):
 
 def test_a_run_that_goes_on_equals_one_that_was_not_cut(tmp_path):
     arguments = {"n_envs": 4, "seed": 1, "progress_bar": False, "checkpoint_every": 1}
-    arguments["overrides"] = {"learning_rate": 1e-3}
-    whole = agents.train("pg", ID, 2500, log_dir=tmp_path / "whole", **arguments)
-    agents.train("pg", ID, 1300, log_dir=tmp_path / "cut", **arguments)
-    cut = agents.train("pg", ID, 2500, log_dir=tmp_path / "cut", resume=True, **arguments)
+    arguments["hyperparameters"] = {"learning_rate": 1e-3}
+    whole = agents.train(ID, "pg", total_timesteps=2500, log_dir=tmp_path / "whole", **arguments)
+    agents.train(ID, "pg", total_timesteps=1300, log_dir=tmp_path / "cut", **arguments)
+    cut = agents.train(
+        ID, "pg", total_timesteps=2500, log_dir=tmp_path / "cut", resume=True, **arguments
+    )
     assert cut.num_timesteps == whole.num_timesteps
     for a, b in zip(whole.policy.parameters(), cut.policy.parameters(), strict=True):
         assert torch.equal(a, b)

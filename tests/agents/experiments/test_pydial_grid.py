@@ -20,7 +20,8 @@ from agents.experiments.pydial_job import PydialJob
 from agents.experiments.pydial_results import Results
 from agents.experiments.report import write_report
 from agents.experiments.run import _State, finished, run_grid
-from agents.training.dialogues import Dialogues
+from agents.training.callbacks import StopAfterDialogues
+from dialgym.experiments.rules import rules_of
 from tests.support.slot_domains import write_bakeries
 from tests.support.waiting import end_family
 
@@ -53,6 +54,7 @@ def test_a_cell_is_tested_after_each_number_of_dialogues(tmp_path):
     tests = [(stage["dialogues"], stage["drawn"]) for stage in result["stages"]]
     assert tests == [(10, 1), (20, 0), (20, 1)], "PPO draws acts; at last it is tested both ways"
     assert result["stages"][0]["timesteps"] < result["stages"][1]["timesteps"]
+    assert {stage["rules"] for stage in result["stages"]} == {str(rules_of(cell.task.env_id))}
     assert result["source"] == "built-in"
     assert {p.name for p in (tmp_path / cell.folder).iterdir()} >= {"model.zip", RESULT}
     assert not (tmp_path / cell.folder / "checkpoints").exists()
@@ -119,17 +121,17 @@ def test_a_cell_that_is_cut_off_goes_on_exactly(tmp_path, monkeypatch, algorithm
     method = Method("m", algorithm, {**small, **own[algorithm]})
     cells, protocol = cells_of([method], CR1, [1]), Protocol((60, 300), 10)
     whole, _ = run_grid(cells, protocol, tmp_path / "whole", workers=0)
-    step = Dialogues._on_step
+    step = StopAfterDialogues._on_step
 
     def stop(self):
         if self.num_timesteps > 1100:
             raise KeyboardInterrupt
         return step(self)
 
-    monkeypatch.setattr(Dialogues, "_on_step", stop)
+    monkeypatch.setattr(StopAfterDialogues, "_on_step", stop)
     with pytest.raises(KeyboardInterrupt):
         run_grid(cells, protocol, tmp_path / "cut", workers=0)
-    monkeypatch.setattr(Dialogues, "_on_step", step)
+    monkeypatch.setattr(StopAfterDialogues, "_on_step", step)
     assert (tmp_path / "cut" / cells[0].folder / "checkpoint.zip").is_file()
     resumed, _ = run_grid(cells, protocol, tmp_path / "cut", workers=0)
     assert figures(resumed) == figures(whole)

@@ -105,10 +105,12 @@ def test_a_saved_model_is_the_same_and_goes_on_the_same(steps):
 
 def test_a_run_cut_short_and_resumed_equals_one_that_was_not(tmp_path):
     arguments = {"n_envs": 2, "progress_bar": False, "checkpoint_every": 1}
-    whole = agents.train("gp-sarsa", SLOTS, 1600, log_dir=tmp_path / "whole", **arguments)
-    agents.train("gp-sarsa", SLOTS, 1200, log_dir=tmp_path / "cut", **arguments)
+    whole = agents.train(
+        SLOTS, "gp-sarsa", total_timesteps=1600, log_dir=tmp_path / "whole", **arguments
+    )
+    agents.train(SLOTS, "gp-sarsa", total_timesteps=1200, log_dir=tmp_path / "cut", **arguments)
     more = {"log_dir": tmp_path / "cut", "resume": True, **arguments}
-    resumed = agents.train("gp-sarsa", SLOTS, 1600, **more)
+    resumed = agents.train(SLOTS, "gp-sarsa", total_timesteps=1600, **more)
     seen = dialgym.sb3_vec_env(SLOTS, 2, seed=5).reset()
     for ours, theirs in zip(whole.q_distribution(seen), resumed.q_distribution(seen)):
         assert np.array_equal(ours, theirs)
