@@ -133,9 +133,9 @@ def default_ids(
     """Environments to play: that of a trained run with its settings, else the first suite."""
     if run is None:
         return list(next(iter(suites().values()))), kwargs
-    from dialgym.rollouts.player import opened_where_trained
+    from dialgym.rollouts.player import open_where_trained
 
-    _, entry, remembered = opened_where_trained(str(run), trust)
+    _, entry, remembered = open_where_trained(str(run), trust)
     return [entry.id], {**remembered, **kwargs}
 
 

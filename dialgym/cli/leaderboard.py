@@ -269,9 +269,9 @@ def _trainings(
 def _trained_in(panel: Panel, policy: str, trust: bool) -> tuple[PanelEnvironment, str]:
     """The environment of a model, and how it chose its actions there."""
     from dialgym.experiments.protocol import training_actions
-    from dialgym.rollouts.player import opened_where_trained
+    from dialgym.rollouts.player import open_where_trained
 
-    opened, entry, settings = opened_where_trained(policy, trust)
+    opened, entry, settings = open_where_trained(policy, trust)
     environment = panel.environment(entry.id)
     if dict(settings) != dict(environment.settings):
         raise ValueError(

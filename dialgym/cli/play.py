@@ -21,7 +21,8 @@ from dialgym.registry import RegistryEntry, entry_of, make_task
 from dialgym.simulators import Speaker
 from dialgym.simulators.human import examples, turns_of
 from dialgym.tasks import Task
-from dialgym.views.dialogue import Dialogue, other_party
+from dialgym.views.dialogue import Dialogue
+from dialgym.views.speakers import other_party
 
 EXPERT = "optimal"
 """Who is the expert where the registry names none."""

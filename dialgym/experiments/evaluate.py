@@ -9,8 +9,8 @@ import numpy as np
 from dialgym.errors import whole_number
 from dialgym.experiments.result import DRAWN, GREEDY, Episodes, Result
 from dialgym.registry import Environment, RegistryEntry, entry_of
-from dialgym.rollouts import Played, Player, Policy, Report
-from dialgym.rollouts.player import opened_where_trained, policy_names
+from dialgym.rollouts import EpisodeBatch, Player, Policy, Report
+from dialgym.rollouts.player import open_where_trained, policy_names
 from dialgym.rollouts.policies import learns_by_drawing, open_policy, policy_name
 from dialgym.simulators import is_oracle
 
@@ -69,7 +69,7 @@ def evaluate(
     """
     kwargs, called = dict(env_kwargs or {}), name or policy_name(policy)
     if ids is None:
-        policy, ids, remembered = opened_where_trained(policy, trust)
+        policy, ids, remembered = open_where_trained(policy, trust)
         kwargs = {**remembered, **kwargs}
     several = isinstance(ids, Iterable) and not isinstance(ids, str)
     wanted: Any = ids if several else [ids]
@@ -108,7 +108,7 @@ def _references(
 
 
 def to_episodes(
-    played: Iterable[Played], seeds: int, references: tuple[float, float] | None = None
+    played: Iterable[EpisodeBatch], seeds: int, references: tuple[float, float] | None = None
 ) -> Episodes:
     """Dialogues, as many for each of some seeds, as `Episodes`.
 

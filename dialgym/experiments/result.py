@@ -26,7 +26,7 @@ from dialgym.experiments.tables import markdown_table, rich_table
 from dialgym.io.checksums import read_json_checked, write_json_checked
 from dialgym.io.html_tables import html_table
 from dialgym.registry import NAMESPACE
-from dialgym.rollouts import Played
+from dialgym.rollouts import EpisodeBatch
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -54,7 +54,7 @@ class Episodes:
     lengths: np.ndarray
     scores: np.ndarray | None = None
     metrics: Mapping[str, np.ndarray] = field(default_factory=dict)
-    dialogues: tuple[Played, ...] = ()
+    dialogues: tuple[EpisodeBatch, ...] = ()
 
     def __repr__(self) -> str:
         low, high = self.interval
