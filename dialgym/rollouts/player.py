@@ -20,6 +20,7 @@ from dialgym.rollouts.policies import (
     named_policies,
     open_policy,
     policy_name,
+    training_place,
 )
 from dialgym.rollouts.waves import SIZE, play_batch, play_env
 from dialgym.simulators import BatchSpeaker, Speaker, is_oracle
@@ -67,7 +68,7 @@ def open_where_trained(
             f"`dialgym evaluate {policy} Wordle-20-v0`."
         )
     opened = open_policy(policy, trust=trust)
-    place = policy_place(opened)
+    place = training_place(opened)
     if place is None:
         raise ValueError(
             f"{policy_name(policy)} does not say where it was trained. Name the environment, as in "
