@@ -51,10 +51,12 @@ def test_texts_with_accents_are_read_and_shown(tmp_path):
     assert "got 'né'" in process.communicate()[1].decode()
 
 
+@pytest.mark.slow
 def test_folders_with_accents_are_read(games):
     assert "Wordle-20-v0 8" in ran("data", "describe", "données", cwd=games)
 
 
+@pytest.mark.slow
 def test_a_run_is_trained_in_a_folder_with_accents(games):
     pytest.importorskip("stable_baselines3")
     small = "policy_kwargs={n_layer: 1, n_embd: 16}"
