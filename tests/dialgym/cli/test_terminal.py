@@ -39,6 +39,7 @@ def games(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_a_width_of_nothing_is_no_width(tmp_path):
     assert "dialgym/Wordle-20-v0" in ran("list", cwd=tmp_path)
 
@@ -66,6 +67,7 @@ def test_a_run_is_trained_in_a_folder_with_accents(games):
     assert (games / "modèle" / "model.zip").is_file()
 
 
+@pytest.mark.slow
 def test_data_with_accents_is_viewed(games):
     pytest.importorskip("fastapi", reason="the extra 'web' is not installed")
     process = start("view", "données", "--port", "0", cwd=games)
