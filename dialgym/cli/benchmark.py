@@ -183,12 +183,12 @@ def readable_curves(runs: Sequence[Path]) -> list[Path]:
 def default_ids(
     run: Path | None, kwargs: dict[str, Any], trust: bool
 ) -> tuple[list[str], dict[str, Any]]:
-    """Where a run was trained, with its settings; without one, the first suite."""
+    """Environments to play: that of a trained run with its settings, else the first suite."""
     if run is None:
         return list(next(iter(suites().values()))), kwargs
-    from dialgym.rollouts.player import opened_where_trained
+    from dialgym.rollouts.player import open_where_trained
 
-    _, entry, remembered = opened_where_trained(str(run), trust)
+    _, entry, remembered = open_where_trained(str(run), trust)
     return [entry.id], {**remembered, **kwargs}
 
 

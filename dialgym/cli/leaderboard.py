@@ -303,9 +303,9 @@ def _trainings(
 def _trained_in(panel: Panel, policy: str, trust: bool) -> tuple[Place, str]:
     """The environment of a model, and how it was trained to be played."""
     from dialgym.experiments.protocol import way_of
-    from dialgym.rollouts.player import opened_where_trained
+    from dialgym.rollouts.player import open_where_trained
 
-    opened, entry, settings = opened_where_trained(policy, trust)
+    opened, entry, settings = open_where_trained(policy, trust)
     place = panel.place(entry.id)
     if dict(settings) != dict(place.settings):
         raise ValueError(

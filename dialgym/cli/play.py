@@ -21,7 +21,8 @@ from dialgym.registry import RegistryEntry, entry_of, make_task
 from dialgym.simulators import Speaker
 from dialgym.simulators.human import examples, turns_of
 from dialgym.tasks import Task
-from dialgym.views.dialogue import Dialogue, other_party
+from dialgym.views.dialogue import Dialogue
+from dialgym.views.speakers import other_party
 
 EXPERT = "optimal"
 """Who is the expert where the registry names none."""
@@ -63,7 +64,7 @@ def play(
     It begins with the rules; /help shows all of them and what may be said, /hint what an expert
     would say, /undo takes back what you said last, /quit ends. Lines may be piped in.
     """
-    from dialgym.rollouts.player import Player, make_dialogue, opened_for
+    from dialgym.rollouts.player import Player, make_dialogue, open_policy_for
 
     entry = entry_of(id)
     suited = make_task(entry, {}).for_people if policy is None else {}
@@ -74,10 +75,10 @@ def play(
     number = secrets.randbelow(2**31) if seed is None else seed
     watched = policy is not None
     if policy is None:
-        table = Table(dialogue.task, as_, entry, expert)
+        table = PlayConsole(dialogue.task, as_, entry, expert)
         chosen: Any = table.person(hints)
     else:
-        chosen = opened_for(policy, [entry], {**kwargs, "simulator": None}, trust)
+        chosen = open_policy_for(policy, [entry], {**kwargs, "simulator": None}, trust)
     if hasattr(chosen, "predict") and not entry.kind.numeric:
         entry = entry.in_view("token")
     player = Player(entry, chosen, kwargs, num_envs=1)
@@ -114,8 +115,8 @@ class UndoError(Exception):
     """The person takes back an utterance."""
 
 
-class Table:
-    """What a person at the terminal is told, and the commands that it may give.
+class PlayConsole:
+    """Output for a person at the terminal, and the commands of that person.
 
     Args:
         task: the rules.
@@ -149,7 +150,7 @@ class Table:
         console.print("/help shows all rules, /hint helps, /quit ends.\n", style="dim")
 
     def _how_to_play(self) -> str:
-        """What the task says to who plays the party; else the beginning of the rules."""
+        """Instructions of the task for the player of a party, else the beginning of the rules."""
         return self.task.how_to_play.get(self.party) or "\n".join(rules(self.task)[:1])
 
     def heed(self, line: str, task: Task, state: Any) -> None:

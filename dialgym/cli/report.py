@@ -88,9 +88,9 @@ def _newest() -> Path:
 
 def _where_trained(folders: list[Path], trust: bool) -> tuple[Any, dict[str, Any], list[Any]]:
     """The environment of runs, its settings, and their models."""
-    from dialgym.rollouts.player import opened_where_trained
+    from dialgym.rollouts.player import open_where_trained
 
-    found = [opened_where_trained(folder, trust) for folder in folders]
+    found = [open_where_trained(folder, trust) for folder in folders]
     places = [(entry.id, settings) for _, entry, settings in found]
     for folder, place in zip(folders, places):
         if place != places[0]:

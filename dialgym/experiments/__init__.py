@@ -30,14 +30,14 @@ from dialgym.experiments.statistics import (
     performance_profile,
     probability_of_improvement,
 )
-from dialgym.rollouts import MisfitError, Policy, Predictor, episode_seed
+from dialgym.rollouts import IncompatiblePolicyError, Policy, Predictor, episode_seed
 
 __all__ = [
     "Benchmark",
     "Episodes",
     "Estimate",
     "Fingerprint",
-    "MisfitError",
+    "IncompatiblePolicyError",
     "Policy",
     "Predictor",
     "Result",

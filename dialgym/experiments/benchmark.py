@@ -17,11 +17,12 @@ from dialgym.io.files import write_text
 from dialgym.io.hub import commits
 from dialgym.io.locks import PATIENCE, locked
 from dialgym.registry import Environment, RegistryEntry, entry_of
-from dialgym.rollouts import Job, MisfitError, Player, Policy, Report
-from dialgym.rollouts.player import names_in, opened_for
+from dialgym.rollouts import IncompatiblePolicyError, Job, Player, Policy, Report
+from dialgym.rollouts.player import names_in, open_policy_for
 from dialgym.rollouts.policies import learns_by_drawing
-from dialgym.views.dialogue import Dialogue, other_party
+from dialgym.views.dialogue import Dialogue
 from dialgym.views.render import render
+from dialgym.views.speakers import other_party
 
 
 class Line(NamedTuple):
@@ -180,14 +181,14 @@ def benchmark(
         fitting, unknown = _fitting(policy, entries, kwargs)
         if unknown:
             absent[name] = unknown
-        misfits: dict[str, MisfitError] = {}
+        misfits: dict[str, IncompatiblePolicyError] = {}
         for best in ways(policy):
             found: list[tuple[RegistryEntry, Result]] = []
             for entry in fitting:
                 how: dict[str, Any] = {"name": name, "deterministic": best, "report": report}
                 try:
                     found.append((entry, evaluate(policy, entry, episodes, seeds, kwargs, **how)))
-                except MisfitError as misfit:
+                except IncompatiblePolicyError as misfit:
                     misfits[entry.id] = misfit
             if not found:
                 raise ValueError(_note(name, misfits))
@@ -199,7 +200,7 @@ def benchmark(
     return Benchmark(results, shown, read, notes, absent)
 
 
-def _note(name: str, misfits: Mapping[str, MisfitError]) -> str:
+def _note(name: str, misfits: Mapping[str, IncompatiblePolicyError]) -> str:
     """Where a policy was left out, and why in the first of these places."""
     return f"{name} is left out on {', '.join(misfits)}: {next(iter(misfits.values()))}"
 
@@ -230,7 +231,7 @@ def opened(
 ) -> dict[str, Any]:
     """The policies of a benchmark as objects, those that are registered by name."""
     entries = [entry_of(env_id) for env_id in ids]
-    return {name: opened_for(p, entries, kwargs, trust) for name, p in policies.items()}
+    return {name: open_policy_for(p, entries, kwargs, trust) for name, p in policies.items()}
 
 
 def ways(policy: Any) -> tuple[bool | None, ...]:

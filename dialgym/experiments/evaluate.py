@@ -8,8 +8,8 @@ import numpy as np
 from dialgym.errors import whole_number
 from dialgym.experiments.result import DRAWN, GREEDY, Episodes, Result
 from dialgym.registry import Environment, RegistryEntry, entry_of
-from dialgym.rollouts import Played, Player, Policy, Report
-from dialgym.rollouts.player import opened_for, opened_where_trained
+from dialgym.rollouts import EpisodeBatch, Player, Policy, Report
+from dialgym.rollouts.player import open_policy_for, open_where_trained
 from dialgym.rollouts.policies import learns_by_drawing, policy_name
 from dialgym.simulators import is_oracle
 
@@ -64,13 +64,13 @@ def evaluate(
     """
     kwargs, called = dict(env_kwargs or {}), name or policy_name(policy)
     if ids is None:
-        policy, ids, remembered = opened_where_trained(policy, trust)
+        policy, ids, remembered = open_where_trained(policy, trust)
         kwargs = {**remembered, **kwargs}
     several = isinstance(ids, Iterable) and not isinstance(ids, str)
     wanted: Any = ids if several else [ids]
     places = {entry.id: entry for entry in map(entry_of, wanted)}
     _check(places, episodes, seeds)
-    opened = opened_for(policy, list(places.values()), kwargs, trust)
+    opened = open_policy_for(policy, list(places.values()), kwargs, trust)
     jobs = [(seed, episode) for seed in seeds for episode in range(episodes)]
     drawing = learns_by_drawing(opened)
     best = not drawing if deterministic is None else deterministic
@@ -102,7 +102,7 @@ def _references(
 
 
 def arranged(
-    played: Iterable[Played], seeds: int, references: tuple[float, float] | None = None
+    played: Iterable[EpisodeBatch], seeds: int, references: tuple[float, float] | None = None
 ) -> Episodes:
     """Dialogues, as many for each of some seeds, as `Episodes`.
 

@@ -17,7 +17,7 @@ from dialgym.io.strict_reader import all_finite
 from dialgym.rewards import Reply
 from dialgym.rewards.metrics import BLEU, DISTINCT, NAMES, Metrics
 from dialgym.rewards.table import reward_rows
-from dialgym.rollouts import Played
+from dialgym.rollouts import EpisodeBatch
 from dialgym.tasks.replies import ReplyTask
 
 JUDGE = "judge"
@@ -34,7 +34,7 @@ def known_measures() -> list[str]:
     return [*dict.fromkeys([JUDGE, *NAMES, *reward_rows()])]
 
 
-def measured(task: Any, names: Sequence[str], parts: Iterable[Played]) -> dict[str, Any]:
+def measured(task: Any, names: Sequence[str], parts: Iterable[EpisodeBatch]) -> dict[str, Any]:
     """What a row keeps of the replies of some dialogues, the first reply of each.
 
     Args:
@@ -60,7 +60,7 @@ def measured(task: Any, names: Sequence[str], parts: Iterable[Played]) -> dict[s
     return {"replies": {name: single[name] for name in names if name in single}, "figures": figures}
 
 
-def replies_of(task: ReplyTask, part: Played) -> Iterator[Reply]:
+def replies_of(task: ReplyTask, part: EpisodeBatch) -> Iterator[Reply]:
     """The first reply of the learner in each dialogue, as the rewards saw it."""
     if part.turns is None:
         raise ValueError("measures need what was said: play with record=True")

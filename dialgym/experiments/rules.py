@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple, Self
 
 from dialgym.registry import Environment, RegistryEntry, entry_of
-from dialgym.rollouts.played import Played
+from dialgym.rollouts.episode_batch import EpisodeBatch
 from dialgym.rollouts.player import Player, make_dialogue, names_in
 
 DIALOGUES = 50
@@ -119,7 +119,7 @@ def _policies(entry: RegistryEntry, settings: Mapping[str, Any]) -> list[str]:
     return [name for name in dict.fromkeys(wanted) if name in known]
 
 
-def _lines(played: Played) -> list[str]:
+def _lines(played: EpisodeBatch) -> list[str]:
     """Texts, rewards and ends of dialogues as lines; numbers without their last digits."""
     turns = played.turns
     assert turns is not None  # they were asked for

@@ -148,7 +148,7 @@ def clean(text: str, facts: Facts, speaker: str) -> str:
 
 
 def oldest_to_drop(tokens: np.ndarray, excess: int) -> int:
-    """How many of the first tokens must leave, whole utterances only, to free `excess`."""
+    """Number of the first tokens to drop, whole utterances only, to free `excess`."""
     begins = np.flatnonzero(np.isin(tokens[1:], tuple(TAGS.values()))) + 1
     enough = begins[begins >= excess]
     return int(enough[0]) if len(enough) else len(tokens)

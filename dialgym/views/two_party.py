@@ -159,11 +159,11 @@ class TwoPartyEnv(TakesOptions, AECEnv):
         return gym.spaces.Dict({"observation": seen, "action_mask": mask})
 
     def observation_space(self, agent: str) -> gym.Space:
-        """What the party sees of a dialogue."""
+        """Observation space of a party."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> gym.Space:
-        """What the party can say."""
+        """Action space of a party."""
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
@@ -205,7 +205,7 @@ class TwoPartyEnv(TakesOptions, AECEnv):
         return {k: v for k, v in (options or {}).items() if k not in foreign}
 
     def observe(self, agent: str) -> Any:
-        """What the party sees now."""
+        """The observation of a party now."""
         seen = self._see(agent)
         if not self.options.masked_observations:
             return seen

@@ -265,7 +265,7 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         self._restore_row(row, saved.seen)
 
     def _saved_row(self, row: int) -> Any:
-        """What the view keeps of a row beside the dialogue."""
+        """State that the view keeps of a row beside the dialogue."""
         return None
 
     def _restore_row(self, row: int, saved: Any) -> None:

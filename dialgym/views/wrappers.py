@@ -258,7 +258,7 @@ class VectorMaskedObservation(_VectorWrapper):
 
 
 def masks_of(env: Any) -> np.ndarray:
-    """What may be chosen next, (A,) or (N, A) bool."""
+    """Action masks of an env, (A,) or (N, A) bool."""
     masks: np.ndarray = owner(env, "action_masks").action_masks()
     return masks
 

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dialgym.datasets.returns import flat_returns_to_go
 from dialgym.datasets.tokens import shuffled_rows
 
 
-class ActBatch(NamedTuple):
+class ActTransitions(NamedTuple):
     """M decisions, each with what it led to."""
 
     observations: np.ndarray  # (M, B) float32
@@ -38,22 +39,22 @@ class ActData:
         kind: which acts they are, as the column ``acts`` of the dataset says.
     """
 
-    decisions: ActBatch
+    decisions: ActTransitions
     offsets: np.ndarray
     kind: str
 
     def __len__(self) -> int:
         return len(self.decisions.rewards)
 
-    def batch(self, rows: Sequence[int] | np.ndarray) -> ActBatch:
+    def batch(self, rows: Sequence[int] | np.ndarray) -> ActTransitions:
         """The decisions at `rows`."""
-        return ActBatch(*(column[np.asarray(rows, np.int64)] for column in self.decisions))
+        return ActTransitions(*(column[np.asarray(rows, np.int64)] for column in self.decisions))
 
-    def dialogue(self, i: int) -> ActBatch:
+    def dialogue(self, i: int) -> ActTransitions:
         """The decisions of dialogue i, in order."""
         return self.batch(np.arange(self.offsets[i], self.offsets[i + 1]))
 
-    def batches(self, size: int, rng: np.random.Generator) -> Iterator[ActBatch]:
+    def batches(self, size: int, rng: np.random.Generator) -> Iterator[ActTransitions]:
         """Batches of `size` decisions without end, each epoch in a new order.
 
         The last decisions of an epoch, too few for a batch, are left out of it.
@@ -90,7 +91,7 @@ def act_data(dataset: Any, gamma: float = 1.0) -> ActData:
     last = np.zeros(len(rewards), bool)
     last[offsets[1:] - 1] = True
     dialogue = np.repeat(np.arange(len(dataset)), np.diff(offsets))
-    decisions = ActBatch(
+    decisions = ActTransitions(
         observations[before],
         _actions(table["actions"]),
         rewards.astype(np.float32),
@@ -99,7 +100,7 @@ def act_data(dataset: Any, gamma: float = 1.0) -> ActData:
         last & dataset["truncated"][dialogue],
         masks[before],
         masks[before + 1],
-        _returns_to_go(rewards, last, gamma).astype(np.float32),
+        flat_returns_to_go(rewards, last, gamma).astype(np.float32),
     )
     return ActData(decisions, offsets, kinds[0])
 
@@ -114,11 +115,3 @@ def _rows(column: Any, dtype: Any) -> np.ndarray:
 def _actions(column: Any) -> np.ndarray:
     found = _rows(column, np.int64)
     return found[:, 0] if found.shape[1] == 1 else found.astype(np.int8)
-
-
-def _returns_to_go(rewards: np.ndarray, last: np.ndarray, gamma: float) -> np.ndarray:
-    result, later = np.zeros(len(rewards)), 0.0
-    for i in range(len(rewards) - 1, -1, -1):
-        later = rewards[i] + (0.0 if last[i] else gamma * later)
-        result[i] = later
-    return result

@@ -1,4 +1,4 @@
-"""Played dialogues as columns: how they ended, what was said, what was chosen."""
+"""EpisodeBatch dialogues as columns: how they ended, what was said, what was chosen."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Role(NamedTuple):
-    """What a dialogue is among those of its episode.
+    """Role of a dialogue among those of its episode.
 
     Attributes:
         kind: what a generator calls it.
@@ -22,8 +22,8 @@ class Role(NamedTuple):
 
 
 @dataclass
-class Turns:
-    """What the learners of k dialogues have seen, one dialogue after the other, T turns in all.
+class RecordedTurns:
+    """Transcripts of the learners of k dialogues, one dialogue after the other, T turns in all.
 
     Attributes:
         sizes: (k,) turns of each dialogue.
@@ -85,13 +85,13 @@ class Decisions(NamedTuple):
 
 
 def metric_columns(found: Sequence[Mapping[str, float]]) -> dict[str, np.ndarray]:
-    """What `Task.metrics` says of k dialogues that are over, as (k,) float64 by name."""
+    """Metrics of k dialogues that are over, as (k,) float64 by name."""
     names = found[0] if found else ()
     return {name: np.array([each[name] for each in found], np.float64) for name in names}
 
 
 @dataclass
-class Played:
+class EpisodeBatch:
     """k dialogues, in the order of their episodes.
 
     Attributes:
@@ -115,7 +115,7 @@ class Played:
     terminated: np.ndarray
     truncated: np.ndarray
     roles: Sequence[Role] | None = None
-    turns: Turns | None = None
+    turns: RecordedTurns | None = None
     decisions: Sequence[Decisions] | None = None
     options: Sequence[Mapping[str, Any]] | None = None
     metrics: Mapping[str, np.ndarray] = field(default_factory=dict)
