@@ -10,6 +10,7 @@ pytest.importorskip("stable_baselines3")
 from stable_baselines3 import A2C, PPO
 
 import agents
+import dialgym
 from agents.registry import ALGORITHMS, find, name_of, names
 from scripts.make_algorithm_table import PAGE, with_table
 from tests.support.commands import fail, run, succeed
