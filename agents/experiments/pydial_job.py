@@ -23,7 +23,7 @@ from agents.training.checkpoint import BEFORE
 from agents.training.checkpoint import FILE as CHECKPOINT
 from agents.training.hyperparameters import read_hyperparameters
 from dialgym.domains.domain import pydial_folder
-from dialgym.experiments.pydial_rows import NAMED
+from dialgym.experiments.pydial_ranking import NAMED
 from dialgym.experiments.rules import rules_of
 from dialgym.io.checksums import read_json_checked, write_json_checked
 from dialgym.rollouts.episodes import episode_seed

@@ -1,16 +1,16 @@
-"""What panels have cost so far, and how much of them is there."""
+"""Costs of panels and the share that is done."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dialgym.experiments.ranking import Board
+from dialgym.experiments.ranking import Ranking
 from dialgym.experiments.tables import markdown_table
 
 
-class Total(NamedTuple):
-    """Of a panel.
+class PanelCosts(NamedTuple):
+    """Cells and costs of a panel.
 
     Attributes:
         panel: its name, as the tables have it.
@@ -29,23 +29,25 @@ class Total(NamedTuple):
     cpu_seconds: float | None
 
 
-def total_of(boards: Sequence[Board], wanted: int | None, cpu_seconds: float | None) -> Total:
-    """Of the boards of one panel.
+def panel_costs(
+    rankings: Sequence[Ranking], wanted: int | None, cpu_seconds: float | None
+) -> PanelCosts:
+    """Count the cells of a panel, and sum up their costs.
 
     Args:
-        boards: its tables, one for each source of data.
+        rankings: of the panel, one for each source of data.
         wanted: cells that the panel asks for.
         cpu_seconds: of all cells, where the rows do not say.
     """
-    panel = boards[0].panel
+    panel = rankings[0].panel
     asked = {*panel.algorithms, *panel.references}
-    contestants = [one for board in boards for one in board.rows]
-    runs = [(one.name, len(part.seeds)) for one in contestants for part in one.parts.values()]
+    policies = [policy for ranking in rankings for policy in ranking.rows]
+    runs = [(one.name, len(part.seeds)) for one in policies for part in one.scores.values()]
     own = [n for name, n in runs if name in asked or not asked]
-    costs = [row.values["cost"].get("cpu_seconds") for one in contestants for row in one.rows]
+    costs = [row.values["cost"].get("cpu_seconds") for one in policies for row in one.rows]
     known = [float(cost) for cost in costs if isinstance(cost, int | float)]
     seeds = [n for _, n in runs] or [0]
-    return Total(
+    return PanelCosts(
         panel.name,
         sum(own),
         wanted,
@@ -55,8 +57,8 @@ def total_of(boards: Sequence[Board], wanted: int | None, cpu_seconds: float | N
     )
 
 
-def as_markdown(totals: Sequence[Total]) -> str:
-    """A line for each panel, and one for all."""
+def costs_as_markdown(totals: Sequence[PanelCosts]) -> str:
+    """A table with a line for each panel, and one for all."""
     head = ["panel", "cells", "others' cells", "seeds", "CPU h"]
     rows = [[t.panel, _cells(t), str(t.others), _seeds(t), _hours(t.cpu_seconds)] for t in totals]
     spent = [t.cpu_seconds for t in totals if t.cpu_seconds is not None]
@@ -72,11 +74,11 @@ def as_markdown(totals: Sequence[Total]) -> str:
     )
 
 
-def _cells(total: Total) -> str:
+def _cells(total: PanelCosts) -> str:
     return f"{total.cells}" if total.wanted is None else f"{total.cells} of {total.wanted}"
 
 
-def _seeds(total: Total) -> str:
+def _seeds(total: PanelCosts) -> str:
     low, high, asked = total.seeds
     return f"{high if low == high else f'{low} to {high}'} of {asked}"
 

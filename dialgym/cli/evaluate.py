@@ -1,4 +1,4 @@
-"""``dialgym report``: a page about a training run, to look at in a browser."""
+"""``dialgym evaluate`` and ``dialgym report``: score a policy, and write a page about a run."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,7 +6,19 @@ from typing import Annotated, Any
 import typer
 
 from dialgym.cli.benchmark import RUNS, default_policies, newest_run, readable_curves
-from dialgym.cli.common import Seeds, Trust, console, numbers, progress
+from dialgym.cli.common import (
+    Episodes,
+    Seeds,
+    Set,
+    Trust,
+    complete_ids,
+    complete_policies,
+    console,
+    numbers,
+    progress,
+    settings,
+)
+from dialgym.errors import one_of
 from dialgym.io.files import read_json
 
 FACTS = (
@@ -14,6 +26,71 @@ FACTS = (
     *("total_timesteps", "dialogues", "seed", "data", "learned", "seconds", "command"),
 )
 """Entries of `run.json`, and of the configuration in it, that are shown of a run."""
+
+
+def evaluate(
+    policy: Annotated[
+        str,
+        typer.Argument(
+            help="A registered name, a run or checkpoint, a language model's folder or hf:NAME.",
+            autocompletion=complete_policies,
+        ),
+    ],
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID...]",
+            help="The environments; by default where the policy was trained, as it was then.",
+            show_default=False,
+            autocompletion=complete_ids,
+        ),
+    ] = None,
+    episodes: Episodes = 100,
+    seeds: Seeds = "0,1,2",
+    num_envs: Annotated[int, typer.Option(min=1, help="Parallel dialogues, for an agent.")] = 128,
+    actions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="drawn|greedy",
+            help="How an agent chooses its actions; by default as it learned, and where that is by "
+            "drawing them, both ways.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Where to write the result too, the first of two.")
+    ] = None,
+    trust: Trust = False,
+    set_: Set = None,
+) -> None:
+    """Score one policy: returns, success, normalised score, 95 % intervals."""
+    from dialgym.experiments import evaluate as run
+    from dialgym.experiments.result import DRAWN, GREEDY, results_as_table
+
+    if actions is not None:
+        one_of("--actions", actions, (DRAWN, GREEDY), "dialgym evaluate")
+    chosen = numbers(seeds)
+
+    def score(likeliest: bool | None) -> Any:
+        with progress(policy, len(ids or [policy]) * len(chosen) * episodes) as report:
+            return run(
+                policy,
+                ids or None,
+                episodes,
+                chosen,
+                settings(set_),
+                num_envs=num_envs,
+                deterministic=likeliest,
+                trust=trust,
+                report=report,
+            )
+
+    results = [score(None if actions is None else actions == GREEDY)]
+    if actions is None and results[0].actions == DRAWN:
+        results.append(score(True))
+    console.print(results_as_table(results, console.width))
+    if json:
+        results[0].to_json(json)
 
 
 def complete_runs() -> list[str]:
