@@ -1,6 +1,6 @@
 """`Player`: an environment and a policy, opened once, that play any number of episodes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -44,24 +44,10 @@ def make_dialogue(env: Environment, kwargs: Mapping[str, Any]) -> Dialogue:
     return Dialogue(task, learner, find_speaker(task, learner, parts.get("simulator")))
 
 
-def names_in(entry: RegistryEntry, kwargs: Mapping[str, Any]) -> set[str]:
-    """The names of the policies that an environment has."""
-    dialogue = make_dialogue(entry, kwargs)
-    return {*named_policies(dialogue.task, dialogue.learner, entry.view)}
-
-
-def open_policy_for(
-    policy: Policy, entries: Sequence[RegistryEntry], kwargs: Mapping[str, Any], trust: bool = False
-) -> Any:
-    """A policy that is to play in several environments: a checkpoint is loaded, a name stays one.
-
-    Raises:
-        ValueError: none of the environments knows the name, or it is nothing that could play.
-        ValueError, FileNotFoundError, ImportError: as in `open_policy`, which says what `trust` is.
-    """
+def policy_names(entries: Iterable[RegistryEntry], kwargs: Mapping[str, Any]) -> set[str]:
+    """The names of the policies that some environments have."""
     dialogues = [(make_dialogue(entry, kwargs), entry.view) for entry in entries]
-    named = {name for d, view in dialogues for name in named_policies(d.task, d.learner, view)}
-    return open_policy(policy, named, dialogues[0][0].learner, trust)
+    return {name for d, view in dialogues for name in named_policies(d.task, d.learner, view)}
 
 
 def open_where_trained(
@@ -81,7 +67,7 @@ def open_where_trained(
             f"and there is no run or checkpoint of that name. Name one, as in "
             f"`dialgym evaluate {policy} Wordle-20-v0`."
         )
-    opened = open_policy(policy, (), "system", trust)
+    opened = open_policy(policy, trust=trust)
     place = training_place(opened)
     if place is None:
         raise ValueError(

@@ -17,6 +17,8 @@ from dialgym.rollouts.episodes import seed_policy
 from dialgym.rollouts.random_text import allowed_text
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, Task
+from dialgym.tasks.lookup import find_object
+from dialgym.trust import distrusted, is_code
 from dialgym.views.env_spec import made_from
 from dialgym.views.wrappers import replacement
 
@@ -141,25 +143,29 @@ def named_policies(
     return words | ({**spoken, **chosen} if acts_first else {**chosen, **spoken})
 
 
-def open_policy(policy: Policy, named: Collection[str], learner: str, trust: bool = False) -> Any:
-    """The policy itself where it is an object or a checkpoint; a registered name stays a name.
+def open_policy(
+    policy: Policy, named: Collection[str] = (), learner: str = "system", trust: bool = False
+) -> Any:
+    """Open a policy: a checkpoint is loaded, ``module:object`` imported; a name stays a name.
 
     Args:
         policy: of the learner.
         named: the names that are registered.
         learner: the party.
-        trust: a checkpoint may be a pickle, which can run code of whoever made it.
+        trust: a checkpoint may be a pickle, and a module is imported: both can run code of whoever
+            made them.
 
     Raises:
-        ValueError: it is nothing that could play; the message says what could. Or the checkpoint
-            is a pickle, and not trusted.
+        ValueError: it is nothing that could play; the message says what could. Or it would run
+            code, and is not trusted.
         FileNotFoundError: there is no such checkpoint.
         ImportError: a checkpoint is given and what reads it cannot be imported.
     """
     if isinstance(policy, (str, PathLike)):
         if policy in named:
             return policy
-        policy = _load(policy, named, learner, trust)
+        imported = isinstance(policy, str) and is_code(policy) and not Path(policy).exists()
+        policy = _import(str(policy), trust) if imported else _load(policy, named, learner, trust)
     if getattr(policy, "replace_forbidden", None):
         return AllowedOnly(policy)
     if isinstance(policy, (Speaker, ActPolicy, Predictor)):
@@ -169,6 +175,24 @@ def open_policy(policy: Policy, named: Collection[str], learner: str, trust: boo
         "reply(task, state, rng) -> str, act(task, state, rng), or predict(observation, state, "
         f"episode_start, deterministic); got {policy!r}."
     )
+
+
+def _import(path: str, trust: bool) -> Any:
+    """Import the object of ``module:object``, or make one of ``module:Class``."""
+    if not trust:
+        raise distrusted(path, "policy")
+    found = find_object(path, "policy")
+    if not isinstance(found, type):
+        return found
+    try:
+        signature(found).bind()
+    except TypeError as error:
+        raise ValueError(
+            f"policy {path!r}: expected a class that needs no arguments, or an object; got one "
+            f"that does ({error}). Make an object of it in its module, and give that "
+            "(module:object)."
+        ) from error
+    return found()
 
 
 def find_language_model(path: str | PathLike[str]) -> str | None:
