@@ -22,10 +22,9 @@ from agents.storage.models import read_model
 from agents.training.checkpoint import BEFORE
 from agents.training.hyperparameters import read_hyperparameters
 from dialgym.errors import unknown
-from dialgym.experiments.panel import Learner, Panel, Place, Stored, digest
-from dialgym.experiments.protocol import hashes, played, way_of
-from dialgym.experiments.row import row_file
-from dialgym.experiments.row_checks import FORM, check_name, settings_of
+from dialgym.experiments.panel import Panel, PanelEnvironment, PanelLearner, StoredDialogues, digest
+from dialgym.experiments.protocol import environment_hashes, protocol_figures, training_actions
+from dialgym.experiments.row import FORM, check_name, row_file, row_settings
 from dialgym.io.checksums import checksum
 from dialgym.io.files import read_json
 from dialgym.io.locks import locked
@@ -50,9 +49,9 @@ class PanelJob(Job):
     """
 
     panel: Panel
-    place: Place
+    place: PanelEnvironment
     name: str
-    learner: Learner | None
+    learner: PanelLearner | None
     seed: int
     folder: Path
     unit: ClassVar[str] = "timesteps"
@@ -73,8 +72,8 @@ class PanelJob(Job):
         """What makes this row anew, whichever command asked for it."""
         chosen = ["--algorithms", self.name, "--envs", self.place.short]
         seeds = f"{self.seed}-{self.seed}"
-        told = ["leaderboard", "run", self.panel.name, *chosen, "--seeds", seeds]
-        return shlex.join(["dialgym", *told])
+        command = ["benchmark", self.panel.name, *chosen, "--seeds", seeds]
+        return shlex.join(["dialgym", *command])
 
     @property
     def result(self) -> Path:
@@ -93,7 +92,7 @@ class PanelJob(Job):
             "kind": "trained" if self.learner else "scripted",
             "policy": self.learner.algorithm if self.learner else self.name,
             "settings": self._settings(self.learner) if self.learner else {},
-            **settings_of(self.place),
+            **row_settings(self.place),
         }
         return dict(json.loads(json.dumps(described, default=str)))
 
@@ -106,10 +105,10 @@ class PanelJob(Job):
             if self.learner:
                 cls = find(self.learner.algorithm).load()
                 policy = read_model(cls, self.folder / MODEL, device="cpu")
-                way = way_of(policy)
+                way = training_actions(policy)
                 more = {"model": checksum(self.folder / MODEL), "data": data}
-            found = played(self.panel, self.place, policy, self.seed, bool(self.learner))
-            known = {**hashes(self.panel, self.place), **more}
+            found = protocol_figures(self.panel, self.place, policy, self.seed, bool(self.learner))
+            known = {**environment_hashes(self.panel, self.place), **more}
         return {
             **found,
             "way": way,
@@ -151,13 +150,13 @@ class PanelJob(Job):
 
     # Training
 
-    def _chain(self) -> list[Learner]:
+    def _chain(self) -> list[PanelLearner]:
         """The learner, and before it the one whose model it begins with."""
         assert self.learner is not None
         first = self.learner.start
         return [*([self.panel.algorithms[first]] if first else []), self.learner]
 
-    def _budget(self, learner: Learner) -> tuple[str, int]:
+    def _budget(self, learner: PanelLearner) -> tuple[str, int]:
         """The unit that the learner is measured in, and how many.
 
         Raises:
@@ -175,7 +174,7 @@ class PanelJob(Job):
             f"got {budget}"
         )
 
-    def _settings(self, learner: Learner) -> dict[str, Any]:
+    def _settings(self, learner: PanelLearner) -> dict[str, Any]:
         row, entry = find(learner.algorithm), entry_of(self.place.id)
         unit, amount = self._budget(learner)
         kind = entry.kind.actions
@@ -207,7 +206,9 @@ class PanelJob(Job):
                 self._train_one(learner, folder, dataset, begin)
         return digests
 
-    def _train_one(self, learner: Learner, folder: Path, dataset: Any, begin: Path | None) -> None:
+    def _train_one(
+        self, learner: PanelLearner, folder: Path, dataset: Any, begin: Path | None
+    ) -> None:
         unit, amount = self._budget(learner)
         dialogues = amount if unit == "dialogues" else None
         agents.train(
@@ -227,7 +228,7 @@ class PanelJob(Job):
             init_from=begin,
         )
 
-    def _stored(self) -> Stored:
+    def _stored(self) -> StoredDialogues:
         if self.place.data is None:
             raise ValueError(f"{self}: expected `data` in the panel {self.panel.label}, got none")
         return self.place.data
@@ -258,7 +259,7 @@ def digest_of(dataset: Any) -> str:
 def jobs_of(
     panel: Panel,
     algorithms: Sequence[str],
-    places: Sequence[Place],
+    places: Sequence[PanelEnvironment],
     seeds: Sequence[int],
     out: Path,
 ) -> list[Job]:
@@ -275,10 +276,11 @@ def jobs_of(
         ValueError: a name is unknown or may be of no row, nothing is left, or a setting is
             impossible.
     """
-    if panel.joined:
+    if panel.imported_from:
         raise ValueError(
             f"panel {panel.name!r} takes over the rows of another command: run "
-            f"`dialgym benchmark {panel.joined}`, with --results benchmarks/results/{panel.joined}"
+            f"`dialgym benchmark {panel.imported_from}`, with "
+            f"--results benchmarks/results/{panel.imported_from}"
         )
     root = out.resolve()
     found: list[Job] = []
@@ -302,7 +304,7 @@ def jobs_of(
     return found
 
 
-def learner_named(panel: Panel, name: str) -> Learner | None:
+def learner_named(panel: Panel, name: str) -> PanelLearner | None:
     """A learner of the panel, or of the table of algorithms; None for a reference policy.
 
     Raises:
@@ -313,7 +315,7 @@ def learner_named(panel: Panel, name: str) -> Learner | None:
     if name in panel.references:
         return None
     try:
-        return Learner(name, find(name).name if ":" not in name else name)
+        return PanelLearner(name, find(name).name if ":" not in name else name)
     except ValueError:
         known = (*panel.algorithms, *panel.references, *agents.registry.names())
         raise unknown("algorithm", name, known, "--algorithms") from None
@@ -329,7 +331,7 @@ def cells_asked_for(panel: Panel, names: Iterable[str] | None = None) -> int:
     Raises:
         ValueError: there is nothing to run in the panel, or a name is unknown.
     """
-    if panel.joined:
+    if panel.imported_from:
         raise ValueError(f"panel {panel.name!r} takes over the rows of another command")
     names = [*panel.references, *panel.algorithms] if names is None else names
     playing = (
@@ -340,8 +342,10 @@ def cells_asked_for(panel: Panel, names: Iterable[str] | None = None) -> int:
     return panel.seeds * sum(playing)
 
 
-def _plays(panel: Panel, learner: Learner, place: Place) -> bool:
-    if learner.environments and place.id not in [panel.place(e).id for e in learner.environments]:
+def _plays(panel: Panel, learner: PanelLearner, place: PanelEnvironment) -> bool:
+    if learner.environments and place.id not in [
+        panel.environment(e).id for e in learner.environments
+    ]:
         return False
     chain = [learner, *([panel.algorithms[learner.start]] if learner.start else [])]
     rows = [find(one.algorithm) for one in chain]

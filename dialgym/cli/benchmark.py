@@ -1,5 +1,7 @@
-"""``dialgym evaluate`` and ``dialgym benchmark``: score policies on ids."""
+"""``dialgym benchmark``: play policies on ids and suites, panels, PyDial's benchmark."""
 
+import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,86 +10,31 @@ import typer
 
 from dialgym.cli.common import (
     Episodes,
+    Ray,
     Seeds,
     Set,
     Trust,
+    Workers,
+    check_failures,
     complete_ids,
     complete_policies,
     console,
+    job_progress,
     numbers,
+    parse_seeds,
     progress,
+    require_agents,
+    resumable,
     settings,
     words,
 )
 from dialgym.errors import one_of
+from dialgym.experiments.panel import Panel, PanelEnvironment, panel_named, panels
 from dialgym.registry import entry_of, list_ids, make_task, suites
 
 RUNS = Path("runs")
-
-
-def evaluate(
-    policy: Annotated[
-        str,
-        typer.Argument(
-            help="A registered name, a run or checkpoint, a language model's folder or hf:NAME.",
-            autocompletion=complete_policies,
-        ),
-    ],
-    ids: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[ID...]",
-            help="The environments; by default where the policy was trained, as it was then.",
-            show_default=False,
-            autocompletion=complete_ids,
-        ),
-    ] = None,
-    episodes: Episodes = 100,
-    seeds: Seeds = "0,1,2",
-    num_envs: Annotated[int, typer.Option(min=1, help="Parallel dialogues, for an agent.")] = 128,
-    actions: Annotated[
-        str | None,
-        typer.Option(
-            metavar="drawn|greedy",
-            help="How an agent chooses its actions; by default as it learned, and where that is by "
-            "drawing them, both ways.",
-            show_default=False,
-        ),
-    ] = None,
-    json: Annotated[
-        Path | None, typer.Option(help="Where to write the result too, the first of two.")
-    ] = None,
-    trust: Trust = False,
-    set_: Set = None,
-) -> None:
-    """Score one policy: returns, success, normalised score, 95 % intervals."""
-    from dialgym.experiments import evaluate as run
-    from dialgym.experiments.result import DRAWN, GREEDY, results_as_table
-
-    if actions is not None:
-        one_of("--actions", actions, (DRAWN, GREEDY), "dialgym evaluate")
-    chosen = numbers(seeds)
-
-    def score(likeliest: bool | None) -> Any:
-        with progress(policy, len(ids or [policy]) * len(chosen) * episodes) as report:
-            return run(
-                policy,
-                ids or None,
-                episodes,
-                chosen,
-                settings(set_),
-                num_envs=num_envs,
-                deterministic=likeliest,
-                trust=trust,
-                report=report,
-            )
-
-    results = [score(None if actions is None else actions == GREEDY)]
-    if actions is None and results[0].actions == DRAWN:
-        results.append(score(True))
-    console.print(results_as_table(results, console.width))
-    if json:
-        results[0].to_json(json)
+ROWS = RUNS / "leaderboard"
+"""Folder of the rows of panels."""
 
 
 def benchmark(
@@ -186,9 +133,9 @@ def default_ids(
     """Environments to play: that of a trained run with its settings, else the first suite."""
     if run is None:
         return list(next(iter(suites().values()))), kwargs
-    from dialgym.rollouts.player import opened_where_trained
+    from dialgym.rollouts.player import open_where_trained
 
-    _, entry, remembered = opened_where_trained(str(run), trust)
+    _, entry, remembered = open_where_trained(str(run), trust)
     return [entry.id], {**remembered, **kwargs}
 
 
@@ -221,11 +168,11 @@ def compare(
     Where the policies were `all_named`, it says which of them an environment does not have.
     """
     from dialgym.experiments import benchmark as run
-    from dialgym.experiments.benchmark import opened, ways
+    from dialgym.experiments.benchmark import deterministic_options, open_policies
     from dialgym.experiments.result import results_as_table
 
-    playing = opened(policies, ids, kwargs, trust)
-    rounds = sum(len(ways(policy)) for policy in playing.values())
+    playing = open_policies(policies, ids, kwargs, trust)
+    rounds = sum(len(deterministic_options(policy)) for policy in playing.values())
     with progress("episodes", rounds * len(ids) * len(seeds) * episodes) as report:
         found = run(
             playing,
@@ -241,8 +188,8 @@ def compare(
     console.print(results_as_table(found.results, console.width))
     for note in found.notes:
         console.print(note, style="yellow", markup=False)
-    for name, places in found.absent.items() if all_named else ():
-        where = ", ".join(places)
+    for name, absent in found.absent.items() if all_named else ():
+        where = ", ".join(absent)
         console.print(f"{name} is left out on {where}: no such policy", style="yellow")
     try:
         files = ", ".join(path.name for path in found.save(out))
@@ -300,3 +247,148 @@ def compute_references(ids: Sequence[str], path: Path | None) -> None:
         typer.echo(f"  {name}:\n{references.scores_line(values, kind)}", nl=False)
     if path:
         references.write_references(path, scores)
+
+
+# Panels
+
+
+def complete_panels() -> list[str]:
+    """Names of panels, for completion."""
+    return list(panels())
+
+
+PanelName = Annotated[
+    str,
+    typer.Argument(
+        metavar="PANEL",
+        autocompletion=complete_panels,
+        help="Its name; wordle@0.1 is wordle with a tenth of the budgets, and has its own rows.",
+    ),
+]
+Envs = Annotated[
+    str | None,
+    typer.Option(metavar="ID,ID,...", help="Environments of the panel; all by default."),
+]
+Out = Annotated[Path, typer.Option(help="Folder of the runs and rows, which go on from there.")]
+
+
+def benchmark_panel(
+    panel: PanelName,
+    algorithms: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,NAME,...",
+            help="Learners and reference policies of the panel, or algorithms; all of the panel "
+            "by default.",
+            show_default=False,
+        ),
+    ] = None,
+    envs: Envs = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="N", help="How many, from 0; or which: 0,1,2 or 3-5.")
+    ] = None,
+    workers: Workers = 1,
+    ray: Ray = None,
+    out: Out = ROWS,
+) -> None:
+    """Train and score learners by a panel's protocol: a file for each environment and seed.
+
+    What has been done is not done again; killed at any moment, the same command goes on.
+    """
+    require_agents()
+    from agents.experiments.run import run_jobs
+    from agents.experiments.training_job import jobs_of
+
+    chosen = panel_named(panel)
+    names = words(algorithms or "") or [*chosen.references, *chosen.algorithms]
+    environments = panel_environments(chosen, envs)
+    jobs = jobs_of(chosen, names, environments, parse_seeds(seeds or str(chosen.seeds)), out)
+    with resumable(), job_progress("timesteps") as report:
+        _, failures = run_jobs(jobs, workers, ray, report)
+    where = out / chosen.name
+    hint = f"rows in {where}: dialgym leaderboard show {panel} --results {out}"
+    console.print(hint, style="dim", soft_wrap=True)
+    check_failures(failures)
+
+
+def panel_environments(panel: Panel, envs: str | None) -> list[PanelEnvironment]:
+    """Environments of a panel by name; all of them for None."""
+    if envs is None:
+        return list(panel.environments)
+    return [panel.environment(name) for name in words(envs)]
+
+
+# PyDial's benchmark
+
+
+def benchmark_pydial(
+    algorithms: Annotated[
+        str,
+        typer.Option(
+            "--algorithms",
+            metavar="NAME,NAME,...",
+            help="Algorithms that play acts, names of --variants, handcrafted, random.",
+        ),
+    ] = "handcrafted,maskable-ppo,dqn",
+    envs: Annotated[str, typer.Option(metavar="N,N,...", help="Settings, 1 to 6.")] = "1,2,3,4,5,6",
+    domains: Annotated[
+        str,
+        typer.Option(
+            metavar="D,D,...", help="CR, SFR, LAP; the name of another domain, or path/to/Bars."
+        ),
+    ] = "CR,SFR,LAP",
+    seeds: Annotated[
+        str, typer.Option(metavar="N", help="How many, from 0; or which: 0,1,2 or 100-104.")
+    ] = "10",
+    workers: Workers = 1,
+    ray: Ray = None,
+    out: Annotated[Path, typer.Option(help="Folder of the runs, which go on from there.")] = RUNS
+    / "pydial",
+    results: Annotated[
+        Path | None, typer.Option(help="Folder of figures, tables, plots; default OUT/results.")
+    ] = None,
+    tests: Annotated[
+        str, typer.Option(metavar="N,N,...", help="Training dialogues before each test.")
+    ] = "500,1000,2000,3000,4000",
+    episodes: Annotated[int, typer.Option("--episodes", "-n", help="Dialogues of a test.")] = 500,
+    variants: Annotated[
+        Path | None,
+        typer.Option(exists=True, help="YAML: names, each with algorithm and hyperparameters."),
+    ] = None,
+    tables: Annotated[
+        bool, typer.Option("--tables", help="Run nothing: tables and plots of what there is.")
+    ] = False,
+) -> None:
+    """Train and test algorithms on PyDial's benchmark: tables, curves, rankings.
+
+    What has been done is not done again; killed at any moment, the same command goes on.
+    """
+    require_agents()
+    from agents.experiments.cells import Protocol, cells_of, methods_of, tasks_of
+    from agents.experiments.pydial_results import Results
+    from agents.experiments.report import older_in, write_report
+    from agents.experiments.run import finished, run_grid
+
+    where = results or out / "results"
+    failures: dict[Any, str] = {}
+    if tables and (ended := finished(out)):
+        Results.of(ended).merged_into(where)
+    if not tables:
+        methods = methods_of(words(algorithms), variants)
+        chosen = tasks_of(words(domains), numbers(envs, "--envs"))
+        protocol = Protocol(tuple(numbers(tests, "--tests")), episodes)
+        cells = cells_of(methods, chosen, parse_seeds(seeds))
+        with resumable(), job_progress() as report:
+            found, failures = run_grid(
+                cells, protocol, out, workers, ray, shlex.join(["dialgym", *sys.argv[1:]]), report
+            )
+        Results.of(found).merged_into(where)
+    try:
+        files = ", ".join(file.name for file in write_report(where))
+    except ImportError as error:  # all but the pictures has been written
+        console.print(f"without pictures: {error}", style="yellow", markup=False)
+        files = "tables.md"
+    console.print(f"in {where}: {files}", style="dim")
+    if older := older_in(where):
+        console.print(older, style="yellow", markup=False, soft_wrap=True)
+    check_failures(failures)

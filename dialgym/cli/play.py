@@ -21,7 +21,8 @@ from dialgym.registry import RegistryEntry, entry_of, make_task
 from dialgym.simulators import Speaker
 from dialgym.simulators.human import examples, turns_of
 from dialgym.tasks import Task
-from dialgym.views.dialogue import Dialogue, other_party
+from dialgym.views.dialogue import Dialogue
+from dialgym.views.speakers import other_party
 
 EXPERT = "optimal"
 """Who is the expert where the registry names none."""
@@ -63,7 +64,8 @@ def play(
     It begins with the rules; /help shows all of them and what may be said, /hint what an expert
     would say, /undo takes back what you said last, /quit ends. Lines may be piped in.
     """
-    from dialgym.rollouts.player import Player, make_dialogue, opened_for
+    from dialgym.rollouts.player import Player, make_dialogue, policy_names
+    from dialgym.rollouts.policies import open_policy
 
     entry = entry_of(id)
     suited = make_task(entry, {}).for_people if policy is None else {}
@@ -77,7 +79,8 @@ def play(
         table = PlayConsole(dialogue.task, as_, entry, expert)
         chosen: Any = table.person(hints)
     else:
-        chosen = opened_for(policy, [entry], {**kwargs, "simulator": None}, trust)
+        names = policy_names([entry], {**kwargs, "simulator": None})
+        chosen = open_policy(policy, names, dialogue.learner, trust)
     if hasattr(chosen, "predict") and not entry.kind.numeric:
         entry = entry.in_view("token")
     player = Player(entry, chosen, kwargs, num_envs=1)

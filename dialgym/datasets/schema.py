@@ -14,8 +14,8 @@ from dialgym.io.files import check_regular
 from dialgym.io.tables import check_parquet
 from dialgym.language import Tokenizer
 from dialgym.optional import require
-from dialgym.rollouts import Played
-from dialgym.rollouts.played import Decisions, Role, Turns
+from dialgym.rollouts import EpisodeBatch
+from dialgym.rollouts.episode_batch import Decisions, RecordedTurns, Role
 from dialgym.views.dialogue import Dialogue
 
 PURPOSE = "storing dialogues"
@@ -152,14 +152,14 @@ class Recorder:
 
     def __init__(self, origin: Origin, options: Mapping[str, Any] | None = None) -> None:
         self.origin, self._options = origin, json.dumps(dict(options or {}))
-        self._turns = Turns()
+        self._turns = RecordedTurns()
         self._rows: dict[str, list[Any]] = {name: [] for name in _BY_ROW}
         self._decisions: list[Decisions] = []
 
     def __len__(self) -> int:
         return len(self._turns.sizes)
 
-    def add(self, played: Played) -> None:
+    def add(self, played: EpisodeBatch) -> None:
         """Record dialogues that were played with ``record=True``."""
         assert played.turns is not None
         for name, column in vars(self._turns).items():

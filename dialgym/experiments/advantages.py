@@ -19,8 +19,8 @@ import numpy as np
 from dialgym.experiments.statistics import RESAMPLES, Estimate, interval
 from dialgym.registry import Environment, entry_of
 from dialgym.rollouts.episodes import seeded
-from dialgym.rollouts.policies import Predictor, shown_as_learned, takes_masks
-from dialgym.rollouts.waves import at_last_act
+from dialgym.rollouts.policies import Predictor, observation_adapter, takes_masks
+from dialgym.rollouts.waves import keep_observation
 from dialgym.tasks import ExactPosterior
 from dialgym.views.making import make_vec
 from dialgym.views.saved import SavedDialogue
@@ -151,7 +151,7 @@ def _wave(
 ) -> np.ndarray:
     """Returns (w,) of dialogues that go on at once, each with what must be said first."""
     rows, masked, state = np.arange(len(wave)), takes_masks(policy), None
-    view = shown_as_learned(policy)
+    view = observation_adapter(policy)
     env.reset(seed=0)
     seen = env.restore_state([dialogue for dialogue, _ in wave], rows, seeds)
     alive = np.arange(env.num_envs) < len(wave)
@@ -174,7 +174,7 @@ def _wave(
         env.deactivate(start)
         if not alive.any():
             break
-        seen = at_last_act(seen, after, alive)
+        seen = keep_observation(seen, after, alive)
     return returns[: len(wave)]
 
 

@@ -17,11 +17,12 @@ from dialgym.io.files import write_text
 from dialgym.io.hub import commits
 from dialgym.io.locks import PATIENCE, locked
 from dialgym.registry import Environment, RegistryEntry, entry_of
-from dialgym.rollouts import Job, MisfitError, Player, Policy, Report
-from dialgym.rollouts.player import names_in, opened_for
-from dialgym.rollouts.policies import learns_by_drawing
-from dialgym.views.dialogue import Dialogue, other_party
+from dialgym.rollouts import IncompatiblePolicyError, Job, Player, Policy, Report
+from dialgym.rollouts.player import policy_names
+from dialgym.rollouts.policies import learns_by_drawing, open_policy
+from dialgym.views.dialogue import Dialogue
 from dialgym.views.render import render
+from dialgym.views.speakers import other_party
 
 
 class Line(NamedTuple):
@@ -176,18 +177,18 @@ def benchmark(
     results, shown = [], []
     notes: list[str] = []
     absent: dict[str, list[str]] = {}
-    for name, policy in opened(policies, ids, kwargs, trust).items():
+    for name, policy in open_policies(policies, ids, kwargs, trust).items():
         fitting, unknown = _fitting(policy, entries, kwargs)
         if unknown:
             absent[name] = unknown
-        misfits: dict[str, MisfitError] = {}
-        for best in ways(policy):
+        misfits: dict[str, IncompatiblePolicyError] = {}
+        for best in deterministic_options(policy):
             found: list[tuple[RegistryEntry, Result]] = []
             for entry in fitting:
                 how: dict[str, Any] = {"name": name, "deterministic": best, "report": report}
                 try:
                     found.append((entry, evaluate(policy, entry, episodes, seeds, kwargs, **how)))
-                except MisfitError as misfit:
+                except IncompatiblePolicyError as misfit:
                     misfits[entry.id] = misfit
             if not found:
                 raise ValueError(_note(name, misfits))
@@ -199,7 +200,7 @@ def benchmark(
     return Benchmark(results, shown, read, notes, absent)
 
 
-def _note(name: str, misfits: Mapping[str, MisfitError]) -> str:
+def _note(name: str, misfits: Mapping[str, IncompatiblePolicyError]) -> str:
     """Where a policy was left out, and why in the first of these places."""
     return f"{name} is left out on {', '.join(misfits)}: {next(iter(misfits.values()))}"
 
@@ -210,7 +211,7 @@ def _fitting(
     """Where there is a policy of this name, and the ids of where there is none."""
     if not isinstance(policy, str):
         return list(entries), []
-    known = [entry for entry in entries if policy in names_in(entry, kwargs)]
+    known = [entry for entry in entries if policy in policy_names([entry], kwargs)]
     return known, [entry.id for entry in entries if entry not in known]
 
 
@@ -222,20 +223,22 @@ def _together(parts: Sequence[Result]) -> Result:
     return replace(parts[0], by_id=by_id, stand_ins=stand_ins, oracle=oracle)
 
 
-def opened(
+def open_policies(
     policies: Mapping[str, Policy],
-    ids: Sequence[Environment],
+    ids: Iterable[Environment],
     kwargs: Mapping[str, Any],
     trust: bool,
 ) -> dict[str, Any]:
-    """The policies of a benchmark as objects, those that are registered by name."""
-    entries = [entry_of(env_id) for env_id in ids]
-    return {name: opened_for(p, entries, kwargs, trust) for name, p in policies.items()}
+    """Open the policies of a benchmark; registered names stay names."""
+    names, learner = policy_names(map(entry_of, ids), kwargs), kwargs.get("learner", "system")
+    return {name: open_policy(given, names, learner, trust) for name, given in policies.items()}
 
 
-def ways(policy: Any) -> tuple[bool | None, ...]:
-    """How an opened policy is to play: as it learned, and where that is by drawing its actions, by
-    taking the likeliest as well."""
+def deterministic_options(policy: Any) -> tuple[bool | None, ...]:
+    """Values of `deterministic` that an opened policy plays with.
+
+    As it learned, and where that is by drawing its actions, with the likeliest as well.
+    """
     return (None, True) if learns_by_drawing(policy) else (None,)
 
 

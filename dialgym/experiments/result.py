@@ -26,6 +26,7 @@ from dialgym.experiments.tables import markdown_table, rich_table
 from dialgym.io.checksums import read_json_checked, write_json_checked
 from dialgym.io.html_tables import html_table
 from dialgym.registry import NAMESPACE
+from dialgym.rollouts import EpisodeBatch
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -45,6 +46,7 @@ class Episodes:
         scores: (K, E) float64, 100 (r - random) / (expert - random); None without references.
         metrics: (K, E) float64 each, by name: what the task measures of a dialogue that is over
             (`Task.metrics`; -1 where there was nothing to measure). Empty for several environments.
+        dialogues: what was said, where that was asked for; it is in no file.
     """
 
     returns: np.ndarray
@@ -52,6 +54,7 @@ class Episodes:
     lengths: np.ndarray
     scores: np.ndarray | None = None
     metrics: Mapping[str, np.ndarray] = field(default_factory=dict)
+    dialogues: tuple[EpisodeBatch, ...] = ()
 
     def __repr__(self) -> str:
         low, high = self.interval

@@ -11,9 +11,9 @@ from gymnasium.utils.seeding import np_random
 
 from dialgym.io.finite_weights import check_finite
 from dialgym.language.tokenizers import recorded
+from dialgym.rollouts.episode_batch import Decisions, EpisodeBatch, RecordedTurns, metric_columns
 from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng, seeded
-from dialgym.rollouts.played import Decisions, Played, Turns, metric_columns
-from dialgym.rollouts.policies import Predictor, check_fit, shown_as_learned, takes_masks
+from dialgym.rollouts.policies import Predictor, check_fit, observation_adapter, takes_masks
 from dialgym.simulators import BatchSpeaker, all_shown_to, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
 from dialgym.tasks.returns import watch_returns
@@ -34,7 +34,7 @@ def play_batch(
     options: Mapping[str, Any],
     record: bool,
     report: Report,
-) -> Iterator[Played]:
+) -> Iterator[EpisodeBatch]:
     """Let a scripted policy play episodes; they are those that it plays one by one.
 
     Args:
@@ -113,8 +113,8 @@ class _ScriptedWave:
         if self.record:
             self.notes.append((rows, parties, texts, rewards, np.full(len(rows), said)))
 
-    def played(self) -> Played:
-        return Played(
+    def played(self) -> EpisodeBatch:
+        return EpisodeBatch(
             self.seeds,
             [episode for _, episode in self.jobs],
             self.returns,
@@ -131,11 +131,11 @@ class _ScriptedWave:
         rows = np.arange(len(self.jobs))
         return self.batch.states(rows) if self.task.facts.metrics else ()
 
-    def _turns(self) -> Turns:
+    def _turns(self) -> RecordedTurns:
         rows, *columns = (np.concatenate(column) for column in zip(*self.notes))
         order = np.argsort(rows, kind="stable")
         party, text, reward, said = (column[order] for column in columns)
-        return Turns(
+        return RecordedTurns(
             np.bincount(rows, minlength=len(self.jobs)).tolist(),
             np.array(self.task.parties, object)[party].tolist(),
             text.tolist(),
@@ -153,7 +153,7 @@ def play_env(
     record: bool,
     report: Report,
     deterministic: bool,
-) -> Iterator[Played]:
+) -> Iterator[EpisodeBatch]:
     """Let a policy with `predict` play episodes, in waves of as many as `env` has dialogues.
 
     A policy that has Stable-Baselines3's ``set_random_seed`` is seeded for each wave, so that a
@@ -169,8 +169,8 @@ def play_env(
         deterministic: the likeliest action, else a sampled one.
 
     Raises:
-        MisfitError: the policy was made for other spaces.
-        ValueError: as of `shown_as_learned`, or a weight is not finite.
+        IncompatiblePolicyError: the policy was made for other spaces.
+        ValueError: as of `observation_adapter`, or a weight is not finite.
     """
     check_fit(policy, env)
     remedy = "It has learned nothing that can be scored; load a checkpoint from before."
@@ -212,10 +212,10 @@ class _EnvWave:
         self.looped = isinstance(self.own.dialogues, LoopedBatch)
 
     def play(self, policy: Predictor, deterministic: bool, report: Report) -> None:
-        masked, state, view = takes_masks(policy), None, shown_as_learned(policy)
+        masked, state, view = takes_masks(policy), None, observation_adapter(policy)
         start = np.ones(self.env.num_envs, bool)
         while self.alive.any():
-            seen, mask = self._at_last_act(self._masks() if masked or self.acts else None)
+            seen, mask = self._keep_observations(self._masks() if masked or self.acts else None)
             shown = {} if mask is None or not masked else {"action_masks": self._form(mask)}
             actions, state = policy.predict(
                 view(seen),
@@ -239,13 +239,13 @@ class _EnvWave:
                 report(int(ended.sum()))
                 self.own.deactivate(ended)
 
-    def _at_last_act(self, mask: np.ndarray | None) -> tuple[Any, np.ndarray | None]:
-        """What the policy sees; of a dialogue that is over, what it saw when it last acted."""
+    def _keep_observations(self, mask: np.ndarray | None) -> tuple[Any, np.ndarray | None]:
+        """Observations and masks; of a dialogue that is over, those when it last acted."""
         seen = self.observation
         if self.shown and not self.alive.all():
             old_seen, old_mask = self.shown
-            seen = at_last_act(old_seen, seen, self.alive)
-            mask = None if mask is None else at_last_act(old_mask, mask, self.alive)
+            seen = keep_observation(old_seen, seen, self.alive)
+            mask = None if mask is None else keep_observation(old_mask, mask, self.alive)
         self.shown = seen, mask
         return seen, mask
 
@@ -276,7 +276,7 @@ class _EnvWave:
         truncated: np.ndarray,
         info: Mapping[str, Any],
     ) -> None:
-        """Note how dialogues ended, before they begin anew."""
+        """Note how dialogues ended, before they begin again."""
         self.terminated[ended], self.truncated[ended] = terminated[ended], truncated[ended]
         self.success[ended] = info["is_success"][ended]
         measured = group_of(info, "metrics")
@@ -291,10 +291,10 @@ class _EnvWave:
             seen = () if masks is None else (self.observation[row], masks[row])
             self.last[row] = (lines, *seen)
 
-    def played(self) -> Played:
+    def played(self) -> EpisodeBatch:
         k = len(self.jobs)
         kept = [np.stack(column) for column in zip(*self.kept)] if self.record else []
-        return Played(
+        return EpisodeBatch(
             self.seeds,
             [episode for _, episode in self.jobs],
             self.returns[:k],
@@ -307,8 +307,8 @@ class _EnvWave:
             metrics={name: values[:k] for name, values in self.metrics.items()},
         )
 
-    def _turns(self, actions: np.ndarray, closed: np.ndarray, rewards: np.ndarray) -> Turns:
-        turns = Turns()
+    def _turns(self, actions: np.ndarray, closed: np.ndarray, rewards: np.ndarray) -> RecordedTurns:
+        turns = RecordedTurns()
         shown = None if self.acts else recorded(actions)
         for row, steps in enumerate(self.steps[: len(self.jobs)].tolist()):
             ends = np.flatnonzero(closed[:steps, row])
@@ -320,7 +320,7 @@ class _EnvWave:
         return turns
 
     def _places(self, row: int, count: int) -> list[int]:
-        """Where the `count` utterances of a learner stand in its transcript."""
+        """Positions of the `count` utterances of a learner in its transcript."""
         if self.looped:
             return self.places[row][:count]
         # its transcripts are made when asked for, which costs more than playing; what its learner
@@ -351,13 +351,13 @@ class _EnvWave:
         return found
 
 
-def at_last_act(before: Any, now: Any, alive: np.ndarray) -> Any:
-    """What n dialogues show; those that are over, what they showed `before`, which is legal play.
+def keep_observation(before: Any, now: Any, alive: np.ndarray) -> Any:
+    """Observations of n dialogues; of those that are over, those `before`, which are legal play.
 
     Args:
         before, now: arrays (n, ...), or mappings of such.
         alive: (n,) bool.
     """
     if isinstance(now, Mapping):
-        return {key: at_last_act(before[key], now[key], alive) for key in now}
+        return {key: keep_observation(before[key], now[key], alive) for key in now}
     return np.where(alive.reshape(-1, *[1] * (now.ndim - 1)), now, before)

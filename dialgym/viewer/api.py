@@ -20,7 +20,7 @@ from dialgym.viewer.query import NotHereError, Query
 from dialgym.viewer.ratings import Rater, Ratings
 from dialgym.viewer.replay import replayed
 from dialgym.viewer.training_runs import RunFolder
-from dialgym.views.dialogue import other_party
+from dialgym.views.speakers import other_party
 
 MOST_EPISODES = 200
 MOST_HELD = 64  # dialogues under way, and comparisons, that are remembered

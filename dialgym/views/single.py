@@ -142,7 +142,7 @@ class DialogueEnv(SpecMixin, gym.Env):
         return self._observe()
 
     def _saved_view(self) -> Any:
-        """What the view keeps beside the dialogue."""
+        """State of the view beside the dialogue."""
         return None
 
     def _restore_view(self, saved: Any) -> None:

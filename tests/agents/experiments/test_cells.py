@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 from agents.experiments.cells import Protocol, cells_of, methods_of, tasks_of
 from agents.training.config import TrainConfig
-from dialgym.cli.benchmark_pydial import duration, parse_seeds
+from dialgym.cli.common import duration, parse_seeds
 from tests.support.commands import fail
 
 

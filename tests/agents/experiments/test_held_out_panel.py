@@ -9,7 +9,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("sacrebleu")
 from agents.experiments.run import run_jobs
 from agents.experiments.training_job import jobs_of
-from dialgym.experiments.row import read_rows
+from dialgym.experiments.row_files import read_rows
 from tests.support.commands import succeed
 from tests.support.tiny_language import TINY
 from tests.support.tiny_panel import install

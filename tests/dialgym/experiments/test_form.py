@@ -7,10 +7,11 @@ import pytest
 
 pytest.importorskip("torch")  # rows say its version
 from dialgym.experiments.panel import Panel
-from dialgym.experiments.protocol import replay, score
-from dialgym.experiments.ranking import Board
-from dialgym.experiments.row import Submission, read_rows, read_submission
-from dialgym.experiments.row_checks import problems
+from dialgym.experiments.protocol import replay_row, score_policy
+from dialgym.experiments.ranking import Ranking
+from dialgym.experiments.row import ExperimentRow
+from dialgym.experiments.row_checks import row_problems
+from dialgym.experiments.row_files import read_row, read_rows
 from dialgym.experiments.rules import rules_of
 from dialgym.io.checksums import read_json_checked, write_json_checked
 from tests.support.commands import fail, succeed
@@ -30,7 +31,7 @@ def whole(tmp_path_factory):
     """A row of a scripted policy, as it stands in its file."""
     with pytest.MonkeyPatch.context() as patch:
         install(patch)
-        file = score(TINY, PLACE, "random", "random", 0, tmp_path_factory.mktemp("rows"))
+        file = score_policy(TINY, PLACE, "random", "random", 0, tmp_path_factory.mktemp("rows"))
     return read_json_checked(file, "a row")
 
 
@@ -46,7 +47,7 @@ def changed(row, path, value):
 
 
 def test_a_row_as_it_was_written_is_right(whole):
-    assert list(problems(whole)) == []
+    assert list(row_problems(whole)) == []
     assert whole["hashes"]["references"][0] < whole["hashes"]["references"][1]
     assert [len(goal) for goal in whole["trials"]["scripted"]] == [4, 4]
 
@@ -115,7 +116,7 @@ def test_a_row_as_it_was_written_is_right(whole):
     ],
 )
 def test_what_does_not_fit_is_named(whole, path, value, message):
-    assert any(message in text for text in problems(changed(whole, path, value)))
+    assert any(message in text for text in row_problems(changed(whole, path, value)))
 
 
 def test_successes_that_no_goal_knows_of_are_named(whole):
@@ -125,28 +126,28 @@ def test_successes_that_no_goal_knows_of_are_named(whole):
         ([False] * 4, "pass^1 is 0.0 %, and 100.0 % of the episodes are solved: expected 30.0 %"),
         ([True, True, False, False], "pass^4 is 0.0 %, and 100.0 % of the episodes are solved"),
     ):
-        found = [*problems(changed(row, ["trials", "scripted"], [goal] * 2))]
+        found = [*row_problems(changed(row, ["trials", "scripted"], [goal] * 2))]
         assert any(wrong in text for text in found), found
-    assert not list(problems(changed(row, ["trials", "scripted"], [[True] * 4, [False] * 4])))
+    assert not list(row_problems(changed(row, ["trials", "scripted"], [[True] * 4, [False] * 4])))
 
 
 def test_who_chooses_seeds_or_borrows_a_name_is_told_before_anything_is_played(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("dialgym.experiments.protocol.played", None)
+    monkeypatch.setattr("dialgym.experiments.protocol.protocol_figures", None)
     with pytest.raises(
         ValueError, match=r"seed: expected a seed of tiny, version 1, 0 to 1, got 7"
     ):
-        score(TINY, PLACE, "random", "mine", 7, tmp_path)
+        score_policy(TINY, PLACE, "random", "mine", 7, tmp_path)
     with pytest.raises(ValueError, match=r"name: expected another name than 'optimal'"):
-        score(TINY, PLACE, "random", "optimal", 0, tmp_path)
+        score_policy(TINY, PLACE, "random", "optimal", 0, tmp_path)
     assert "--seeds: expected a seed of tiny, version 1, 0 to 1, got 5" in fail(
-        "leaderboard", "run", "tiny", "--seeds", "5-6", "--out", str(tmp_path)
+        "benchmark", "tiny", "--seeds", "5-6", "--out", str(tmp_path)
     )
 
 
 def test_what_lacks_a_checksum_or_a_model_is_marked(whole, tmp_path):
-    sealed = score(TINY, PLACE, "random", "random", 0, tmp_path)
+    sealed = score_policy(TINY, PLACE, "random", "random", 0, tmp_path)
     bare = tmp_path / "tiny" / "bare" / sealed.name
     bare.parent.mkdir()
     bare.write_text(json.dumps({**whole, "name": "bare"}), "utf-8")
@@ -160,36 +161,36 @@ def test_what_lacks_a_checksum_or_a_model_is_marked(whole, tmp_path):
     assert f"{sealed}: form, hashes and statistics hold; not played again (--replay)\n" in checked
     succeed("leaderboard", "html", "tiny", "--results", str(tmp_path), "--out", str(tmp_path / "x"))
     assert "missing in rows of bare" in (tmp_path / "x").read_text("utf-8")
-    trained = Submission({**whole, "kind": "trained", "name": "mine"}, tmp_path / "mine.json")
-    board = Board.of(TINY, [read_submission(sealed), trained])
+    trained = ExperimentRow({**whole, "kind": "trained", "name": "mine"}, tmp_path / "mine.json")
+    board = Ranking.of(TINY, [read_row(sealed), trained])
     assert (board.unsealed, board.unreplayable) == ([], ["mine"])
 
 
 def test_ends_are_compared_only_where_the_environment_is_here(whole, monkeypatch):
     far = changed(whole, ["episodes", "scripted", "lengths", 3], 7)
     elsewhere = changed(far, ["hashes", "source"], "another source")
-    assert any("lengths" in text for text in problems(far))
-    assert not any("lengths: expected 1" in text for text in problems(elsewhere))
+    assert any("lengths" in text for text in row_problems(far))
+    assert not any("lengths: expected 1" in text for text in row_problems(elsewhere))
 
     def missing(entry, settings):
         raise ImportError("an extra")
 
     monkeypatch.setattr("dialgym.experiments.row_checks.make_dialogue", missing)
-    assert list(problems(whole)) == []
+    assert list(row_problems(whole)) == []
 
 
 def test_a_row_names_the_rules_that_it_was_played_by(whole, tmp_path):
     file = tmp_path / "x.json"
     assert whole["hashes"]["rules"] == rules_of(PLACE.id)._asdict()
     other = changed(whole, ["hashes", "rules", "dialogues"], "0" * 16)
-    (found,) = replay(Submission(other, file), "random")
+    (found,) = replay_row(ExperimentRow(other, file), "random")
     assert "hashes, rules: the environment here is another" in found
     earlier = changed(whole, ["hashes"], {**whole["hashes"], "dialogues": "0" * 16})
     del earlier["hashes"]["rules"]  # as before there were any
-    assert list(problems(earlier)) == []
-    assert replay(Submission(earlier, file), "random") == []
+    assert list(row_problems(earlier)) == []
+    assert replay_row(ExperimentRow(earlier, file), "random") == []
     for row, older in ((whole, False), (other, True), (earlier, True)):
-        assert Submission(row, file).origin.is_older == older
+        assert ExperimentRow(row, file).origin.is_older == older
 
 
 def test_check_tells_rows_of_older_rules(whole, tmp_path):
@@ -205,11 +206,11 @@ def test_check_tells_rows_of_older_rules(whole, tmp_path):
 
 def test_replay_finds_other_trials_and_another_way(whole, tmp_path):
     trials = [[not one for one in goal] for goal in whole["trials"]["scripted"]]
-    row = Submission(changed(whole, ["trials", "scripted"], trials), tmp_path / "x.json")
-    found = replay(row, "random")
+    row = ExperimentRow(changed(whole, ["trials", "scripted"], trials), tmp_path / "x.json")
+    found = replay_row(row, "random")
     assert len(found) == 2
     assert all("in the file" in text and "trials, goal" in text for text in found)
-    assert replay(Submission(whole, tmp_path / "x.json"), "random") == []
+    assert replay_row(ExperimentRow(whole, tmp_path / "x.json"), "random") == []
 
 
 def test_rows_of_another_version_are_not_shown_beside_it(whole, tmp_path):
@@ -219,16 +220,16 @@ def test_rows_of_another_version_are_not_shown_beside_it(whole, tmp_path):
         write_json_checked(file, {**row, "name": name})
     assert [row.name for row in read_rows([tmp_path], TINY)] == ["new"]
     with pytest.raises(ValueError, match=r"version: expected 1 of 'tiny', got 9"):
-        read_submission(tmp_path / "tiny" / "old" / "Wordle-20-v0-seed0.json")
+        read_row(tmp_path / "tiny" / "old" / "Wordle-20-v0-seed0.json")
 
 
 def test_a_row_of_another_policy_is_not_written_over(whole, tmp_path):
-    file = score(TINY, PLACE, "random", "mine", 0, tmp_path)
+    file = score_policy(TINY, PLACE, "random", "mine", 0, tmp_path)
     before = file.read_text("utf-8")
-    assert score(TINY, PLACE, "random", "mine", 0, tmp_path) == file  # the same once more
+    assert score_policy(TINY, PLACE, "random", "mine", 0, tmp_path) == file  # the same once more
     message = r"mine.*is the row of another policy \(random, scripted\).*--name"
     with pytest.raises(ValueError, match=message):
-        score(TINY, PLACE, "optimal", "mine", 0, tmp_path)
+        score_policy(TINY, PLACE, "optimal", "mine", 0, tmp_path)
     trained = {**json.loads(before), "kind": "trained", "hashes": {"model": "0" * 64}}
     write_json_checked(file, {k: v for k, v in trained.items() if k != "sha256"})
     text = fail("leaderboard", "add", "tiny", "random", "--name", "mine", "--out", str(tmp_path))
@@ -240,11 +241,11 @@ def test_rows_that_share_no_environment_are_not_ranked_against_each_other(whole,
     both = Panel.of("tiny", {**VALUES, "environments": ["Wordle-20-v0", "Wordle-200-v0"]})
 
     def row(name, env):
-        return Submission({**whole, "name": name, "id": f"dialgym/{env}-v0"}, tmp_path / name)
+        return ExperimentRow({**whole, "name": name, "id": f"dialgym/{env}-v0"}, tmp_path / name)
 
     rows = [row("a", "Wordle-20"), row("b", "Wordle-20"), row("c", "Wordle-200")]
-    board = Board.of(both, rows)
+    board = Ranking.of(both, rows)
     assert [one.name for one in board.rows] == ["a", "b", "c"]
     assert board.complete == 2
-    assert Board.of(both, rows[1:]).complete == 1
-    assert Board.of(both, [*rows, row("c", "Wordle-20")]).complete == 1
+    assert Ranking.of(both, rows[1:]).complete == 1
+    assert Ranking.of(both, [*rows, row("c", "Wordle-20")]).complete == 1
