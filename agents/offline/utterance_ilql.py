@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import torch
 from stable_baselines3.common.policies import BasePolicy
@@ -12,7 +12,13 @@ from torch import Tensor
 from agents.buffers.sequences import Part, Sequences
 from agents.buffers.stored import UtteranceBatch, scattered, utterances_of
 from agents.offline.algorithm import Dialogues, Losses
-from agents.offline.ilql import ValueAlgorithm, bellman_target, expectile_loss, next_values
+from agents.offline.ilql import (
+    ValueAlgorithm,
+    ValueOptions,
+    bellman_target,
+    expectile_loss,
+    next_values,
+)
 from agents.policies.gpt import chosen
 from agents.policies.utterance import UtteranceGPTPolicy
 
@@ -101,7 +107,7 @@ class UtteranceILQL(UtteranceAlgorithm):
         q_weight: float = 1.0,
         v_weight: float = 1.0,
         policy_weight: float = 1.0,
-        **kwargs: Any,
+        **kwargs: Unpack[ValueOptions],
     ) -> None:
         self.expectile = self._share("expectile", expectile)
         self.q_weight, self.v_weight, self.policy_weight = q_weight, v_weight, policy_weight

@@ -8,7 +8,7 @@ in `on_policy.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import torch
@@ -21,13 +21,27 @@ from torch import Tensor
 
 from agents.buffers.sequences import SequenceBuffer
 from agents.distributed.processes import Processes
-from agents.learner import UpdatedLearner
+from agents.learner import RunOptions, UpdatedLearner
 from agents.models.build import check_same_tokens
 from agents.models.observations import has_masks
 from agents.online.reference import FrozenPolicy, KLControl
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
 from agents.storage.models import load
 from agents.updater import Compute
+
+
+class OnlineOptions(RunOptions, total=False):
+    """Arguments that all online algorithms over tokens have in common."""
+
+    learning_rate: float | Schedule
+    n_steps: int
+    batch_size: int
+    ent_coef: float | Schedule
+    max_grad_norm: float
+    kl: KLControl | Mapping[str, Any] | None
+    env_masks: bool | None
+    compute: Compute | Mapping[str, Any] | None
+    _init_setup_model: bool
 
 
 class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
@@ -85,13 +99,8 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         kl: KLControl | Mapping[str, Any] | None = None,
         env_masks: bool | None = None,
         compute: Compute | Mapping[str, Any] | None = None,
-        stats_window_size: int = 100,
-        tensorboard_log: str | None = None,
-        policy_kwargs: dict[str, Any] | None = None,
-        verbose: int = 0,
-        seed: int | None = None,
-        device: torch.device | str = "auto",
         _init_setup_model: bool = True,
+        **run: Unpack[RunOptions],
     ) -> None:
         self.algorithm = type(self).__name__
         self.batch_size = batch_size
@@ -113,14 +122,9 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
             use_sde=False,
             sde_sample_freq=-1,
             rollout_buffer_class=SequenceBuffer,  # type: ignore[arg-type]
-            stats_window_size=stats_window_size,
-            tensorboard_log=tensorboard_log,
-            policy_kwargs=policy_kwargs,
-            verbose=verbose,
-            seed=seed,
-            device=device,
             supported_action_spaces=(spaces.Discrete,),
             _init_setup_model=False,
+            **run,  # type: ignore[misc]
         )
         if _init_setup_model:
             self._setup_model()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from agents.buffers.sequences import Batch, Rollout, SequenceBuffer, Sequences
 from agents.models.observations import Observed, token_space
+from agents.online.algorithm import OnlineOptions
 from agents.online.credit import (
     BASELINES,
     CREDITS,
@@ -108,7 +109,7 @@ class GRPO(SequenceAlgorithm):
         situation_weight: float = 1.0,
         truth_gain: float = 0.0,
         resample: int = 0,
-        **kwargs: Any,
+        **kwargs: Unpack[OnlineOptions],
     ) -> None:
         one_of("baseline", baseline, BASELINES, "GRPO")
         one_of("credit", credit, CREDITS, "GRPO")

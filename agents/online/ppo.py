@@ -7,7 +7,7 @@ the gradient step.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from torch import Tensor
 from agents.argument_checks import check_bounds
 from agents.buffers.sequences import Batch, Rollout, SequenceBuffer
 from agents.models.observations import Observed
+from agents.online.algorithm import OnlineOptions
 from agents.online.on_policy import SequenceAlgorithm
 from agents.online.surrogates import token_surrogate
 from agents.returns import gae, turn_gae
@@ -28,6 +29,21 @@ from dialgym.errors import one_of
 
 LEVELS = ("token", "turn")
 TRUNCATIONS = ("bootstrap", "terminal")
+
+
+class PPOOptions(OnlineOptions, total=False):
+    """Arguments of `SequencePPO` that `NLPO` shares."""
+
+    n_epochs: int
+    gamma: float
+    gae_lambda: float
+    clip_range: float | Schedule
+    clip_range_vf: float | Schedule | None
+    target_kl: float | None
+    normalize_advantage: bool
+    advantage_level: str
+    vf_coef: float
+    truncation: str
 
 
 class SequencePPO(SequenceAlgorithm):
@@ -41,6 +57,7 @@ class SequencePPO(SequenceAlgorithm):
 
     Args:
         policy, env: as of `OnlineAlgorithm`.
+        n_epochs: passes over a rollout.
         gamma, gae_lambda: discount and decay, by `advantage_level`.
         clip_range: of the probability ratio; a number or a schedule.
         clip_range_vf: of the values' change; None does not clip.
@@ -65,6 +82,7 @@ class SequencePPO(SequenceAlgorithm):
         self,
         policy: str | type[ActorCriticPolicy],
         env: GymEnv | str,
+        n_epochs: int = 4,
         gamma: float = 1.0,
         gae_lambda: float = 0.95,
         clip_range: float | Schedule = 0.2,
@@ -74,7 +92,7 @@ class SequencePPO(SequenceAlgorithm):
         advantage_level: str = "token",
         vf_coef: float = 0.5,
         truncation: str = "bootstrap",
-        **kwargs: Any,
+        **kwargs: Unpack[OnlineOptions],
     ) -> None:
         one_of("advantage_level", advantage_level, LEVELS, "SequencePPO")
         one_of("truncation", truncation, TRUNCATIONS, "SequencePPO")
@@ -86,7 +104,7 @@ class SequencePPO(SequenceAlgorithm):
         self.normalize_advantage = normalize_advantage
         self.advantage_level = advantage_level
         self.truncation = truncation
-        super().__init__(policy, env, **kwargs)
+        super().__init__(policy, env, n_epochs=n_epochs, **kwargs)
         self.gamma, self.gae_lambda, self.vf_coef = gamma, gae_lambda, vf_coef
 
     def _setup_model(self) -> None:

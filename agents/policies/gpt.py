@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import torch
@@ -41,6 +41,14 @@ from agents.models.rollout_cache import RolloutCaches
 from dialgym.errors import finite_number
 
 MASK_TYPES = np.ndarray | Tensor
+
+
+class PolicyOptions(TypedDict, total=False):
+    """Arguments of all policies, as everywhere in Stable-Baselines3."""
+
+    use_sde: bool
+    optimizer_class: type[torch.optim.Optimizer]
+    optimizer_kwargs: dict[str, Any] | None
 
 
 class GPTActorCritic(BasePolicy):
@@ -109,11 +117,9 @@ class GPTActorCritic(BasePolicy):
         execution: Execution | Mapping[str, Any] | None = None,
         temperature: float = 1.0,
         avoid_repeats: float | None = None,
-        use_sde: bool = False,
-        optimizer_class: type[torch.optim.Optimizer] = torch.optim.Adam,
-        optimizer_kwargs: dict[str, Any] | None = None,
+        **options: Unpack[PolicyOptions],
     ) -> None:
-        if use_sde:
+        if options.pop("use_sde", False):
             raise ValueError("GPTPolicy: use_sde=True is for continuous actions; leave it out")
         check_spaces(observation_space, action_space)
         if finite_number("temperature", temperature) <= 0:
@@ -141,8 +147,7 @@ class GPTActorCritic(BasePolicy):
             lr_schedule,
             net_arch=[],
             ortho_init=False,  # would overwrite the GPT's own initialisation
-            optimizer_class=optimizer_class,
-            optimizer_kwargs=optimizer_kwargs,
+            **options,
         )
 
     @property
