@@ -11,9 +11,15 @@ from typing import Any
 
 from agents.registry import ACTS, ALGORITHMS, STORED, find
 from agents.training.hyperparameters import check_classes
-from dialgym.domains.domain import COUNTERPARTS, Domain, domain_files, is_path, load_domain
 from dialgym.errors import unknown
 from dialgym.io.files import read_yaml
+from dialgym.tasks.slot_filling.domain.domain import (
+    COUNTERPARTS,
+    Domain,
+    domain_files,
+    is_path,
+    load_domain,
+)
 from dialgym.trust import check_names
 
 DOMAINS: Mapping[str, str] = MappingProxyType(

@@ -19,9 +19,9 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from agents.experiments.job import Job, perform, read_result
-from dialgym.domains.domain import PYDIAL
 from dialgym.io.files import write_text
 from dialgym.optional import require
+from dialgym.tasks.slot_filling.domain.domain import PYDIAL
 
 ERROR = "error.txt"
 GRACE = 60.0

@@ -22,12 +22,12 @@ from agents.training.callbacks import DIALOGUES_FILE, KEPT_MODEL
 from agents.training.checkpoint import BEFORE
 from agents.training.checkpoint import FILE as CHECKPOINT
 from agents.training.hyperparameters import read_hyperparameters
-from dialgym.domains.domain import pydial_folder
 from dialgym.experiments.pydial_ranking import NAMED
 from dialgym.experiments.rules import rules_of
 from dialgym.io.checksums import read_json_checked, write_json_checked
 from dialgym.rollouts.episodes import episode_seed
 from dialgym.rollouts.policies import learns_by_drawing
+from dialgym.tasks.slot_filling.domain.domain import pydial_folder
 
 MODEL = "model.zip"
 TEST_SEED = 7_000_000

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from dialgym.experiments.panel import Panel, PanelEnvironment
 from dialgym.registry import entry_of
 from dialgym.rollouts.player import make_dialogue
-from dialgym.simulators.agenda import USERS
 from dialgym.tasks.multiwoz.user import BEHAVIOURS
+from dialgym.tasks.slot_filling.user import USERS
 from dialgym.views.making import make_vec
 
 ERROR_RATES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)

@@ -16,8 +16,8 @@ from dialgym.io.registry_file import load
 from dialgym.kinds import KINDS
 from dialgym.language.tokenizers import END, TAGS
 from dialgym.registry import Environment, entry_of
-from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.making import split_kwargs
+from dialgym.views.spaces import TokenLayout, tokenizer_of
 
 CHUNK = 2**15
 VERSION = "tokens-2"

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import dialgym
-from dialgym.domains.domain import find_faults, load_domain
 from dialgym.io.tables import locate
 from dialgym.tasks.comments.corpus import load_splits
 from dialgym.tasks.daily_dialog.formats import read_dialogues
 from dialgym.tasks.multiwoz.corpus import Corpus
 from dialgym.tasks.multiwoz.data import load_world
+from dialgym.tasks.slot_filling.domain.domain import find_faults, load_domain
 from dialgym.tasks.twenty_questions.table import load_table
 from dialgym.tasks.visual_dialogue.visdial import VisDialPool
 from tests.support import small_city

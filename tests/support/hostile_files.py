@@ -22,12 +22,12 @@ import pyarrow.parquet as pq
 
 import dialgym
 from dialgym.datasets.schema import schema
-from dialgym.domains.domain import load_domain
 from dialgym.experiments.benchmark import load_results
 from dialgym.experiments.curves import read_curve
 from dialgym.experiments.result import Result
 from dialgym.io.files import read_json, read_yaml
 from dialgym.io.tables import read_rows
+from dialgym.tasks.slot_filling.domain.domain import load_domain
 
 MARK = "code-was-run"
 SECONDS, MEMORY = 10, 2**30
