@@ -14,8 +14,8 @@ from agents.models.gpt import GPT
 from agents.models.gpt_config import preset
 from agents.models.heads import PolicyHead, ValueHead
 from agents.models.lora import add_lora
-from agents.models.named import load_name
 from agents.models.observations import token_space
+from agents.registry import load_name
 from dialgym.errors import with_settings
 
 SIZES = ("preset", "n_layer", "n_head", "n_embd", "init_std")

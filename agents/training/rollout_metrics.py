@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
-from agents.models.named import load_name
+from agents.registry import load_name
 from dialgym.views.info import group_of
 
 Infos = Sequence[Mapping[str, Any]]
