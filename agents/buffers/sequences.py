@@ -232,7 +232,7 @@ class Sequences:
         return torch.from_numpy(flat).to(self.tokens.device)
 
 
-class Batch(NamedTuple):
+class SequenceBatch(NamedTuple):
     """What one forward of an update reads: n decisions within S sequences."""
 
     tokens: Tensor  # (S, T) int64, PAD at the right
@@ -259,13 +259,13 @@ class Rollout:
     targets: Tensor | None = None  # (N,)
     reference_log_probs: Tensor | None = None  # (N,)
 
-    def batch(self, part: Part, advantages: Tensor, allowed: Tensor | None) -> Batch:
+    def batch(self, part: Part, advantages: Tensor, allowed: Tensor | None) -> SequenceBatch:
         """The decisions of a forward, with `advantages` (N,) in place of the rollout's own."""
 
         def rows(column: Tensor | None) -> Any:
             return None if column is None else column[part.rows]
 
-        return Batch(
+        return SequenceBatch(
             part.tokens,
             part.at,
             rows(self.actions),

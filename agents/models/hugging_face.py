@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from agents.models.cache import Group, KVCache, Slots, computing_dtype, packed
+from agents.models.cache import CacheGroup, KVCache, Slots, computing_dtype, packed
 
 PROBE = 48  # tokens that a model reads once, to see that its cached and plain reading agree
 
@@ -117,7 +117,7 @@ class HuggingFaceBackbone(nn.Module):
         tokens: Tensor,
         cache: KVCache,
         slots: Slots,
-        group: Group,
+        group: CacheGroup,
         bias: Tensor | None,
     ) -> Tensor:
         """Hidden states (n, d) of a group's new tokens."""
@@ -198,7 +198,7 @@ class Layers:
 
     is_compileable = False
 
-    def __init__(self, cache: KVCache, slots: Slots, group: Group) -> None:
+    def __init__(self, cache: KVCache, slots: Slots, group: CacheGroup) -> None:
         self.cache = cache
         self.group = group
         self.rows, self.positions = slots.rows[group.tokens], slots.positions[group.tokens]

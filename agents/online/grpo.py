@@ -12,7 +12,7 @@ from stable_baselines3.common.utils import FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from agents.buffers.sequences import Batch, Rollout, SequenceBuffer, Sequences
+from agents.buffers.sequences import Rollout, SequenceBatch, SequenceBuffer, Sequences
 from agents.models.observations import Observed, token_space
 from agents.online.algorithm import OnlineOptions
 from agents.online.credit import (
@@ -314,7 +314,7 @@ class GRPO(SequenceAlgorithm):
 
     # The update
 
-    def loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(self, batch: SequenceBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """Surrogate + kl_coef * k3 - ent_coef * entropy (Shao et al. 2024, equation 3)."""
         remaining = self._current_progress_remaining
         ent_coef = self.ent_coef(remaining)  # type: ignore[operator]

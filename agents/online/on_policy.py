@@ -17,9 +17,9 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from agents.buffers.sequences import (
-    Batch,
     Part,
     Rollout,
+    SequenceBatch,
     SequenceBuffer,
     Sequences,
     minibatches,
@@ -31,7 +31,7 @@ from agents.online.algorithm import OnlineAlgorithm
 from agents.updater import check_rewards
 
 Range = tuple[float, float]
-Surrogate = Callable[[Batch, Tensor, Range], tuple[Tensor, dict[str, Tensor]]]
+Surrogate = Callable[[SequenceBatch, Tensor, Range], tuple[Tensor, dict[str, Tensor]]]
 
 
 class SequenceAlgorithm(OnlineAlgorithm):
@@ -169,7 +169,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
 
     # The update
 
-    def loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(self, batch: SequenceBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """Loss (n,) of each decision, whose mean is minimised, and metrics (n,) to be logged."""
         raise NotImplementedError
 
@@ -210,14 +210,14 @@ class SequenceAlgorithm(OnlineAlgorithm):
                 return False
         return True
 
-    def batches(self, chosen: np.ndarray) -> Iterator[Batch]:
+    def batches(self, chosen: np.ndarray) -> Iterator[SequenceBatch]:
         """The sequences `chosen` (s,) of the rollout: a minibatch, in pieces that fit in memory."""
         sequences = self.rollout.sequences
         advantages = self._minibatch_advantages(sequences.decisions(chosen))
         for part in sequences.parts(chosen, self.updater.most_tokens):
             yield self._batch(part, advantages)
 
-    def _batch(self, part: Part, advantages: Tensor) -> Batch:
+    def _batch(self, part: Part, advantages: Tensor) -> SequenceBatch:
         allowed = self._allowed(self.rollout.sequences, part.rows)
         return self.rollout.batch(part, advantages, allowed)
 
@@ -243,7 +243,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
 
 
 def token_surrogate(
-    batch: Batch, log_prob: Tensor, clip_range: Range
+    batch: SequenceBatch, log_prob: Tensor, clip_range: Range
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """PPO's pessimistic loss (Schulman et al. 2017, equation 7), a ratio each decision.
 
@@ -255,7 +255,7 @@ def token_surrogate(
 
 
 def sequence_surrogate(
-    batch: Batch, log_prob: Tensor, clip_range: Range
+    batch: SequenceBatch, log_prob: Tensor, clip_range: Range
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """The same of whole dialogues: GSPO (Zheng et al. 2025, arXiv 2507.18071, equations 5 and 13).
 
@@ -272,7 +272,7 @@ def sequence_surrogate(
 
 
 def weight_surrogate(
-    batch: Batch, log_prob: Tensor, clip_range: Range
+    batch: SequenceBatch, log_prob: Tensor, clip_range: Range
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """-sg(clip(ratio)) A log pi: CISPO (MiniMax 2025, arXiv 2506.13585, equation 4).
 
@@ -289,7 +289,7 @@ SURROGATES: Mapping[str, Surrogate] = MappingProxyType(
 )
 
 
-def _pessimistic(batch: Batch, log_ratio: Tensor, clip_range: Range) -> Tensor:
+def _pessimistic(batch: SequenceBatch, log_ratio: Tensor, clip_range: Range) -> Tensor:
     ratio = log_ratio.exp()
     clipped = _clipped(ratio, clip_range)
     return -(batch.advantages * ratio).minimum(batch.advantages * clipped)

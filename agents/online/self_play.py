@@ -16,7 +16,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.type_aliases import MaybeCallback
 
 from agents.online.grpo import GRPO
-from agents.online.self_play_env import OVER, Dialogues, Side
+from agents.online.self_play_env import OVER, PairedDialogues, SelfPlayEnv
 from agents.registry import TOKENS
 from agents.updater import check_rewards
 from dialgym.registry import Environment, entry_of
@@ -57,8 +57,8 @@ class SelfPlay:
                 f"take {entry.row.id('token')!r}, or for acts agents.MADPL"
             )
         arguments = split_kwargs(entry, TokenTwoPartyEnv, kwargs)
-        self.dialogues = Dialogues([TokenTwoPartyEnv(**arguments) for _ in range(n_envs)])
-        self.sides = {party: Side(self.dialogues, party) for party in self.dialogues.parties}
+        self.dialogues = PairedDialogues([TokenTwoPartyEnv(**arguments) for _ in range(n_envs)])
+        self.sides = {party: SelfPlayEnv(self.dialogues, party) for party in self.dialogues.parties}
         self.rng = np.random.default_rng(seed)
 
     def learn(

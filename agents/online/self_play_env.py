@@ -13,7 +13,7 @@ from dialgym.views.two_party import TokenTwoPartyEnv
 OVER = -1
 
 
-class Dialogues:
+class PairedDialogues:
     """Rows of two-party dialogues, and what each party has earned in them.
 
     Args:
@@ -100,14 +100,14 @@ class Dialogues:
         self.floor[row] = OVER if over else self.parties.index(game.agent_selection)
 
 
-class Side(VecEnv):
+class SelfPlayEnv(VecEnv):
     """What one party sees and says of shared dialogues, as the env of its learner.
 
     A step says a token in those rows alone in which the party has the floor. `SelfPlay` lets the
     other party speak between steps.
     """
 
-    def __init__(self, dialogues: Dialogues, party: str) -> None:
+    def __init__(self, dialogues: PairedDialogues, party: str) -> None:
         self.dialogues, self.party, self.render_mode = dialogues, party, None
         game = dialogues.games[0]
         spaces = game.observation_space(party), game.action_space(party)

@@ -71,7 +71,7 @@ class Plans:
 
     def __init__(self, kept: int = 3) -> None:
         self.kept = kept
-        self.plans: OrderedDict[Hashable, Plan] = OrderedDict()
+        self.plans: OrderedDict[Hashable, UtteranceBatchPlan] = OrderedDict()
 
     def next_tokens(self, tokens: Tensor, key: Hashable, choose: Choose) -> np.ndarray:
         """The next tokens (B,) of observations (B, L), left-aligned.
@@ -80,7 +80,7 @@ class Plans:
         """
         key = (*tokens.shape, key)
         if key not in self.plans:
-            self.plans[key] = Plan(*tokens.shape)
+            self.plans[key] = UtteranceBatchPlan(*tokens.shape)
         self.plans.move_to_end(key)
         while len(self.plans) > self.kept:
             self.plans.popitem(last=False)
@@ -91,7 +91,7 @@ class Plans:
         self.plans.clear()
 
 
-class Plan:
+class UtteranceBatchPlan:
     """The utterances of the rows of one batch."""
 
     def __init__(self, rows: int, window: int) -> None:

@@ -13,7 +13,7 @@ COUNTS = {"epochs", "patience", "batch_size", "max_length", "width", "layers", "
 
 
 @dataclass(frozen=True)
-class Settings:
+class RewardModelConfig:
     """How a reward model is trained, and how large one from scratch is.
 
     Attributes:
@@ -68,7 +68,7 @@ class Settings:
             raise ValueError(f"reward model: {name} must be {expected}, got {getattr(self, name)}")
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Settings:
+    def of(cls, given: Mapping[str, Any]) -> RewardModelConfig:
         """The settings that are given, the others as they are by default.
 
         Raises:
