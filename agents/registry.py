@@ -51,12 +51,12 @@ class Algorithm:
 
     @property
     def plays(self) -> bool:
-        """Whether it learns by playing, rather than from stored dialogues alone."""
+        """Return True if it learns by playing, rather than from stored dialogues alone."""
         return self.kind != (STORED,)
 
     @property
     def reads(self) -> bool:
-        """Whether it is given stored dialogues."""
+        """Return True if it is given stored dialogues."""
         return STORED in self.kind
 
     def rows(self) -> tuple[Any, str]:
@@ -306,7 +306,7 @@ def _installed() -> dict[str, str]:
 
 
 def _is(home: str, cls: type) -> bool:
-    """Whether `module:Class` is that class, perhaps by another module that has imported it."""
+    """Return True if `module:Class` is that class, perhaps by a module that imports it."""
     module, _, attribute = home.partition(":")
     return home == home_of(cls) or getattr(sys.modules.get(module), attribute, None) is cls
 

@@ -47,11 +47,11 @@ class Guesser(NamedTuple):
 
 @dataclass(frozen=True)
 class GuesserConfig:
-    """How a guesser is trained, and how large it is.
+    """Size and training of a guesser.
 
     Attributes:
         epochs: passes over the dialogues; the best one is kept.
-        batch_size: dialogues of a gradient step, each up to a round drawn anew.
+        batch_size: dialogues of a gradient step, each up to a round drawn again.
         learning_rate, weight_decay: of AdamW.
         width: of all layers.
         buckets: places that terms are hashed into.

@@ -24,7 +24,7 @@ DEFAULT_PRESET = "nano"
 
 @dataclass(frozen=True)
 class Execution:
-    """How the networks of a policy are run: other costs, the same results.
+    """Settings by which the networks of a policy are run: other costs, the same results.
 
     Attributes:
         cache: a rollout keeps keys and values between steps.
@@ -54,7 +54,7 @@ class Execution:
 
 @dataclass(frozen=True)
 class Networks:
-    """What a policy is made of. The backbones meet `agents.models.backbone.Backbone`."""
+    """The networks of a policy. The backbones meet `agents.models.backbone.Backbone`."""
 
     backbone: Any
     value_backbone: Any  # None: the value is read off the policy's hidden state

@@ -61,7 +61,7 @@ class CacheGroup:
 
 @dataclass(frozen=True)
 class Slots:
-    """Where the new tokens of one `extend` go, packed row after row, and what looks at what."""
+    """Places of the new tokens of one `extend`, packed row after row, and what they attend to."""
 
     rows: Tensor  # (n,) cache row of each new token
     positions: Tensor  # (n,) its place in its sequence

@@ -314,7 +314,7 @@ class Alike(NamedTuple):
 
 @dataclass(frozen=True)
 class Packing:
-    """Where the tokens (B, T) of a batch stand when they are packed, as far as they are needed.
+    """Places of the tokens (B, T) of a batch when they are packed, as far as they are needed.
 
     What stands after the last place of a row that is asked for is left out.
     """

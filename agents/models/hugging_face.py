@@ -132,7 +132,7 @@ class HuggingFaceBackbone(nn.Module):
         return group.unpad(hidden)
 
     def _embedded(self, tokens: Tensor, bias: Tensor | None) -> dict[str, Tensor]:
-        """What the model is given to read tokens (B, T), with a bias (B, T, d) or (B, 1, d)."""
+        """The model's input for tokens (B, T), with a bias (B, T, d) or (B, 1, d)."""
         if bias is None:
             return {"input_ids": tokens.long()}
         embedded = self.model.get_input_embeddings()(tokens.long())  # type: ignore[operator]
@@ -191,7 +191,7 @@ class HuggingFaceBackbone(nn.Module):
 
 
 class Layers:
-    """What `transformers` asks of a cache, for the new tokens of a group.
+    """The interface of a cache of `transformers`, for the new tokens of a group.
 
     Stores nothing: keys and values go to their slots in a `KVCache`.
     """

@@ -287,7 +287,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         return self.batch_class.gather(sequences, part, self.allowed(sequences, part.rows))
 
     def allowed(self, sequences: Sequences, rows: Tensor) -> Tensor | None:
-        """What could be chosen (n, A) at `rows` (n,), and what was; None for everything."""
+        """The actions (n, A) that could be chosen, or were, at `rows` (n,); None for all."""
         columns = sequences.columns
         if "masks" in columns:
             allowed = columns["masks"][rows]

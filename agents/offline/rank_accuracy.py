@@ -57,7 +57,7 @@ class LoggedDecisions:
 
 
 class Ranks(NamedTuple):
-    """How Q ranks pairs of continuations of one state."""
+    """The ranking of pairs of continuations of one state by Q."""
 
     accuracy: float  # share of pairs in which the expert's has the higher Q; nan without pairs
     pairs: int
@@ -73,7 +73,7 @@ class Rated(NamedTuple):
 
 
 def decisions(model: OfflineAlgorithm, dataset: Any) -> LoggedDecisions:
-    """What the learner said in the dialogues of `dataset`, in the eyes of `model`.
+    """The learner's decisions in the dialogues of `dataset`, with the estimates of `model`.
 
     Args:
         model: `ILQL` or one of its kin; its `policy.decoding` says how it speaks.

@@ -91,7 +91,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
             "rewards": rewards,
             "dones": dones,
         }
-        step |= self._noted(infos)
+        step |= self._step_extras(infos)
         if masks is not None:
             step["masks"] = self._kept_masks(masks, rows, env.num_envs)
         starts = np.asarray(self._last_episode_starts, bool)
@@ -101,12 +101,12 @@ class SequenceAlgorithm(OnlineAlgorithm):
         self._last_obs, self._last_episode_starts = new_obs, dones  # type: ignore[assignment]
         return {row: infos[row] for row in np.flatnonzero(dones).tolist()}
 
-    def _noted(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+    def _step_extras(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
         """Further arrays (n_envs, ...) to keep of a step, by name; here none."""
         return {}
 
     def _masks(self, env: VecEnv, seen: Observed) -> np.ndarray | Tensor | None:
-        """What may be said (b, V) bool and has to be kept; None leaves it to the automaton."""
+        """Masks (b, V) bool that have to be kept; None leaves them to the automaton."""
         if self.env_masks:
             indices = None if seen.rows is None else seen.rows.tolist()
             return np.stack(env.env_method("action_masks", indices=indices)).astype(bool)
@@ -114,7 +114,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
 
     @property
     def _keeps_masks(self) -> bool:
-        """Whether `_masks` gives any."""
+        """Return True if `_masks` gives any."""
         return bool(self.env_masks) or self.policy.reads_masks
 
     def _kept_masks(self, masks: Any, rows: np.ndarray, total: int) -> Any:
@@ -160,7 +160,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
         return result
 
     def _allowed(self, sequences: Sequences, rows: Tensor) -> Tensor | None:
-        """What could be said at the decisions `rows` (n,), as `Batch.allowed`."""
+        """The tokens allowed at the decisions `rows` (n,), as `SequenceBatch.allowed`."""
         if self._keeps_masks:
             return sequences.columns["masks"][rows]
         if self.policy.masker is not None:

@@ -262,7 +262,7 @@ def value_loss(
 
 
 def turn_ends(lengths: np.ndarray, last_lengths: np.ndarray, dones: np.ndarray) -> np.ndarray:
-    """Which decisions (T, N) ended an utterance: more than their own token was appended.
+    """Find the decisions (T, N) that ended an utterance: more than their own token was appended.
 
     Args:
         lengths: (T, N) tokens of the observation before each decision.

@@ -80,7 +80,7 @@ class SelfPlay:
             log_interval: rollouts from one line of the learners' logs to the next.
 
         Raises:
-            ValueError: a learner is missing, or has settings that cannot be had here.
+            ValueError: a learner is missing, or has settings that are unavailable here.
             FloatingPointError: a reward, loss or gradient is not finite.
         """
         self._check(learners)
@@ -175,7 +175,7 @@ class SelfPlay:
                 )
             if learner.resample or learner.credit == "situation" or learner.processes.count > 1:
                 raise ValueError(
-                    "SelfPlay: resample, credit='situation' and several processes cannot be had; "
+                    "SelfPlay: resample, credit='situation' and several processes are unavailable; "
                     f"got resample={learner.resample}, credit={learner.credit!r} and "
                     f"{learner.processes.count} process(es) for {party!r}"
                 )

@@ -50,7 +50,7 @@ class PairedDialogues:
         return self.floor == self.parties.index(party)
 
     def speaking(self) -> str | None:
-        """Who says the next token; None when all dialogues are over.
+        """The party that says the next token; None when all dialogues are over.
 
         Who has the floor anywhere goes on until all its utterances have ended.
         """
@@ -101,7 +101,7 @@ class PairedDialogues:
 
 
 class SelfPlayEnv(VecEnv):
-    """What one party sees and says of shared dialogues, as the env of its learner.
+    """One party's side of shared dialogues, as the env of its learner.
 
     A step says a token in those rows alone in which the party has the floor. `SelfPlay` lets the
     other party speak between steps.
@@ -114,7 +114,7 @@ class SelfPlayEnv(VecEnv):
         super().__init__(len(dialogues.games), *spaces)
 
     def observe(self) -> Any:
-        """What the party sees now, (n, L), or a dict of such arrays."""
+        """The party's observations now, (n, L), or a dict of such arrays."""
         seen = self.dialogues.seen[self.party]
         if isinstance(seen[0], dict):
             return {key: np.stack([row[key] for row in seen]) for key in seen[0]}
@@ -149,7 +149,7 @@ class SelfPlayEnv(VecEnv):
         return [self.dialogues.games[row].action_masks() for row in self._get_indices(indices)]
 
     def has_attr(self, attr_name: str) -> bool:
-        """Whether `get_attr` or `env_method` knows the name."""
+        """Return True if `get_attr` or `env_method` knows the name."""
         return attr_name == "action_masks" or hasattr(self.dialogues.games[0], attr_name)
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:

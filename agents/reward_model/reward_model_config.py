@@ -14,7 +14,7 @@ COUNTS = {"epochs", "patience", "batch_size", "max_length", "width", "layers", "
 
 @dataclass(frozen=True)
 class RewardModelConfig:
-    """How a reward model is trained, and how large one from scratch is.
+    """Training of a reward model, and the size of one from scratch.
 
     Attributes:
         epochs: passes over the data, at most.

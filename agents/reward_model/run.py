@@ -84,7 +84,7 @@ class RewardModelTraining:
 
     @property
     def is_over(self) -> bool:
-        """Whether the held-out loss has not fallen for `patience` epochs."""
+        """Return True if the held-out loss has not fallen for `patience` epochs."""
         patience = self.settings.patience
         return bool(patience and self.history) and len(self.history) >= self.best_epoch + patience
 

@@ -1,4 +1,4 @@
-"""What is measured of the utterances of a rollout: parts of the reward, lengths, and your own."""
+"""Metrics of the utterances in a rollout: parts of the reward, lengths, and your own."""
 
 from __future__ import annotations
 
