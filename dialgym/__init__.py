@@ -14,8 +14,8 @@ from dialgym.versions import VERSION
 if TYPE_CHECKING:
     from dialgym.datasets import Dataset, collect, load_dataset
     from dialgym.experiments import Result, evaluate
+    from dialgym.experiments.multi_domain import multi_domain_env
     from dialgym.views.making import make, make_vec
-    from dialgym.views.multi_domain import multi_domain_env
     from dialgym.views.sb3 import make_sb3_pool, sb3_vec_env
     from dialgym.views.two_party import aec_env, parallel_env
     from dialgym.views.wrappers import (
@@ -61,7 +61,7 @@ _LAZY = {
     "make": "dialgym.views.making",
     "make_sb3_pool": "dialgym.views.sb3",
     "make_vec": "dialgym.views.making",
-    "multi_domain_env": "dialgym.views.multi_domain",
+    "multi_domain_env": "dialgym.experiments.multi_domain",
     "parallel_env": "dialgym.views.two_party",
     "sb3_vec_env": "dialgym.views.sb3",
 }

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.soak`: attacks for a budget of CPU time, and a table of what came of them.
+"""`python -m benchmarks.soak`: attacks for a budget of CPU time, and a table of their results.
 
 The exit status is 1 where anything has failed; each failure is printed as it happens.
 """
@@ -40,7 +40,7 @@ BEGIN, END = "<!-- soak: made by make soak -->\n", "<!-- end -->"
 
 @dataclass
 class Row:
-    """What came of a kind of attack."""
+    """Results of a kind of attack."""
 
     kind: str
     tries: int = 0

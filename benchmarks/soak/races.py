@@ -1,7 +1,6 @@
 """Two processes that write the same at the same time.
 
-One of them may be told that the other is writing; what is there in the end is whole, and what one
-process alone makes.
+One of them may be refused, as the other is writing; the result is whole, and that of one process.
 """
 
 import os
@@ -68,26 +67,16 @@ def _go(write: Write, place: Path, told: Path, after: float) -> None:
 
 
 def contests(folder: Path) -> list[tuple[str, tuple[Write, Write], Check]]:
-    """What is written by two, and how it is checked."""
+    """Pairs of writers, and the check of their result."""
     whole = dialgym.collect(WORDS, "random", 80, seed=1).table
-    tables = {}
-    for policy in ("random", "optimal"):
-        _tables(policy)(folder / policy)
-        tables[policy] = _read(folder / policy)
     weights = weights_of(train_briefly(folder / "run"))
 
     def collect(place: Path) -> Any:
         return dialgym.collect(WORDS, "random", 80, seed=1, path=place, shard_size=8).table
 
-    def others(place: Path) -> None:
-        dialgym.collect(WORDS, "random", 80, seed=1, path=place, shard_size=8, workers=2)
-
     def collected(place: Path) -> None:
         assert collect(place).equals(whole), "other dialogues"
         assert dialgym.load_dataset(place).table.equals(whole), "other dialogues"
-
-    def written(place: Path) -> None:
-        assert _read(place) in tables.values(), "parts of two benchmarks"
 
     def trained(place: Path) -> None:
         import agents
@@ -102,18 +91,6 @@ def contests(folder: Path) -> list[tuple[str, tuple[Write, Write], Check]]:
 
     return [
         ("collect", (collect, collect), collected),
-        ("collect with workers", (collect, others), collected),
-        ("benchmark", (_tables("random"), _tables("optimal")), written),
         ("train", (train_briefly, train_briefly), trained),
         ("cache", (cached, cached), cached),
     ]
-
-
-def _tables(policy: str) -> Write:
-    from dialgym.experiments import benchmark
-
-    return lambda place: benchmark({policy: policy}, [WORDS], 5).save(place)
-
-
-def _read(place: Path) -> dict[str, bytes]:
-    return {name: (place / name).read_bytes() for name in ("results.json", "table.md", "games.txt")}

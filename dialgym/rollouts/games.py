@@ -20,7 +20,7 @@ from dialgym.simulators.base import check_text
 from dialgym.tasks import ActPolicy, PartyActs
 from dialgym.tasks.generators import Logs, Scripts, Tree
 from dialgym.views.dialogue import Dialogue
-from dialgym.views.layout import clean
+from dialgym.views.spaces import clean
 
 TOGETHER = 128
 """Episodes that are handed over at once."""

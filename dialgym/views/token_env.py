@@ -10,10 +10,9 @@ from dialgym.language import Constraint
 from dialgym.tasks import Task
 from dialgym.tasks.batch import Exchange
 from dialgym.views.dialogue import check_room
-from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.single import DialogueEnv
-from dialgym.views.spaces import with_features
-from dialgym.views.transcripts import TokenTranscript
+from dialgym.views.spaces import TokenLayout, tokenizer_of, with_features
+from dialgym.views.token_transcripts import TokenTranscript
 
 OVERFLOWS = ("truncate", "slide")
 

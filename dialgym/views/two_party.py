@@ -28,13 +28,13 @@ from dialgym.views.act_env import act_spaces, acts_of, check_act
 from dialgym.views.arguments import check_options, check_seed
 from dialgym.views.dialogue import check_room
 from dialgym.views.info import Info, info_form
-from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.making import split_kwargs
 from dialgym.views.options import TWO_PARTY, TakesOptions
 from dialgym.views.render import RENDER_MODES, render
-from dialgym.views.spaces import utterance_spaces, with_features
+from dialgym.views.spaces import TokenLayout, tokenizer_of, utterance_spaces, with_features
 from dialgym.views.token_env import OVERFLOWS
-from dialgym.views.transcripts import TextTranscript, TokenTranscript
+from dialgym.views.token_transcripts import TokenTranscript
+from dialgym.views.utterance_env import TextTranscript
 
 
 def aec_env(id: Environment, **kwargs: Any) -> "TwoPartyEnv":

@@ -16,6 +16,7 @@ from gymnasium.utils.seeding import np_random
 from gymnasium.vector import AutoresetMode
 
 from dialgym.errors import one_of
+from dialgym.io.typed_json import Json
 from dialgym.language import render_transcript
 from dialgym.tasks import BatchOutcome, Task
 from dialgym.tasks.returns import watch_returns
@@ -32,7 +33,6 @@ from dialgym.views.extras import Extras
 from dialgym.views.info import BatchInfoForm, Info, restricted
 from dialgym.views.options import BATCH
 from dialgym.views.saved import SavedDialogue, dialogues_from_json, dialogues_to_json
-from dialgym.views.typed_json import Json
 
 Step = tuple[Any, np.ndarray, np.ndarray, np.ndarray, Info]
 Generators = list[np.random.Generator]

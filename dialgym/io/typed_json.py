@@ -25,7 +25,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 import numpy as np
 
-from dialgym.views.json_leaves import (
+from dialgym.io.json_leaves import (
     GENERATOR_FORM,
     SCALARS,
     Convert,

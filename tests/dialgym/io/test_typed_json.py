@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dialgym.views.typed_json import from_json, to_json
+from dialgym.io.typed_json import from_json, to_json
 
 Kind = TypeVar("Kind")
 MADE = []
