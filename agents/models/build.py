@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from agents.models.gpt import GPT, preset
+from agents.models.gpt import GPT
+from agents.models.gpt_config import preset
 from agents.models.heads import PolicyHead, ValueHead
 from agents.models.lora import add_lora
 from agents.models.named import load_name

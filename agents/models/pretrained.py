@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from agents.models.backbone import Backbone
 from agents.models.exported import NAMES
-from agents.models.gpt import GPT, GPTConfig
+from agents.models.gpt import GPT
+from agents.models.gpt_config import GPTConfig
 from agents.models.vocabulary import translate
 from dialgym.io.hub import model_folder, pretrained
 from dialgym.language.tokenizers import Tokenizer

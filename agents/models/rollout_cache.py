@@ -96,7 +96,8 @@ class RolloutCaches:
     """A `RolloutCache` for each batch size and precision in use, so that evaluation leaves
     training's alone.
 
-    Everything is forgotten when `version` (whatever identifies the weights) changes.
+    Everything is forgotten at the next reading when `version` (whatever identifies the weights) has
+    changed; None makes it so.
     """
 
     def __init__(self, backbone: Backbone, embed: Embed | None = None, kept: int = 3) -> None:

@@ -25,10 +25,9 @@ from agents.online.credit import (
     turn_advantages,
     turn_numbers,
 )
-from agents.online.on_policy import SequenceAlgorithm
+from agents.online.on_policy import SURROGATES, SequenceAlgorithm
 from agents.online.ppo import turn_ends
 from agents.online.reference import k3
-from agents.online.surrogates import SURROGATES
 from agents.online.truths import continued, probabilities, rises, turn_starts
 from agents.returns import turn_returns
 from dialgym.errors import one_of, whole_number

@@ -22,8 +22,7 @@ from agents.argument_checks import check_bounds
 from agents.buffers.sequences import Batch, Rollout, SequenceBuffer
 from agents.models.observations import Observed
 from agents.online.algorithm import OnlineOptions
-from agents.online.on_policy import SequenceAlgorithm
-from agents.online.surrogates import token_surrogate
+from agents.online.on_policy import SequenceAlgorithm, token_surrogate
 from agents.returns import gae, turn_gae
 from dialgym.errors import one_of
 

@@ -34,6 +34,7 @@ from agents.models.observations import (
     Observed,
     check_spaces,
     feature_count,
+    has_masks,
     token_space,
 )
 from agents.models.prefixes import last_hidden
@@ -169,6 +170,7 @@ class GPTActorCritic(BasePolicy):
         self.value_backbone = networks.value_backbone
         self.policy_head, self.value_head = networks.policy_head, networks.value_head
         automaton = getattr(space, "automaton", None) if c["mask"] else None
+        self.reads_masks: bool = c["mask"] and has_masks(self.observation_space)
         self.masker: TokenMasker | None = None
         if automaton is not None:
             self.masker = TokenMasker(automaton, getattr(space, "learner_tag", -1))
@@ -218,9 +220,8 @@ class GPTActorCritic(BasePolicy):
         return last_hidden(caches.backbone, seen.tokens, self.execution.group, bias=bias)
 
     def set_training_mode(self, mode: bool) -> None:
-        if mode:  # an update follows
-            self.caches.forget()
-            self.value_caches.forget()
+        if mode:  # an update follows, after which nothing cached is valid
+            self.caches.version = self.value_caches.version = None
         super().set_training_mode(mode)
 
     # Distributions

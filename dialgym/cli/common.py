@@ -82,7 +82,7 @@ def complete_policies(ctx: typer.Context) -> list[str]:
 
 @contextmanager
 def resumable(flag: str = "", without: str = "") -> Iterator[None]:
-    """Say, where the block is interrupted, by what; and the command that goes on: with `flag`."""
+    """Print, if the block is interrupted, the signal and the command that resumes, with `flag`."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
@@ -92,7 +92,7 @@ def resumable(flag: str = "", without: str = "") -> Iterator[None]:
 
 
 def stopped(interrupt: KeyboardInterrupt, *more: str) -> typer.Exit:
-    """Say what interrupted a command, and give the exit that says so."""
+    """Print what interrupted a command; return its exit."""
     what = str(interrupt) or "interrupted"
     err = Console(stderr=True, highlight=False, soft_wrap=True)
     for text in (f"\n{what[0].upper()}{what[1:]}.", *more):

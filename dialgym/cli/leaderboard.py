@@ -353,7 +353,7 @@ def _files_below(path: Path) -> list[Path]:
 
 
 def _read(file: Path) -> Any:
-    """The row in a file, or what is wrong with it, as a text."""
+    """The row in a file, or its problem as a text."""
     from dialgym.experiments.row_files import read_row
 
     try:
@@ -365,7 +365,7 @@ def _read(file: Path) -> Any:
 def _problems_of(
     row: Any, placed: bool, replayed: bool, model: Path | None, trust: bool
 ) -> Iterator[str]:
-    """What is wrong with what `_read` gave; the other rows are checked all the same.
+    """Problems of what `_read` gave; the other rows are checked all the same.
 
     Args:
         row: of a file, or what is wrong with its form.

@@ -124,14 +124,14 @@ class PlayConsole:
         task: the rules.
         party: the person's.
         entry: the environment.
-        expert: the name of who is asked for hints.
+        expert: name of the speaker that gives hints.
     """
 
     def __init__(self, task: Task, party: str, entry: RegistryEntry, expert: str) -> None:
         self.task, self.party, self.entry, self.expert = task, party, entry, expert
 
     def person(self, hints: bool) -> Speaker:
-        """The person as a speaker, who is shown hints unasked where that is wanted."""
+        """The person as a speaker, with hints before each turn if they are wanted."""
         from dialgym.simulators.human import HumanSpeaker
 
         if hints and not self._knows_expert:
@@ -205,7 +205,7 @@ class PlayConsole:
 
 
 def rules(task: Task) -> list[str]:
-    """The rules of a task in paragraphs: its docstring, as far as it is for who plays."""
+    """The rules of a task in paragraphs: the part of its docstring for players."""
     text = (getdoc(type(task)) or "").partition("\nArgs:")[0].replace("`", "")
     found = [part.strip("\n") for part in text.split("\n\n")[1:] if part.strip()]
     return [part if part.startswith((" ", "-")) else " ".join(part.split()) for part in found]

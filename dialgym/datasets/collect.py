@@ -35,7 +35,7 @@ def collect(
     trust: bool = False,
     report: Report = lambda ended: None,
 ) -> Dataset:
-    """Let a policy hold dialogues, and keep them.
+    """Collect dialogues of a policy.
 
     Episode e is the dialogue that ``env.reset(seed=dialgym.experiments.episode_seed(seed, e))``
     begins. The same arguments give the same dialogues, whatever `workers` and `path` are.
@@ -45,19 +45,19 @@ def collect(
         policy: a registered name, an object with ``reply(task, state, rng) -> str``, an object
             with Stable-Baselines3's ``predict``, or the path to a checkpoint; or a generator of
             the task, by name or object, whose episodes may be several dialogues.
-        episodes: how many.
+        episodes: number of episodes.
         seed: a whole number from 0.
         workers: 0 for this process; k to share the work among k processes.
         path: a folder to write Parquet files into; None to keep all in memory. A collection that
             was cut short there goes on where it was, one that is shorter is made longer, and
-            damaged files are collected anew. One process at a time may write there.
+            damaged files are collected again. One process at a time may write there.
         env_kwargs: settings as for ``gym.make(id, ...)``, plain values.
         policy_kwargs: settings of a registered policy (``{"smart": 0.3}``).
         options: of each reset; they fix hidden parts of the dialogue.
         deterministic: a policy with `predict` takes the likeliest action, else samples.
         num_envs: dialogues at once, for such a policy.
         shard_size: episodes in a file. A killed collector loses at most one file's worth.
-        name: what the dataset calls the policy.
+        name: of the policy in the dataset.
         trust: read a checkpoint where it is a pickle, such as Stable-Baselines3 writes; that can
             run code of whoever made it.
         report: called with the number of episodes that have just ended; first, where `path` is

@@ -22,7 +22,7 @@ PURPOSE = "storing dialogues"
 FOLDER = "{folder}"
 """Stands in stored settings for the folder in which the dialogues lie, wherever that is."""
 ROWS = 1024
-"""That are looked at together."""
+"""Rows that are validated together."""
 RATIO = 1000
 """How many times its size a file of dialogues may be in memory: beliefs and masks compress well."""
 
@@ -66,7 +66,7 @@ def check_table(file: Path) -> int:
     except (arrow().ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(
             f"{str(file)!r}: expected a Parquet file; it is none, or broken ({error}). "
-            "Write it again; a collection that `collect` makes anew has what is missing."
+            "Write it again; a collection that `collect` makes again has the missing rows."
         ) from error
     return rows
 
@@ -143,7 +143,7 @@ class Origin:
 
 
 class Recorder:
-    """Takes dialogues as they have been played, and makes a table of them.
+    """Recorder of played dialogues as an Arrow table.
 
     Args:
         origin: what they have in common.
@@ -202,7 +202,7 @@ class Recorder:
         return pa.table([columns[name] for name in layout.names], schema=layout)
 
     def _chosen(self, layout: Any, n: int) -> dict[str, Any]:
-        """The columns of what was chosen; nulls where the learner chose no acts."""
+        """The columns of chosen acts; nulls where the learner chose none."""
         pa = arrow()
         if not self._decisions:
             return {name: pa.nulls(n, layout.field(name).type) for name in CHOSEN}
@@ -213,7 +213,7 @@ class Recorder:
 
 
 CHOSEN = {"observations": "observations", "actions": "actions", "action_masks": "masks"}
-"""Columns of what was chosen, and the names that `Decisions` has for them."""
+"""Columns of chosen acts, with their names in `Decisions`."""
 _BY_ROW = (
     *("terminated", "truncated", "success", "options"),
     *("seed", "episode", "kind", "source", "branch"),

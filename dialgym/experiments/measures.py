@@ -37,7 +37,7 @@ def known_measures() -> list[str]:
 def measure_replies(
     task: Any, names: Sequence[str], parts: Iterable[EpisodeBatch]
 ) -> dict[str, Any]:
-    """What a row keeps of the replies of some dialogues, the first reply of each.
+    """Measure the replies of some dialogues, the first reply of each, as a row keeps them.
 
     Args:
         task: the rules that they were played by.
@@ -76,7 +76,7 @@ def replies_of(task: ReplyTask, part: EpisodeBatch) -> Iterator[Reply]:
 
 
 def measure_problems(names: Sequence[str], actions: str, part: Any, episodes: int) -> Iterator[str]:
-    """What is wrong with the measures of a row that has these, played in one way."""
+    """Problems of the measures of a row that should have these, with actions of one kind."""
     where = f"measures, {actions}"
     if not isinstance(part, Mapping) or part.keys() != {"replies", "figures"}:
         yield f"{where}: expected replies and figures, got {part!r:.40}"
@@ -97,7 +97,7 @@ def measure_problems(names: Sequence[str], actions: str, part: Any, episodes: in
 
 
 def differing_measures(kept: Values, again: Values) -> Iterator[str]:
-    """Where measures of the same replies are others when they are computed again."""
+    """Tell which measures of the same replies are others when they are computed again."""
     for name, value in kept["figures"].items():
         found = again["figures"][name]
         if abs(value - found) > CLOSE:

@@ -120,7 +120,7 @@ def _episodes(rows: list[Any]) -> Episodes:
 def _play(
     manager: Any, env: ActTwoPartyEnv, deterministic: bool
 ) -> tuple[dict[str, float], dict[str, int]]:
-    """What each agent has gained in a dialogue, and how often it spoke."""
+    """Play a dialogue: the return of each agent, and its number of utterances."""
     gained, said = dict.fromkeys(env.agents, 0.0), dict.fromkeys(env.agents, 0)
     while not any(env.terminations.values()):
         agent = env.agent_selection

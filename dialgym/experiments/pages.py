@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dialgym.experiments.benchmark import Benchmark, Game, Line
+from dialgym.experiments.benchmark import Benchmark
 from dialgym.experiments.curves import Curve
 from dialgym.experiments.measure_tables import measures_as_html
 from dialgym.experiments.panel_tables import (
@@ -26,6 +26,7 @@ from dialgym.experiments.panel_tables import (
 from dialgym.experiments.ranking import Ranking
 from dialgym.experiments.result import PREFIX, Result, caption, labels
 from dialgym.experiments.row import SCRIPTED
+from dialgym.experiments.sample_dialogues import SampleDialogue, SampleUtterance
 from dialgym.experiments.statistics import Estimate, format_interval, performance_profile
 from dialgym.experiments.svg import draw_curves, draw_intervals, draw_profiles
 from dialgym.io.files import write_text
@@ -136,20 +137,24 @@ def _dialogues(found: Benchmark) -> Iterator[str]:
         for job, alike in groupby(games, key=lambda game: game.job):
             shown = list(alike)
             hidden = shown[0].hidden
-            told = f' <span class="hidden">{escape(hidden)}</span>' if hidden else ""
-            yield f'<h4>seed {job[0]}, episode {job[1]}{told}</h4>\n<div class="row">'
+            note = f' <span class="hidden">{escape(hidden)}</span>' if hidden else ""
+            yield f'<h4>seed {job[0]}, episode {job[1]}{note}</h4>\n<div class="row">'
             yield from map(_game, shown)
             yield "</div>\n"
 
 
-def _game(game: Game) -> str:
+def _game(game: SampleDialogue) -> str:
     badge = '<b class="good">solved</b>' if game.solved else '<b class="bad">not solved</b>'
     turns = "1 turn" if game.turns == 1 else f"{game.turns} turns"
-    head = f"<strong>{escape(game.policy)}</strong> {badge} {turns}, return {game.gained:.3g}"
-    return f'<article><p class="head">{head}</p>{"".join(map(_line, game.lines))}</article>'
+    head = (
+        f"<strong>{escape(game.policy)}</strong> {badge} {turns}, return {game.episode_return:.3g}"
+    )
+    return (
+        f'<article><p class="head">{head}</p>{"".join(map(_utterance, game.utterances))}</article>'
+    )
 
 
-def _line(line: Line) -> str:
+def _utterance(line: SampleUtterance) -> str:
     side = "private" if line.private else "own" if line.own else "other"
     pieces = [(escape(text), _classes(style)) for text, style in line.pieces]
     text = "".join(f'<span class="{kind}">{part}</span>' if kind else part for part, kind in pieces)

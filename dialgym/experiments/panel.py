@@ -85,7 +85,7 @@ class PanelEnvironment:
         return replace(self, budget=_scaled(self.budget, share), budgets=budgets)
 
     def budget_of(self, learner: PanelLearner) -> dict[str, int]:
-        """What a learner may take here: the environment's, its own, or its own here."""
+        """The budget of a learner here: the environment's, its own, or its own here."""
         return {**self.budget, **learner.budget, **self.budgets.get(learner.name, {})}
 
 
@@ -120,7 +120,7 @@ def _scaled(budget: Mapping[str, int], share: float) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How a policy is scored.
+    """Protocol by which policies are scored.
 
     Attributes:
         episodes: of each seed of training, drawn and greedy.

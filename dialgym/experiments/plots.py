@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dialgym.experiments.curves import Curve, smooth
 from dialgym.experiments.result import PREFIX, Result, labels
+from dialgym.experiments.sample_dialogues import SampleDialogue
 from dialgym.experiments.statistics import Estimate
 from dialgym.io.files import write_atomically
 from dialgym.optional import require
-
-if TYPE_CHECKING:
-    from dialgym.experiments.benchmark import Game
 
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#332288")
 """Told apart by colour-blind readers too (Okabe and Ito 2008); with `STYLES` for more lines."""
@@ -207,7 +205,7 @@ def plot_curves(curves: Sequence[Curve], path: Path) -> None:
     save_figure(figure, path)
 
 
-def plot_games(games: Sequence["Game"], path: Path, title: str) -> None:
+def plot_games(games: Sequence[SampleDialogue], path: Path, title: str) -> None:
     """The pictures of the games: a column for each policy, a row for each hidden state.
 
     Raises:
@@ -231,9 +229,9 @@ def plot_games(games: Sequence["Game"], path: Path, title: str) -> None:
     save_figure(figure, path)
 
 
-def _heading(game: "Game", first: bool) -> str:
-    gained = f"return {game.gained:g}"
-    return f"{game.policy}\n\n{gained}" if first else gained
+def _heading(game: SampleDialogue, first: bool) -> str:
+    text = f"return {game.episode_return:g}"
+    return f"{game.policy}\n\n{text}" if first else text
 
 
 def _label(axes: Any, x: float, bounds: tuple[float, float], value: float) -> None:

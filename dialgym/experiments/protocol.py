@@ -296,7 +296,7 @@ def replay_row(row: ExperimentRow, policy: Policy, trust: bool = False) -> list[
 
 
 def _other_hashes(expected: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
-    """Where the environment here is not that of the row."""
+    """Tell in what the environment here is not that of the row."""
     for key in ("rules", "source"):
         if key in expected and here[key] != expected[key]:
             yield (
@@ -306,7 +306,7 @@ def _other_hashes(expected: Mapping[str, Any], here: Mapping[str, Any]) -> Itera
 
 
 def _other_episodes(part: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[str]:
-    """Where episodes of a file are not those that were played again."""
+    """Tell which episodes of a file are not those that were played again."""
     for key in COLUMNS:
         pairs = enumerate(zip(part[key], again[key], strict=True))
         other = [e for e, (a, b) in pairs if abs(a - b) > CLOSE]
@@ -319,7 +319,7 @@ def _other_episodes(part: Mapping[str, Any], again: Mapping[str, Any]) -> Iterat
 
 
 def _other_trials(kept: Sequence[Any], again: Sequence[Sequence[bool]]) -> Iterator[str]:
-    """Where the successes of a goal's dialogues are others when they are played again."""
+    """Tell for which goals dialogues that were played again have other successes."""
     for goal, (before, found) in enumerate(zip(kept, again, strict=True)):
         if before != found:
             yield f"trials, goal {goal}: {sum(before)} successes in the file, {sum(found)} played"

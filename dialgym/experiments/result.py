@@ -143,12 +143,12 @@ class Result:
 
     @property
     def name(self) -> str:
-        """What tables call the policy: with what it knows, or how its actions were chosen."""
+        """Name in tables: with what the policy knows, or how its actions were chosen."""
         mark = "oracle" if self.oracle else self.actions
         return f"{self.policy} ({mark})" if mark else self.policy
 
     def label(self, env_id: str) -> str:
-        """What tables call an environment: its id, and in brackets what stood in for it."""
+        """Name of an environment in tables: its id, and in brackets what stood in for it."""
         return f"{env_id} ({self.stand_ins[env_id]})" if env_id in self.stand_ins else env_id
 
     def __getitem__(self, env_id: str) -> Episodes:
@@ -334,7 +334,7 @@ ORACLE = " Oracle: a policy that knows what is hidden from its party, which no l
 
 
 def caption(*results: Result) -> str:
-    """What the figures of a table mean."""
+    """Tell what the figures of a table mean."""
     result = results[0]
     episodes = next(iter(result.by_id.values())).returns.shape[1]
     more = BUILT_IN if any(r.stand_ins for r in results) else ""

@@ -25,14 +25,14 @@ FORM = "dialgym leaderboard row 1"
 SCRIPTED = "scripted"
 MODEL_ACTIONS = (DRAWN, GREEDY)
 ACTIONS = (*MODEL_ACTIONS, SCRIPTED)
-"""How actions are chosen, ``way`` in a file: drawn, or the likeliest; a scripted policy's own."""
+"""Choice of actions, ``way`` in a file: drawn, or the likeliest; a scripted policy's own."""
 RETURN = "return"
 COLUMNS = {"returns": RETURN, "solved": "success", "lengths": "turns"}
-"""What is kept of each episode, and what its mean is called."""
+"""Columns that are kept of episodes, and the names of their means."""
 AS_NAMED = "as named"
 """The source of data for which nothing stood in."""
 NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""What a row may be called: its name is that of a folder, and stands in tables."""
+"""Names that a row may have: they are those of folders, and stand in tables."""
 Values = Mapping[str, Any]
 
 
@@ -52,7 +52,7 @@ class ExperimentRow:
 
     @property
     def name(self) -> str:
-        """What tables call the row."""
+        """Name in tables."""
         return str(self.values["name"])
 
     @property
@@ -67,7 +67,7 @@ class ExperimentRow:
 
     @property
     def actions(self) -> str:
-        """How the policy chose its actions while it learned, by which it is ranked."""
+        """The choice of actions while the policy learned, by which it is ranked."""
         return str(self.values["way"])
 
     @property

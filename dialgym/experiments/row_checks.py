@@ -42,7 +42,7 @@ ENTRIES: Mapping[str, type | tuple[type, ...]] = {
     "episodes": dict, "statistics": dict, "trials": dict, "curve": list, "cost": dict,
     "hardware": dict, "versions": dict, "command": str, "seconds": (int, float),
 }  # fmt: skip
-"""What a row has, and of which type."""
+"""Entries of a row, and their types."""
 SHA256 = re.compile("[0-9a-f]{64}")
 MOST = dict.fromkeys(("cpu_seconds", "wall_seconds", "seconds"), 1e9)
 """Seconds that a row may have cost: some thirty years."""

@@ -85,7 +85,7 @@ def _drawing(names: Iterable[str], parts: Iterable[str], label: str) -> str:
 
 
 class _Frame:
-    """Where values lie in the drawing."""
+    """Positions of values in the drawing."""
 
     def __init__(self, last: float, low: float, high: float, first: float = 0.0) -> None:
         self.first, self.last = first, last if last > first else first + 1.0

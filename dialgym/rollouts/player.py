@@ -32,7 +32,7 @@ from dialgym.views.making import make_vec, split_kwargs
 from dialgym.views.speakers import find_speaker
 
 Source = Policy | Tree | Scripts | Logs
-"""What dialogues can come from."""
+"""Sources of dialogues."""
 GENERATORS = (Tree, Scripts, Logs)
 
 

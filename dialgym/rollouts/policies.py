@@ -24,9 +24,9 @@ from dialgym.views.wrappers import replacement
 
 CHECKPOINT = "model.zip"
 UNFINISHED = "checkpoint.zip"
-"""What a run has before it has a model."""
+"""File of a run that has no model yet."""
 CONFIGS = ("config.json", "adapter_config.json")
-"""What the folder of a language model has."""
+"""Files of which the folder of a language model has one."""
 READERS = "dialgym.checkpoints"
 """Entry points that load a saved model from a path."""
 

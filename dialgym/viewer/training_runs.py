@@ -1,6 +1,6 @@
 """A training run as it stands: its curve so far, its settings, its sample dialogues.
 
-Everything is read anew at each request, as a run that is going on writes its files.
+Everything is read again at each request, as a running training writes its files.
 """
 
 import csv

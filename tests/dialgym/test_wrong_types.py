@@ -142,7 +142,13 @@ def replaced(value: Any, at: tuple[Any, ...], new: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize("kind", KINDS)
+SLOW = {"attraction", "restaurant", "train", "taxi", "hospital"}
+"""Kinds that nightly tests: they are read as those of the hotels are."""
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind in SLOW)) for kind in KINDS]
+)
 def test_every_field_with_values_of_other_types(kind, tmp_path, monkeypatch):
     monkeypatch.setenv("DIALGYM_CACHE", str(tmp_path / "cache"))
     name, good, read = KINDS[kind]

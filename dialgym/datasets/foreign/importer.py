@@ -72,7 +72,7 @@ def import_dialogues(
 def _of_splits(
     conversations: Sequence[ImportedConversation], report: ImportReport
 ) -> list[ImportedConversation]:
-    """The conversations of the splits that data sets have; all are ``train`` if none is told."""
+    """The conversations of the splits that data sets have; all are ``train`` without names."""
     kept = []
     for one in conversations:
         split = one.split or "train"
@@ -89,7 +89,7 @@ def _of_splits(
 def _write(
     folder: Path, dialogues: Sequence[ImportedDialogue], choices: Choices, report: ImportReport
 ) -> None:
-    """Fill a folder with dialogues and with what says how to read them."""
+    """Fill a folder with dialogues and the files that tell how to read them."""
     if choices.task is not None:
         _write_tables(folder, *_for_task(dialogues, choices, report), report)
         return

@@ -10,8 +10,8 @@ from stable_baselines3.common.env_util import make_vec_env
 import dialgym
 from agents import GRPO
 from agents.buffers.sequences import Batch
+from agents.online.on_policy import SURROGATES, token_surrogate
 from agents.online.reference import k3
-from agents.online.surrogates import SURROGATES, token_surrogate
 from dialgym.language import CharTokenizer
 from dialgym.language.tokenizers import END
 from tests.support.toy_tokens import Echo

@@ -331,8 +331,9 @@ PROGRAM = ("-P", "-c", "from dialgym.cli import main; main()")  # as the install
     ("program", "names", "workers"),
     [
         (PROGRAM, (*LATER, *AT_ONCE), 1),
-        (PROGRAM, (*LATER, *AT_ONCE), 0),
-        (("-m", "dialgym"), LATER, 0),  # Python imports the package itself before it is asked
+        pytest.param(PROGRAM, (*LATER, *AT_ONCE), 0, marks=pytest.mark.slow),
+        # Python imports the package itself before it is asked
+        pytest.param(("-m", "dialgym"), LATER, 0, marks=pytest.mark.slow),
     ],
 )
 def test_files_of_the_current_folder_hide_nothing(program, names, workers, tmp_path):

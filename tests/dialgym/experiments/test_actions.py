@@ -45,7 +45,7 @@ def test_a_benchmark_has_both_ways():
     names = ["ours (drawn)", "ours (greedy)", "values", "random"]
     assert [result.name for result in found.results] == names
     assert [game.policy for game in found.games] == names
-    assert found.results[1].mean_return == -8.0 == found.games[1].gained
+    assert found.results[1].mean_return == -8.0 == found.games[1].episode_return
     assert "Drawn, greedy:" in found.results[0].to_markdown()
     assert "Drawn, greedy:" not in found.results[3].to_markdown()
 
