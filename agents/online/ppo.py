@@ -19,11 +19,10 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from agents.argument_checks import check_bounds
-from agents.buffers.sequences import Batch, Rollout, SequenceBuffer
+from agents.buffers.sequences import Rollout, SequenceBatch, SequenceBuffer
 from agents.models.observations import Observed
 from agents.online.algorithm import OnlineOptions
-from agents.online.on_policy import SequenceAlgorithm
-from agents.online.surrogates import token_surrogate
+from agents.online.on_policy import SequenceAlgorithm, token_surrogate
 from agents.returns import gae, turn_gae
 from dialgym.errors import one_of
 
@@ -212,7 +211,7 @@ class SequencePPO(SequenceAlgorithm):
 
     # The update
 
-    def loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(self, batch: SequenceBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """Clipped surrogate + vf_coef * value loss - ent_coef * entropy (equation 9 there)."""
         remaining = self._current_progress_remaining
         ent_coef = self.ent_coef(remaining)  # type: ignore[operator]
@@ -263,7 +262,7 @@ def value_loss(
 
 
 def turn_ends(lengths: np.ndarray, last_lengths: np.ndarray, dones: np.ndarray) -> np.ndarray:
-    """Which decisions (T, N) ended an utterance: more than their own token was appended.
+    """Find the decisions (T, N) that ended an utterance: more than their own token was appended.
 
     Args:
         lengths: (T, N) tokens of the observation before each decision.

@@ -34,6 +34,7 @@ from agents.models.observations import (
     Observed,
     check_spaces,
     feature_count,
+    has_masks,
     token_space,
 )
 from agents.models.prefixes import last_hidden
@@ -52,7 +53,7 @@ class PolicyOptions(TypedDict, total=False):
 
 
 class GPTActorCritic(BasePolicy):
-    """What every GPT policy shares; comes first among the bases of a policy class.
+    """Base of all GPT policies; comes first among the bases of a policy class.
 
     Args:
         observation_space: `Box(0, V - 1, (L,), int)`, token ids, padded with 0 on either side;
@@ -152,7 +153,7 @@ class GPTActorCritic(BasePolicy):
 
     @property
     def execution(self) -> Execution:
-        """How the networks are run."""
+        """The settings by which the networks are run."""
         execution: Execution = self.config["execution"]
         return execution
 
@@ -169,6 +170,7 @@ class GPTActorCritic(BasePolicy):
         self.value_backbone = networks.value_backbone
         self.policy_head, self.value_head = networks.policy_head, networks.value_head
         automaton = getattr(space, "automaton", None) if c["mask"] else None
+        self.reads_masks: bool = c["mask"] and has_masks(self.observation_space)
         self.masker: TokenMasker | None = None
         if automaton is not None:
             self.masker = TokenMasker(automaton, getattr(space, "learner_tag", -1))
@@ -218,15 +220,14 @@ class GPTActorCritic(BasePolicy):
         return last_hidden(caches.backbone, seen.tokens, self.execution.group, bias=bias)
 
     def set_training_mode(self, mode: bool) -> None:
-        if mode:  # an update follows
-            self.caches.forget()
-            self.value_caches.forget()
+        if mode:  # an update follows, after which nothing cached is valid
+            self.caches.version = self.value_caches.version = None
         super().set_training_mode(mode)
 
     # Distributions
 
     def allowed(self, seen: Observed, masks: MASK_TYPES | None = None) -> Tensor | None:
-        """What may be said (B, V) bool: `masks`, else the observation's own, else the automaton's.
+        """Allowed tokens (B, V) bool: `masks`, else the observation's, else the automaton's.
 
         None where nothing is known to be forbidden.
 
@@ -364,7 +365,7 @@ class GPTActorCritic(BasePolicy):
         return log_probs_of(self.policy_head, hidden, actions, allowed)[0]
 
     def _bias(self, embed: FeatureEmbedding | None, features: Tensor | None) -> tuple[Tensor, ...]:
-        """What backbones take as a further argument, where there are features."""
+        """A further argument of backbones, where there are features."""
         return () if features is None or embed is None else (embed(features),)
 
     def save_pretrained(self, folder: str | Path, lora: str = "merged") -> Path:

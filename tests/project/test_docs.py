@@ -243,6 +243,7 @@ def test_commands_stand_on_their_page():
     assert "| `--timesteps <int range>` |" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_a_tutorial_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
