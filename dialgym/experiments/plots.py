@@ -8,7 +8,7 @@ import numpy as np
 
 from dialgym.experiments.curves import Curve, smooth
 from dialgym.experiments.result import PREFIX, Result, labels
-from dialgym.experiments.sample_dialogues import SampleDialogue
+from dialgym.experiments.samples import SampleDialogue
 from dialgym.experiments.statistics import Estimate
 from dialgym.io.files import write_atomically
 from dialgym.optional import require
