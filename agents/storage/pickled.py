@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from dialgym.io.finite_weights import check_finite
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.save_util import recursive_getattr
 
 from agents.registry import ALGORITHMS, find
 from agents.storage.archive import ForeignFile
+from dialgym.io.finite_weights import check_finite
 
 Place = str | Path | IO[bytes]
 STATISTICS = "vecnormalize.pkl"
