@@ -25,7 +25,7 @@ from dialgym.views.dialogue import Dialogue
 from dialgym.views.speakers import other_party
 
 EXPERT = "optimal"
-"""Who is the expert where the registry names none."""
+"""Expert if the registry names none."""
 
 
 def play(
@@ -87,7 +87,7 @@ def play(
     fixed = settings(option, "--option")
     while True:
         try:
-            held, played = player.hold((number, 0), fixed)
+            held, played = player.play_one((number, 0), fixed)
             break
         except UndoError:
             console.print(f"Taken back: {chosen.take_back()}", style="dim", markup=False)
