@@ -48,7 +48,7 @@ class DialogueEnv(SpecMixin, gym.Env):
         self._mask_in_info = self.options.action_masks
         # Infos, rewards or observations have more than their usual parts.
         more = self._mask_in_info or self.options.features
-        self._has_extras = more or bool(self._extras)
+        self._has_extras = more or self._extras.asked
         self._closed_because = "before the first reset()"
 
     def reset(
@@ -87,7 +87,9 @@ class DialogueEnv(SpecMixin, gym.Env):
         exchange = self.dialogue.say(text, self.np_random)
         info = self._info.of_turn(text, self.dialogue.turn, exchange)
         if self._has_extras:
-            exchange = exchange._replace(reward=exchange.reward + self._update_extras())
+            gain = self._update_extras()
+            if gain:
+                exchange = exchange._replace(reward=exchange.reward + gain)
         if exchange.terminated or exchange.truncated:
             self._finish(info, exchange.success)
         if self.render_mode == "human":
@@ -101,6 +103,8 @@ class DialogueEnv(SpecMixin, gym.Env):
 
     def _update_extras(self) -> float:
         """Take in what an exchange has changed beside the transcript; the reward for it."""
+        if not self._extras.asked:
+            return 0.0
         return float(self._extras.update(_ONE, [self.dialogue.state])[0])
 
     def _more_info(self, info: Info) -> Info:
