@@ -105,11 +105,12 @@ class Extras:
 
     def update(self, rows: np.ndarray, states: Sequence[Any]) -> np.ndarray:
         """Take in the states of rows (k,) after an exchange; (k,) rewards of it."""
-        for info in self._infos:
-            self.texts[info.key][rows] = [info.text(state) for state in states]
+        texts = {info.key: [info.text(state) for state in states] for info in self._infos}
+        levels = [reward.levels(states) for reward in self._rewards]
+        for key, found in texts.items():
+            self.texts[key][rows] = found
         gained = np.zeros(len(rows))
-        for reward, levels in zip(self._rewards, self._levels):
-            risen = reward.levels(states)
-            gained += reward.weight * (risen - levels[rows])
-            levels[rows] = risen
+        for reward, before, now in zip(self._rewards, self._levels, levels):
+            gained += reward.weight * (now - before[rows])
+            before[rows] = now
         return gained
