@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.experiments.plots import COLOURS, FIXED, figure_of, save_figure, tidy
+from agents.experiments.pydial_plots import COLOURS, FIXED, figure_of, save_figure, tidy
 from benchmarks.transfer.axes import Axis
 from benchmarks.transfer.table import Cell, Cells, estimate, names_of
 from dialgym.experiments.plots import INK

@@ -58,23 +58,24 @@ def benchmark_pydial(
     What has been done is not done again; killed at any moment, the same command goes on.
     """
     require_agents()
-    from agents.experiments.cells import Protocol, cells_of, methods_of, tasks_of
+    from agents.experiments.panel_jobs import jobs_of
+    from agents.experiments.pydial_panel import learners_of, pydial_panel, tasks_of
+    from agents.experiments.pydial_report import older_in, write_report
     from agents.experiments.pydial_results import Results
-    from agents.experiments.report import older_in, write_report
-    from agents.experiments.run import finished, run_grid
+    from agents.experiments.run import run_jobs
 
     where = results or out / "results"
     failures: dict[Any, str] = {}
-    if tables and (ended := finished(out)):
-        Results.of(ended).merged_into(where)
+    if tables and (ended := Results.ended(out)).methods:
+        ended.merged_into(where)
     if not tables:
-        methods = methods_of(words(algorithms), variants)
-        chosen = tasks_of(words(domains), numbers(envs, "--envs"))
-        protocol = Protocol(tuple(numbers(tests, "--tests")), episodes)
-        cells = cells_of(methods, chosen, parse_seeds(seeds))
+        learners = learners_of(words(algorithms), variants)
+        tasks = tasks_of(words(domains), numbers(envs, "--envs"))
+        panel = pydial_panel(learners, tasks, numbers(tests, "--tests"), episodes)
+        jobs = jobs_of(panel, [*learners], panel.environments, parse_seeds(seeds), out, command())
         with resumable(), grid_progress() as report:
-            found, failures = run_grid(cells, protocol, out, workers, ray, command(), report)
-        Results.of(found).merged_into(where)
+            found, failures = run_jobs(jobs, workers, ray, report)
+        Results.of(found[job] for job in jobs if job in found).merged_into(where)
     try:
         files = ", ".join(file.name for file in write_report(where))
     except ImportError as error:  # all but the pictures has been written
@@ -87,11 +88,11 @@ def benchmark_pydial(
 
 
 def check_failures(failures: Mapping[Any, str]) -> None:
-    """Raises ValueError where cells of a grid have failed, and says why."""
+    """Raise ValueError where jobs have failed, with the reasons."""
     if failures:
-        reasons = "; ".join(f"{cell}: {reason}" for cell, reason in failures.items())
+        reasons = "; ".join(f"{job}: {reason}" for job, reason in failures.items())
         raise ValueError(
-            f"{len(failures)} cells have failed ({reasons}). The same command tries them again."
+            f"{len(failures)} jobs have failed ({reasons}). The same command tries them again."
         )
 
 
@@ -132,16 +133,16 @@ def grid_progress(unit: str = "dialogues") -> Iterator[Callable[[Any], None]]:
             left = (
                 "" if progress.seconds_left is None else f", {duration(progress.seconds_left)} left"
             )
-            cells = f"{progress.cells_done} of {progress.cells} cells"
+            jobs = f"{progress.jobs_done} of {progress.jobs} jobs"
             bar.update(
                 shown,
-                description=f"{cells}{left}",
+                description=f"{jobs}{left}",
                 total=progress.length,
                 completed=progress.done,
             )
             if progress.ended:
                 console.print(
-                    f"[{cells}{left}] {line(*progress.ended)}", markup=False, soft_wrap=True
+                    f"[{jobs}{left}] {line(*progress.ended)}", markup=False, soft_wrap=True
                 )
 
         yield report

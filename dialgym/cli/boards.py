@@ -51,9 +51,9 @@ def total(boards: list[Any], results: list[Path] | None) -> Any:
     panel: Panel = boards[0].panel
     if panel.joined is None:
         require_agents()
-        from agents.experiments.training_job import cells_asked_for
+        from agents.experiments.panel_jobs import jobs_asked_for
 
-        return total_of(boards, cells_asked_for(panel), None)
+        return total_of(boards, jobs_asked_for(panel), None)
     folder = _joined_folder(panel.joined, results)
     return total_of(boards, None, None if folder is None else cpu_seconds_of(folder))
 

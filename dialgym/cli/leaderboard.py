@@ -90,8 +90,8 @@ def run(
     What has been done is not done again; killed at any moment, the same command goes on.
     """
     require_agents()
+    from agents.experiments.panel_jobs import jobs_of
     from agents.experiments.run import run_jobs
-    from agents.experiments.training_job import jobs_of
 
     chosen = panel_named(panel)
     names = words(algorithms or "") or [*chosen.references, *chosen.algorithms]

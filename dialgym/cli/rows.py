@@ -125,9 +125,9 @@ def _wanted(panel: Panel, name: str, there: int) -> int:
     if there >= every:
         return every
     require_agents()
-    from agents.experiments.training_job import cells_asked_for
+    from agents.experiments.panel_jobs import jobs_asked_for
 
     try:
-        return cells_asked_for(panel, [name])
+        return jobs_asked_for(panel, [name])
     except ValueError:
         return every

@@ -149,6 +149,8 @@ class Panel:
         metric: what rows are ranked by: the normalised score, the return or the success.
         joined: the folder of `benchmarks/results` whose rows it takes over: trainings that another
             command made. There is nothing to run then.
+        stages: after how many dialogues of training a learner is tested; none where it is scored
+            at the end alone.
     """
 
     name: str
@@ -161,6 +163,7 @@ class Panel:
     references: tuple[str, ...] = ()
     metric: str = "score"
     joined: str | None = None
+    stages: tuple[int, ...] = ()
 
     def place(self, env_id: str) -> Place:
         """The environment of an id, with or without the namespace.
@@ -236,6 +239,7 @@ class Panel:
             tuple(row.take("references", list, [])),
             row.one_of("metric", METRICS, "score"),
             row.take("joined", str, None),
+            tuple(row.take("stages", list, [])),
         )
         return found._checked(where)
 
