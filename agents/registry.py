@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dialgym.errors import unknown
-from dialgym.io.files import parse_yaml
+from dialgym.io.files import parse_yaml, read_file
 from dialgym.optional import require
 
 TOKENS, ACTS, STORED = "tokens", "acts", "stored dialogues"
@@ -76,10 +76,11 @@ class Algorithm:
 
 
 def read_rows(path: Path) -> tuple[Any, str]:
-    """What a YAML file has, and its place; a name without a folder is one of `agents/configs`."""
+    """Read a YAML file; its place too. A name without a folder is one of `agents/configs`."""
     own = files("agents") / "configs" / path.name
-    where = own if path.name == str(path) and own.is_file() else path
-    return parse_yaml(where.read_bytes(), str(where)), str(where)
+    if path.name == str(path) and own.is_file():
+        return parse_yaml(own.read_bytes(), str(own)), str(own)
+    return parse_yaml(read_file(path), str(path)), str(path)
 
 
 # fmt: off

@@ -8,9 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dialgym.errors import did_you_mean
-from dialgym.registration import register, register_all
-from dialgym.registry import list_ids
-from dialgym.version import VERSION
+from dialgym.registry import list_ids, register, register_all
+from dialgym.versions import VERSION
 
 if TYPE_CHECKING:
     from dialgym.datasets import Dataset, collect, load_dataset

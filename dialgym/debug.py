@@ -1,4 +1,4 @@
-"""Whether what is declared is held against what happens, at the cost of some speed."""
+"""Runtime checks of declared facts, such as bounds of returns; they cost some speed."""
 
 import os
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 DEBUG = "DIALGYM_DEBUG"
-"""The environment variable: with 1, declared bounds are enforced wherever dialogues are held."""
+"""Environment variable: with 1, declared bounds are checked in every dialogue."""
 _enforced = ContextVar("enforced", default=False)
 
 
@@ -15,7 +15,7 @@ class BrokenPromise(AssertionError):
 
 
 def enforcing() -> bool:
-    """Whether declared bounds are enforced here: within `enforced`, or with ``DIALGYM_DEBUG=1``."""
+    """Return True within `enforced` or with ``DIALGYM_DEBUG=1``: declared bounds are checked."""
     return _enforced.get() or os.environ.get(DEBUG, "0") not in ("", "0")
 
 

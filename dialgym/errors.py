@@ -74,7 +74,7 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 def unknown(what: str, name: object, known: Iterable[str], where: str = "") -> ValueError:
     """The error for a name that is not among the known ones."""
-    names = sorted(known)
+    names = sorted({*known})
     place = f" in {where}" if where else ""
     hint = did_you_mean(name, names)
     listing = ", ".join(names) or "none"
@@ -150,7 +150,7 @@ def finite_number(what: str, value: object) -> float:
 
 
 def is_finite(value: object) -> bool:
-    """Whether a value is a finite number, which a truth value is not."""
+    """Return True if a value is a finite number; a truth value is none."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:

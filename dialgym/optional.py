@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
-from dialgym.version import VERSION
+from dialgym.versions import VERSION
 
 AGENTS = "agents"
 HERE = Path(__file__).resolve().parents[1]

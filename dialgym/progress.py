@@ -1,4 +1,4 @@
-"""Progress: a bar on a terminal, elsewhere a line now and then, both on the error stream."""
+"""Progress as a bar on a terminal, elsewhere as a line now and then, on the error stream."""
 
 import time
 from typing import Any, Self
@@ -10,7 +10,7 @@ REDRAWN = 0.1
 
 
 class Progress:
-    """How much of something has been done; a context manager.
+    """Context manager that shows how much of something is done.
 
     Left without an error, it says 100 %, even if a little less or more was done than was announced.
 

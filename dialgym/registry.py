@@ -1,33 +1,92 @@
-"""The registry of ids: from an id, or what stands for one, to its task and views.
+"""Registry of ids: rows of settings, lookup of ids and tasks, and registration of your own.
 
 An id, a `Task` object, a subclass of `Task` and ``module:Class`` are interchangeable wherever one
 is asked for; `entry_of` takes them all.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from inspect import getdoc, isclass, signature
 from typing import TYPE_CHECKING, Any, Self
 
 import gymnasium as gym
-from gymnasium.envs.registration import EnvSpec
+from gymnasium.envs.registration import EnvSpec, parse_env_id
 
 from dialgym.errors import one_of, unexpected, unknown
+from dialgym.io.registry_file import load, read_registry
 from dialgym.kinds import KINDS, ViewKind
-from dialgym.rows import NAMESPACE, Row, environment_rows, load, read_registry, row_of
-from dialgym.trust import distrusted, is_said, say
+from dialgym.trust import allow, distrusted, is_allowed
 
 if TYPE_CHECKING:
     from dialgym.tasks.base import Task
 
+NAMESPACE = "dialgym"
 MAKE_VIEW = "dialgym.views.making:make_view"
+MAKE_BATCHED_VIEW = "dialgym.views.making:make_batched_view"
 
 
 @dataclass(frozen=True)
-class Entry:
+class Row:
+    """A task with settings, in several views: a row of envs_registry.yaml, or one registered.
+
+    Attributes:
+        name: of the row; ids are made of it, see `id`.
+        task: ``module:Class``; also a class or an object, where it was given as such.
+        description: one sentence.
+        version: the N of ``-vN``; None for ids without one.
+        settings: arguments of the task.
+        views: those that are registered.
+        view_settings: arguments of the task, by view, beside `settings`.
+        env_kwargs: arguments of the views (``learner``, ``tokenizer``).
+        tags: for `list_ids`.
+        scores: reference returns at these settings.
+        builtin_scores: the same where something built in stands in for what is named, such as a
+            domain or a corpus.
+        namespace: before the slash of its ids; None for ids without one.
+    """
+
+    name: str
+    task: Any
+    description: str
+    version: int | None = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    views: tuple[str, ...] = ("token", "utterance")
+    view_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    env_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    scores: Mapping[str, Any] = field(default_factory=dict)
+    builtin_scores: Mapping[str, Any] = field(default_factory=dict)
+    namespace: str | None = NAMESPACE
+
+    def id(self, view: str = "token") -> str:
+        """The Gymnasium id of a view."""
+        space = f"{self.namespace}/" if self.namespace else ""
+        version = "" if self.version is None else f"-v{self.version}"
+        return f"{space}{self.name}{KINDS[view].suffix}{version}"
+
+    def references(self, stand_in: str | None) -> Mapping[str, Any]:
+        """The reference scores of what is played, which may be a task's `stand_in`."""
+        return self.builtin_scores if stand_in else self.scores
+
+    @property
+    def expert_policy(self) -> str | None:
+        """The name of the expert, if there is one."""
+        return self.scores.get("expert_policy") or self.builtin_scores.get("expert_policy")
+
+    def expert(self, stand_in: str | None) -> float | None:
+        """The expert's mean return at the row's settings, if there is one."""
+        return self.references(stand_in).get("expert")
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """Itself: nothing in it changes, and ``gym.make`` copies what a spec holds."""
+        return self
+
+
+@dataclass(frozen=True)
+class RegistryEntry:
     """An id: a row in one view."""
 
     id: str
@@ -36,28 +95,28 @@ class Entry:
 
     @property
     def kind(self) -> ViewKind:
-        """The kind of the view."""
+        """Kind of the view."""
         return KINDS[self.view]
 
     @property
     def stand_in(self) -> str | None:
-        """What is played here in place of what the settings name, if anything: `Task.stand_in`."""
+        """Name of the built-in data played in place of what the settings name, or None."""
         found: str | None = make_task(self, {}).stand_in
         return found
 
     @property
     def label(self) -> str:
-        """The id, and in brackets what stands in for it."""
+        """The id, with its stand-in in brackets."""
         return f"{self.id} ({self.stand_in})" if self.stand_in else self.id
 
-    def in_view(self, view: str) -> "Entry":
+    def in_view(self, view: str) -> "RegistryEntry":
         """The same row in another view, registered or not.
 
         Raises:
             ValueError: there is no such view.
         """
         one_of("view", view, KINDS, self.id)
-        return Entry(self.row.id(view), self.row, view)
+        return RegistryEntry(self.row.id(view), self.row, view)
 
     def __deepcopy__(self, memo: Any) -> Self:
         """Itself; see `Row`."""
@@ -65,35 +124,48 @@ class Entry:
 
 
 if TYPE_CHECKING:
-    Environment = str | Task | type[Task] | Entry | EnvSpec
+    Environment = str | Task | type[Task] | RegistryEntry | EnvSpec
 else:
     Environment = Any  # tasks are imported when one is asked for, not by `import dialgym`
 """What stands for an environment: an id, a task, ``module:Class``, an entry, a spec."""
 
-_added: dict[str, Entry] = {}
+_added: dict[str, RegistryEntry] = {}
 
 
 @cache
-def built_in() -> Mapping[str, Entry]:
+def environment_rows() -> tuple[Row, ...]:
+    """The environments, in the order of the registry."""
+    rows = read_registry()["environments"].items()
+    return tuple(row_of({"name": name, **columns}) for name, columns in rows)
+
+
+def row_of(columns: Mapping[str, Any]) -> Row:
+    """A row from plain values, with tuples in the place of lists."""
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in columns.items()}
+    return Row(**values)
+
+
+@cache
+def built_in() -> Mapping[str, RegistryEntry]:
     """The ids of envs_registry.yaml, in its order."""
     return {entry.id: entry for row in environment_rows() for entry in entries_of(row)}
 
 
-def entries_of(row: Row) -> list[Entry]:
+def entries_of(row: Row) -> list[RegistryEntry]:
     """The ids of a row, one for each of its views."""
-    return [Entry(row.id(view), row, view) for view in row.views]
+    return [RegistryEntry(row.id(view), row, view) for view in row.views]
 
 
-def add(entry: Entry) -> None:
-    """Let an id be found until the process ends; see `dialgym.register`."""
+def add(entry: RegistryEntry) -> None:
+    """Add an id until the process ends; see `dialgym.register`."""
     _added[entry.id] = entry
 
 
 def check_id(env_id: str, where: str) -> None:
-    """Look at an id that was read from a file: nothing is imported for it.
+    """Refuse an id of a file that is unknown here. Nothing is imported for it.
 
     Raises:
-        ValueError: it is not registered, nor a task that a caller has named in this process.
+        ValueError: it is not registered, nor a task that a caller has allowed in this process.
     """
     if is_registered(env_id):
         return
@@ -101,17 +173,17 @@ def check_id(env_id: str, where: str) -> None:
     if ":" not in env_id:
         raise _unknown_id(env_id, short if "/" in short else f"{NAMESPACE}/{short}")
     suffixes = [kind.suffix for kind in KINDS.values()]
-    if not any(is_said(short.removesuffix(suffix)) for suffix in suffixes):
+    if not any(is_allowed(short.removesuffix(suffix)) for suffix in suffixes):
         raise distrusted(env_id, where)
 
 
 def is_registered(env_id: str) -> bool:
-    """Tell whether an id is known in this process; nothing is imported for it."""
+    """Return True if an id is known in this process. Nothing is imported for it."""
     short = env_id.removeprefix(f"{NAMESPACE}:")
     return bool({short, f"{NAMESPACE}/{short}"} & {*entries(), *gym.registry})
 
 
-def entries() -> Mapping[str, Entry]:
+def entries() -> Mapping[str, RegistryEntry]:
     """All ids: those of envs_registry.yaml in its order, then those of `register`."""
     return {**built_in(), **_added}
 
@@ -119,7 +191,7 @@ def entries() -> Mapping[str, Entry]:
 def list_ids(
     tag: str | None = None, *, task: str | None = None, view: str | None = None
 ) -> list[str]:
-    """The ids of all environments, or of those that are asked for.
+    """List the ids of all environments, or of those with a tag, task or view.
 
     Args:
         tag: that the environment has; the name of a view counts as one.
@@ -139,7 +211,7 @@ def list_ids(
     return [entry.id for entry in found]
 
 
-def task_name(entry: Entry) -> str:
+def task_name(entry: RegistryEntry) -> str:
     """The name of an entry's task, as `list_ids` takes it: ``slot-filling``, ``MyTask``."""
     task = entry.row.task
     kind = task if isclass(task) else type(task)
@@ -155,8 +227,11 @@ def _bare(name: str) -> str:
 
 
 def _those(
-    what: str, wanted: str, among: Sequence[Entry], names_of: Callable[[Entry], Sequence[str]]
-) -> list[Entry]:
+    what: str,
+    wanted: str,
+    among: Sequence[RegistryEntry],
+    names_of: Callable[[RegistryEntry], Sequence[str]],
+) -> list[RegistryEntry]:
     found = [entry for entry in among if _bare(wanted) in map(_bare, names_of(entry))]
     if not found:
         raise unknown(what, wanted, {name for entry in among for name in names_of(entry)})
@@ -164,36 +239,36 @@ def _those(
 
 
 def suites() -> Mapping[str, tuple[str, ...]]:
-    """Sets of ids that belong together, by name; see envs_registry.yaml."""
+    """Suites: ids that belong together, by name; see envs_registry.yaml."""
     return {name: tuple(ids) for name, ids in read_registry()["suites"].items()}
 
 
-def entry_of(target: Environment) -> Entry:
-    """The entry of an id, or of what is given in the place of one.
+def entry_of(target: Environment) -> RegistryEntry:
+    """Find the entry of an id, a task or a spec.
 
     Args:
         target: an id, with or without the leading ``dialgym/``, also one of ``gym.register`` with
             a view of dialgym as its entry point; ``module:id`` for an id that the module
             registers; a `Task`, its class, or ``module:Class``, for its token view
             (``module:Class-utterance`` and ``module:Class-act`` for the others); an `EnvSpec`; an
-            `Entry`, which is returned.
+            `RegistryEntry`, which is returned.
 
     Raises:
         ValueError: there is no such id, module or class, or it is no task; the message names the
             nearest.
     """
-    if isinstance(target, Entry):
+    if isinstance(target, RegistryEntry):
         return target
     if isinstance(target, str):
         return _entry_named(target)
     if isinstance(target, EnvSpec):
         return _entry_of_spec(target)
     if isinstance(target, Mapping):  # an entry in a spec that was written as JSON
-        return Entry(target["id"], row_of(target["row"]), target["view"])
+        return RegistryEntry(target["id"], row_of(target["row"]), target["view"])
     return entries_of(_row_of_task(target))[0]
 
 
-def _entry_named(name: str) -> Entry:
+def _entry_named(name: str) -> RegistryEntry:
     short = name.removeprefix(f"{NAMESPACE}:")
     known = entries()
     for full in (short, f"{NAMESPACE}/{short}"):
@@ -216,7 +291,7 @@ def _unknown_id(name: str, full: str) -> ValueError:
 
 
 def _nearest(name: str) -> str:
-    """The id that is meant, but for its version, case and hyphens; else the most alike."""
+    """Suggest the id that is equal but for version, case and hyphens, else the most alike."""
 
     def short(env_id: str) -> str:
         return _bare(re.sub(r"-v\d+$", "", env_id.rpartition("/")[2]))
@@ -226,12 +301,12 @@ def _nearest(name: str) -> str:
     return f" Did you mean {ids[close[0]]!r}?" if close else ""
 
 
-def _entry_in_module(path: str) -> Entry:
+def _entry_in_module(path: str) -> RegistryEntry:
     """The entry of ``module:id`` or ``module:Class``, the latter with a view's suffix or not."""
     from dialgym.tasks.lookup import find_task, import_for
 
     module, _, name = path.partition(":")
-    say(path)
+    allow(path)
     if "/" in name or re.search(r"-v\d+$", name):
         import_for(module, path)
         return _entry_named(name)
@@ -239,7 +314,7 @@ def _entry_in_module(path: str) -> Entry:
     found = max((suffix for suffix in suffixes if name.endswith(suffix)), key=len)
     path = path.removesuffix(found)
     row = replace(_row_of_task(find_task(path)), name=path, task=path)
-    return Entry(row.id(suffixes[found]), row, suffixes[found])
+    return RegistryEntry(row.id(suffixes[found]), row, suffixes[found])
 
 
 def _row_of_task(task: Any) -> Row:
@@ -251,14 +326,14 @@ def _row_of_task(task: Any) -> Row:
     path = f"{kind.__module__}:{kind.__qualname__}"
     about = (getdoc(kind) or kind.__name__).splitlines()[0]
     name = path.replace("<locals>.", "")  # Gymnasium allows no brackets in an id
-    say(name)
+    allow(name)
     if isclass(task):
         return Row(name, path if is_found(kind) else task, about, None, namespace=None)
     return Row(name, task, about, None, task.made_with or {}, namespace=None)
 
 
-def _entry_of_spec(spec: EnvSpec) -> Entry:
-    """The entry of what Gymnasium knows with one of our entry points.
+def _entry_of_spec(spec: EnvSpec) -> RegistryEntry:
+    """The entry of a spec whose entry point is one of ours.
 
     Raises:
         ValueError: it is of another entry point, or wraps or cuts what that makes.
@@ -284,7 +359,7 @@ def _entry_of_spec(spec: EnvSpec) -> Entry:
     own = {name: value for name, value in kwargs.items() if name in names}
     rest = {name: value for name, value in kwargs.items() if name not in names}
     row = replace(row, settings={**row.settings, **rest}, env_kwargs={**row.env_kwargs, **own})
-    return Entry(spec.id, row, view)
+    return RegistryEntry(spec.id, row, view)
 
 
 def path_of(entry_point: Any) -> str:
@@ -295,56 +370,20 @@ def path_of(entry_point: Any) -> str:
     return f"{module}:{name}" if name else repr(entry_point)
 
 
-def settings_beside(entry: Entry) -> dict[str, Any]:
-    """What its id leaves open of an entry: the settings of a task that nobody has registered."""
+def settings_beside(entry: RegistryEntry) -> dict[str, Any]:
+    """Settings of an entry that its id does not determine: those of an unregistered task."""
     if entry.id in entries() or entry.id in gym.registry:
         return {}
     return {**entry.row.settings, **entry.row.env_kwargs}
 
 
-def check_portable(entry: Entry, kwargs: Mapping[str, Any]) -> None:
-    """Raise a ValueError where other processes could not import what an env is made of.
-
-    Args:
-        entry: whose task it is of.
-        kwargs: settings of the task and the view, which may name a simulator.
-    """
-    task = entry.row.task
-    kind = task if isclass(task) else type(task)
-    named = {task if isinstance(task, str) else _home(kind): f"the task of {entry.id!r}"}
-    for key, value in kwargs.items():
-        named |= dict.fromkeys(_homes(value), f"{key}=")
-    for path, what in named.items():
-        local = ":" in path and ("<locals>" in path or "<lambda>" in path)
-        if path.startswith("__main__:") or local:
-            raise ValueError(
-                f"workers: other processes cannot import {path}, {what}. Put it into a module of "
-                "its own, at the top level, or use workers=0."
-            )
-
-
-def _homes(value: Any) -> Iterator[str]:
-    """Modules from which the parts of a setting are imported: classes, functions, names."""
-    if isinstance(value, Mapping):
-        for part in value.values():
-            yield from _homes(part)
-    elif isinstance(value, str):
-        yield value
-    else:
-        yield _home(value if hasattr(value, "__qualname__") else type(value))
-
-
-def _home(kind: Any) -> str:
-    return f"{kind.__module__}:{kind.__qualname__}"
-
-
 def view_arguments(view: Any) -> list[str]:
-    """The names of the arguments of a view's class, but for the task and the number of envs."""
+    """Names of the arguments of a view's class, without the task and the number of envs."""
     return [name for name in signature(view).parameters if name not in ("task", "num_envs")]
 
 
-def make_task(entry: Entry, settings: Mapping[str, Any], also_known: Any = ()) -> Any:
-    """The task of an entry with the settings of row and view, overridden by `settings`."""
+def make_task(entry: RegistryEntry, settings: Mapping[str, Any], also_known: Any = ()) -> Any:
+    """Make the task of an entry with the settings of row and view, overridden by `settings`."""
     from dialgym.tasks.lookup import find_task
 
     row = entry.row
@@ -385,3 +424,117 @@ def _changed(task: Any, settings: Mapping[str, Any], name: str) -> Any:
 @lru_cache(maxsize=32)
 def _shared_task(task: Any, surroundings: Any, settings: tuple[tuple[str, type, Any], ...]) -> Any:
     return task(**{name: value for name, _, value in settings})
+
+
+def register(
+    id: str,
+    task: Any,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    views: Sequence[str] | None = None,
+    view_settings: Mapping[str, Mapping[str, Any]] | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
+    tags: Sequence[str] = (),
+    description: str | None = None,
+    scores: Mapping[str, Any] | None = None,
+) -> list[str]:
+    """Register your own task: an id for each view, in every tool and in Gymnasium.
+
+    It lasts as long as the process. Call it in the module of the task, and
+    ``gym.make("my_module:Guess-v0")`` and ``dialgym evaluate my_module:Guess-v0`` find it anywhere,
+    worker processes too. A second registration of an id replaces the first.
+
+    Args:
+        id: of the token view: ``Guess-v0``, ``mylab/Guess-v0``; that of the utterance view is then
+            ``Guess-utterance-v0``, that of the act view ``Guess-act-v0``.
+        task: ``module:Class``, a subclass of `Task`, or a `Task`.
+        settings: arguments of the task, unless the caller of ``gym.make`` says otherwise.
+        views: of ``token``, ``utterance`` and ``act``; None for all that the task has, which makes
+            it once to see; else nothing is imported before the id is used.
+        view_settings: more arguments of the task, by view.
+        env_kwargs: arguments of the views: ``{"learner": "user"}``.
+        tags: for `list_ids`.
+        description: one sentence; None for the first line of the class's docstring, where the
+            class is at hand.
+        scores: reference returns (``{"random": -5.0, "expert": -1.0, "expert_policy": "optimal"}``)
+            for normalised scores.
+
+    Returns:
+        The ids.
+
+    Raises:
+        ValueError: the id is impossible or one of dialgym's own, or the task cannot be made.
+    """
+    namespace, name, version = parse_env_id(id)
+    columns = {
+        "name": name,
+        "task": task,
+        "description": description or "",
+        "version": version,
+        "settings": {**(settings or {})},
+        "views": tuple(views or KINDS),
+        "view_settings": dict(view_settings or {}),
+        "env_kwargs": dict(env_kwargs or {}),
+        "tags": tuple(tags),
+        "scores": dict(scores or {}),
+        "namespace": namespace,
+    }
+    row = _completed(Row(**columns), look=views is None)
+    _check_ids(id, row)
+    for entry in entries_of(row):
+        add(entry)
+        gym.registry.pop(entry.id, None)  # or Gymnasium warns of what is meant
+        gym.register(**spec_fields(entry, entry))
+    return [row.id(view) for view in row.views]
+
+
+def _completed(row: Row, look: bool) -> Row:
+    """Complete a row by the facts of its task: its views and its description."""
+    if isinstance(row.task, str) and not look:
+        return replace(row, description=row.description or row.task)
+    base = entry_of(row.task).row
+    row = replace(row, task=base.task, settings={**base.settings, **row.settings})
+    if look:
+        task = make_task(RegistryEntry(row.name, row, "token"), {})
+        row = replace(
+            row, views=tuple(v for v, kind in KINDS.items() if task.acts or not kind.of_acts)
+        )
+    return replace(row, description=row.description or base.description)
+
+
+def _check_ids(id: str, row: Row) -> None:
+    for suffix in [kind.suffix for kind in KINDS.values() if kind.suffix]:
+        if row.name.endswith(suffix):
+            raise ValueError(
+                f"register: expected the id of the token view, such as "
+                f"{row.name.removesuffix(suffix)}-v0; got {id!r}. Those of the others follow."
+            )
+    for view in row.views:
+        one_of("views", view, KINDS, id)
+        taken = {row.id(view), f"{NAMESPACE}/{row.id(view)}"}.intersection(built_in())
+        if taken:
+            raise ValueError(f"register: {taken.pop()!r} is dialgym's own. Choose another id.")
+
+
+def register_all() -> None:
+    """Register every id of envs_registry.yaml with Gymnasium. Loads no task and no view."""
+    for entry in built_in().values():
+        gym.register(**spec_fields(entry, entry.id))
+    for env_id in read_registry().get("removed") or {}:
+        gym.register(env_id, MAKE_VIEW, kwargs={"env_id": env_id})
+
+
+def spec_fields(entry: RegistryEntry, env_id: str | RegistryEntry) -> dict[str, Any]:
+    """Fields of an entry's `EnvSpec`; `env_id` finds the entry again.
+
+    It is the entry itself where other processes may not know the id.
+    """
+    return {
+        "id": entry.id,
+        "entry_point": MAKE_VIEW,
+        "vector_entry_point": MAKE_BATCHED_VIEW,
+        "disable_env_checker": True,  # the tests run the checker on every id
+        "order_enforce": False,  # the views say it themselves
+        "reward_threshold": None if entry.row.builtin_scores else entry.row.expert(None),
+        "kwargs": {"env_id": env_id},
+    }

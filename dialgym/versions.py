@@ -1,4 +1,4 @@
-"""What figures depend on beside code and settings: versions, machine, commit, and the command."""
+"""Versions, machine, commit and command of a result."""
 
 import os
 import platform
@@ -9,14 +9,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from dialgym.version import VERSION
-
+VERSION = "0.1.0"
+"""The version of dialgym."""
 PACKAGES = ("dialgym", "torch", "numpy", "gymnasium", "stable-baselines3", "sb3-contrib")
 _QUIET: dict[str, Any] = {"capture_output": True, "text": True, "check": False}
 
 
 def versions() -> dict[str, str]:
-    """Of Python, the packages that figures depend on, and the commit where there is one."""
+    """Versions of Python and of the packages that results depend on, and the commit."""
     found = {"python": platform.python_version(), "machine": platform.machine()}
     for name in PACKAGES:
         try:
@@ -36,7 +36,7 @@ def command_line() -> str:
 
 
 def hardware() -> dict[str, Any]:
-    """Of the machine: its processor and cores."""
+    """Processor, cores and system of the machine."""
     try:
         text = Path("/proc/cpuinfo").read_text("utf-8")
         lines = [line for line in text.splitlines() if "model name" in line]
@@ -51,7 +51,7 @@ def hardware() -> dict[str, Any]:
 
 
 def _commit() -> str:
-    """Of the checkout that this file is in, marked where files differ from it; empty for none."""
+    """Commit of the checkout that this file is in, with + if files were changed; empty for none."""
     where = ["git", "-C", str(Path(__file__).parent)]
     try:
         head = subprocess.run([*where, "rev-parse", "--short=12", "HEAD"], **_QUIET).stdout.strip()

@@ -50,10 +50,11 @@ def sample_of(row: Row) -> Sample:
 
 
 def as_html(shown: Sample) -> str:
-    """The dialogue as bubbles, the learner's on the right; the site's style sheet draws them."""
+    """The dialogue as bubbles, the learner's on the right; the style sheet colours them."""
     lines = ['<div class="dialogue" markdown="0">']
     for party, text in shown.turns:
         side = "learner" if party == shown.learner else "other"
         words = html.escape(text).replace("\n", "<br>")
-        lines.append(f'<p class="{side}"><b>{html.escape(party)}</b> {words}</p>')
+        name = html.escape(party)
+        lines.append(f'<p class="{side} {name}"><b>{name}</b> {words}</p>')
     return "\n".join([*lines, "</div>\n"])

@@ -52,10 +52,10 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    """Ids that a test registers, and names that it says, are gone after it: others look at them."""
-    before, said = set(registry._added), {*trust._said}
+    """Remove ids that a test registers and names that it allows: other tests read them."""
+    before, allowed = set(registry._added), {*trust._allowed}
     yield
-    trust._said.intersection_update(said)
+    trust._allowed.intersection_update(allowed)
     for env_id in registry._added.keys() - before:
         del registry._added[env_id]
         gym.registry.pop(env_id, None)

@@ -231,6 +231,24 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
         over = torch.as_tensor(np.asarray(terminated, bool).reshape(-1), device=self.device)
         return Turns(beliefs, chosen.reshape(-1, count), next_beliefs, over)
 
+    def train(self) -> None:
+        """Move the policy, as in sb3-contrib, with gradients that are checked.
+
+        Raises:
+            FloatingPointError: a gradient is not finite; the step that it was for is not taken.
+        """
+        hook = self.policy.optimizer.register_step_pre_hook(self._check_gradient)
+        try:
+            super().train()
+        finally:
+            hook.remove()
+
+    def _check_gradient(self, optimizer: Any, *_: Any) -> None:
+        for group in optimizer.param_groups:
+            for weight in group["params"]:
+                if weight.grad is not None:
+                    check_tensor("gradient", weight.grad, self._where)
+
     # The estimator
 
     def update_estimator(self, turns: Turns, log_probs: Tensor) -> None:

@@ -17,7 +17,7 @@ from agents.models.named import load_name, parts_of
 from agents.registry import Algorithm, find, read_rows
 from agents.storage.values import LIBRARIES, PART_OF_A_MODEL, storable
 from dialgym.errors import arguments_of, refuse_renamed, unknown
-from dialgym.trust import distrusted, is_said, say
+from dialgym.trust import allow, distrusted, is_allowed
 
 PLAYS_KEYS = {"n_timesteps", "policy", "n_envs", "normalize", "env_wrapper", "metrics"}
 STORED_KEYS = {"n_timesteps", "policy", "top"}
@@ -65,7 +65,7 @@ def read_config(
             f"{where}: expected a row {env_id!r} or 'default', got {_rows(rows)}; "
             "add one in rl-zoo3's format"
         )
-    say_classes(overrides or {})
+    allow_classes(overrides or {})
     config: dict[str, Any] = {"policy": row.policy}
     config |= {"n_envs": DEFAULT_ENVS} if row.plays else {}
     for name in dict.fromkeys(("default", kind, env_id)):
@@ -165,16 +165,16 @@ def check_classes(settings: Mapping[str, Any], where: str, trust: bool = False) 
         ValueError: they name a class that is not in the libraries, and that no caller has named.
     """
     if trust:
-        say_classes(settings)
+        allow_classes(settings)
     for name in _class_names(settings):
-        if not is_said(_home(name)) and not _is_of_the_libraries(name):
+        if not is_allowed(_home(name)) and not _is_of_the_libraries(name):
             raise distrusted(name, where)
 
 
-def say_classes(settings: Mapping[str, Any]) -> None:
+def allow_classes(settings: Mapping[str, Any]) -> None:
     """Take down the classes that a caller has named: files may name them too."""
     for name in _class_names(settings):
-        say(_home(name))
+        allow(_home(name))
 
 
 def _home(name: str) -> str:

@@ -27,8 +27,8 @@ from agents.training.hyperparameters import constructor_arguments, read_config
 from agents.training.rollout_metrics import Choice, Metric, make_metrics
 from dialgym.datasets import Dataset
 from dialgym.io.locks import PATIENCE, locked
-from dialgym.registry import Entry, Environment, entry_of
-from dialgym.trust import say
+from dialgym.registry import Environment, RegistryEntry, entry_of
+from dialgym.trust import allow
 
 STOCK_INTERVAL = 1000
 """Timesteps of an interval of the curve, where rollouts may be of a few steps."""
@@ -52,7 +52,7 @@ class Plan:
     """
 
     algorithm: Algorithm
-    entry: Entry
+    entry: RegistryEntry
     settings: dict[str, Any]
     env_kwargs: dict[str, Any]
     dataset: Dataset | None
@@ -114,7 +114,7 @@ def prepare(
     check_device(device, "train")
     check_bounds("train", {"seed": seed})
     kind = entry.kind.actions
-    say(env_kwargs or {})  # stored dialogues may have been held with the same
+    allow(env_kwargs or {})  # stored dialogues may have been held with the same
     settings = read_config(algorithm, entry.id, changes, config, kind, trust)
     if budget and not algorithm.plays:
         raise ValueError(f"dialogues: {algorithm.name} does not play; give its gradient steps")
@@ -250,7 +250,7 @@ def _has_long_rollouts(cls: type) -> bool:
     return issubclass(cls, UpdatedLearner)
 
 
-def _check_kind(algorithm: Algorithm, entry: Entry, kind: str) -> None:
+def _check_kind(algorithm: Algorithm, entry: RegistryEntry, kind: str) -> None:
     if algorithm.plays and kind not in algorithm.kind:
         others = [row.name for row in ALGORITHMS.values() if kind in row.kind]
         raise ValueError(

@@ -15,7 +15,7 @@
 """
 
 from dialgym.cli.terminal import prepare_terminal
-from dialgym.io.sigterm import take_sigterm
+from dialgym.io.sigterm import handle_sigterm
 
 __all__ = ["main"]
 
@@ -23,7 +23,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the program `dialgym`."""
     prepare_terminal()
-    take_sigterm()
+    handle_sigterm()
     from dialgym.cli.app import app  # which looks at the terminal
 
     app()

@@ -17,7 +17,7 @@ from dialgym.cli.common import (
     settings,
     show_commands,
 )
-from dialgym.registry import Entry, entry_of, make_task
+from dialgym.registry import RegistryEntry, entry_of, make_task
 from dialgym.simulators import Speaker
 from dialgym.simulators.human import examples, turns_of
 from dialgym.tasks import Task
@@ -124,7 +124,7 @@ class Table:
         expert: the name of who is asked for hints.
     """
 
-    def __init__(self, task: Task, party: str, entry: Entry, expert: str) -> None:
+    def __init__(self, task: Task, party: str, entry: RegistryEntry, expert: str) -> None:
         self.task, self.party, self.entry, self.expert = task, party, entry, expert
 
     def person(self, hints: bool) -> Speaker:

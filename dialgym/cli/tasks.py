@@ -13,21 +13,21 @@ from dialgym.kinds import KINDS
 from dialgym.registry import entry_of, make_task
 
 
-def _stand_in(entry: registry.Entry) -> str | None:
+def _stand_in(entry: registry.RegistryEntry) -> str | None:
     """What is played here in the place of what the id names; only some rows need a look."""
     return entry.stand_in if entry.row.builtin_scores else None
 
 
-def _label(entry: registry.Entry) -> str:
+def _label(entry: registry.RegistryEntry) -> str:
     return f"{entry.id} ({_stand_in(entry)})" if _stand_in(entry) else entry.id
 
 
-def _figure(entry: registry.Entry, name: str) -> str:
+def _figure(entry: registry.RegistryEntry, name: str) -> str:
     value = entry.row.references(_stand_in(entry)).get(name)
     return f"{value:.2f}" if isinstance(value, float) else str(value or "-")
 
 
-COLUMNS: dict[str, Callable[[registry.Entry], str]] = {
+COLUMNS: dict[str, Callable[[registry.RegistryEntry], str]] = {
     "id": _label,
     "task": registry.task_name,
     "views": lambda entry: ",".join(entry.row.views),
@@ -106,7 +106,7 @@ def list_ids(
         console.print(f"\nOther views: --view {others[0]} (there are {names}).", style="dim")
 
 
-def as_dict(entry: registry.Entry) -> dict[str, Any]:
+def as_dict(entry: registry.RegistryEntry) -> dict[str, Any]:
     """An id and its row in plain values."""
     row = entry.row
     return {

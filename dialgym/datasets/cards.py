@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from dialgym.version import VERSION
+from dialgym.versions import VERSION
 
 
 def card(head: Mapping[str, Any], title: str, *parts: str) -> str:

@@ -11,9 +11,10 @@ from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.schema import arrow, read_tables
 from dialgym.datasets.workers import collect_in_workers
 from dialgym.io.locks import locked
-from dialgym.registry import Environment, check_portable, entry_of, settings_beside
+from dialgym.registry import Environment, entry_of, settings_beside
 from dialgym.rollouts import Report
 from dialgym.rollouts.player import Source
+from dialgym.views.making import check_portable
 
 
 def collect(

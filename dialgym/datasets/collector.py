@@ -25,11 +25,11 @@ from dialgym.datasets.schema import (
 from dialgym.io.checksums import remove_checked
 from dialgym.io.files import read_json, remove_leftovers, write_text
 from dialgym.io.hub import check_commits, commits
-from dialgym.registry import Entry
+from dialgym.registry import RegistryEntry
 from dialgym.rollouts import Player, Report
 from dialgym.rollouts.player import Source
 from dialgym.rollouts.policies import find_checkpoint, policy_name
-from dialgym.version import VERSION
+from dialgym.versions import VERSION
 
 RECIPE = "collection.json"
 HUB = "hub"
@@ -45,7 +45,7 @@ SHARD = re.compile(r"dialogues-(\d+)-(\d+)\.parquet")
 class Recipe:
     """What determines dialogues; the arguments are those of `collect`."""
 
-    env: Entry
+    env: RegistryEntry
     policy: Source
     seed: int
     name: str
@@ -155,7 +155,9 @@ class Collector:
         return Origin(self.recipe.env.id, settings, player.learner, name, ids, acts)
 
 
-def recipe_of(env: Entry, policy: Source, seed: int, name: str | None, **more: Any) -> Recipe:
+def recipe_of(
+    env: RegistryEntry, policy: Source, seed: int, name: str | None, **more: Any
+) -> Recipe:
     """A recipe with checked numbers.
 
     Raises:

@@ -27,7 +27,7 @@ from dialgym.io.html_tables import html_table
 from dialgym.io.hub import publish
 from dialgym.optional import require
 from dialgym.registry import check_id
-from dialgym.trust import check_names, say
+from dialgym.trust import allow, check_names
 
 WHERE = "the dataset"
 HEAD = ("environment", "policy", "seed", "return", "what was said")
@@ -191,7 +191,7 @@ class Dataset:
             ValueError: the dialogues are of several environments, or they do not fit the settings
                 (see `dialgym.datasets.tokens.pack`).
         """
-        say(kwargs)
+        allow(kwargs)
         env, settings = self.environment()
         return pack(self, layout_of(env, **{**settings, **kwargs}), reencode, cache)
 

@@ -19,13 +19,13 @@ from dialgym.datasets.schema import (
     schema,
     with_folder,
 )
-from dialgym.io.archives import SPLITS, Part
+from dialgym.io.archives import SPLITS, ArchiveMember
 from dialgym.io.cache import cache_dir
 from dialgym.io.checksums import SUFFIX
 from dialgym.io.files import parse_json
 from dialgym.io.hub import Repository, fetch, locate
 from dialgym.optional import require
-from dialgym.trust import say
+from dialgym.trust import allow
 
 PARQUET = "*.parquet"
 FOREIGN = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".zip")
@@ -124,7 +124,7 @@ def _dataset(table: Any, what: str, trust: bool, folder: Path) -> Dataset:
     if trust:
         for column in ("env", "settings"):
             for text in found.table[column].unique().to_pylist():
-                say(text if column == "env" else parse_json(text, what))
+                allow(text if column == "env" else parse_json(text, what))
     return found
 
 
@@ -200,7 +200,9 @@ def _from_hub(repository: Repository, split: str | None) -> Sequence[Path]:
 def _of_split(files: Sequence[Path], folder: Path, split: str | None, where: str) -> list[Path]:
     """The files of a split; those whose names and folders tell none are for training."""
     names = {file: str(file.relative_to(folder)) for file in files}
-    splits = {file: Part(name, file.read_bytes).split or "train" for file, name in names.items()}
+    splits = {
+        file: ArchiveMember(name, file.read_bytes).split or "train" for file, name in names.items()
+    }
     known = sorted({*splits.values()})
     if split is None:
         split = known[0] if len(known) == 1 else "train"

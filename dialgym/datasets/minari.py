@@ -10,7 +10,7 @@ import numpy as np
 from dialgym.datasets.schema import Origin, Recorder, acts_name
 from dialgym.language import Utterance, render_transcript
 from dialgym.optional import require
-from dialgym.registry import MAKE_VIEW, Entry, check_id, entry_of, path_of
+from dialgym.registry import MAKE_VIEW, RegistryEntry, check_id, entry_of, path_of
 from dialgym.rollouts import Played, make_dialogue
 from dialgym.rollouts.played import Decisions, Turns
 from dialgym.tasks import PartyActs
@@ -182,7 +182,7 @@ def _buffer(
     )
 
 
-def _spec(entry: Entry, settings: Mapping[str, Any]) -> Any:
+def _spec(entry: RegistryEntry, settings: Mapping[str, Any]) -> Any:
     spec = deepcopy(spec_of(entry))  # the registry's own must stay as it is
     spec.kwargs = {**spec.kwargs, **settings}
     return spec

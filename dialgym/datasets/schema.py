@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dialgym.io.checksums import check, write_checked
-from dialgym.io.expansion import check_parquet
 from dialgym.io.files import check_regular
+from dialgym.io.tables import check_parquet
 from dialgym.language import Tokenizer
 from dialgym.optional import require
 from dialgym.rollouts import Played

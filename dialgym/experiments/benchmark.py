@@ -16,7 +16,7 @@ from dialgym.io.checksums import write_json_checked
 from dialgym.io.files import write_text
 from dialgym.io.hub import commits
 from dialgym.io.locks import PATIENCE, locked
-from dialgym.registry import Entry, Environment, entry_of
+from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rollouts import Job, MisfitError, Player, Policy, Report
 from dialgym.rollouts.player import names_in, opened_for
 from dialgym.rollouts.policies import learns_by_drawing
@@ -182,7 +182,7 @@ def benchmark(
             absent[name] = unknown
         misfits: dict[str, MisfitError] = {}
         for best in ways(policy):
-            found: list[tuple[Entry, Result]] = []
+            found: list[tuple[RegistryEntry, Result]] = []
             for entry in fitting:
                 how: dict[str, Any] = {"name": name, "deterministic": best, "report": report}
                 try:
@@ -205,8 +205,8 @@ def _note(name: str, misfits: Mapping[str, MisfitError]) -> str:
 
 
 def _fitting(
-    policy: Any, entries: Sequence[Entry], kwargs: Mapping[str, Any]
-) -> tuple[list[Entry], list[str]]:
+    policy: Any, entries: Sequence[RegistryEntry], kwargs: Mapping[str, Any]
+) -> tuple[list[RegistryEntry], list[str]]:
     """Where there is a policy of this name, and the ids of where there is none."""
     if not isinstance(policy, str):
         return list(entries), []
@@ -247,7 +247,7 @@ def load_results(path: str | PathLike[str]) -> list[Result]:
 def play_games(
     name: str,
     policy: Any,
-    entry: Entry,
+    entry: RegistryEntry,
     pictured: bool,
     jobs: Iterable[Job],
     kwargs: Mapping[str, Any],

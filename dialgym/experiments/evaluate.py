@@ -7,7 +7,7 @@ import numpy as np
 
 from dialgym.errors import whole_number
 from dialgym.experiments.result import DRAWN, GREEDY, Episodes, Result
-from dialgym.registry import Entry, Environment, entry_of
+from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rollouts import Played, Player, Policy, Report
 from dialgym.rollouts.player import opened_for, opened_where_trained
 from dialgym.rollouts.policies import learns_by_drawing, policy_name
@@ -91,7 +91,7 @@ def evaluate(
 
 
 def _references(
-    entry: Entry, kwargs: Mapping[str, Any], stand_in: str | None
+    entry: RegistryEntry, kwargs: Mapping[str, Any], stand_in: str | None
 ) -> tuple[float, float] | None:
     """Mean returns of the random policy and the expert, where they are known and differ."""
     scores = entry.row.references(stand_in)

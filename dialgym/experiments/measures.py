@@ -16,8 +16,8 @@ from dialgym.errors import unknown
 from dialgym.io.strict_reader import all_finite
 from dialgym.rewards import Reply
 from dialgym.rewards.metrics import BLEU, DISTINCT, NAMES, Metrics
+from dialgym.rewards.table import reward_rows
 from dialgym.rollouts import Played
-from dialgym.rows import reward_rows
 from dialgym.tasks.replies import ReplyTask
 
 JUDGE = "judge"

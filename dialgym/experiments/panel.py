@@ -16,9 +16,9 @@ from typing import Any, Self
 
 from dialgym.errors import unknown
 from dialgym.experiments.measures import check_names
-from dialgym.io.strict_reader import Reader
+from dialgym.io.registry_file import read_registry
+from dialgym.io.strict_reader import StrictReader
 from dialgym.registry import entry_of
-from dialgym.rows import read_registry
 
 METRICS = ("score", "return", "success")
 BUDGETS = ("tokens", "acts", "dialogues", "gradient_steps")
@@ -221,25 +221,25 @@ class Panel:
             ValueError: they are not of this form; the message says what, where, expected, got.
         """
         where = f"panel {name!r}"
-        row = Reader(where, values, _fields(cls, "name"))
-        settings, budget = row.take("settings", dict, {}), row.numbers("budget", BUDGETS)
-        data = _stored(f"{where}, data", row.take("data", dict, None))
-        common = Place("", settings, budget, (), data, row.take("held_out", dict, {}))
-        listed = enumerate(row.take("environments", list))
+        row = StrictReader(where, values, _fields(cls, "name"))
+        settings, budget = row.get("settings", dict, {}), row.numbers("budget", BUDGETS)
+        data = _stored(f"{where}, data", row.get("data", dict, None))
+        common = Place("", settings, budget, (), data, row.get("held_out", dict, {}))
+        listed = enumerate(row.get("environments", list))
         places = tuple(_place(f"{where}, environments[{i}]", v, common) for i, v in listed)
-        learners = row.take("algorithms", dict, {})
+        learners = row.get("algorithms", dict, {})
         found = cls(
             name,
             row.count("version"),
-            row.take("description", str),
+            row.get("description", str),
             places,
             {key: _learner(where, str(key), value) for key, value in learners.items()},
-            _evaluation(f"{where}, evaluation", row.take("evaluation", dict, {})),
+            _evaluation(f"{where}, evaluation", row.get("evaluation", dict, {})),
             row.count("seeds", 5),
-            tuple(row.take("references", list, [])),
+            tuple(row.get("references", list, [])),
             row.one_of("metric", METRICS, "score"),
-            row.take("joined", str, None),
-            tuple(row.take("stages", list, [])),
+            row.get("joined", str, None),
+            tuple(row.get("stages", list, [])),
         )
         return found._checked(where)
 
@@ -311,61 +311,61 @@ def digest(values: Any) -> str:
 
 def _place(where: str, values: Any, common: Place) -> Place:
     """An environment, whose own entries go over what all have in common; an id alone will do."""
-    row = Reader(where, {"id": values} if isinstance(values, str) else values, _fields(Place))
+    row = StrictReader(where, {"id": values} if isinstance(values, str) else values, _fields(Place))
     try:
-        env_id = entry_of(row.take("id", str)).id
+        env_id = entry_of(row.get("id", str)).id
     except ValueError as error:
         raise ValueError(f"{where}, id: {error}") from None
-    goals = row.take("goals", list, [])
-    own = _stored(f"{where}, data", row.take("data", dict, None))
+    goals = row.get("goals", list, [])
+    own = _stored(f"{where}, data", row.get("data", dict, None))
     return Place(
         env_id,
-        {**common.settings, **row.take("settings", dict, {})},
+        {**common.settings, **row.get("settings", dict, {})},
         {**common.budget, **row.numbers("budget", BUDGETS)},
         tuple(dict(goal) for goal in goals),
         own or common.data,
-        {**common.held_out, **row.take("held_out", dict, {})},
-        check_names(row.take("measures", list, []), f"{where}, measures"),
-        _budgets(f"{where}, budgets", row.take("budgets", dict, {})),
+        {**common.held_out, **row.get("held_out", dict, {})},
+        check_names(row.get("measures", list, []), f"{where}, measures"),
+        _budgets(f"{where}, budgets", row.get("budgets", dict, {})),
     )
 
 
 def _budgets(where: str, values: Values) -> dict[str, dict[str, int]]:
-    row = Reader(where, values, list(values))
+    row = StrictReader(where, values, list(values))
     return {name: row.numbers(name, BUDGETS) for name in values}
 
 
 def _learner(where: str, name: str, values: Any) -> Learner:
-    row = Reader(f"{where}, algorithms, {name}", values or {}, _fields(Learner, "name"))
+    row = StrictReader(f"{where}, algorithms, {name}", values or {}, _fields(Learner, "name"))
     return Learner(
         name,
-        row.take("algorithm", str, name),
-        row.take("hyperparameters", dict, {}),
-        row.take("start", str, None),
+        row.get("algorithm", str, name),
+        row.get("hyperparameters", dict, {}),
+        row.get("start", str, None),
         row.numbers("budget", BUDGETS),
-        tuple(map(str, row.take("environments", list, []))),
+        tuple(map(str, row.get("environments", list, []))),
     )
 
 
 def _evaluation(where: str, values: Values) -> Evaluation:
-    row, default = Reader(where, values, _fields(Evaluation)), Evaluation()
+    row, default = StrictReader(where, values, _fields(Evaluation)), Evaluation()
     return Evaluation(
         row.count("episodes", default.episodes),
         row.count("seed", default.seed),
         row.count("trials", default.trials),
-        float(row.take("target", (int, float), default.target)),
+        float(row.get("target", (int, float), default.target)),
     )
 
 
 def _stored(where: str, values: Values | None) -> Stored | None:
     if values is None:
         return None
-    row = Reader(where, values, _fields(Stored))
+    row = StrictReader(where, values, _fields(Stored))
     return Stored(
-        row.take("policy", str),
+        row.get("policy", str),
         row.count("episodes"),
         row.count("seed", Stored.seed),
-        row.take("policy_kwargs", dict, {}),
+        row.get("policy_kwargs", dict, {}),
     )
 
 

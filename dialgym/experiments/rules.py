@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple, Self
 
-from dialgym.registry import Entry, Environment, entry_of
+from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rollouts.played import Played
 from dialgym.rollouts.player import Player, make_dialogue, names_in
 
@@ -98,7 +98,7 @@ _known: dict[Hashable, str] = {}
 """Hashes of the dialogues that this process has played."""
 
 
-def _dialogues(entry: Entry, settings: Mapping[str, Any]) -> str:
+def _dialogues(entry: RegistryEntry, settings: Mapping[str, Any]) -> str:
     lines: list[str] = []
     for name in _policies(entry, settings):
         player = Player(entry, name, settings, record=True)
@@ -110,7 +110,7 @@ def _dialogues(entry: Entry, settings: Mapping[str, Any]) -> str:
     return _digest("\n".join(lines))
 
 
-def _policies(entry: Entry, settings: Mapping[str, Any]) -> list[str]:
+def _policies(entry: RegistryEntry, settings: Mapping[str, Any]) -> list[str]:
     """A scripted policy, and a random one, as far as there are any."""
     dialogue = make_dialogue(entry, settings)
     scripted = [*dialogue.task.speakers.get(dialogue.learner, {})]

@@ -14,7 +14,7 @@ from dialgym.io.checksums import check, write_checked
 
 Value = TypeVar("Value")
 UNREADABLE = (OSError, ValueError, EOFError)
-"""What a file of the cache that is missing, damaged or of an older form leads to."""
+"""Errors of a file of the cache that is missing, damaged or of an older form."""
 
 
 def cache_dir() -> Path:
@@ -26,9 +26,9 @@ def cache_dir() -> Path:
 
 
 def cached_array(name: str, compute: Callable[[], np.ndarray]) -> np.ndarray:
-    """The array of that name, read-only and memory-mapped; computed where it is not yet kept.
+    """The array of that name, read-only and memory-mapped; computed if it is not there yet.
 
-    A damaged one is computed anew. A cache that cannot be written is not an error: the array is
+    A damaged one is computed again. A cache that cannot be written is not an error: the array is
     then kept in memory only.
     """
     path = cache_dir() / f"{name}.npy"
@@ -45,7 +45,7 @@ def cached_array(name: str, compute: Callable[[], np.ndarray]) -> np.ndarray:
 def cached_arrays(
     name: str, compute: Callable[[], Mapping[str, np.ndarray]]
 ) -> Mapping[str, np.ndarray]:
-    """The arrays of that name, by names of their own; computed where they are not yet kept."""
+    """The arrays of that name, by their names; computed if they are not there yet."""
     path = cache_dir() / f"{name}.npz"
     with suppress(*UNREADABLE):
         check(path, required=True)

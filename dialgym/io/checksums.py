@@ -50,7 +50,7 @@ def check(path: Path, required: bool = False) -> bool:
         required: one without a checksum counts as damaged; else it is not checked.
 
     Returns:
-        Whether it has one.
+        True if it has one.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -60,7 +60,7 @@ def check(path: Path, required: bool = False) -> bool:
     if (expected or required) and checksum(path) not in expected:
         raise DamagedFile(
             f"{str(path)!r} is damaged: its content is not what was written"
-            f" (sha256 in {path.name}{SUFFIX}). Make it anew; or, if you changed it yourself, "
+            f" (sha256 in {path.name}{SUFFIX}). Make it again; or, if you changed it yourself, "
             f"delete {path.name}{SUFFIX}."
         )
     return bool(expected)
@@ -84,7 +84,7 @@ def check_folder(folder: Path) -> None:
         if not path.is_file():
             raise DamagedFile(
                 f"{str(path)!r} is missing, and {sums.name} says that it was there. Make the "
-                "folder anew, or copy all of it."
+                "folder again, or copy all of it."
             )
         check(path)
 
@@ -97,7 +97,7 @@ def checksum(path: Path) -> str:
 
 
 def remove_checked(path: Path) -> None:
-    """Remove a file and its checksum, where they are there."""
+    """Remove a file and its checksum, if they exist."""
     path.unlink(missing_ok=True)
     _beside(path).unlink(missing_ok=True)
 
@@ -114,7 +114,7 @@ def write_json_checked(path: Path, values: Mapping[str, Any], indent: int | None
 
 
 def read_json_checked(path: Path, what: str) -> Any:
-    """What `write_json_checked` wrote, without the checksum; JSON that has none is not checked.
+    """Read an object of `write_json_checked`, without the checksum; without one, it is not checked.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -125,7 +125,7 @@ def read_json_checked(path: Path, what: str) -> Any:
 
 
 def read_json_sealed(path: Path, what: str) -> tuple[Any, bool]:
-    """The same, and whether there is a checksum that tells that nobody has changed it."""
+    """The same, and True if a checksum shows that nobody has changed it."""
     found = read_json(path, what)
     if not isinstance(found, dict) or ENTRY not in found:
         return found, False
@@ -133,7 +133,7 @@ def read_json_sealed(path: Path, what: str) -> tuple[Any, bool]:
     if _checksum_of(found) != expected:
         raise DamagedFile(
             f"{str(path)!r} is damaged: its content is not what was written (its entry {ENTRY!r}). "
-            "Make it anew; or, if you changed it yourself, delete that entry."
+            "Make it again; or, if you changed it yourself, delete that entry."
         )
     return found, True
 
@@ -147,7 +147,7 @@ def _beside(path: Path) -> Path:
 
 
 def _sums(path: Path) -> list[str]:
-    """The checksums that the file may have; none where none was written."""
+    """The checksums that the file may have; none if none was written."""
     with suppress(FileNotFoundError):
         lines = _beside(path).read_text("utf-8", "replace").splitlines()
         return [line.split()[0] for line in lines if line.strip()] or [""]

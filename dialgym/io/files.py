@@ -17,6 +17,8 @@ from typing import Any
 
 import yaml
 
+from dialgym.io.bounds import DEEPEST, MOST_ALIASED
+
 REMEDIES = {
     errno.ENOSPC: "the disk is full; make room, or choose a folder on another disk",
     errno.EDQUOT: "the quota of disk space is used up; make room, or choose another folder",
@@ -28,15 +30,15 @@ REMEDIES = {
     errno.EISDIR: "a folder is where the file should be; choose another name",
     errno.EEXIST: "a file is where a folder should be; choose another folder",
 }
-"""What to do where a file cannot be written."""
+"""Remedies by the error of writing a file."""
 _TEMPORARY = re.compile(r"\..*-(?P<host>[0-9a-f]{8})-(?P<process>\d+)-[0-9a-f]{8}")
 _DAY = 24 * 3600.0
 
 
 def files_in(folder: Path) -> list[Path]:
-    """All files in a folder and the folders within, sorted; links to folders are followed.
+    """List all files in a folder and the folders within, sorted; links to folders are followed.
 
-    A folder that several ways lead to is taken once, so that a link to what it lies in ends.
+    A folder is visited once, so that links into itself end.
     """
     found: list[Path] = []
     seen = {folder.resolve(), *folder.resolve().parents}
@@ -77,7 +79,7 @@ def write_text(path: Path, text: str) -> None:
 def write_folder_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary folder beside `path`, then move it into place.
 
-    A folder that is there already leaves as a whole. The temporary one is removed when `write`
+    A folder that is there already is replaced as a whole. The temporary one is removed when `write`
     fails.
 
     Raises:
@@ -101,7 +103,7 @@ def write_folder_atomically(path: Path, write: Callable[[Path], object]) -> None
 
 
 def check_writable(folder: Path) -> None:
-    """Make a folder where there is none, and see whether a file can be written there.
+    """Make a folder if there is none, and check that a file can be written there.
 
     Raises:
         OSError: it cannot; the message says what to do.
@@ -116,7 +118,7 @@ def check_writable(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Have a file or folder on the disk, as far as the system can promise that."""
+    """Flush a file or folder to the disk (`fsync`), as far as the system can."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:  # Windows opens no folders
@@ -132,7 +134,7 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Where the block cannot write, raise the error that names `path` and says what to do."""
+    """Explain errors of writing in the block: name `path` and the remedy."""
     try:
         yield
     except OSError as error:
@@ -146,13 +148,13 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def read_file(path: Path) -> bytes:
-    """The content of a regular file, see `check_regular`."""
+    """Read the content of a regular file, see `check_regular`."""
     check_regular(path)
     return path.read_bytes()
 
 
 def check_regular(path: Path) -> None:
-    """Refuse what is no regular file: a pipe or a device may keep its reader waiting for ever.
+    """Refuse pipes, devices and sockets, which may keep a reader waiting for ever.
 
     Raises:
         ValueError: it is a pipe, a device or a socket.
@@ -174,7 +176,7 @@ _SPECIAL = (
 )  # fmt: skip
 
 
-# What killed writers leave
+# Leftovers of killed writers
 
 
 def remove_leftovers(folder: Path, names: str) -> None:
@@ -193,7 +195,7 @@ def remove_leftovers(folder: Path, names: str) -> None:
 
 
 def _temporary(folder: Path, name: str, suffix: str = "") -> Path:
-    """A name of nobody else's, which says who writes."""
+    """A unique name, which holds the host and the process that writes."""
     return folder / f".{name}-{_host()}-{os.getpid()}-{token_hex(4)}{suffix}"
 
 
@@ -213,7 +215,7 @@ def _is_being_written(file: Path) -> bool:
 
 
 def is_running(process: int) -> bool:
-    """Whether there is a process of that number on this machine, which must be a POSIX one."""
+    """Return True if a process of that number runs on this machine, which must be POSIX."""
     try:
         os.kill(process, 0)
     except PermissionError:
@@ -225,13 +227,11 @@ def is_running(process: int) -> bool:
 
 # JSON
 
-DEEPEST = 100
-"""Values within one another that JSON and YAML may have: what reads them may recurse."""
 _TOO_DEEP = f"more than {DEEPEST} values within one another"
 
 
 def read_json(path: Path, what: str = "JSON") -> Any:
-    """The value in a file of JSON.
+    """Read the value in a file of JSON.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -241,7 +241,7 @@ def read_json(path: Path, what: str = "JSON") -> Any:
 
 
 def parse_json(text: str | bytes, name: str, what: str = "JSON") -> Any:
-    """The value that a text spells in JSON.
+    """Parse a text of JSON.
 
     Raises:
         ValueError: it spells none, or one nested too deeply; the message begins with `name`.
@@ -272,12 +272,9 @@ def _check_depth(text: str | bytes, value: Any) -> None:
 
 # YAML
 
-MOST_ALIASED = 100_000
-"""Values that the aliases of a text of YAML may repeat, in all."""
-
 
 def read_yaml(path: Path, what: str = "YAML") -> Any:
-    """The value in a file of YAML: plain values, lists and mappings, and nothing else.
+    """Read the value in a file of YAML: plain values, lists and mappings, and nothing else.
 
     Raises:
         OSError: there is no such file.
@@ -287,7 +284,7 @@ def read_yaml(path: Path, what: str = "YAML") -> Any:
 
 
 def parse_yaml(text: str | bytes, name: str, what: str = "YAML") -> Any:
-    """The value that a text spells in YAML; tags that would make objects are refused.
+    """Parse a text of YAML; tags that would make objects are refused.
 
     Raises:
         ValueError: it spells none, one nested too deeply, or one whose aliases of aliases stand for

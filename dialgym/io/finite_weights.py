@@ -1,23 +1,23 @@
-"""Weights that are no numbers: refused where a model is loaded or is to play."""
+"""Check that the weights of a model are finite, when it is loaded or is to play."""
 
 from collections.abc import Iterator
 from typing import Any
 
 HOLDERS = ("policy", "model", "network")
-"""Attributes by which what plays or judges has the module with its weights."""
+"""Attributes under which a policy or judge has the module with its weights."""
 
 
 def check_finite(owner: Any, what: str, remedy: str) -> None:
     """Refuse a model of PyTorch with a weight that is NaN or infinite.
 
-    Such a model plays on without a word: NaN loses every comparison, so that it takes the first
-    action always, and scores of nothing are shown as scores.
+    NaN loses every comparison: such a model would always choose the first action, and its scores
+    would look like any others.
 
     Args:
-        owner: a module, or what has one as its `policy`, `model` or `network`; anything else has no
-            weights to look at.
-        what: whose weights they are, for the error.
-        remedy: what to do, for the error.
+        owner: a module, or an object with one as its `policy`, `model` or `network`; anything else
+            has no weights.
+        what: owner of the weights, for the error.
+        remedy: advice for the error.
 
     Raises:
         ValueError: a weight is not finite; the message names it.

@@ -1,7 +1,7 @@
-"""Sockets, callers, requests and answers of the HTTP servers of the command line.
+"""HTTP server of the command line: sockets, callers, requests and answers.
 
 Other sites that are open in a browser can send requests to this machine: see `Callers`. Requests
-come in whole and within limits; answers are JSON. FastAPI and uvicorn, of the extra `web`,
+are bounded in size and time; answers are JSON. FastAPI and uvicorn, of the extra `web`,
 are imported where a server starts.
 """
 
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 EXTRA = "web"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = ("0.0.0.0", "::")
-PATIENCE = 30.0  # seconds in which a request has to come in whole
+PATIENCE = 30.0
+"""Seconds in which the whole request has to arrive."""
 
 
 class Refused(Exception):
-    """A request is refused with a status, and why."""
+    """Refusal of a request: a status and its reason."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
@@ -33,7 +34,7 @@ class Refused(Exception):
 
 
 class Callers:
-    """Check who calls a server: by a name that is its own, and no page of another site.
+    """Check of the callers of a server: its own name, and no page of another site.
 
     A foreign name may be pointed at this machine (DNS rebinding), so the `Host` must be known; and
     where the browser says who asks (`Origin`, `Sec-Fetch-Site`), it must be the server's own page.
@@ -47,7 +48,7 @@ class Callers:
         self.hosts = {*LOOPBACK, *hosts}.difference(EVERYWHERE)
 
     def check(self, headers: Mapping[str, str]) -> None:
-        """Look at the headers of a request, by name in lower case.
+        """Check the headers of a request, by name in lower case.
 
         Raises:
             Refused: it is not answered.

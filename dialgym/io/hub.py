@@ -1,4 +1,4 @@
-"""The Hugging Face hub: what names a repository there, and the only place that talks to it.
+"""The Hugging Face hub: names of repositories, fetching and publishing.
 
 Models, tokenizers, data sets and their files are named by a path, or by ``hf:NAME``, or by
 ``hf:NAME@REVISION`` for a commit, branch or tag. A path that does not exist is an error, never a
@@ -31,7 +31,7 @@ _REVISION = re.compile(r"[A-Za-z0-9_][\w./-]*")
 
 
 class SourceError(FileNotFoundError, ValueError):
-    """There is nothing at a path, or nothing can be had under a name.
+    """A path or a name of the hub without files.
 
     A FileNotFoundError for what opens files; a ValueError as all errors of bad arguments here.
     """
@@ -42,7 +42,7 @@ class SourceError(FileNotFoundError, ValueError):
 
 @dataclass(frozen=True)
 class Repository:
-    """What ``hf:NAME@REVISION`` names; without a revision it is the newest state."""
+    """Repository ``hf:NAME@REVISION``; without a revision, its newest state."""
 
     name: str
     revision: str | None = None
@@ -52,12 +52,12 @@ class Repository:
 
 
 def offline() -> bool:
-    """Whether ``DIALGYM_OFFLINE`` or ``HF_HUB_OFFLINE`` forbids to ask the hub anything."""
+    """Return True if ``DIALGYM_OFFLINE`` or ``HF_HUB_OFFLINE`` forbids requests to the hub."""
     return any(os.environ.get(name, "").lower() in ("1", "on", "true", "yes") for name in OFFLINE)
 
 
 def locate(source: str | os.PathLike[str], what: str, instead: str = "") -> Path | Repository:
-    """Where something lies: an existing path, or a repository of the hub.
+    """Locate a source: an existing path, or a repository of the hub.
 
     Args:
         source: a path; ``hf:NAME`` or ``hf:NAME@REVISION``. After ``hf:`` a path will do that
@@ -84,14 +84,14 @@ def locate(source: str | os.PathLike[str], what: str, instead: str = "") -> Path
 
 
 def hub_hint(name: str) -> str:
-    """What to say beside an error about a path that might be a name of the hub; else nothing."""
+    """Hint for an error about a path that might be a name of the hub; else empty."""
     if _is_path(name) or not _NAME.fullmatch(name.partition("@")[0]):
         return ""
     return f" If it is on the Hugging Face hub, say {PREFIX + name!r}."
 
 
 def _is_path(name: str) -> bool:
-    """Whether this cannot be a name of the hub, which has one slash at most."""
+    """Return True if this can be no name of the hub, which has one slash at most."""
     own = name.partition("@")[0]  # a revision may have more of them
     return own.startswith((".", "/", "~")) or "\\" in own or own.count("/") > 1
 
@@ -120,7 +120,7 @@ def commits() -> dict[str, str]:
 
 
 def check_commits(before: Any, where: str) -> None:
-    """Look at what `commits` was when something was begun that is to go on.
+    """Compare with the `commits` at the beginning of the work that goes on.
 
     Raises:
         ValueError: a name stands for another commit now; the message begins with `where`.
@@ -134,14 +134,14 @@ def check_commits(before: Any, where: str) -> None:
 
 
 def recall(found: Mapping[str, str]) -> None:
-    """Take down what another process of the same work has read."""
+    """Add the `commits` of another process of the same work."""
     _commits.update(found)
 
 
 def fetch(repository: Repository, what: str, patterns: Sequence[str], kind: str = "model") -> Path:
-    """The folder of a repository's files under such names, fetched once; the hub is asked once.
+    """Fetch the files of a repository with such names, once; return their folder.
 
-    Offline it is what was fetched before, by whatever library of Hugging Face's.
+    Offline these are the files that any library of Hugging Face's has fetched before.
 
     Args:
         repository: named by the caller.
@@ -209,7 +209,7 @@ def model_folder(source: str | os.PathLike[str], what: str, weights: bool = True
 
 
 def pinned(source: str | os.PathLike[str], folder: Path) -> str:
-    """What finds again what lies in `folder`: its path, or the repository with the commit."""
+    """Name of a fetched `folder` that finds it again: its path, or the repository at its commit."""
     place = locate(source, "a source")
     return str(folder if isinstance(place, Path) else Repository(place.name, folder.name))
 
@@ -227,7 +227,7 @@ def pinned_names(value: Any, found: Mapping[str, str]) -> Any:
 
 
 def pretrained(auto: str, folder: Path, **more: Any) -> Any:
-    """What an ``Auto`` class of `transformers` makes of a folder, and of nothing else.
+    """Load a folder by an ``Auto`` class of `transformers`, and nothing but the folder.
 
     No code of the folder runs, nobody is asked whether it may, and what the folder names elsewhere
     (the base of an adapter) is not fetched.

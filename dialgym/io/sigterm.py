@@ -1,4 +1,4 @@
-"""SIGTERM, by which schedulers end a program, taken as Ctrl-C is."""
+"""SIGTERM, by which schedulers end a program, handled as Ctrl-C."""
 
 import os
 import signal
@@ -6,23 +6,23 @@ from types import FrameType
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came: whoever keeps what is whole at Ctrl-C does so here too."""
+    """SIGTERM arrived: an interrupt, so that finished work is saved as at Ctrl-C."""
 
     def __init__(self) -> None:
         super().__init__("terminated")
 
 
-def take_sigterm() -> None:
-    """Let SIGTERM raise `Terminated`, once, where nothing else has been said about it.
+def handle_sigterm() -> None:
+    """Raise `Terminated` at the first SIGTERM, unless another handler is set.
 
-    Of several processes that train together none takes it: they would not stop at the same update.
+    Not in processes that train together: they would not stop at the same update.
     """
     if "WORLD_SIZE" not in os.environ and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _terminate)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what is whole is being kept
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # finished work is being saved
     raise Terminated
 
 

@@ -1,4 +1,4 @@
-"""Plain values of a file, read strictly: what is not of the form is one clear error."""
+"""Strict reading of plain values: an unexpected entry or type is one clear error."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dialgym.errors import is_finite, unknown
 _NEEDED: Any = object()
 
 
-class Reader:
-    """Takes typed values out of a mapping; any other content is one clear error.
+class StrictReader:
+    """Reader of typed values from a mapping.
 
     Args:
-        where: it stands, for messages.
+        where: where it stands, for messages.
         values: the mapping.
         known: all names that it may have; None for any.
     """
@@ -27,7 +27,7 @@ class Reader:
             if known is not None and name not in known:
                 raise unknown("entry", name, known, where)
 
-    def take(self, name: str, kind: Any, default: Any = _NEEDED) -> Any:
+    def get(self, name: str, kind: Any, default: Any = _NEEDED) -> Any:
         """An entry of a type; a truth value is no number."""
         value = self.values.get(name, default)
         if value is _NEEDED:
@@ -41,26 +41,26 @@ class Reader:
 
     def count(self, name: str, default: Any = _NEEDED) -> int:
         """A whole number from 1."""
-        value: int = self.take(name, int, default)
+        value: int = self.get(name, int, default)
         if value < 1:
             raise ValueError(f"{self.where}, {name}: expected a whole number from 1, got {value}")
         return value
 
     def one_of(self, name: str, known: Iterable[str], default: str = _NEEDED) -> str:
         """One of some texts."""
-        value: str = self.take(name, str, default)
+        value: str = self.get(name, str, default)
         if value not in known:
             raise unknown(name, value, known, self.where)
         return value
 
     def numbers(self, name: str, known: Iterable[str]) -> dict[str, int]:
         """Whole numbers from 1 by known names."""
-        part = Reader(f"{self.where}, {name}", self.take(name, dict, {}), known)
+        part = StrictReader(f"{self.where}, {name}", self.get(name, dict, {}), known)
         return {key: part.count(key) for key in part.values}
 
 
 def all_finite(column: Iterable[Any]) -> bool:
-    """Whether all are finite numbers, which a truth value is not."""
+    """Return True if all are finite numbers; truth values are none."""
     return all(is_finite(value) for value in column)
 
 

@@ -1,4 +1,4 @@
-"""Rows of data: JSONL, JSON, CSV, TSV, Parquet in files, folders and zips, here or on the hub.
+"""Tables of data: JSONL, JSON, CSV, TSV, Parquet in files, folders and zips, here or on the hub.
 
 They are read by the standard library (Parquet by pyarrow): built-in data needs no extra package, a
 row holds what it holds (there is no schema over all rows), and an error names the line. Data sets
@@ -9,13 +9,14 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, NamedTuple
 
-from dialgym.io.archives import SPLITS, Part, limits, parts_of
-from dialgym.io.cards import parts_on_card
-from dialgym.io.expansion import check_parquet
-from dialgym.io.files import files_in, parse_json
+import numpy as np
+
+from dialgym.io.archives import SPLITS, ArchiveMember, parts_of
+from dialgym.io.bounds import PARQUET_RATIO, VARIABLE, bound
+from dialgym.io.files import files_in, parse_json, parse_yaml
 from dialgym.io.hub import fetch
 from dialgym.io.hub import locate as find_source
 from dialgym.optional import require
@@ -24,14 +25,16 @@ Row = Mapping[str, Any]
 FORMATS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 BATCH = 1024
 """Rows of Parquet that are read at a time."""
-LEAST_ROW = 64
-"""Bytes of a row in memory, at least: so many rows are read as archives may expand to."""
+LEAST_ROW, LEAST_VALUE = 64, 4
+"""Bytes of a row and of a value of Parquet in memory, at least."""
 FETCHED = ("*.jsonl", "*.json", "*.csv", "*.tsv", "*.parquet", "*.txt", "*.gz", "*.zip", "*.md")
-"""The files that a data set of the hub is asked for."""
+"""Patterns of the files that are fetched of a data set of the hub."""
+CARD, MARK = "README.md", "---"
+"""A data set's card, and the lines around its YAML."""
 
 
-class Place(NamedTuple):
-    """Where a row stands, for messages."""
+class RowLocation(NamedTuple):
+    """Location of a row, for messages."""
 
     part: str
     number: int  # from 1
@@ -41,8 +44,8 @@ class Place(NamedTuple):
         return f"{self.part}, {self.unit} {self.number}"
 
 
-def read_rows(path: Path) -> Iterator[tuple[Place, Row]]:
-    """The rows of a file, or of all files of rows in a folder or zip.
+def read_rows(path: Path) -> Iterator[tuple[RowLocation, Row]]:
+    """Iterate over the rows of a file, or of all files of rows in a folder or zip.
 
     Raises:
         ValueError: there is no file of rows, or one cannot be read; the message says which.
@@ -51,8 +54,8 @@ def read_rows(path: Path) -> Iterator[tuple[Place, Row]]:
         yield from rows_of(part)
 
 
-def _tables(parts: Sequence[Part], place: Path, expected: str) -> list[Part]:
-    """Those of the parts that are in one of `FORMATS`; a ValueError where none is."""
+def _tables(parts: Sequence[ArchiveMember], place: Path, expected: str) -> list[ArchiveMember]:
+    """Select the files that are in one of `FORMATS`; a ValueError if none is."""
     tables = [part for part in parts if part.suffix in FORMATS]
     if not tables:
         got = ", ".join(part.name for part in parts[:5]) or "nothing"
@@ -61,8 +64,8 @@ def _tables(parts: Sequence[Part], place: Path, expected: str) -> list[Part]:
     return tables
 
 
-def rows_of(part: Part) -> Iterator[tuple[Place, Row]]:
-    """The rows of one file, by the format that its ending names.
+def rows_of(part: ArchiveMember) -> Iterator[tuple[RowLocation, Row]]:
+    """Iterate over the rows of one file, by the format that its ending names.
 
     Raises:
         ValueError: the file, or a row of it, cannot be read; the message says which.
@@ -74,25 +77,25 @@ def rows_of(part: Part) -> Iterator[tuple[Place, Row]]:
         yield place, row
 
 
-def _jsonl(part: Part) -> Iterator[tuple[Place, Any]]:
+def _jsonl(part: ArchiveMember) -> Iterator[tuple[RowLocation, Any]]:
     for number, line in part.lines():
-        place = Place(part.name, number, "line")
+        place = RowLocation(part.name, number, "line")
         yield place, parse_json(line, str(place))
 
 
-def _json(part: Part) -> Iterator[tuple[Place, Any]]:
+def _json(part: ArchiveMember) -> Iterator[tuple[RowLocation, Any]]:
     content = parse_json(part.text(), part.name)
     if not isinstance(content, list):
         raise ValueError(f"{part.name}: expected a list of rows; got {type(content).__name__}.")
     return _numbered(part, content)
 
 
-def _csv(part: Part) -> Iterator[tuple[Place, Any]]:
+def _csv(part: ArchiveMember) -> Iterator[tuple[RowLocation, Any]]:
     delimiter = "\t" if part.suffix == ".tsv" else ","
     rows = csv.DictReader(io.StringIO(part.text(), newline=""), delimiter=delimiter)
     try:
         for row in rows:
-            yield Place(part.name, rows.line_num, "line"), row
+            yield RowLocation(part.name, rows.line_num, "line"), row
     except csv.Error as error:
         kind = part.suffix[1:].upper()
         raise ValueError(
@@ -100,10 +103,10 @@ def _csv(part: Part) -> Iterator[tuple[Place, Any]]:
         ) from error
 
 
-def _parquet(part: Part) -> Iterator[tuple[Place, Any]]:
+def _parquet(part: ArchiveMember) -> Iterator[tuple[RowLocation, Any]]:
     pyarrow = require("pyarrow", "data", part.name)
     parquet = require("pyarrow.parquet", "data", part.name)
-    content, most = part.read(), limits().expanded // LEAST_ROW
+    content, most = part.read(), bound("expanded") // LEAST_ROW
     try:
         count = check_parquet(io.BytesIO(content), part.name, len(content))
         if count > most:
@@ -114,15 +117,17 @@ def _parquet(part: Part) -> Iterator[tuple[Place, Any]]:
         raise ValueError(f"{part.name}: expected a Parquet file ({error}).") from error
 
 
-def _numbered(part: Part, rows: Iterable[Any]) -> Iterator[tuple[Place, Any]]:
-    return ((Place(part.name, number), row) for number, row in enumerate(rows, 1))
+def _numbered(part: ArchiveMember, rows: Iterable[Any]) -> Iterator[tuple[RowLocation, Any]]:
+    return ((RowLocation(part.name, number), row) for number, row in enumerate(rows, 1))
 
 
-def all_rows(place: Path, parts: Sequence[Part], expected: str) -> Iterator[tuple[Place, str, Row]]:
-    """Place, split and row of all that data holds; its files are `parts`.
+def all_rows(
+    place: Path, parts: Sequence[ArchiveMember], expected: str
+) -> Iterator[tuple[RowLocation, str, Row]]:
+    """Iterate over location, split and row of all data in the files `parts`.
 
     A row may name its split as ``split`` or ``data_split``, else the folder's card does (see
-    `dialgym.io.cards`), else the file's name or folder, else it is ``train``.
+    `parts_on_card`), else the file's name or folder, else it is ``train``.
 
     Raises:
         ValueError: there is no file of rows, which `expected` describes; or one is broken.
@@ -141,13 +146,13 @@ def first(row: Row, names: Sequence[str]) -> Any:
 
 
 def locate(data: Any, what: str, built_in: bool = True, patterns: Sequence[str] = FETCHED) -> Path:
-    """Where data lies: an existing path, or the folder into which it is fetched from the hub.
+    """Locate data: an existing path, or the folder into which it is fetched from the hub.
 
     Args:
         data: a path, ``hf:NAME`` or ``hf:NAME@REVISION``.
         what: the task, for messages.
-        built_in: whether there is data without it, which a message tells.
-        patterns: of the files that a data set of the hub is asked for.
+        built_in: there is data without it, which the message names.
+        patterns: of the files that are fetched of a data set of the hub.
 
     Raises:
         ValueError: there is no such file or folder, or nothing that could be fetched.
@@ -160,7 +165,142 @@ def locate(data: Any, what: str, built_in: bool = True, patterns: Sequence[str] 
 
 
 def fingerprint(place: Path) -> str:
-    """What tells one state of the data from another: path, and times and sizes of its files."""
+    """Hash the path, times and sizes of the files of data, which differ between its states."""
     files = files_in(place) if place.is_dir() else [place]
     stats = [(str(file), (s := file.stat()).st_mtime_ns, s.st_size) for file in files]
     return sha256(repr((str(place), stats)).encode()).hexdigest()[:24]
+
+
+# Parquet
+
+
+def check_parquet(source: Any, name: str, size: int, ratio: int = PARQUET_RATIO) -> int:
+    """Count the rows of a Parquet file, after a check of its size in memory.
+
+    Repeated values stand once in such a file: ten kilobytes can hold a text of 100 kB a million
+    times. So the dictionaries of texts are read first, without the texts of the rows.
+
+    Args:
+        source: a path, or a file that is open.
+        name: of the file, for messages.
+        size: of the file, in bytes.
+        ratio: in the place of `PARQUET_RATIO`, for files that are mapped into memory.
+
+    Raises:
+        ValueError: it would be more in memory than its size and the bound of archives allow.
+        pyarrow.ArrowException, OSError: it is no Parquet file.
+    """
+    parquet = require("pyarrow.parquet", "data", name)
+    most = max(bound("expanded"), ratio * size)
+    metadata = parquet.ParquetFile(source).metadata
+    columns = [
+        (group, metadata.row_group(group).column(i))
+        for group in range(metadata.num_row_groups)
+        for i in range(metadata.row_group(group).num_columns)
+    ]
+    expanded = sum(max(c.total_uncompressed_size, LEAST_VALUE * c.num_values) for _, c in columns)
+    _check_size(expanded, name, most)
+    texts = [(g, c.path_in_schema) for g, c in columns if c.physical_type == "BYTE_ARRAY"]
+    by_dictionary = parquet.ParquetFile(source, read_dictionary=sorted({path for _, path in texts}))
+    for group, path in texts:
+        arrays = by_dictionary.read_row_group(group, columns=[path]).column(0).chunks
+        expanded += sum(_text_bytes(array) for array in arrays)
+        _check_size(expanded, name, most)
+    rows: int = metadata.num_rows
+    return rows
+
+
+def _text_bytes(array: Any) -> int:
+    """Bytes of the texts of one column in memory; it may have lists and structs around them."""
+    pyarrow, compute = (require(f"pyarrow{part}", "data", "Parquet") for part in ("", ".compute"))
+    if pyarrow.types.is_map(array.type):
+        return _text_bytes(array.keys) + _text_bytes(array.items)
+    if pyarrow.types.is_nested(array.type):
+        inner = array.flatten()
+        return sum(map(_text_bytes, inner)) if isinstance(inner, list) else _text_bytes(inner)
+    if not pyarrow.types.is_dictionary(array.type):
+        return int(array.nbytes)
+    sizes = compute.binary_length(array.dictionary).fill_null(0).to_numpy(zero_copy_only=False)
+    used = array.indices.drop_null().to_numpy(zero_copy_only=False)
+    if len(used) and not 0 <= used.min() <= used.max() < len(sizes):
+        raise pyarrow.ArrowInvalid("values that its dictionary does not have")
+    return int(np.bincount(used, minlength=len(sizes)).astype(np.float64) @ sizes)
+
+
+def _check_size(expanded: int, name: str, most: int) -> None:
+    if expanded > most:
+        raise ValueError(
+            f"{PurePath(name).name}: it would be more than {most:,} bytes in memory, out of all "
+            f"proportion to its size. If you trust whoever made it, set {VARIABLE}EXPANDED."
+        )
+
+
+# The card of a data set of Hugging Face's: a README.md that begins with YAML. Under `configs` it
+# has configurations, each with `data_files`: patterns of files, by split or not.
+
+
+def parts_on_card(
+    parts: Sequence[ArchiveMember], where: str
+) -> tuple[list[ArchiveMember], dict[str, str]]:
+    """Select the files that the card of a folder names, with their splits by name.
+
+    Without a card, or with one that names none, all files are selected, without splits.
+
+    Raises:
+        ValueError: the card has several configurations and none is the default.
+    """
+    card = next((part for part in parts if part.name == CARD), None)
+    patterns = list(_patterns(_config(card, where))) if card else []
+    if not patterns:
+        return list(parts), {}
+    splits: dict[str, str] = {}
+    for split, pattern in patterns:
+        for part in parts:
+            if _fits(PurePosixPath(part.name), pattern):
+                splits.setdefault(part.name, SPLITS.get(split, split))
+    return [part for part in parts if part.name in splits], splits
+
+
+def _config(card: ArchiveMember, where: str) -> Mapping[str, Any]:
+    """The configuration that is the default, or the only one; empty where there is none."""
+    head, end, _ = card.text().removeprefix(MARK).partition(f"\n{MARK}")
+    if not end or not card.text().startswith(MARK):
+        return {}
+    content = parse_yaml(head, f"{where}, {CARD}")
+    found = content.get("configs") if isinstance(content, Mapping) else None
+    configs = [one for one in found or () if isinstance(one, Mapping)]
+    chosen = [one for one in configs if one.get("default") is True or len(configs) == 1]
+    chosen += [one for one in configs if one.get("config_name") == "default"]
+    if configs and not chosen:
+        names = ", ".join(str(one.get("config_name")) for one in configs)
+        raise ValueError(
+            f"data {where!r}: its {CARD} has several configurations ({names}), and none is the "
+            "default. Give the folder of one."
+        )
+    return chosen[0] if chosen else {}
+
+
+def _patterns(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Pairs of a split and a pattern."""
+    given = config.get("data_files") or ()
+    for one in [given] if isinstance(given, str | Mapping) else given:
+        split, paths = "train", one
+        if isinstance(one, Mapping):
+            split, paths = str(one.get("split", split)), one.get("path") or ()
+        for path in [paths] if isinstance(paths, str) else paths:
+            yield split, str(path)
+
+
+def _fits(name: PurePosixPath, pattern: str) -> bool:
+    """Return True if a pattern of the card, which names files beside it alone, fits a file."""
+    folders, own = PurePosixPath(pattern.removeprefix("./")).parts, name.parts
+    if "**" in folders:
+        tail = folders[folders.index("**") + 1 :] or ("*",)
+        head = folders[: folders.index("**")]
+        shape = (*head, *["*"] * (len(own) - len(head) - len(tail)), *tail)
+        return len(shape) == len(own) and _all_fit(own, shape)
+    return len(folders) == len(own) and _all_fit(own, folders)
+
+
+def _all_fit(own: Sequence[str], shape: Sequence[str]) -> bool:
+    return all(PurePosixPath(part).match(wanted) for part, wanted in zip(own, shape))

@@ -12,10 +12,11 @@ import numpy as np
 from dialgym.debug import BrokenPromise, enforcing
 from dialgym.errors import finite_number, service_error, unknown
 from dialgym.io.cache import LRU
+from dialgym.io.registry_file import load
 from dialgym.rewards.base import FunctionReward, Reply, Reward
 from dialgym.rewards.degenerate import is_degenerate
-from dialgym.rows import load, reward_rows
-from dialgym.trust import say
+from dialgym.rewards.table import reward_rows
+from dialgym.trust import allow
 
 Examples = Callable[[], Sequence[tuple[Reply, str]]]
 """Labelled replies of the training split, asked for when a reward that learns from them scores."""
@@ -251,7 +252,7 @@ def _find(name: str) -> tuple[type[Reward], Mapping[str, Any]]:
         return load(rows[name].reward), rows[name].settings
     if ":" not in str(name):
         raise unknown("reward", name, rows)
-    say(name)
+    allow(name)
     try:
         cls = load(name)
     except (ImportError, AttributeError, ValueError) as error:

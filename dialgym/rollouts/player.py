@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import with_settings
+from dialgym.io.registry_file import load
 from dialgym.kinds import numeric_kinds
-from dialgym.registry import Entry, Environment, check_id, entry_of, load
+from dialgym.registry import Environment, RegistryEntry, check_id, entry_of
 from dialgym.rollouts.episodes import Job, Report
 from dialgym.rollouts.games import log_games, play_games, script_games, speaker_games, tree_games
 from dialgym.rollouts.played import Played
@@ -42,14 +43,14 @@ def make_dialogue(env: Environment, kwargs: Mapping[str, Any]) -> Dialogue:
     return Dialogue(task, learner, find_speaker(task, learner, parts.get("simulator")))
 
 
-def names_in(entry: Entry, kwargs: Mapping[str, Any]) -> set[str]:
+def names_in(entry: RegistryEntry, kwargs: Mapping[str, Any]) -> set[str]:
     """The names of the policies that an environment has."""
     dialogue = make_dialogue(entry, kwargs)
     return {*named_policies(dialogue.task, dialogue.learner, entry.view)}
 
 
 def opened_for(
-    policy: Policy, entries: Sequence[Entry], kwargs: Mapping[str, Any], trust: bool = False
+    policy: Policy, entries: Sequence[RegistryEntry], kwargs: Mapping[str, Any], trust: bool = False
 ) -> Any:
     """A policy that is to play in several environments: a checkpoint is loaded, a name stays one.
 
@@ -62,7 +63,9 @@ def opened_for(
     return open_policy(policy, named, dialogues[0][0].learner, trust)
 
 
-def opened_where_trained(policy: Policy, trust: bool = False) -> tuple[Any, Entry, dict[str, Any]]:
+def opened_where_trained(
+    policy: Policy, trust: bool = False
+) -> tuple[Any, RegistryEntry, dict[str, Any]]:
     """A trained policy, the environment that it was trained in, and the settings of that.
 
     Raises:

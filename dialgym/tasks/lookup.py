@@ -7,7 +7,7 @@ from typing import Any
 
 from dialgym.errors import did_you_mean
 from dialgym.tasks.base import Task
-from dialgym.trust import say
+from dialgym.trust import allow
 
 
 def find_task(path: str) -> Any:
@@ -27,7 +27,7 @@ def find_object(path: str, what: str) -> Any:
     Raises:
         ValueError: it is no such text, or there is no such module or name.
     """
-    say(path)
+    allow(path)
     module, _, name = path.partition(":")
     if not (module and name):
         raise ValueError(f"{what} {path!r}: expected module:Class, or a registered name.")

@@ -5,7 +5,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from dialgym.registry import Entry, Environment, entry_of
+from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rollouts import Player
 from dialgym.testing.scripts import require
 
@@ -65,12 +65,12 @@ def mean_interval(returns: np.ndarray, bounds: tuple[float, float]) -> tuple[flo
     return float(returns.mean() - half), float(returns.mean() + half)
 
 
-def _first_view(entry: Entry) -> Entry:
+def _first_view(entry: RegistryEntry) -> RegistryEntry:
     """That in which scores are measured."""
     return entry.in_view(entry.row.views[0])
 
 
-def _scores(entry: Entry) -> Iterator[tuple[str, str, float]]:
+def _scores(entry: RegistryEntry) -> Iterator[tuple[str, str, float]]:
     """Whose score, the policy, and the score."""
     scores = entry.row.references(entry.stand_in)
     named = {"random": RANDOM, "expert": scores.get("expert_policy", EXPERT)}

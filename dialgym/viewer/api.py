@@ -9,7 +9,7 @@ from typing import Any
 from dialgym.datasets import Dataset, collect
 from dialgym.errors import unknown
 from dialgym.io.cache import LRU
-from dialgym.registry import Entry, entries, make_task
+from dialgym.registry import RegistryEntry, entries, make_task
 from dialgym.rollouts.policies import named_policies
 from dialgym.viewer.asked import Asked, NotHereError
 from dialgym.viewer.kept import keep_game
@@ -247,7 +247,7 @@ class Viewer:
         source = self.shelf.add(DIALOGUES, title, "", listing)
         return Side(name, source.number, listing, listing.rows(Asked({})))
 
-    def _played(self, name: str, entry: Entry, episodes: int, seed: int) -> Dataset:
+    def _played(self, name: str, entry: RegistryEntry, episodes: int, seed: int) -> Dataset:
         run = self.shelf.runs().get(name)
         policy = str(run.folder) if run else name
         known = named_policies(make_task(entry, self.settings), "system", entry.view)
@@ -265,7 +265,7 @@ class Viewer:
             trust=self.shelf.trust,
         )
 
-    def _against(self, name: str, entry: Entry, party: str) -> Any:
+    def _against(self, name: str, entry: RegistryEntry, party: str) -> Any:
         """A registered speaker of the other party, the model of a run, or None for the default."""
         runs = self.shelf.runs()
         if name in runs:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from dialgym.errors import finite_number, one_of, whole_number
-from dialgym.registry import Entry, entry_of, is_registered
+from dialgym.registry import RegistryEntry, entry_of, is_registered
 
 
 class NotHereError(LookupError):
@@ -56,7 +56,7 @@ class Asked:
             raise ValueError(f"{name} of the request has more than {MOST_CHARACTERS:,} characters.")
         return value
 
-    def entry(self, name: str) -> Entry:
+    def entry(self, name: str) -> RegistryEntry:
         """A registered environment; nothing is imported for a request."""
         env_id = self.text(name)
         if ":" in env_id and not is_registered(env_id):

@@ -17,7 +17,7 @@ import numpy as np
 from dialgym.experiments.curves import read_curve, smooth
 from dialgym.io.files import is_running, read_yaml
 from dialgym.io.locks import LOCK
-from dialgym.registry import Entry, check_id, entry_of
+from dialgym.registry import RegistryEntry, check_id, entry_of
 from dialgym.rollouts.policies import CHECKPOINT, find_language_model
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.viewer.asked import NotHereError
@@ -53,7 +53,7 @@ class Run:
         """Whether it is the folder of a language model, which can speak in any environment."""
         return find_language_model(self.folder) is not None
 
-    def fits(self, entry: Entry) -> bool:
+    def fits(self, entry: RegistryEntry) -> bool:
         """Whether its model could play an environment, as far as the folder tells."""
         if self.is_language_model():
             return not entry.kind.of_acts

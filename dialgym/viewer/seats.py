@@ -9,7 +9,7 @@ import numpy as np
 
 from dialgym.io.files import parse_yaml
 from dialgym.language import Letters, Lexicon
-from dialgym.registry import Entry, Environment, entry_of, make_task
+from dialgym.registry import Environment, RegistryEntry, entry_of, make_task
 from dialgym.rollouts.episodes import policy_rng
 from dialgym.rollouts.games import Game
 from dialgym.rollouts.player import make_dialogue
@@ -237,12 +237,12 @@ class _Choice:
         return self.number
 
 
-def speaking(entry: Entry) -> Entry:
+def speaking(entry: RegistryEntry) -> RegistryEntry:
     """The entry in a view in which a person can speak."""
     return entry if entry.kind.of_acts else entry.in_view("utterance")
 
 
-def described(entry: Entry) -> dict[str, Any]:
+def described(entry: RegistryEntry) -> dict[str, Any]:
     """Facts of an environment that the page shows before a dialogue begins."""
     task = make_task(entry, {})
     about = (getdoc(type(task)) or "").partition("\n\nArgs:")[0]

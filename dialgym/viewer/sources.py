@@ -10,6 +10,7 @@ from dialgym.datasets import load_dataset
 from dialgym.errors import did_you_mean
 from dialgym.experiments.curves import FILES as CURVES
 from dialgym.experiments.result import Result, read_json
+from dialgym.io.files import check_regular
 from dialgym.io.hub import PREFIX
 from dialgym.rollouts.policies import CHECKPOINT, CONFIGS
 from dialgym.viewer.asked import NotHereError
@@ -150,6 +151,8 @@ def newest_runs(folder: Path = Path("runs"), most: int = 20) -> list[str]:
 
 def _check_exists(place: Path) -> None:
     if place.exists():
+        if not place.is_dir():
+            check_regular(place)
         return
     near = [p.name for p in place.parent.iterdir()] if place.parent.is_dir() else []
     raise FileNotFoundError(

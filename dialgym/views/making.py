@@ -1,22 +1,22 @@
 """Making a single or a batched environment from an id or whatever stands for one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from inspect import isclass
 from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
+from dialgym.io.registry_file import load
 from dialgym.kinds import numeric_kinds
-from dialgym.registration import spec_fields
 from dialgym.registry import (
     MAKE_VIEW,
-    Entry,
     Environment,
-    check_portable,
+    RegistryEntry,
     entry_of,
-    load,
     make_task,
     path_of,
+    spec_fields,
     view_arguments,
 )
 
@@ -75,7 +75,7 @@ def make_batched_view(
     return view(num_envs=num_envs, **split_kwargs(entry, view, kwargs))
 
 
-def split_kwargs(entry: Entry, view: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def split_kwargs(entry: RegistryEntry, view: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """The view's own arguments, and `task` made from all the others.
 
     Raises:
@@ -86,3 +86,39 @@ def split_kwargs(entry: Entry, view: Any, kwargs: Mapping[str, Any]) -> dict[str
     given = {**entry.row.env_kwargs, **kwargs}
     own = {key: value for key, value in given.items() if key in names}
     return {"task": make_task(entry, settings, names), **own}
+
+
+def check_portable(entry: RegistryEntry, kwargs: Mapping[str, Any]) -> None:
+    """Raise a ValueError if worker processes could not import the parts of an environment.
+
+    Args:
+        entry: whose task it is of.
+        kwargs: settings of the task and the view, which may name a simulator.
+    """
+    task = entry.row.task
+    kind = task if isclass(task) else type(task)
+    named = {task if isinstance(task, str) else _home(kind): f"the task of {entry.id!r}"}
+    for key, value in kwargs.items():
+        named |= dict.fromkeys(_homes(value), f"{key}=")
+    for path, what in named.items():
+        local = ":" in path and ("<locals>" in path or "<lambda>" in path)
+        if path.startswith("__main__:") or local:
+            raise ValueError(
+                f"workers: other processes cannot import {path}, {what}. Put it into a module of "
+                "its own, at the top level, or use workers=0."
+            )
+
+
+def _homes(value: Any) -> Iterator[str]:
+    """Modules from which the parts of a setting are imported: classes, functions, names."""
+    if isinstance(value, Mapping):
+        for part in value.values():
+            yield from _homes(part)
+    elif isinstance(value, str):
+        yield value
+    else:
+        yield _home(value if hasattr(value, "__qualname__") else type(value))
+
+
+def _home(kind: Any) -> str:
+    return f"{kind.__module__}:{kind.__qualname__}"

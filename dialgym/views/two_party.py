@@ -17,8 +17,9 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel_wrapper
 
 from dialgym.errors import one_of
+from dialgym.io.registry_file import load
 from dialgym.language import Utterance, render_transcript
-from dialgym.registry import Environment, entry_of, load
+from dialgym.registry import Environment, entry_of
 from dialgym.tasks import Outcome, PartyActs, Task
 from dialgym.tasks.batch import Exchange
 from dialgym.tasks.returns import watch_returns

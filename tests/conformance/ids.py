@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dialgym.registry import Entry, entries
+from dialgym.registry import RegistryEntry, entries
 
 KINDS = {
     "DailyDialog": ("turns",),
@@ -32,7 +32,7 @@ def first_of_each(view: str | None = None) -> dict[str, bool]:
     return first
 
 
-def _kind(entry: Entry) -> tuple[Any, ...]:
+def _kind(entry: RegistryEntry) -> tuple[Any, ...]:
     row = entry.row
     settings = KINDS.get(row.task.partition(":")[2], ())
     return (row.task, entry.view, *(row.settings.get(name) for name in settings))

@@ -14,7 +14,8 @@ import pytest
 
 import dialgym
 from agents.registry import ALGORITHMS
-from dialgym.registry import load
+from dialgym.io.registry_file import load
+from dialgym.language.bubbles import COLOURS
 from tests.support.checkers import checker
 
 ROOT = Path(__file__).parents[2]
@@ -88,6 +89,16 @@ def test_a_page_says_who_may_end_and_when(maker: ModuleType, task: str):
     said = re.findall(r"^\| (\w+) \| \d+ \|.*\| (yes|no) \|", parties, re.M)
     assert {party for party, ends in said if ends == "yes"} == {*known.facts.may_end}
     assert f"Turn limit, in utterances of the learner: {known.facts.turn_limit} " in parties
+
+
+def test_speakers_have_their_colours_on_a_page(maker: ModuleType):
+    """Those of pictures, of the viewer and of reports."""
+    sheet = (ROOT / "docs" / "extra.css").read_text(encoding="utf-8")
+    for speaker, colour in COLOURS.items():
+        assert f"\n.dialogue .{speaker} {{ background: #{bytes(colour).hex()}; }}" in sheet
+    page = maker.pages()["environments/wordle.md"]
+    assert '<p class="learner system">' in page
+    assert '<p class="other user">' in page
 
 
 def test_the_readme_lists_the_tasks_of_the_registry(maker: ModuleType):

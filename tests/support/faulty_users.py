@@ -8,6 +8,7 @@ from urllib.request import urlopen
 import numpy as np
 
 from dialgym.rewards import Reward
+from tests.support.waiting import HANG_GUARD
 
 EVERYTHING = "ask 0 1 2 3"
 
@@ -35,7 +36,7 @@ class RemoteUser:
 
     def reply(self, task: Any, state: Any, rng: np.random.Generator) -> str:
         try:
-            urlopen(self.url, timeout=5)
+            urlopen(self.url, timeout=HANG_GUARD)
         except URLError as error:
             raise ServiceError("the service of users", 0) from error
         return "want"
@@ -48,5 +49,5 @@ class RemoteJudge(Reward):
     base_url: str = "http://127.0.0.1:9/v1"
 
     def score(self, replies: Any) -> np.ndarray:
-        with urlopen(self.base_url, timeout=5) as answer:
+        with urlopen(self.base_url, timeout=HANG_GUARD) as answer:
             return np.array([float(answer.read()) for _ in replies])

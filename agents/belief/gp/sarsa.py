@@ -21,6 +21,7 @@ from agents.belief.gp.q_process import QProcess
 from agents.belief.gp.returns import Ahead, OpenDialogues, Returns
 from agents.belief.structure import structure_of
 from agents.storage.models import load, save
+from dialgym.io.files import read_file
 
 
 class GPSarsa(DialogueLearner):
@@ -266,7 +267,7 @@ def weighted(
 def _file_of(prior: Any) -> bytes:
     """A model, or the path of a saved one, as it is kept in the file of another."""
     if isinstance(prior, str | Path):
-        return Path(prior).read_bytes()
+        return read_file(Path(prior))
     file = io.BytesIO()
     save(prior, file)
     return file.getvalue()

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dialgym.io.archives import Part
-from dialgym.io.tables import Place, Row
+from dialgym.io.archives import ArchiveMember
+from dialgym.io.tables import Row, RowLocation
 from dialgym.tasks.base import SYSTEM, USER
 
 ITEMS = ("books", "hats", "balls")
@@ -23,12 +23,12 @@ _FIELD = re.compile(r"<(\w+)> (.*?) </\1>")
 _CHOSEN = re.compile(r"item([0-2])=(\d+)")
 
 
-def are_negotiations(part: Part) -> bool:
+def are_negotiations(part: ArchiveMember) -> bool:
     """Return True if a file is one of them."""
     return part.suffix == ".txt" and part.read().startswith(_BEGIN)
 
 
-def negotiations_in(part: Part) -> Iterator[tuple[Place, Row]]:
+def negotiations_in(part: ArchiveMember) -> Iterator[tuple[RowLocation, Row]]:
     """The dialogues of a file as rows, in which the system is the party who tells.
 
     The user's first words say in brackets what lies on the table and what it is worth to the
@@ -38,7 +38,7 @@ def negotiations_in(part: Part) -> Iterator[tuple[Place, Row]]:
         ValueError: a line is of another form; the message says which.
     """
     for number, line in part.lines():
-        place = Place(part.name, number, "line")
+        place = RowLocation(part.name, number, "line")
         found = dict(_FIELD.findall(line))
         try:
             yield place, _row(found)

@@ -11,7 +11,7 @@ from dialgym.datasets.foreign.negotiations import are_negotiations, negotiations
 from dialgym.datasets.foreign.report import Report
 from dialgym.datasets.foreign.tables import columns_of, conversations_in, outcomes_of
 from dialgym.errors import whole_number
-from dialgym.io.archives import SPLITS, Part, parts_of
+from dialgym.io.archives import SPLITS, ArchiveMember, parts_of
 from dialgym.io.files import parse_json
 from dialgym.io.tables import FORMATS, Row, locate, rows_of
 from dialgym.language.text import UNKNOWN
@@ -139,7 +139,7 @@ def _in_file(name: str, choices: Choices, report: Report) -> list[Conversation]:
     return found
 
 
-def _rows(part: Part) -> Iterable[tuple[Any, Row]]:
+def _rows(part: ArchiveMember) -> Iterable[tuple[Any, Row]]:
     """The rows of a file; those of JSON may stand under names, or under one heading."""
     if part.suffix != ".json":
         yield from negotiations_in(part) if part.suffix == ".txt" else rows_of(part)

@@ -12,7 +12,7 @@ import numpy as np
 
 from dialgym.io import tables as sources
 from dialgym.io.archives import parts_of
-from dialgym.io.tables import Place
+from dialgym.io.tables import RowLocation
 from dialgym.language.text import plain
 from dialgym.tasks import corpora
 from dialgym.tasks.comments.indices import rows_by_index
@@ -126,14 +126,14 @@ def _read(place: Path, filled: dict[str, bool]) -> Iterator[LoggedComment]:
             yield LoggedComment(split, parent, text, score, label)
 
 
-def _score(value: Any, where: Place) -> float:
+def _score(value: Any, where: RowLocation) -> float:
     try:
         return np.nan if value in (None, "") else float(value)
     except (TypeError, ValueError):
         raise ValueError(f"{where}: expected a number as score; got {value!r}.") from None
 
 
-def _label(value: Any, where: Place) -> int:
+def _label(value: Any, where: RowLocation) -> int:
     if value in (None, ""):
         return UNKNOWN_LABEL
     if str(value) not in ("0", "1", "2"):

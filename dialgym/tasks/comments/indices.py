@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from dialgym.io.archives import SPLITS, Part
+from dialgym.io.archives import SPLITS, ArchiveMember
 from dialgym.io.files import parse_json
-from dialgym.io.tables import Place, Row, all_rows
+from dialgym.io.tables import Row, RowLocation, all_rows
 
 ENDING = "_idxs.json"
 FIRST = "comments_positive"
@@ -13,8 +13,8 @@ FIRST = "comments_positive"
 
 
 def rows_by_index(
-    place: Path, parts: Sequence[Part], expected: str
-) -> Iterator[tuple[Place, str, Row]]:
+    place: Path, parts: Sequence[ArchiveMember], expected: str
+) -> Iterator[tuple[RowLocation, str, Row]]:
     """As `sources.all_rows`, by the splits of the ``*_idxs.json`` among the parts if there are any.
 
     Their numbers count the rows of all other files, those of ``comments_positive`` first. A row
@@ -30,16 +30,16 @@ def rows_by_index(
     return _chosen(all_rows(place, rows, expected), {_split(p): _numbers(p) for p in found}, place)
 
 
-def _order(part: Part) -> bool:
+def _order(part: ArchiveMember) -> bool:
     return not PurePosixPath(part.name).name.startswith(FIRST)
 
 
-def _split(part: Part) -> str:
+def _split(part: ArchiveMember) -> str:
     name = PurePosixPath(part.name).name.removesuffix(ENDING)
     return SPLITS.get(name, "validation" if name == "eval" else name)
 
 
-def _numbers(part: Part) -> frozenset[int]:
+def _numbers(part: ArchiveMember) -> frozenset[int]:
     numbers = parse_json(part.text(), part.name)
     if not isinstance(numbers, list) or any(type(n) is not int or n < 0 for n in numbers):
         raise ValueError(f"{part.name}: expected a list of numbers of rows, from 0.")
@@ -47,8 +47,8 @@ def _numbers(part: Part) -> frozenset[int]:
 
 
 def _chosen(
-    rows: Iterator[tuple[Place, str, Row]], splits: dict[str, frozenset[int]], place: Path
-) -> Iterator[tuple[Place, str, Row]]:
+    rows: Iterator[tuple[RowLocation, str, Row]], splits: dict[str, frozenset[int]], place: Path
+) -> Iterator[tuple[RowLocation, str, Row]]:
     count = 0
     for number, (where, _, row) in enumerate(rows):
         count = number + 1

@@ -7,10 +7,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dialgym.io.archives import Part, parts_of
+from dialgym.io.archives import ArchiveMember, parts_of
 from dialgym.io.files import parse_json
-from dialgym.io.strict_reader import Reader
-from dialgym.io.tables import Place, Row, all_rows, first
+from dialgym.io.strict_reader import StrictReader
+from dialgym.io.tables import Row, RowLocation, all_rows, first
 from dialgym.language.text import plain
 
 ACTS = ("inform", "question", "directive", "commissive")
@@ -52,20 +52,22 @@ def read_dialogues(place: Path) -> Iterator[LoggedDialogue]:
             yield _dialogue(row, split, where)
 
 
-def _original(parts: Sequence[Part]) -> list[Part]:
+def _original(parts: Sequence[ArchiveMember]) -> list[ArchiveMember]:
     """The texts of the original release: those by split, where there are any."""
     texts = [part for part in parts if _ORIGINAL.fullmatch(part.name)]
     return [part for part in texts if part.split] or texts
 
 
-def _read_original(text: Part, parts: Mapping[str, Part]) -> Iterator[LoggedDialogue]:
+def _read_original(
+    text: ArchiveMember, parts: Mapping[str, ArchiveMember]
+) -> Iterator[LoggedDialogue]:
     split = text.split or "train"
     lines = _lines(text)
     acts = _beside(text, "act", parts)
     emotions = _beside(text, "emotion", parts)
     pairs = zip_longest(lines, acts or [], emotions or [])
     for number, (line, act, emotion) in enumerate(pairs, 1):
-        where = Place(text.name, number)
+        where = RowLocation(text.name, number)
         if line is None or (act is None and acts) or (emotion is None and emotions):
             raise ValueError(f"{where}: texts, acts and emotions have not equally many lines.")
         turns = [turn for turn in line.split(_EOU) if turn.strip()]
@@ -73,7 +75,7 @@ def _read_original(text: Part, parts: Mapping[str, Part]) -> Iterator[LoggedDial
         yield _dialogue({"dialog": turns, **labels}, split, where)
 
 
-def _beside(text: Part, what: str, parts: Mapping[str, Part]) -> list[str] | None:
+def _beside(text: ArchiveMember, what: str, parts: Mapping[str, ArchiveMember]) -> list[str] | None:
     """The lines of the file of acts or emotions that belongs to a text, if there is one."""
     folder, _, name = text.name.rpartition("/")
     own = name.replace("_text", "").replace("dialogues", f"dialogues_{what}")
@@ -81,11 +83,11 @@ def _beside(text: Part, what: str, parts: Mapping[str, Part]) -> list[str] | Non
     return None if found is None else _lines(found)
 
 
-def _lines(part: Part) -> list[str]:
+def _lines(part: ArchiveMember) -> list[str]:
     return [line for _, line in part.lines()]
 
 
-def _dialogue(row: Row, split: str, where: Place) -> LoggedDialogue:
+def _dialogue(row: Row, split: str, where: RowLocation) -> LoggedDialogue:
     """A dialogue from a row of any of the formats."""
     turns = _listed(first(row, TURNS))
     if not isinstance(turns, Iterable) or isinstance(turns, str) or not turns:
@@ -105,7 +107,7 @@ def _listed(value: Any) -> Any:
         return value
 
 
-def _text(turn: Any, where: Place) -> str:
+def _text(turn: Any, where: RowLocation) -> str:
     text = first(turn, ("utterance", "text")) if isinstance(turn, Mapping) else turn
     if not isinstance(text, str):
         raise ValueError(f"{where}: expected text as an utterance; got {text!r}.")
@@ -113,7 +115,7 @@ def _text(turn: Any, where: Place) -> str:
 
 
 def _labels(
-    row: Row, turns: Sequence[Any], names: Sequence[str], known: Sequence[str], where: Place
+    row: Row, turns: Sequence[Any], names: Sequence[str], known: Sequence[str], where: RowLocation
 ) -> list[str]:
     """A label for each turn, from lists of the row or from the turns themselves."""
     values = _listed(first(row, names))
@@ -126,17 +128,19 @@ def _labels(
     return [_label(value, known, names[0], where) for value in values]
 
 
-def _own_label(turn: Any, names: Sequence[str], where: Place) -> Any:
+def _own_label(turn: Any, names: Sequence[str], where: RowLocation) -> Any:
     """The label of a turn that is an object; the first of ConvLab's binary acts."""
     if not isinstance(turn, Mapping):
         return ""
     if "act" in names and isinstance(turn.get("dialogue_acts"), Mapping):
-        acts = Reader(f"{where}, dialogue_acts", turn["dialogue_acts"]).take("binary", list, None)
-        return Reader(f"{where}, binary", acts[0]).take("intent", str, "") if acts else ""
+        acts = StrictReader(f"{where}, dialogue_acts", turn["dialogue_acts"]).get(
+            "binary", list, None
+        )
+        return StrictReader(f"{where}, binary", acts[0]).get("intent", str, "") if acts else ""
     return first(turn, names) or ""
 
 
-def _label(value: Any, known: Sequence[str], name: str, where: Place) -> str:
+def _label(value: Any, known: Sequence[str], name: str, where: RowLocation) -> str:
     """A label by its name, from a name or a number."""
     if isinstance(value, str) and not value.isdigit():
         return " ".join(value.split())

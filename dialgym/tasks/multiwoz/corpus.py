@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dialgym.errors import one_of
-from dialgym.io.archives import SPLITS, Part, parts_of
+from dialgym.io.archives import SPLITS, ArchiveMember, parts_of
 from dialgym.io.files import parse_json
-from dialgym.io.strict_reader import Reader
+from dialgym.io.strict_reader import StrictReader
 from dialgym.io.tables import fingerprint, locate
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.generators import Log
@@ -219,7 +219,7 @@ def _read(place: Path, state: str) -> list[Annotated]:
     return found
 
 
-def _dialogues(part: Part) -> Iterator[Annotated]:
+def _dialogues(part: ArchiveMember) -> Iterator[Annotated]:
     """Those of a file; none of one that holds something else, such as a database."""
     content = parse_json(part.text(), part.name)
     if isinstance(content, Mapping):
@@ -235,21 +235,21 @@ def _has(row: Any, name: str) -> bool:
 
 
 def _of_convlab2(where: str, split: str | None, row: Mapping[str, Any]) -> Annotated:
-    dialogue = Reader(f"corpus, {where}", row)
+    dialogue = StrictReader(f"corpus, {where}", row)
     turns: list[tuple[str, Acts]] = []
-    for i, turn in enumerate(dialogue.take("log", list)):
-        own = Reader(f"{dialogue.where} > log > {i}", turn)
-        acts = _named_acts(Reader(own.where, own.take("dialog_act", dict)))
+    for i, turn in enumerate(dialogue.get("log", list)):
+        own = StrictReader(f"{dialogue.where} > log > {i}", turn)
+        acts = _named_acts(StrictReader(own.where, own.get("dialog_act", dict)))
         turns.append((USER if i % 2 == 0 else SYSTEM, tuple(acts)))
-    goal = dialogue.take("goal", dict, None) or {}
+    goal = dialogue.get("goal", dict, None) or {}
     return Annotated(where, split or "train", goal, _alternating(turns))
 
 
-def _named_acts(said: Reader) -> Iterator[DialogueAct]:
+def _named_acts(said: StrictReader) -> Iterator[DialogueAct]:
     """Acts of ``{"Hotel-Inform": [["Area", "east"]]}``."""
     for kind in said.values:
         domain, _, intent = kind.partition("-")
-        for item in said.take(kind, list):
+        for item in said.get(kind, list):
             if not _is_pair(item):
                 raise ValueError(
                     f"{said.where} > {kind}: expected pairs of slot and value; got {item!r:.80}."
@@ -262,27 +262,27 @@ def _is_pair(item: Any) -> bool:
 
 
 def _of_unified(where: str, split: str | None, row: Mapping[str, Any]) -> Annotated:
-    dialogue = Reader(f"corpus, {where}", row)
+    dialogue = StrictReader(f"corpus, {where}", row)
     turns: list[tuple[str, Acts]] = []
-    for i, turn in enumerate(dialogue.take("turns", list)):
-        own = Reader(f"{dialogue.where} > turns > {i}", turn)
-        said = Reader(f"{own.where} > dialogue_acts", own.take("dialogue_acts", dict))
+    for i, turn in enumerate(dialogue.get("turns", list)):
+        own = StrictReader(f"{dialogue.where} > turns > {i}", turn)
+        said = StrictReader(f"{own.where} > dialogue_acts", own.get("dialogue_acts", dict))
         items = [(f"{said.where} > {kind}", item)
                  for kind in ("categorical", "non-categorical", "binary")
-                 for item in said.take(kind, list, ())]  # fmt: skip
-        acts = [_unified_act(Reader(place, item)) for place, item in items]
+                 for item in said.get(kind, list, ())]  # fmt: skip
+        acts = [_unified_act(StrictReader(place, item)) for place, item in items]
         turns.append((own.one_of("speaker", (USER, SYSTEM)), tuple(acts)))
-    given = dialogue.take("goal", dict, None) or {}
-    goal = _unified_goal(Reader(f"{dialogue.where} > goal", given))
-    named = dialogue.take("data_split", str, None) or split or "train"
+    given = dialogue.get("goal", dict, None) or {}
+    goal = _unified_goal(StrictReader(f"{dialogue.where} > goal", given))
+    named = dialogue.get("data_split", str, None) or split or "train"
     return Annotated(where, SPLITS.get(named, named), goal, _alternating(turns))
 
 
-def _unified_act(item: Reader) -> DialogueAct:
-    intent, domain = (item.take(name, str, "") for name in ("intent", "domain"))
+def _unified_act(item: StrictReader) -> DialogueAct:
+    intent, domain = (item.get(name, str, "") for name in ("intent", "domain"))
     if domain in (GENERAL, ""):
         return DialogueAct(intent, GENERAL)
-    slot = item.take("slot", str, "")
+    slot = item.get("slot", str, "")
     name = UNIFIED_SLOTS.get(slot, slot)
     short = SHORT_NAMES.get(domain, {}).get(name, slot or NONE)
     books = intent in ("book", "nobook")
@@ -292,14 +292,14 @@ def _unified_act(item: Reader) -> DialogueAct:
     )
 
 
-def _unified_goal(goal: Reader) -> dict[str, Any]:
+def _unified_goal(goal: StrictReader) -> dict[str, Any]:
     """In ConvLab-2's form."""
     found: dict[str, Any] = {}
     for part, kept in (("inform", False), ("request", True)):
-        domains = Reader(f"{goal.where} > {part}", goal.take(part, dict, None) or {})
+        domains = StrictReader(f"{goal.where} > {part}", goal.get(part, dict, None) or {})
         for domain in domains.values:
             content = found.setdefault(domain, {})
-            for slot, value in domains.take(domain, dict).items():
+            for slot, value in domains.get(domain, dict).items():
                 name = UNIFIED_SLOTS.get(slot, slot)
                 if kept:
                     content.setdefault("reqt", []).append(name)

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from dialgym.errors import did_you_mean
-from dialgym.io.archives import Part, parts_of
+from dialgym.io.archives import ArchiveMember, parts_of
 from dialgym.io.files import files_in, parse_json
 from dialgym.tasks.multiwoz.database import AFTER, BY, Taxis, clock
 from dialgym.tasks.multiwoz.goal_model import GoalModel, parse_goal_model
@@ -37,15 +37,15 @@ class Tables(NamedTuple):
         return Tables(rows, Taxis(*map(tuple, content["taxis"])))
 
 
-def find_files(place: Path) -> list[Part]:
+def find_files(place: Path) -> list[ArchiveMember]:
     """MultiWOZ's files in a folder or zip, and in the folders within."""
     if not place.is_dir():
         return parts_of(place)
     found = [file for file in files_in(place) if any(file.match(name) for name in FILES)]
-    return [Part(file.relative_to(place).as_posix(), file.read_bytes) for file in found]
+    return [ArchiveMember(file.relative_to(place).as_posix(), file.read_bytes) for file in found]
 
 
-def read_tables(parts: Sequence[Part], source: str) -> Tables:
+def read_tables(parts: Sequence[ArchiveMember], source: str) -> Tables:
     """The tables of ``<domain>_db.json`` of all domains, wherever they lie among the parts.
 
     Cells that are no text or number (coordinates, prices by room) are left out.
@@ -66,7 +66,9 @@ def read_tables(parts: Sequence[Part], source: str) -> Tables:
     return Tables(rows, _taxis(found["taxi"]))
 
 
-def read_values(parts: Sequence[Part]) -> Mapping[str, Mapping[str, tuple[str, ...]]] | None:
+def read_values(
+    parts: Sequence[ArchiveMember],
+) -> Mapping[str, Mapping[str, tuple[str, ...]]] | None:
     """Domain -> slot -> values, of ``value_set.json``; None where there is none.
 
     Raises:
@@ -87,7 +89,7 @@ def read_values(parts: Sequence[Part]) -> Mapping[str, Mapping[str, tuple[str, .
     return _frozen({d: {s: tuple(v) for s, v in slots.items()} for d, slots in content.items()})
 
 
-def read_goal_model(parts: Sequence[Part]) -> GoalModel | None:
+def read_goal_model(parts: Sequence[ArchiveMember]) -> GoalModel | None:
     """The goal model of ``goal_model.json``, or of ConvLab-2's pickle; None where there is none.
 
     Raises:
@@ -120,13 +122,13 @@ def _frozen(
     return MappingProxyType({d: MappingProxyType(dict(slots)) for d, slots in values.items()})
 
 
-def _part(parts: Iterable[Part], name: str) -> Part | None:
+def _part(parts: Iterable[ArchiveMember], name: str) -> ArchiveMember | None:
     """The file of that name in the fewest folders."""
     same = [part for part in parts if PurePosixPath(part.name.removesuffix(".gz")).name == name]
     return min(same, key=lambda part: part.name.count("/"), default=None)
 
 
-def _rows(domain: str, part: Part) -> Rows:
+def _rows(domain: str, part: ArchiveMember) -> Rows:
     content = parse_json(part.text(), part.name)
     if not isinstance(content, list):
         raise _bad(part.name, "a list of rows", type(content).__name__)
@@ -156,7 +158,7 @@ def _text(cell: Any) -> str | None:
     return str(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None
 
 
-def _taxis(part: Part) -> Taxis:
+def _taxis(part: ArchiveMember) -> Taxis:
     content = parse_json(part.text(), part.name)
     if isinstance(content, list) and len(content) == 1:
         content = content[0]

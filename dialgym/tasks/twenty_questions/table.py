@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import whole_number
-from dialgym.io.archives import Part, parts_of
-from dialgym.io.tables import Place, Row, all_rows, locate, rows_of
+from dialgym.io.archives import ArchiveMember, parts_of
+from dialgym.io.tables import Row, RowLocation, all_rows, locate, rows_of
 from dialgym.language.text import plain
 from dialgym.tasks.posterior import entropy
 from dialgym.tasks.twenty_questions.types import NO, UNCLEAR, YES
@@ -111,17 +111,17 @@ def load_table(source: str | PathLike[str], task: str) -> Table:
 def built_in(name: str) -> Table:
     """A table of the package, made by ``scripts/build_questions.py``."""
     file = files("dialgym.tasks.twenty_questions") / "tables" / f"{name}.csv"
-    return _read(rows_of(Part(f"{name}.csv", file.read_bytes)), name)
+    return _read(rows_of(ArchiveMember(f"{name}.csv", file.read_bytes)), name)
 
 
-def _rows(source: Any, task: str) -> Iterator[tuple[Place, Row]]:
+def _rows(source: Any, task: str) -> Iterator[tuple[RowLocation, Row]]:
     place = locate(source, task)
     parts = parts_of(place)
     for where, _, row in all_rows(place, parts, "a table of things"):
         yield where, row
 
 
-def _read(rows: Iterator[tuple[Place, Row]], source: str) -> Table:
+def _read(rows: Iterator[tuple[RowLocation, Row]], source: str) -> Table:
     found = list(rows)
     if len(found) < 2 or not found[0][1]:
         raise ValueError(
@@ -143,7 +143,7 @@ def _wordings(text: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in words if word))
 
 
-def _names(where: Place, cell: Any) -> tuple[str, ...]:
+def _names(where: RowLocation, cell: Any) -> tuple[str, ...]:
     names = tuple(with_article(name) for name in _wordings(cell))
     if not names:
         raise ValueError(f"{where}: expected a name; got {cell!r}.")
@@ -170,7 +170,7 @@ def _question(column: str) -> str:
     return f"is it {column}?"
 
 
-def _cell(where: Place, row: Mapping[Any, Any], column: str) -> int:
+def _cell(where: RowLocation, row: Mapping[Any, Any], column: str) -> int:
     if column not in row or None in row:
         raise ValueError(f"{where}: expected a cell for each of the first row's columns, no more.")
     value = "" if row[column] is None else str(row[column]).strip().lower()

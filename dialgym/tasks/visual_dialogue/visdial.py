@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dialgym.errors import unknown, whole_number
-from dialgym.io.archives import SPLITS, Part, parts_of
+from dialgym.io.archives import SPLITS, ArchiveMember, parts_of
 from dialgym.io.files import parse_json
 from dialgym.io.tables import fingerprint, locate
 from dialgym.language.text import plain
@@ -145,7 +145,7 @@ def _load(place: Path, version: str) -> Mapping[str, Sequence[Dialogue]]:
     return {name: tuple(found.values()) for name, found in splits.items() if found}
 
 
-def _content(part: Part) -> Mapping[str, Any] | None:
+def _content(part: ArchiveMember) -> Mapping[str, Any] | None:
     """The JSON of a part if it is of dialogues; None for a file of something else."""
     content = parse_json(part.text(), part.name)
     data = content.get("data") if isinstance(content, Mapping) else None

@@ -65,17 +65,19 @@ def env_of(table, says_masks):
 # After a cut
 
 
+@pytest.mark.parametrize("lower", [0.0, 30.0])
 @pytest.mark.parametrize("says_masks", [True, False])
-def test_gp_sarsa_takes_no_forbidden_act_for_what_would_have_followed(says_masks):
-    """By the info's mask, or else that of the last act; it believes in 10, 3 and 20."""
+def test_gp_sarsa_takes_no_forbidden_act_for_what_would_have_followed(says_masks, lower):
+    """By the info's mask, or else that of the last act; it believes in 10, 3 and 20, or less."""
     model = GPSarsa("GPPolicy", env_of(to_and_fro(), says_masks), gamma=0.5, sigma=0.1, seed=0)
     beliefs, names = beliefs_of(vec_env(to_and_fro())), model.coordinates.acts
     seen = model.coordinates(np.repeat(beliefs[[1]], 3, 0))
-    model.process.observe(seen, names, np.array([[10.0], [3.0], [20.0]]), np.full(3, 1e-6))
+    values = np.array([[10.0], [3.0], [20.0]]) - lower
+    model.process.observe(seen, names, values, np.full(3, 1e-6))
     found = []
     model.absorb = found.append
     model.learn(1)
-    assert_close(found[0].returns, [[0.5 * (3.0 if says_masks else 10.0)]], 1e-4)
+    assert_close(found[0].returns, 0.5 * values[[1 if says_masks else 0]], 1e-4)
 
 
 @pytest.mark.parametrize("says_masks", [True, False])

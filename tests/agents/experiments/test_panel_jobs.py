@@ -129,11 +129,11 @@ def test_a_training_that_is_cut_off_goes_on_exactly(done, tmp_path, monkeypatch)
 SCRIPT = """
 import sys
 from pathlib import Path
-from dialgym.io.sigterm import take_sigterm
+from dialgym.io.sigterm import handle_sigterm
 from tests.support.tiny_panel import *
 if __name__ == "__main__":
     install()
-    take_sigterm()  # as the command does
+    handle_sigterm()  # as the command does
     from agents.experiments.panel_jobs import jobs_of
     from agents.experiments.run import run_jobs
     jobs = jobs_of(TINY, ["random", "ppo", "bc"], TINY.environments, [0, 1], Path(sys.argv[1]))

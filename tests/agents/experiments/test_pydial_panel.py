@@ -78,6 +78,12 @@ def test_bad_names_are_one_clear_message(tmp_path, options, message):
     assert message in " ".join(text.split())
 
 
+def test_known_domains_are_listed_once(tmp_path):
+    text = fail("benchmark", "pydial", "--out", str(tmp_path), "--domains", "Nowhere")
+    known = " ".join(text.split()).partition("Known: ")[2].rstrip(".").split(", ")
+    assert len(known) == len({*known}) > 10
+
+
 def test_a_budget_is_of_dialogues():
     assert budget(None, ()) is None
     assert budget(10, (10, 5)) == Budget(10, (5, 10))

@@ -1,6 +1,7 @@
 """What a first user gets wrong is one error that says what to do; and things say what they are."""
 
 import dataclasses
+import os
 
 import gymnasium as gym
 import pytest
@@ -62,6 +63,16 @@ def test_a_model_that_is_not_there(tmp_path):
             load("nofile")
     with pytest.raises(FileNotFoundError, match=r"no saved model at"):
         agents.load(tmp_path)  # a folder without one
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
+def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path):
+    os.mkfifo(tmp_path / "p.yml")
+    message = "p.yml': expected a regular file; it is a pipe"
+    with pytest.raises(ValueError, match=message):
+        agents.train("ppo", SMALL, 10, config=tmp_path / "p.yml")
+    with pytest.raises(ValueError, match=message):
+        agents.GPSarsa("GPPolicy", "dialgym/SlotFilling-act-v0", prior=tmp_path / "p.yml")
 
 
 def test_a_run_is_a_model(model, tmp_path):

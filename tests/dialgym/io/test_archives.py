@@ -8,7 +8,8 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 import pytest
 
-from dialgym.io.archives import Limits, parts_of
+from dialgym.io.archives import parts_of
+from dialgym.io.bounds import BOUNDS
 from dialgym.io.tables import read_rows
 
 
@@ -80,7 +81,7 @@ def test_limits_are_settings(tmp_path, monkeypatch):
     monkeypatch.setenv("DIALGYM_ARCHIVE_DEPTH", "many")
     with pytest.raises(ValueError, match="DIALGYM_ARCHIVE_DEPTH must be a whole number from 1"):
         parts_of(tmp_path)
-    assert Limits().depth == 3
+    assert BOUNDS["depth"] == 3
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])

@@ -2,15 +2,15 @@
 
 import pytest
 
-from dialgym.io.archives import Part
-from dialgym.io.cards import parts_on_card
+from dialgym.io.archives import ArchiveMember
+from dialgym.io.tables import parts_on_card
 
 FILES = ("train.jsonl", "data/eval.jsonl", "data/deep/eval.jsonl", "other/a.jsonl", "/etc/x.jsonl")
 
 
 def chosen(card: str) -> dict[str, str]:
-    parts = [Part(name, bytes) for name in FILES]
-    parts.append(Part("README.md", card.encode))
+    parts = [ArchiveMember(name, bytes) for name in FILES]
+    parts.append(ArchiveMember("README.md", card.encode))
     found, splits = parts_on_card(parts, "it")
     assert [part.name for part in found] == list(splits) or not splits
     return splits

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import dialgym
-from dialgym.registry import Entry
-from dialgym.rows import Row
+from dialgym.registry import RegistryEntry, Row
 from dialgym.simulators import Asynchronous, BatchSpeaker, Concurrent
 from dialgym.tasks.daily_dialog import DailyDialog
 from dialgym.tasks.daily_dialog.policies import Person, Retrieval
@@ -156,7 +155,7 @@ def test_settings_reach_evaluation_and_collection(tmp_path):
 def test_a_row_of_the_registry_can_name_a_simulator():
     kwargs = {"learner": "user", "simulator": {"name": "optimal", "guesses": "all"}}
     row = Row("x", "dialgym.tasks.wordle:Wordle", "", settings={"words": 20}, env_kwargs=kwargs)
-    entry = Entry("x", row, "utterance")
+    entry = RegistryEntry("x", row, "utterance")
     found = split_kwargs(entry, UtteranceEnv, {})
     assert (len(found["task"].answers), found["learner"]) == (20, "user")
     assert UtteranceEnv(**found).dialogue.other.guesses == "all"

@@ -133,11 +133,13 @@ def test_bad_arguments_are_one_clear_line(tmp_path, monkeypatch):
     (tmp_path / "empty").mkdir()
     (tmp_path / "text.json").write_text("{}", "utf-8")
     (tmp_path / "bad.parquet").write_bytes(b"nothing of the kind")
+    os.mkfifo(tmp_path / "pipe.json")
     for arguments, text in [
         (["runn"], "there is nothing. Did you mean 'run'?"),
         (["empty"], "expected the folder of a run"),
         (["text.json"], "expected a result with policy"),
         (["bad.parquet"], "expected a Parquet file"),
+        (["pipe.json"], "expected a regular file; it is a pipe"),
         (["run", "--set", "words"], "expected KEY=VALUE"),
         (["run", "--host", "203.0.113.1"], "view cannot listen at 203.0.113.1"),
         (["run", "--model", "nothing"], "nothing"),
@@ -164,7 +166,7 @@ def test_the_command_prints_its_address_and_ends_with_an_interrupt(tmp_path):
         assert "/?token=" in line
         address, token = line.split()[-1].split("/?token=")
         asked = Request(f"{address}/api/about?env={own}", headers={"X-Dialgym-Token": token})
-        with urlopen(asked, timeout=60) as answer:  # which was named by --env, and no other
+        with urlopen(asked, timeout=HANG_GUARD) as answer:  # named by --env, and no other
             assert json.load(answer)["task"] == "Signals"
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=HANG_GUARD)

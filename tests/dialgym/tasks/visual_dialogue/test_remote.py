@@ -22,6 +22,7 @@ from dialgym.tasks.visual_dialogue.serving import Bots
 from tests.support.faulty_server import faulty_server, says
 from tests.support.toy_visdial import ToyTask, state_of, toy_task
 from tests.support.visual_server import visual_server
+from tests.support.waiting import HANG_GUARD
 
 RNG = np.random.default_rng(0)
 QUICK = {"timeout": 2, "retries": 1, "backoff": 0.01}
@@ -114,7 +115,7 @@ def test_a_server_started_again_goes_on_with_every_dialogue(task):
     pytest.importorskip("uvicorn", reason="the extra 'web' is not installed")
     bots = Recording(task)
     with visual_server(bots) as url:
-        guesser = RemoteGuesser(task.pool, url, timeout=5, retries=30, backoff=0.05)
+        guesser = RemoteGuesser(task.pool, url, timeout=HANG_GUARD, retries=30, backoff=0.05)
         away = ToyTask(task.pool, guesser)
         answerer = RemoteAnswerer(task.pool, url)
         states = [state_of(image, (), "is it sunny?") for image in range(8)]
@@ -125,7 +126,7 @@ def test_a_server_started_again_goes_on_with_every_dialogue(task):
     with ThreadPoolExecutor(1) as thread:
         waiting = thread.submit(answerer.reply_many, away, states, [RNG] * 8)
         with visual_server(bots, port=int(url.rpartition(":")[2])):
-            assert waiting.result(60) == [str(image) for image in range(8)]
+            assert waiting.result(HANG_GUARD) == [str(image) for image in range(8)]
     for state, said in zip(states, waiting.result()):
         state.history += ((state.asked, said),)
     held = [task.held(state) for state in states]

@@ -8,7 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from dialgym.io.tables import FORMATS, Place, read_rows
+from dialgym.io.tables import FORMATS, RowLocation, read_rows
 
 ROWS = [{"text": "a, \u2028b", "label": "0"}, {"text": 'two\nlines, "quoted"', "label": "1"}]
 
@@ -63,9 +63,12 @@ def test_rows_are_the_same_in_every_form(name, tmp_path):
 
 def test_places_are_lines_where_a_file_has_them(tmp_path):
     for name, places in {
-        "a.jsonl": [Place("a.jsonl", 1, "line"), Place("a.jsonl", 3, "line")],
-        "a.csv": [Place("a.csv", 2, "line"), Place("a.csv", 4, "line")],  # the last line of a row
-        "a.json": [Place("a.json", 1), Place("a.json", 2)],
+        "a.jsonl": [RowLocation("a.jsonl", 1, "line"), RowLocation("a.jsonl", 3, "line")],
+        "a.csv": [
+            RowLocation("a.csv", 2, "line"),
+            RowLocation("a.csv", 4, "line"),
+        ],  # the last line of a row
+        "a.json": [RowLocation("a.json", 1), RowLocation("a.json", 2)],
     }.items():
         (tmp_path / name).write_bytes(FORMS[name](ROWS))
         assert [place for place, _ in read_rows(tmp_path / name)] == places

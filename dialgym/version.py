@@ -1,3 +1,0 @@
-"""The version of dialgym."""
-
-VERSION = "0.1.0"
