@@ -17,6 +17,7 @@ class ViewKind:
         suffix: what it adds to the name in an id.
         single, vector, two_party: its classes, ``module:Class``.
         actions: what one action is, in the plural; learners are registered for it.
+        options: those of `dialgym.views.options` that not every kind has.
         numeric: its observations and actions are arrays and numbers, so it can be sharded over
             processes, be a Stable-Baselines3 `VecEnv`, and be played by a policy with `predict`.
         of_acts: its policies choose dialogue acts, and only parties with acts have it.
@@ -28,6 +29,7 @@ class ViewKind:
     vector: str
     two_party: str
     actions: str
+    options: tuple[str, ...] = ()
     numeric: bool = True
     of_acts: bool = False
 
@@ -42,6 +44,7 @@ KINDS: Mapping[str, ViewKind] = {
             vector="dialgym.views.token_vector_env:TokenVectorEnv",
             two_party="dialgym.views.two_party:TokenTwoPartyEnv",
             actions="tokens",
+            options=("action_masks", "masked_observations", "features"),
         ),
         ViewKind(
             name="utterance",
@@ -59,6 +62,7 @@ KINDS: Mapping[str, ViewKind] = {
             vector="dialgym.views.act_vector_env:ActVectorEnv",
             two_party="dialgym.views.two_party:ActTwoPartyEnv",
             actions="acts",
+            options=("action_masks", "masked_observations"),
             of_acts=True,
         ),
     )

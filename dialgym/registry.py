@@ -355,7 +355,7 @@ def _entry_of_spec(spec: EnvSpec) -> RegistryEntry:
             f"environment {spec.id!r}: what plays many dialogues at once cannot apply its wrappers "
             f"({', '.join(w.name for w in spec.additional_wrappers)}). Register it without them."
         )
-    names = view_arguments(load(KINDS[view].single))
+    names = load(KINDS[view].single).arguments()
     own = {name: value for name, value in kwargs.items() if name in names}
     rest = {name: value for name, value in kwargs.items() if name not in names}
     row = replace(row, settings={**row.settings, **rest}, env_kwargs={**row.env_kwargs, **own})
@@ -375,11 +375,6 @@ def settings_beside(entry: RegistryEntry) -> dict[str, Any]:
     if entry.id in entries() or entry.id in gym.registry:
         return {}
     return {**entry.row.settings, **entry.row.env_kwargs}
-
-
-def view_arguments(view: Any) -> list[str]:
-    """Names of the arguments of a view's class, without the task and the number of envs."""
-    return [name for name in signature(view).parameters if name not in ("task", "num_envs")]
 
 
 def make_task(entry: RegistryEntry, settings: Mapping[str, Any], also_known: Any = ()) -> Any:

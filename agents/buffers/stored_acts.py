@@ -51,7 +51,7 @@ def stored_acts(
         dataset: a `Dataset`, `ActData`, or the path or name that `dialgym.load_dataset` takes.
         spaces: of observations and actions.
         gamma: discount of the returns, from decision to decision.
-        place: the env, as of `dialgym.views.played.made_from`; None where it is none of dialgym's.
+        place: the env, as of `dialgym.views.env_spec.made_from`; None where it is not dialgym's.
 
     Raises:
         ValueError: the dialogues were held in another env, the acts or beliefs are others than the

@@ -35,7 +35,7 @@ from agents.storage.values import Unpacker
 from dialgym.io.finite_weights import check_finite
 from dialgym.io.hub import PREFIX, SourceError, commits, hub_hint, pinned_names
 from dialgym.rollouts.policies import find_checkpoint, find_language_model
-from dialgym.views.played import made_from
+from dialgym.views.env_spec import made_from
 
 Place = str | Path | IO[bytes]
 MODEL = "model"
@@ -238,7 +238,7 @@ class SafeFiles:
 
 
 def trained_in(model: Any) -> dict[str, Any] | None:
-    """Where a model learns, or learned before it was saved, as of `dialgym.views.played.made_from`.
+    """The place where a model learns or learned; see `dialgym.views.env_spec.made_from`.
 
     None where that is no environment of dialgym's. A loaded model has it as its `trained_in`.
     """

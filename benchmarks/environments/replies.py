@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.environments.workloads import Settings, Work
 from dialgym.language.tokenizers import END
 from dialgym.tasks.daily_dialog.policies import Person
-from dialgym.views.looped import LoopedBatch
+from dialgym.views.dialogue import LoopedBatch
 
 ROWS = 64
 SCRIPT = 128  # steps prepared beforehand

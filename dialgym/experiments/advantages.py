@@ -155,7 +155,7 @@ def _wave(
     env.reset(seed=0)
     seen = env.restore_state([dialogue for dialogue, _ in wave], rows, seeds)
     alive = np.arange(env.num_envs) < len(wave)
-    env.leave(~alive)
+    env.deactivate(~alive)
     forced = [actions for _, actions in wave]
     returns, start = np.zeros(env.num_envs), np.ones(env.num_envs, bool)
     for step in itertools.count():
@@ -171,7 +171,7 @@ def _wave(
         returns[alive] += reward[alive]
         start = alive & (terminated | truncated)
         alive = alive & ~start
-        env.leave(start)
+        env.deactivate(start)
         if not alive.any():
             break
         seen = at_last_act(seen, after, alive)

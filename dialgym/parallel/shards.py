@@ -19,18 +19,19 @@ from dialgym.parallel.shared_arrays import FINAL, SEEN, SharedArrays, layout_of,
 from dialgym.views.arguments import (
     Options,
     check_actions,
+    check_options,
     rows_by_options,
     seeds_of_rows,
     split_reset_mask,
 )
+from dialgym.views.env_spec import SpecMixin
 from dialgym.views.info import BatchInfoForm, Info, restricted
 from dialgym.views.making import make_batched_view
-from dialgym.views.played import Played
 from dialgym.views.typed_json import Json
 from dialgym.views.vector_base import Step, after_the_end, check_count, not_begun
 
 
-class ShardedVectorEnv(Played, gym.vector.VectorEnv):
+class ShardedVectorEnv(SpecMixin, gym.vector.VectorEnv):
     """N dialogues over `workers` processes; equal to one batched token or act view of N rows.
 
     Args:
@@ -70,8 +71,8 @@ class ShardedVectorEnv(Played, gym.vector.VectorEnv):
         if hasattr(template, "acts"):
             self.acts = template.acts
         self.steps_per_utterance = template.steps_per_utterance
-        self._step_limit = template._step_limit
-        self._info = BatchInfoForm(self.task, self.learner, num_envs, make.get("text_info", True))
+        self.options = template.options
+        self._info = BatchInfoForm(self.task, self.learner, num_envs, self.options.text_info)
         self._slices = _slices(num_envs, workers)
         self._with_masks = self._begun = self._failed = False
         self._over = np.zeros(num_envs, bool)  # rows that the caller has to begin
@@ -100,8 +101,8 @@ class ShardedVectorEnv(Played, gym.vector.VectorEnv):
         self._require_idle("reset")
         if mask is not None and self._failed:
             raise self._unlike()
-        for _, own in rows_by_options(np.arange(n), others):
-            self.task.check_options(own)
+        begun = rows_by_options(np.arange(n), others)
+        check_options(self.task, [own for _, own in begun])
         parts = [
             (
                 seeds and seeds[rows],

@@ -14,11 +14,7 @@ from dialgym.errors import ServiceError
 from dialgym.parallel.shared_arrays import FINAL, SEEN, Layout, SharedArrays
 from dialgym.views.info import Info
 from dialgym.views.making import make_batched_view
-from dialgym.views.notes import NAMES
 from dialgym.views.typed_json import Json
-
-ASKED_FOR = {"action_mask", *NAMES}
-"""Keys of infos that are there at every step, where they were asked for."""
 
 
 def main(socket: int, file: int) -> None:
@@ -86,7 +82,9 @@ class Shard:
             f"In the environment worker of rows {start} to {stop - 1}, its rows 0 to "
             f"{stop - start - 1}"
         )
-        self.env: Any = make_batched_view(num_envs=stop - start, **make)
+        env: Any = make_batched_view(num_envs=stop - start, **make)
+        self.env = env
+        self._each_step = {"action_mask", *env._extras.texts}  # keys that are always there
         self.arrays = SharedArrays(self._file, layout)
         os.close(self._file)
 
@@ -140,7 +138,7 @@ class Shard:
             final = info.pop("final_obs")
             for row in info["_final_obs"].nonzero()[0].tolist():
                 self.arrays.put(FINAL, self.rows.start + row, final[row])
-        elif not ASKED_FOR & info.keys() and not info["turn"].any():
+        elif not self._each_step & info.keys() and not info["turn"].any():
             return None
         return sparse_info(info)
 

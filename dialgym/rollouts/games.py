@@ -110,14 +110,14 @@ class Game:
                 self.choose(policy, rng)
         return self
 
-    def fork(self) -> "Game":
+    def copy(self) -> "Game":
         """The same game at the same point, to go on in another way.
 
         Its generator is in the same state, so that seed and utterances still replay it.
         """
         other = object.__new__(Game)
         other.__dict__.update(self.__dict__)
-        other.dialogue, other.rng = self.dialogue.fork(), deepcopy(self.rng)
+        other.dialogue, other.rng = self.dialogue.copy(), deepcopy(self.rng)
         other.places, other.rewards = self.places.copy(), self.rewards.copy()
         return other
 
@@ -218,7 +218,7 @@ def tree_games(
                 continue
             for _ in range(branch.games):
                 number += 1
-                game = points[after].fork()
+                game = points[after].copy()
                 game.role = Role(branch.kind, 0, after)
                 yield game.play(branch.policy, policy_rng(*job, number))
 
@@ -228,7 +228,7 @@ def _play_source(tree: Tree, game: Game, job: Job) -> list[Game]:
     rng = policy_rng(*job)
     points = []
     while not game.over:
-        points.append(game.fork())
+        points.append(game.copy())
         game.ask(tree.source, rng)
     return [*points, game]
 

@@ -17,7 +17,7 @@ from dialgym.rollouts.episodes import seed_policy
 from dialgym.rollouts.random_text import allowed_text
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, Task
-from dialgym.views.played import made_from
+from dialgym.views.env_spec import made_from
 from dialgym.views.wrappers import replacement
 
 CHECKPOINT = "model.zip"
@@ -292,7 +292,7 @@ def shown_as_learned(policy: Any) -> Callable[[Any], Any]:
 
 
 def policy_place(policy: Any) -> Mapping[str, Any] | None:
-    """Where a policy was trained, as of `dialgym.views.played.made_from`; None where unknown."""
+    """Where a policy was trained, as of `dialgym.views.env_spec.made_from`; None where unknown."""
     live = policy.get_env() if hasattr(policy, "get_env") else None
     found: Mapping[str, Any] | None = made_from(live) or getattr(policy, "trained_in", None)
     return found

@@ -17,8 +17,8 @@ from dialgym.rollouts.policies import Predictor, check_fit, shown_as_learned, ta
 from dialgym.simulators import BatchSpeaker, all_shown_to, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
 from dialgym.tasks.returns import watch_returns
+from dialgym.views.dialogue import LoopedBatch
 from dialgym.views.info import group_of
-from dialgym.views.looped import LoopedBatch
 from dialgym.views.spaces import maskable
 
 SIZE = 512
@@ -199,7 +199,7 @@ class _EnvWave:
         seeds = self.seeds + self.seeds[-1:] * (n - k)
         self.observation, _ = env.reset(seed=seeds, options=dict(options))
         self.alive = np.arange(n) < k
-        self.own.leave(~self.alive)
+        self.own.deactivate(~self.alive)
         self.returns, self.lengths = np.zeros(n), np.zeros(n, np.int64)
         self.terminated, self.truncated, self.success = (np.zeros(n, bool) for _ in "123")
         self.metrics = {name: np.zeros(n) for name in self.own.task.facts.metrics}
@@ -237,7 +237,7 @@ class _EnvWave:
             if ended.any():
                 self._end(ended, terminated, truncated, info)
                 report(int(ended.sum()))
-                self.own.leave(ended)
+                self.own.deactivate(ended)
 
     def _at_last_act(self, mask: np.ndarray | None) -> tuple[Any, np.ndarray | None]:
         """What the policy sees; of a dialogue that is over, what it saw when it last acted."""

@@ -34,7 +34,7 @@ class ReturnWatch:
         """Dialogues begin anew."""
         self.total[rows] = 0.0
 
-    def lose(self, rows: np.ndarray) -> None:
+    def unset(self, rows: np.ndarray) -> None:
         """Dialogues go on from where they were saved: what they have gained is not known."""
         self.total[rows] = np.nan
 

@@ -131,7 +131,8 @@ def _players(
     task: Task, party: str, simulator: Speaker | None, other: ActPolicy | None
 ) -> dict[str, Callable[[Actions, int], ActsPlayed]]:
     """For each view, a function that plays actions with a seed."""
-    single, batch = ActEnv(task, party, simulator), ActVectorEnv(task, 1, party, simulator)
+    options: dict[str, Any] = {"learner": party, "simulator": simulator}
+    single, batch = ActEnv(task, **options), ActVectorEnv(task, 1, **options)
     players: dict[str, Callable[[Actions, int], ActsPlayed]] = {
         "act": lambda actions, seed: _play(single, actions, seed),
         "batched act": lambda actions, seed: _play(_FirstRow(batch), actions, seed),

@@ -41,8 +41,8 @@ def check_batch(
             steps
         )
         for party in task.acts:
-            batch = ActVectorEnv(task, num_envs, party, autoreset_mode=mode)
-            singles = [ActEnv(task, party) for _ in range(num_envs)]
+            batch = ActVectorEnv(task, num_envs, mode, learner=party)
+            singles = [ActEnv(task, learner=party) for _ in range(num_envs)]
             _Comparison(batch, singles, mode, seed).run(steps // 8)
 
 

@@ -217,7 +217,7 @@ class Seat:
         return self._expert if known else None
 
     def _keep(self) -> None:
-        self.before.append((self.game.fork(), [*self.parts]))
+        self.before.append((self.game.copy(), [*self.parts]))
 
     def _note(self) -> None:
         self.parts.append(rounded(self.game.exchange.components))

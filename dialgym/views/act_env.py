@@ -8,7 +8,6 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 
 from dialgym.tasks import Action, PartyActs, Task
-from dialgym.views.dialogue import SimulatorLike
 from dialgym.views.single import DialogueEnv
 
 
@@ -22,14 +21,7 @@ class ActEnv(DialogueEnv, gym.Env):
 
     Args:
         task: the rules; it must have `Task.acts` of the learner.
-        learner: the party that the actions are those of.
-        simulator: who plays the other party; see `find_speaker`. None for the task's default.
-        action_masks: put ``action_mask``, (A,) int8, into each info.
-        render_mode: ``ansi``, ``human`` or ``rgb_array``.
-        text_info: whether the info has texts; without them it is numbers alone.
-        anchors: put ``anchor`` into each info; see `TokenEnv`.
-        belief_gain: reward of each bit that a turn tells; see `TokenEnv`.
-        truths: put ``truth`` into each info; see `TokenEnv`.
+        options: see `ViewOptions`.
 
     Raises:
         ValueError: the task has no acts, or none of the learner's.
@@ -37,35 +29,15 @@ class ActEnv(DialogueEnv, gym.Env):
 
     view = "act"
 
-    def __init__(
-        self,
-        task: Task,
-        learner: str = "system",
-        simulator: SimulatorLike = None,
-        action_masks: bool = False,
-        render_mode: str | None = None,
-        text_info: bool = True,
-        anchors: bool = False,
-        belief_gain: float = 0.0,
-        truths: bool = False,
-    ) -> None:
-        super().__init__(
-            task, learner, simulator, render_mode, text_info, anchors, belief_gain, truths
-        )
-        self.acts = acts_of(task, learner)
+    def __init__(self, task: Task, **options: Any) -> None:
+        super().__init__(task, options)
+        self.acts = acts_of(task, self.learner)
         self.observation_space, self.action_space = act_spaces(self.acts)
-        self._mask_in_info = action_masks
 
     @property
     def act_names(self) -> tuple[str, ...]:
         """The names of the acts."""
         return tuple(self.acts.names)
-
-    def _begin(
-        self, seed: int | None, options: dict[str, Any] | None
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        self._start(seed, options)
-        return self._observe(), self._more_info(self._info.blank())
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Choose an act, or several.
@@ -92,7 +64,7 @@ class ActEnv(DialogueEnv, gym.Env):
         return self.acts.observe(self.dialogue.state)
 
     def _more_info(self, info: dict[str, Any]) -> dict[str, Any]:
-        if self._mask_in_info:
+        if self.options.action_masks:
             info["action_mask"] = self.action_masks().astype(np.int8)
         return super()._more_info(info)
 

@@ -9,8 +9,8 @@ from gymnasium.vector import AutoresetMode
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
 from dialgym.views.act_env import act_spaces, acts_of
 from dialgym.views.arguments import check_actions
-from dialgym.views.dialogue import SimulatorLike, find_speaker
-from dialgym.views.looped import LoopedBatch
+from dialgym.views.dialogue import LoopedBatch
+from dialgym.views.speakers import find_speaker
 from dialgym.views.vector_base import DialogueVectorEnv, Info, Step
 
 
@@ -49,12 +49,11 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
     Actions: (N,) whole numbers; (N, A) of 0 and 1 where several acts are chosen at once.
 
     Args:
-        task, learner, simulator, action_masks, text_info, anchors, belief_gain, truths: as in
-            `ActEnv`.
+        task: as in `ActEnv`.
         num_envs: N.
         autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
             the enum.
-        max_episode_steps: a dialogue is truncated after so many steps, as by `TimeLimit`.
+        options: see `ViewOptions`.
     """
 
     view = "act"
@@ -63,36 +62,17 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         self,
         task: Task,
         num_envs: int = 1,
-        learner: str = "system",
-        simulator: SimulatorLike = None,
-        action_masks: bool = False,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        text_info: bool = True,
-        max_episode_steps: int | None = None,
-        anchors: bool = False,
-        belief_gain: float = 0.0,
-        truths: bool = False,
+        **options: Any,
     ) -> None:
-        super().__init__(
-            task,
-            num_envs,
-            learner,
-            simulator,
-            autoreset_mode,
-            text_info,
-            max_episode_steps,
-            anchors,
-            belief_gain,
-            truths,
-        )
-        self.acts = acts_of(task, learner)
+        super().__init__(task, num_envs, autoreset_mode, options)
+        self.acts = acts_of(task, self.learner)
         self._batch_spaces(*act_spaces(self.acts))
         found = self.dialogues
-        self.dialogues: ActBatch = found if isinstance(found, ActBatch) else self._loop(simulator)
-        self._mask_in_info = action_masks
+        self.dialogues: ActBatch = found if isinstance(found, ActBatch) else self._loop()
 
-    def _loop(self, simulator: SimulatorLike) -> "LoopedActs":
-        other = find_speaker(self.task, self.learner, simulator)
+    def _loop(self) -> "LoopedActs":
+        other = find_speaker(self.task, self.learner, self.options.simulator)
         return LoopedActs(self.task, self.num_envs, self.learner, other)
 
     @property
@@ -123,7 +103,7 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         return self.dialogues.act_masks()
 
     def _more_info(self, info: Info) -> Info:
-        if self._mask_in_info:
+        if self.options.action_masks:
             info["action_mask"] = self.action_masks().astype(np.int8)
             info["_action_mask"] = np.ones(self.num_envs, bool)
         return super()._more_info(info)
@@ -131,7 +111,7 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
     def _clear(self, rows: np.ndarray) -> None:
         """Nothing is kept beside the dialogues."""
 
-    def _hear(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
+    def _append(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
         return np.ones(len(rows), bool)
 
     def _open(self, rows: np.ndarray) -> np.ndarray:

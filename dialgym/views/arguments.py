@@ -1,34 +1,20 @@
-"""What batched views are given, checked: actions, seeds, masks of rows to reset, limits."""
+"""Checks of actions, seeds, masks and options."""
 
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
-from dialgym.errors import check_flags
+from dialgym.tasks import Task
 
 Options = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """Of a reset: those of all rows, or N of them, one for each row."""
 
 
-class Flags:
-    """A view, whose arguments that are True or False by default take nothing else."""
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """A view whose arguments have been looked at.
-
-        Raises:
-            ValueError: such an argument is neither.
-        """
-        task = kwargs.get("task", args[0] if args else None)
-        check_flags(cls, kwargs, getattr(task, "name", cls.__name__))
-        return super().__new__(cls)
-
-
 class SeedError(gym.error.Error, ValueError):
-    """A seed that is none: Gymnasium's error, and a `ValueError` as those of all arguments."""
+    """An impossible seed: Gymnasium's error, and a `ValueError` as those of all arguments."""
 
 
 def check_seed(seed: Any, name: str) -> Any:
@@ -138,16 +124,11 @@ def rows_by_options(
         yield np.array(same, np.int64), options[same[0]]
 
 
-def check_step_limit(limit: Any, name: str) -> int | None:
-    """The most steps of an episode; None and Gymnasium's -1 stand for no limit.
+def check_options(task: Task, several: Iterable[Mapping[str, Any] | None]) -> None:
+    """Raise the task's ValueError where a reset by one of several options would be refused.
 
-    Raises:
-        ValueError: it is not a whole number from 1.
+    A dialogue is begun by a generator of its own, and thrown away.
     """
-    if limit is None or limit == -1:
-        return None
-    if isinstance(limit, int) and limit >= 1:
-        return limit
-    raise ValueError(
-        f"max_episode_steps of {name} must be a whole number from 1, or None; got {limit!r}."
-    )
+    for options in several:
+        if options:
+            task.initial(np.random.default_rng(0), options)

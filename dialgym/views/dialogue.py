@@ -1,51 +1,52 @@
-"""One dialogue from the learner's side: the rules, with a speaker as the other party."""
+"""Dialogues from the learner's side: the rules, with a speaker as the other party."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from dialgym.errors import one_of, service_error, with_settings
-from dialgym.language import render_transcript
-from dialgym.simulators import Speaker
+from dialgym.errors import service_error
+from dialgym.language import Constraint, Utterance, render_transcript
+from dialgym.simulators import Speaker, ask_all
 from dialgym.simulators.base import check_text
-from dialgym.tasks import ActPolicy, ActSpeaker, Outcome, Task
-from dialgym.tasks.batch import Exchange, add
-from dialgym.tasks.lookup import find_object
+from dialgym.tasks import BatchOutcome, DialogueBatch, Outcome, Task
+from dialgym.tasks.batch import Exchange, add, gather
 from dialgym.tasks.returns import watch_returns
+from dialgym.views.speakers import SimulatorLike, find_speaker, other_party
+
+Generators = Sequence[np.random.Generator]
 
 
 class Dialogue:
     """A state of `task` in which `learner` speaks and `other` answers.
 
     `start` and `say` hold an exchange whole. Where `other` is asked for many dialogues at once, its
-    parts are called: `begin` or `speak`, then `hear` with the other's words while it is `waiting`
-    for them, then `exchange`.
+    parts are called: `begin` or `speak`, then `answer` with the other's words while
+    `other_to_speak`, then `exchange`.
     """
 
     def __init__(self, task: Task, learner: str, other: Speaker) -> None:
         self.task, self.learner, self.other = task, learner, other
         self.state: Any = None
-        self.turn = 0
-        self._seen = 0
+        self.turn = self._seen = 0
         self._watch = watch_returns(task, learner)
         self._forget()
 
     def start(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> Exchange:
-        """Begin anew, and let the other party speak until it is the learner's turn."""
+        """Begin, and let the other party speak until it is the learner's turn."""
         self.begin(rng, options)
-        while self.waiting:
-            self.hear(self._answer(rng), rng)
+        while self.other_to_speak:
+            self.answer(self._ask(rng), rng)
         return self.exchange()
 
     def say(self, text: str, rng: np.random.Generator) -> Exchange:
         """Let the learner say `text`, and the other party answer."""
         self.speak(text, rng)
-        while self.waiting:
-            self.hear(self._answer(rng), rng)
+        while self.other_to_speak:
+            self.answer(self._ask(rng), rng)
         return self.exchange()
 
-    def _answer(self, rng: np.random.Generator) -> str:
+    def _ask(self, rng: np.random.Generator) -> str:
         try:
             return self.other.reply(self.task, self.state, rng)
         except Exception as error:
@@ -56,24 +57,16 @@ class Dialogue:
             raise unanswered from None
 
     def begin(self, rng: np.random.Generator, options: Mapping[str, Any] | None) -> None:
-        """Begin anew."""
+        """Begin; an error leaves the dialogue as it was."""
         self.state = self.task.initial(rng, options)
         self.turn = self._seen = 0
         self._forget()
         if self._watch is not None:
             self._watch.begin(_ONE)
 
-    def held(self) -> tuple[Any, ...]:
-        """All that `begin` and `exchange` replace, for `put_back`."""
-        return self.state, self.turn, self._seen, self._reward, self._last, self._components
-
-    def put_back(self, held: tuple[Any, ...]) -> None:
-        """Be again as when it was `held`."""
-        self.state, self.turn, self._seen, self._reward, self._last, self._components = held
-
     @property
-    def waiting(self) -> bool:
-        """Whether it is the other party's turn."""
+    def other_to_speak(self) -> bool:
+        """Tell if it is the other party's turn."""
         if self._last.terminated or self._last.truncated:
             return False
         return self.task.speaker(self.state) != self.learner
@@ -85,7 +78,7 @@ class Dialogue:
         self._last = outcome = self.task.speak(self.state, text, rng)
         self._reward, self._components = outcome.rewards[self.learner], outcome.parts(self.learner)
 
-    def hear(self, text: str, rng: np.random.Generator) -> None:
+    def answer(self, text: str, rng: np.random.Generator) -> None:
         """Let the other party say `text`; raises a ValueError where that is no string."""
         check_text(text, self.other, self.task)
         self._last = outcome = self.task.speak(self.state, text, rng)
@@ -93,7 +86,7 @@ class Dialogue:
         self._components = add(self._components, outcome.parts(self.learner))
 
     def exchange(self) -> Exchange:
-        """What has come of it since the learner spoke; it is its turn, or all is over."""
+        """All that has happened since the learner spoke; it is its turn again, or all is over."""
         lines = self.task.transcript(self.state, self.learner)
         heard, self._seen = lines[self._seen :], len(lines)
         _, terminated, truncated, _, success = self._last
@@ -102,10 +95,9 @@ class Dialogue:
         return Exchange(self._reward, terminated, truncated, heard, self._components, success)
 
     def _forget(self) -> None:
-        self._reward, self._last = 0.0, _NOTHING
-        self._components = {}
+        self._reward, self._last, self._components = 0.0, _NOTHING, {}
 
-    def fork(self) -> "Dialogue":
+    def copy(self) -> "Dialogue":
         """The same dialogue at the same point, to go on in another way."""
         other = Dialogue(self.task, self.learner, self.other)
         other.restore(self.state.copy(), self.turn)
@@ -117,7 +109,7 @@ class Dialogue:
         self._seen = len(self.task.transcript(state, self.learner))
         self._forget()
         if self._watch is not None:
-            self._watch.lose(_ONE)
+            self._watch.unset(_ONE)
 
     def transcript(self) -> str:
         """What the learner has seen, as text."""
@@ -127,80 +119,6 @@ class Dialogue:
 _ONE = np.zeros(1, np.int64)
 _NOTHING = Outcome({})
 """Nothing has been said yet."""
-
-
-class Nobody:
-    """Stands in for a party that a task has no speaker for, and that never gets the floor."""
-
-    def reply(self, task: Task, state: Any, rng: np.random.Generator) -> str:
-        """Raise a RuntimeError that says what to give."""
-        raise RuntimeError(
-            f"{task.name} has nobody to play its {task.speaker(state)}, which has the floor. Give "
-            "one as simulator=, an object with reply(task, state, rng) -> str."
-        )
-
-
-SimulatorLike = str | Mapping[str, Any] | Speaker | ActPolicy | None
-"""What `simulator=` takes; see `find_speaker`."""
-
-
-LANGUAGE_MODELS = (
-    "A language model is given as {'name': 'agents:ChatAgent', 'talker': 'hf:NAME'}, or its folder "
-    "as the talker; one behind a service as an object of your own that asks it, with "
-    "reply(task, state, rng) -> str."
-)
-
-
-def find_speaker(task: Task, learner: str, simulator: SimulatorLike) -> Speaker:
-    """Who plays the other party.
-
-    Args:
-        task: the rules.
-        learner: the party that is not played.
-        simulator: a registered name or ``module:Class``; a mapping of ``name`` and settings of
-            who is named, ``{"name": "retrieval", "nearest": 3}``; an object; or None for the
-            task's default.
-
-    An object that chooses acts, an `ActPolicy`, says what they become.
-
-    Raises:
-        ValueError: the learner is no party, or there is no such simulator or setting of it.
-    """
-    other = other_party(task, learner)
-    if isinstance(simulator, Mapping):
-        settings = dict(simulator)
-        return _named(task, other, settings.pop("name", None), settings)
-    if isinstance(simulator, str) or simulator is None:
-        return _named(task, other, simulator, {})
-    if isinstance(simulator, Speaker):
-        return simulator
-    if isinstance(simulator, ActPolicy) and other in task.acts:
-        return ActSpeaker(simulator)
-    raise ValueError(
-        f"simulator of {task.name}: expected a registered name, a mapping of a name and settings, "
-        f"or an object with reply(task, state, rng) -> str; got {simulator!r}."
-    )
-
-
-def _named(task: Task, party: str, name: str | None, settings: dict[str, Any]) -> Speaker:
-    name = name or default_speaker(task, party)
-    if name is None:
-        return Nobody()
-    if ":" not in name:
-        return task.speaker_named(party, name, **settings)
-    try:
-        make = find_object(name, "simulator")
-    except ValueError as error:
-        raise ValueError(f"{error} {LANGUAGE_MODELS}") from None
-    speaker: Speaker = with_settings(make, f"simulator {name!r} of {task.name}", settings)
-    return speaker
-
-
-def other_party(task: Task, learner: str) -> str:
-    """The party that is not the learner."""
-    one_of("learner", learner, task.parties, task.name)
-    first, second = task.parties
-    return second if learner == first else first
 
 
 def check_floor(task: Task, learner: str, over: bool) -> None:
@@ -222,6 +140,59 @@ def check_room(task: Task, learner: str, fits: bool) -> None:
         )
 
 
-def default_speaker(task: Task, party: str) -> str | None:
-    """The name of who plays `party` when nobody is named, if there is anybody."""
-    return next(iter(task.speakers.get(party, {})), None)
+class LoopedBatch:
+    """A `DialogueBatch` by the task's own rules; what a task's vectorised form must equal."""
+
+    def __init__(self, task: Task, size: int, learner: str, other: Speaker) -> None:
+        self.task, self.learner, self.other = task, learner, other
+        self.dialogues = [Dialogue(task, learner, other) for _ in range(size)]
+
+    def reset(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> BatchOutcome:
+        for row in rows.tolist():
+            self.dialogues[row] = Dialogue(self.task, self.learner, self.other)
+            self.dialogues[row].begin(rngs[row], options)
+        return self._answer(rows.tolist(), rngs)
+
+    def say(self, rows: np.ndarray, texts: np.ndarray, rngs: Generators) -> BatchOutcome:
+        for row, text in zip(rows.tolist(), texts.tolist()):
+            self.dialogues[row].speak(text, rngs[row])
+        return self._answer(rows.tolist(), rngs)
+
+    def _answer(self, rows: list[int], rngs: Generators) -> BatchOutcome:
+        """Let the other party speak until nobody waits for it; in each round it is asked once."""
+        waiting = rows
+        while waiting := [row for row in waiting if self.dialogues[row].other_to_speak]:
+            states = [self.dialogues[row].state for row in waiting]
+            texts = ask_all(self.other, self.task, states, [rngs[row] for row in waiting], waiting)
+            for row, text in zip(waiting, texts):
+                self.dialogues[row].answer(text, rngs[row])
+        return gather([self.dialogues[row].exchange() for row in rows], self.task.parties)
+
+    def transcript(self, row: int) -> Sequence[Utterance]:
+        return self.task.transcript(self.dialogues[row].state, self.learner)
+
+    def constraint(self, row: int) -> Constraint:
+        return self.task.constraint(self.dialogues[row].state, self.learner)
+
+    def state(self, row: int) -> Any:
+        """The dialogue of a row."""
+        return self.dialogues[row].state
+
+    def states(self, rows: np.ndarray) -> list[Any]:
+        """The dialogues of some rows."""
+        return [self.dialogues[row].state for row in rows.tolist()]
+
+    def restore(self, row: int, state: Any, turn: int) -> None:
+        """Let a row go on from a state."""
+        self.dialogues[row] = Dialogue(self.task, self.learner, self.other)
+        self.dialogues[row].restore(state, turn)
+
+    def turn(self, rows: np.ndarray) -> np.ndarray:
+        return np.array([self.dialogues[i].turn for i in rows.tolist()], np.int64)
+
+
+def make_batch(task: Task, size: int, learner: str, simulator: SimulatorLike) -> DialogueBatch:
+    """The task's own vectorised form where it has one for this simulator, else the loop."""
+    other = find_speaker(task, learner, simulator)
+    batch = task.batch(size, learner, other)
+    return LoopedBatch(task, size, learner, other) if batch is None else batch

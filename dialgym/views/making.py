@@ -17,7 +17,6 @@ from dialgym.registry import (
     make_task,
     path_of,
     spec_fields,
-    view_arguments,
 )
 
 
@@ -81,7 +80,7 @@ def split_kwargs(entry: RegistryEntry, view: Any, kwargs: Mapping[str, Any]) -> 
     Raises:
         ValueError: an argument is neither the view's nor the task's.
     """
-    names = view_arguments(view)
+    names = view.arguments()
     settings = {key: value for key, value in kwargs.items() if key not in names}
     given = {**entry.row.env_kwargs, **kwargs}
     own = {key: value for key, value in given.items() if key in names}

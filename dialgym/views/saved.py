@@ -22,10 +22,6 @@ class SeenTokens(NamedTuple):
     start: int  # of the learner's utterance
 
 
-SEEN: dict[str, Any] = {"token": SeenTokens, "utterance": str, "act": None}
-"""By view, the type of what it keeps beside the dialogue."""
-
-
 @dataclass(frozen=True)
 class SavedDialogue(Generic[State, Seen]):
     """A dialogue as it stood, with its generator: what `clone_state` of a view gives.
@@ -39,11 +35,11 @@ class SavedDialogue(Generic[State, Seen]):
     state: State
     turn: int
     rng: np.random.Generator
-    seen: Seen  # what the view keeps of the learner's transcript: see `SEEN`
+    seen: Seen  # what the view keeps of the learner's transcript, of its `seen_type`
     over: bool  # it acts no more
     ended: bool = False  # by its rules, not by the limit of a batch's steps
     steps: int = 0  # of the episode, where a batch counts them
-    idle: bool = False  # a batch lets it be, see `leave`
+    idle: bool = False  # a batch ignores its actions, see `deactivate`
 
     def check(self, task: Task, view: str) -> None:
         """Raise a ValueError unless it is of this task and view."""
@@ -59,15 +55,15 @@ class SavedDialogue(Generic[State, Seen]):
 
 
 def dialogues_to_json(
-    dialogues: Sequence[SavedDialogue[Any, Any]], task: Task, view: str
+    dialogues: Sequence[SavedDialogue[Any, Any]], task: Task, seen_type: Any
 ) -> list[Json]:
-    """Dialogues of a task and view as plain JSON; see `dialgym.views.typed_json`.
+    """Dialogues of a task as plain JSON; see `dialgym.views.typed_json`.
 
     Raises:
         ValueError: the state of the task holds what its hints do not say.
     """
     try:
-        found: list[Json] = to_json(list(dialogues), _type(task, view))
+        found: list[Json] = to_json(list(dialogues), _type(task, seen_type))
     except ValueError as error:
         raise ValueError(
             f"the state of {task.name} cannot be written to a file: {error}. Its class says by "
@@ -76,21 +72,21 @@ def dialogues_to_json(
     return found
 
 
-def dialogues_from_json(values: Json, task: Task, view: str) -> list[SavedDialogue[Any, Any]]:
+def dialogues_from_json(values: Json, task: Task, seen_type: Any) -> list[SavedDialogue[Any, Any]]:
     """Dialogues from JSON, which may be anybody's: reading it runs nothing.
 
     Raises:
-        ValueError: it is anything else than dialogues of this task and view.
+        ValueError: it is anything else than dialogues of this task.
     """
     try:
-        found: list[SavedDialogue[Any, Any]] = from_json(values, _type(task, view))
+        found: list[SavedDialogue[Any, Any]] = from_json(values, _type(task, seen_type))
     except ValueError as error:
         raise ValueError(f"the state of {task.name} cannot be read: {error}.") from error
     return found
 
 
-def _type(task: Task, view: str) -> Any:
-    return list[SavedDialogue[state_type(task), SEEN[view]]]  # type: ignore[misc]
+def _type(task: Task, seen_type: Any) -> Any:
+    return list[SavedDialogue[state_type(task), seen_type]]  # type: ignore[misc]
 
 
 def state_type(task: Task) -> Any:

@@ -1,60 +1,53 @@
-"""The base of the single views: one dialogue as a Gymnasium environment."""
+"""Base of the single views: one dialogue as a Gymnasium environment."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
+from gymnasium.utils.seeding import np_random
 
 from dialgym.tasks import Task
 from dialgym.tasks.batch import Exchange
-from dialgym.views.arguments import check_seed
-from dialgym.views.belief_gain import BeliefGain
-from dialgym.views.dialogue import Dialogue, SimulatorLike, check_floor, find_speaker
+from dialgym.views.arguments import check_options, check_seed
+from dialgym.views.dialogue import Dialogue, check_floor
+from dialgym.views.env_spec import SpecMixin
+from dialgym.views.extras import Extras
 from dialgym.views.info import Info, info_form
-from dialgym.views.notes import notes
-from dialgym.views.played import Played
+from dialgym.views.options import SINGLE
 from dialgym.views.render import RENDER_MODES, render
 from dialgym.views.saved import SavedDialogue
+from dialgym.views.speakers import find_speaker
 
 AFTER_THE_END = "after the end of the episode"
 _ONE = np.zeros(1, np.int64)
 
 
-class DialogueEnv(Played, gym.Env):
-    """One dialogue; a subclass says what an action and an observation are."""
+class DialogueEnv(SpecMixin, gym.Env):
+    """One dialogue; a subclass says what an action and an observation are.
 
-    view: ClassVar[str]
+    Args:
+        task: the rules.
+        options: by name, see `ViewOptions`.
+    """
+
+    form: ClassVar[str] = SINGLE
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # noqa: RUF012
 
-    def __init__(
-        self,
-        task: Task,
-        learner: str,
-        simulator: SimulatorLike,
-        render_mode: str | None,
-        text_info: bool = True,
-        anchors: bool = False,
-        belief_gain: float = 0.0,
-        truths: bool = False,
-    ) -> None:
-        if render_mode is not None and render_mode not in RENDER_MODES:
-            raise ValueError(
-                f"render_mode of {task.name}: expected one of {', '.join(RENDER_MODES)} or None; "
-                f"got {render_mode!r}."
-            )
+    def __init__(self, task: Task, options: Mapping[str, Any]) -> None:
         self.task = task
-        self.learner = learner
-        self.render_mode = render_mode
-        self.dialogue = Dialogue(task, learner, find_speaker(task, learner, simulator))
-        self._info = info_form(task, learner, text_info)
-        self._notes = notes(task, learner, anchors, truths)
-        self._noted: dict[str, str] = {}
-        self._belief = BeliefGain(task, 1, belief_gain) if belief_gain else None
+        self.options = self.read_options(task, options)
+        self.learner, self.render_mode = self.options.learner, self.options.render_mode
+        other = find_speaker(task, self.learner, self.options.simulator)
+        self.dialogue = Dialogue(task, self.learner, other)
+        self._info = info_form(task, self.learner, self.options.text_info)
+        self._extras = Extras(task, self.options, 1)
         # Infos, rewards or observations have more than their usual parts.
-        self._has_extras = bool(self._notes) or belief_gain != 0
+        more = self.options.action_masks or self.options.features
+        self._has_extras = more or bool(self._extras)
         self._closed_because = "before the first reset()"
 
     def reset(
@@ -62,52 +55,35 @@ class DialogueEnv(Played, gym.Env):
     ) -> tuple[Any, Info]:
         """Begin a dialogue; `options` fixes hidden parts of it (see the task).
 
-        A reset that raises an error leaves the dialogue under way, and its generator, as they were.
+        An error leaves the dialogue under way as it was. So is its generator where the seed or
+        the options are refused; a speaker that fails later may have drawn from it.
         """
-        before = self._held()
-        try:
-            return self._begin(seed, options)
-        except BaseException:
-            self._put_back(*before)
-            raise
-
-    def _held(self) -> tuple[Any, ...]:
-        """What a reset changes. By name: reading `__dict__` would slow each later step."""
-        rng = self._np_random
-        drawn = None if rng is None else rng.bit_generator.state
-        own = rng, self._np_random_seed, drawn, self._closed_because
-        return *own, self.dialogue.held(), self._saved_view()
-
-    def _put_back(
-        self, rng: Any, seed: Any, drawn: Any, closed_because: str, dialogue: Any, seen: Any
-    ) -> None:
-        self._np_random, self._np_random_seed = rng, seed
-        if rng is not None:
-            rng.bit_generator.state = drawn
-        self._closed_because = closed_because
-        self.dialogue.put_back(dialogue)
-        self._restore_view(seen)
-        if self.dialogue.state is not None:
-            self._look()
-
-    @abstractmethod
-    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, Info]:
-        """Begin a dialogue; what `reset` returns."""
-
-    def _start(self, seed: int | None, options: dict[str, Any] | None) -> Exchange:
-        super().reset(seed=check_seed(seed, self.task.name))
-        exchange = self.dialogue.start(self.np_random, options)
+        check_options(self.task, [options])
+        rng, rng_seed = self._generator(seed)
+        dialogue = Dialogue(self.task, self.learner, self.dialogue.other)
+        exchange = dialogue.start(rng, options)
         check_floor(self.task, self.learner, exchange.over)
-        self._closed_because = ""
+        self._begin_view(exchange)
+        self._np_random, self._np_random_seed = rng, rng_seed
+        self.dialogue, self._closed_because = dialogue, ""
         if self._has_extras:
-            self._look()
-        return exchange
+            self._update_extras()
+        return self._observe(), self._more_info(self._info.blank())
+
+    def _generator(self, seed: int | None) -> tuple[np.random.Generator, int | None]:
+        """A new generator where there is a seed or none yet, else that of the dialogues before."""
+        if seed is None and self._np_random is not None:
+            return self._np_random, self._np_random_seed
+        return np_random(check_seed(seed, self.task.name))
+
+    def _begin_view(self, exchange: Exchange) -> None:
+        """Replace what the view keeps of the dialogue before, unless that raises an error."""
 
     def _say(self, text: str) -> tuple[Exchange, Info]:
         exchange = self.dialogue.say(text, self.np_random)
         info = self._info.of_turn(text, self.dialogue.turn, exchange)
         if self._has_extras:
-            exchange = exchange._replace(reward=exchange.reward + self._look())
+            exchange = exchange._replace(reward=exchange.reward + self._update_extras())
         if exchange.terminated or exchange.truncated:
             self._finish(info, exchange.success)
         if self.render_mode == "human":
@@ -119,16 +95,15 @@ class DialogueEnv(Played, gym.Env):
         self._info.end(info, success, self.dialogue.transcript(), metrics)
         self._closed_because = AFTER_THE_END
 
-    def _look(self) -> float:
-        """Take note of what an exchange has changed beside the transcript; what that is worth."""
-        self._noted = {name: note(self.dialogue.state) for name, note in self._notes.items()}
-        if self._belief is None:
-            return 0.0
-        return float(self._belief.look(_ONE, [self.dialogue.state])[0])
+    def _update_extras(self) -> float:
+        """Take in what an exchange has changed beside the transcript; the reward for it."""
+        return float(self._extras.update(_ONE, [self.dialogue.state])[0])
 
     def _more_info(self, info: Info) -> Info:
-        """The info with what was asked for beside its constant structure."""
-        return info | self._noted
+        """Add what was asked for beside the constant structure."""
+        for key, texts in self._extras.texts.items():
+            info[key] = texts[0]
+        return info
 
     def clone_state(self) -> SavedDialogue:
         """The dialogue as it stands, with its generator, for `restore_state`.
@@ -163,7 +138,7 @@ class DialogueEnv(Played, gym.Env):
         self.dialogue.restore(saved.state.copy(), saved.turn)
         self._restore_view(saved.seen)
         self._closed_because = AFTER_THE_END if saved.over else ""
-        self._look()
+        self._update_extras()
         return self._observe()
 
     def _saved_view(self) -> Any:

@@ -8,7 +8,8 @@ import numpy as np
 from dialgym.errors import one_of
 from dialgym.language import Constraint
 from dialgym.tasks import Task
-from dialgym.views.dialogue import SimulatorLike, check_room
+from dialgym.tasks.batch import Exchange
+from dialgym.views.dialogue import check_room
 from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.single import DialogueEnv
 from dialgym.views.spaces import with_features
@@ -34,22 +35,10 @@ class TokenEnv(DialogueEnv, gym.Env):
         task: the rules.
         tokenizer: ``"char"``, ``"word"``, ``"hf:NAME"`` or a `Tokenizer`; None for the
             task's own.
-        learner: the party that the actions are those of.
-        simulator: who plays the other party; see `find_speaker`. None for the task's default.
         window: L; None for the length that every dialogue of the task fits into.
         overflow: when the next utterance might not fit: ``"truncate"`` the episode, or ``"slide"``:
             whole oldest utterances leave (the observation is then not append-only).
-        action_masks: put ``action_mask``, (V,) int8, into each info.
-        render_mode: ``ansi``, ``human`` or ``rgb_array``.
-        text_info: whether the info has texts; without them it is numbers alone.
-        features: observe ``Dict(tokens, features)``: beside the tokens the array that the task
-            gives the learner; see `Task.features`.
-        anchors: put ``anchor`` into each info, the name of the situation that the learner is in
-            since the last exchange; see `Task.anchor`.
-        belief_gain: reward of each bit by which a turn raises the posterior of the hidden truth,
-            beside the task's; see `dialgym.views.belief_gain`. 0 for the task's alone.
-        truths: put ``truth`` into each info, the utterance that names what is hidden, for whoever
-            teaches the learner; see `dialgym.tasks.NamesTruth`.
+        options: see `ViewOptions`.
     """
 
     view = "token"
@@ -58,43 +47,28 @@ class TokenEnv(DialogueEnv, gym.Env):
         self,
         task: Task,
         tokenizer: Any = None,
-        learner: str = "system",
-        simulator: SimulatorLike = None,
         window: int | None = None,
         overflow: str = "truncate",
-        action_masks: bool = False,
-        render_mode: str | None = None,
-        text_info: bool = True,
-        features: bool = False,
-        anchors: bool = False,
-        belief_gain: float = 0.0,
-        truths: bool = False,
+        **options: Any,
     ) -> None:
-        super().__init__(
-            task, learner, simulator, render_mode, text_info, anchors, belief_gain, truths
-        )
+        super().__init__(task, options)
         one_of("overflow", overflow, OVERFLOWS, task.name)
         self.tokenizer = tokenizer_of(task, tokenizer)
-        layout = TokenLayout.of(task, self.tokenizer, learner, window)
-        self._tokens = TokenTranscript(layout, overflow == "slide")
+        self._layout = TokenLayout.of(task, self.tokenizer, self.learner, window)
+        self._slide = overflow == "slide"
+        self._tokens = TokenTranscript(self._layout, self._slide)
         self._features: np.ndarray | None = None
-        self._has_features = features
-        self.observation_space: gym.Space = self._tokens.observation_space
-        if features:
-            self.observation_space = with_features(self.observation_space, task, learner)
-        self.action_space = self._tokens.action_space
-        self.steps_per_utterance = layout.said_limit
-        self._mask_in_info = action_masks
-        self._has_extras = self._has_extras or action_masks or features
+        self.observation_space: gym.Space = self._layout.space()
+        if self.options.features:
+            self.observation_space = with_features(self.observation_space, task, self.learner)
+        self.action_space = gym.spaces.Discrete(self.tokenizer.vocab_size)
+        self.steps_per_utterance = self._layout.said_limit
 
-    def _begin(
-        self, seed: int | None, options: dict[str, Any] | None
-    ) -> tuple[Any, dict[str, Any]]:
-        exchange = self._start(seed, options)
-        self._tokens.clear()
-        fits = self._tokens.hear(exchange.heard)
-        check_room(self.task, self.learner, self._tokens.open() and fits)
-        return self._observe(), self._more_info(self._info.blank())
+    def _begin_view(self, exchange: Exchange) -> None:
+        tokens = TokenTranscript(self._layout, self._slide)
+        fits = tokens.append(exchange.heard)
+        check_room(self.task, self.learner, tokens.open() and fits)
+        self._tokens = tokens
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Say one token.
@@ -115,7 +89,7 @@ class TokenEnv(DialogueEnv, gym.Env):
             return seen, 0.0, False, False, info
         exchange, info = self._say(text)
         terminated, truncated = exchange.terminated, exchange.truncated
-        fits = tokens.hear(exchange.heard)
+        fits = tokens.append(exchange.heard)
         if not (terminated or truncated) and not (fits and tokens.open()):
             truncated = True
             self._finish(info, exchange.success)
@@ -129,10 +103,10 @@ class TokenEnv(DialogueEnv, gym.Env):
             return tokens
         return {"tokens": tokens, "features": self._features.copy()}
 
-    def _look(self) -> float:
-        if self._has_features:
+    def _update_extras(self) -> float:
+        if self.options.features:
             self._features = self.task.features(self.dialogue.state, self.learner)
-        return super()._look()
+        return super()._update_extras()
 
     def _saved_view(self) -> Any:
         return self._tokens.saved()
@@ -156,6 +130,6 @@ class TokenEnv(DialogueEnv, gym.Env):
         return self.task.constraint(self.dialogue.state, self.learner)
 
     def _more_info(self, info: dict[str, Any]) -> dict[str, Any]:
-        if self._mask_in_info:
+        if self.options.action_masks:
             info["action_mask"] = self._mask_for_info()
-        return super()._more_info(info) if self._notes else info
+        return super()._more_info(info) if self._extras.texts else info

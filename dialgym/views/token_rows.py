@@ -27,7 +27,7 @@ class TokenRows:
         self.start = np.zeros(size, np.int64)
 
     def clear(self, rows: np.ndarray) -> None:
-        """Forget all tokens of the rows."""
+        """Remove all tokens of the rows."""
         self.tokens[rows] = PAD
         self.length[rows] = 0
 
@@ -51,7 +51,7 @@ class TokenRows:
         return ids, lengths - closed
 
     def open(self, rows: np.ndarray) -> np.ndarray:
-        """Append the learner's tag; (k,) whether a whole utterance fits after it."""
+        """Append the learner's tag; (k,) bool, if a whole utterance fits after it."""
         fits = self._make_room(rows, np.full(len(rows), 1 + self.limit))
         kept = rows if fits.all() else rows[fits]
         self.tokens[kept, self.length[kept]] = self.layout.tag
@@ -59,17 +59,17 @@ class TokenRows:
         self.start[kept] = self.length[kept]
         return fits
 
-    def hear(
+    def append(
         self, rows: np.ndarray, heard: np.ndarray, parties: np.ndarray, texts: np.ndarray
     ) -> np.ndarray:
-        """Append texts, `texts[j]` by `parties[j]` to `rows[heard[j]]`; (k,) whether all fit."""
+        """Append texts, `texts[j]` by `parties[j]` to `rows[heard[j]]`; (k,) bool, if all fit."""
         fits = np.ones(len(rows), bool)
         if not len(texts):
             return fits
         blocks, sizes = self._blocks(parties, texts)
         for turn in _rounds(heard):
             now = heard[turn]
-            fits[now] &= self._append(rows[now], blocks[turn], sizes[turn])
+            fits[now] &= self._write(rows[now], blocks[turn], sizes[turn])
         return fits
 
     def _blocks(self, parties: np.ndarray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -88,7 +88,7 @@ class TokenRows:
         block[cut] = np.where(np.arange(widest + 1) < sizes[cut, None], block[cut], PAD)
         return block, sizes
 
-    def _append(self, rows: np.ndarray, block: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    def _write(self, rows: np.ndarray, block: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         fits = self._make_room(rows, sizes)
         columns = self.length[rows, None] + np.arange(block.shape[1])
         self.tokens[rows[:, None], columns] = block

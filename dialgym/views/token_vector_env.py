@@ -11,8 +11,8 @@ from dialgym.language import CharTokenizer, TokenAutomaton, compile_constraint
 from dialgym.language.tokenizers import END, recorded
 from dialgym.tasks import BatchOutcome, Task
 from dialgym.views.arguments import check_actions
-from dialgym.views.dialogue import SimulatorLike
 from dialgym.views.layout import TokenLayout, clean, tokenizer_of
+from dialgym.views.saved import SeenTokens
 from dialgym.views.spaces import with_features
 from dialgym.views.token_env import OVERFLOWS
 from dialgym.views.token_rows import TokenRows
@@ -26,57 +26,38 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
     utterance has just ended.
 
     Args:
-        task, tokenizer, learner, simulator, window, overflow, action_masks, text_info, features,
-            anchors, belief_gain, truths: as in `TokenEnv`.
+        task, tokenizer, window, overflow: as in `TokenEnv`.
         num_envs: N.
         autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
             the enum.
-        max_episode_steps: a dialogue is truncated after so many steps, as by `TimeLimit`.
+        options: see `ViewOptions`.
     """
 
     view = "token"
+    seen_type = SeenTokens
 
     def __init__(
         self,
         task: Task,
         num_envs: int = 1,
         tokenizer: Any = None,
-        learner: str = "system",
-        simulator: SimulatorLike = None,
         window: int | None = None,
         overflow: str = "truncate",
-        action_masks: bool = False,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        text_info: bool = True,
-        max_episode_steps: int | None = None,
-        features: bool = False,
-        anchors: bool = False,
-        belief_gain: float = 0.0,
-        truths: bool = False,
+        **options: Any,
     ) -> None:
-        super().__init__(
-            task,
-            num_envs,
-            learner,
-            simulator,
-            autoreset_mode,
-            text_info,
-            max_episode_steps,
-            anchors,
-            belief_gain,
-            truths,
-        )
+        super().__init__(task, num_envs, autoreset_mode, options)
         one_of("overflow", overflow, OVERFLOWS, task.name)
         self.tokenizer = tokenizer_of(task, tokenizer)
-        self.layout = TokenLayout.of(task, self.tokenizer, learner, window)
+        self.layout = TokenLayout.of(task, self.tokenizer, self.learner, window)
         self.steps_per_utterance = self.layout.said_limit
         self._vocab_size = self.tokenizer.vocab_size
         self._space = self.layout.space()
-        seen = with_features(self._space, task, learner) if features else self._space
+        features = self.options.features
+        seen = with_features(self._space, task, self.learner) if features else self._space
         self._batch_spaces(seen, gym.spaces.Discrete(self._vocab_size))
         self._features = _zeros(self.observation_space) if features else None
         self._rows = TokenRows(self.layout, num_envs, overflow == "slide")
-        self._mask_in_info = action_masks
         self._walker: _Walker | None = None
 
     def step(self, actions: Any) -> Step:
@@ -110,14 +91,12 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         facts, learner = self.task.facts, self.learner
         return np.array([clean(text, facts, learner) for text in texts.tolist()], np.str_)
 
-    def _parts(self) -> list[Any]:
-        return [*super()._parts(), self._rows, self._walker]
-
     def _clear(self, rows: np.ndarray) -> None:
         self._rows.clear(rows)
 
-    def _hear(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
-        return self._rows.hear(rows, outcome.heard_rows, outcome.heard_parties, outcome.heard_texts)
+    def _append(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
+        heard = outcome.heard_rows, outcome.heard_parties, outcome.heard_texts
+        return self._rows.append(rows, *heard)
 
     def _open(self, rows: np.ndarray) -> np.ndarray:
         if self._walker is not None:
@@ -136,11 +115,11 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
             return tokens
         return {"tokens": tokens, "features": self._features[rows].copy()}
 
-    def _look(self, rows: np.ndarray) -> np.ndarray | float:
+    def _update_extras(self, rows: np.ndarray) -> np.ndarray | float:
         if self._features is not None:
             for row, state in zip(rows.tolist(), self.dialogues.states(rows)):
                 self._features[row] = self.task.features(state, self.learner)
-        return super()._look(rows)
+        return super()._update_extras(rows)
 
     def _saved_row(self, row: int) -> Any:
         return self._rows.saved(row)
@@ -163,7 +142,7 @@ class TokenVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         return compile_constraint(self.dialogues.constraint(row), self.tokenizer)
 
     def _more_info(self, info: Info) -> Info:
-        if self._mask_in_info:
+        if self.options.action_masks:
             info["action_mask"] = self.action_masks().view(np.int8)
             info["_action_mask"] = np.ones(self.num_envs, bool)
         return super()._more_info(info)
@@ -177,7 +156,7 @@ def _zeros(space: gym.Space) -> np.ndarray:
 
 
 class _Walker:
-    """Where each row stands in the automaton of its constraint; nothing moves until asked."""
+    """State of each row in the automaton of its constraint, which moves when asked for masks."""
 
     def __init__(self, rows: TokenRows, compile_row: Any, static: TokenAutomaton | None) -> None:
         self._rows, self._compile, self._static = rows, compile_row, static

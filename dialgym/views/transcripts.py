@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from operator import index
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
 from dialgym.language import Constraint, TokenAutomaton, compile_constraint
@@ -13,7 +12,6 @@ from dialgym.language.tokenizers import END, FIRST_TEXT, PAD, UNK
 from dialgym.tasks import Task
 from dialgym.views.layout import TokenLayout, clean, oldest_to_drop
 from dialgym.views.saved import SeenTokens
-from dialgym.views.spaces import utterance_spaces
 
 
 class TokenTranscript:
@@ -26,19 +24,12 @@ class TokenTranscript:
 
     def __init__(self, layout: TokenLayout, slide: bool) -> None:
         self.layout, self.slide = layout, slide
-        self.observation_space: gym.Space = layout.space()
-        self.action_space = gym.spaces.Discrete(layout.tokenizer.vocab_size)
         self.tokens = np.full(layout.window, PAD, np.int32)
         self.length = self._start = 0
         self._vocab_size = layout.tokenizer.vocab_size
         self._limit = layout.said_limit
         self._automaton: TokenAutomaton | None = None
         self._node = self._walked = 0
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self.tokens[:] = PAD
-        self.length = self._start = 0
 
     def observe(self) -> np.ndarray:
         """(L,) int32, a copy."""
@@ -55,13 +46,13 @@ class TokenTranscript:
         self.tokens[: self.length], self.tokens[self.length :] = saved.tokens, PAD
         self._automaton = None
 
-    def hear(self, utterances: Iterable[Utterance]) -> bool:
-        """Append utterances; whether all of them fit."""
-        fits = [self._append(self.layout.encode(utterance)) for utterance in utterances]
+    def append(self, utterances: Iterable[Utterance]) -> bool:
+        """Append utterances; True if all of them fit."""
+        fits = [self._write(self.layout.encode(utterance)) for utterance in utterances]
         return all(fits)
 
     def open(self) -> bool:
-        """Begin the party's own utterance by its tag; whether a whole one fits."""
+        """Begin the party's own utterance by its tag; True if a whole one fits."""
         if not self._make_room(1 + self._limit):
             return False
         self.tokens[self.length] = self.layout.tag
@@ -112,7 +103,7 @@ class TokenTranscript:
             f"{self._vocab_size - 1}; got {action!r}. Choose from action_space."
         )
 
-    def _append(self, ids: list[int]) -> bool:
+    def _write(self, ids: list[int]) -> bool:
         fits = self._make_room(len(ids))
         kept = ids[: len(self.tokens) - self.length]
         self.tokens[self.length : self.length + len(kept)] = kept
@@ -135,11 +126,6 @@ class TextTranscript:
 
     def __init__(self, task: Task, party: str) -> None:
         self.task, self.party = task, party
-        self.observation_space, self.action_space = utterance_spaces(task, party)
-        self.text = ""
-
-    def clear(self) -> None:
-        """Forget everything."""
         self.text = ""
 
     def observe(self) -> str:
@@ -154,7 +140,7 @@ class TextTranscript:
         """Go on from what was `saved`."""
         self.text = saved
 
-    def hear(self, utterances: Iterable[Utterance]) -> bool:
+    def append(self, utterances: Iterable[Utterance]) -> bool:
         """Append utterances; all of them fit."""
         for speaker, text, _ in utterances:
             self.text += f"{speaker}: {text}\n"

@@ -1,4 +1,4 @@
-"""The two-party view: both sides of a dialogue are agents of a PettingZoo environment.
+"""Two-party views: both sides of a dialogue are agents of a PettingZoo environment.
 
 The party that holds the floor acts until it yields it, by ``<end>`` at token level or after each
 action at text and act level; then whoever the rules name is next. This AEC environment is the
@@ -6,8 +6,9 @@ canonical one; the parallel one is derived, with the listener's action ignored.
 """
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -20,18 +21,18 @@ from dialgym.errors import one_of
 from dialgym.io.registry_file import load
 from dialgym.language import Utterance, render_transcript
 from dialgym.registry import Environment, entry_of
-from dialgym.tasks import Outcome, PartyActs, Task
+from dialgym.tasks import Outcome, Task
 from dialgym.tasks.batch import Exchange
 from dialgym.tasks.returns import watch_returns
 from dialgym.views.act_env import act_spaces, acts_of, check_act
-from dialgym.views.arguments import Flags, check_seed
+from dialgym.views.arguments import check_options, check_seed
 from dialgym.views.dialogue import check_room
 from dialgym.views.info import Info, info_form
 from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.making import split_kwargs
+from dialgym.views.options import TWO_PARTY, TakesOptions
 from dialgym.views.render import RENDER_MODES, render
-from dialgym.views.snapshots import Snapshot
-from dialgym.views.spaces import with_features
+from dialgym.views.spaces import utterance_spaces, with_features
 from dialgym.views.token_env import OVERFLOWS
 from dialgym.views.transcripts import TextTranscript, TokenTranscript
 
@@ -91,24 +92,16 @@ class ParallelDialogue(turn_based_aec_to_parallel_wrapper):  # type: ignore[misc
         return {party: {**info, "active_agent": active} for party, info in infos.items()}
 
 
-REPLACED = (
-    *("rng", "dialogue_state", "agents", "agent_selection", "rewards", "_cumulative_rewards"),
-    *("terminations", "truncations", "infos", "_turns", "_seen", "_heard"),
-)
-"""What a reset gives other values. By name: reading `__dict__` would slow each later step."""
-
-
-class TwoPartyEnv(Flags, AECEnv):
+class TwoPartyEnv(TakesOptions, AECEnv):
     """A dialogue whose parties are both agents; a subclass says how each sees and acts.
 
     Args:
-        task, render_mode: as in the single-agent views.
-        sides: for each party its transcript, or its acts.
-        action_masks: put ``action_mask``, int8, into the info of each party; the listener's, whose
-            action has no effect, is all 1.
-        masked_observations: make each observation a dict of ``observation`` and ``action_mask``,
-            int8, as PettingZoo's own games do; the listener's mask is all 1.
-        text_info: whether the infos have texts; without them they are numbers alone.
+        task: the rules.
+        sides: for each party what makes its side of a new dialogue: a transcript, or a party of
+            acts.
+        spaces: for each party its observations and its actions.
+        options: by name, see `ViewOptions`. The mask of the listener, whose action has no effect,
+            is all 1.
 
     The infos are those of `dialgym.views.info`, one for each party: ``utterance`` is its own,
     ``reply`` what it has heard last, ``turn`` that of whoever has spoken.
@@ -116,6 +109,7 @@ class TwoPartyEnv(Flags, AECEnv):
 
     id = ""
     """Of the environment, where it was made by one."""
+    form: ClassVar[str] = TWO_PARTY
     metadata = {  # noqa: RUF012
         "render_modes": list(RENDER_MODES),
         "render_fps": 4,
@@ -126,35 +120,43 @@ class TwoPartyEnv(Flags, AECEnv):
     def __init__(
         self,
         task: Task,
-        sides: dict[str, Any],
-        render_mode: str | None,
-        action_masks: bool = False,
-        masked_observations: bool = False,
-        text_info: bool = True,
+        sides: Mapping[str, Callable[[], Any]],
+        spaces: Mapping[str, tuple[gym.Space, gym.Space]],
+        options: Mapping[str, Any],
     ) -> None:
-        one_of("render_mode", render_mode, (*RENDER_MODES, None), task.name)
         self.task = task
-        self.render_mode = render_mode
+        self.options = self.read_options(task, options)
+        self.render_mode = self.options.render_mode
         self.possible_agents = list(task.parties)
         self.agents: list[str] = []
-        self._sides = sides
-        self._mask_in_info, self._mask_in_observation = action_masks, masked_observations
-        self.text_info = text_info
-        self._forms = {party: info_form(task, party, text_info) for party in task.parties}
+        self._make_sides = sides
+        self.dialogue = _Dialogue(task, {})
+        self._forms = {party: info_form(task, party, self.text_info) for party in task.parties}
         self.rng: np.random.Generator | None = None
-        self.dialogue_state: Any = None
-        self.observation_spaces = {party: self._space_of(side) for party, side in sides.items()}
-        self.action_spaces = {party: side.action_space for party, side in sides.items()}
+        self.action_spaces: dict[str, Any] = {party: said for party, (_, said) in spaces.items()}
+        self.observation_spaces = {
+            party: self._space_of(seen, said) for party, (seen, said) in spaces.items()
+        }
+
+    @property
+    def text_info(self) -> bool:
+        """True if infos have texts."""
+        return self.options.text_info
+
+    @property
+    def dialogue_state(self) -> Any:
+        """The state of the dialogue; None before the first reset."""
+        return self.dialogue.state
 
     def __repr__(self) -> str:
         place = f"{self.id}: " if self.id else ""
         return f"{type(self).__name__}({place}{self.task!r})"
 
-    def _space_of(self, side: Any) -> gym.Space:
-        if not self._mask_in_observation:
-            return side.observation_space
-        mask = gym.spaces.Box(0, 1, (side.action_space.n,), np.int8)
-        return gym.spaces.Dict({"observation": side.observation_space, "action_mask": mask})
+    def _space_of(self, seen: gym.Space, said: Any) -> gym.Space:
+        if not self.options.masked_observations:
+            return seen
+        mask = gym.spaces.Box(0, 1, (said.n,), np.int8)
+        return gym.spaces.Dict({"observation": seen, "action_mask": mask})
 
     def observation_space(self, agent: str) -> gym.Space:
         """What the party sees of a dialogue."""
@@ -167,42 +169,23 @@ class TwoPartyEnv(Flags, AECEnv):
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begin a dialogue; `options` fixes hidden parts of it (see the task).
 
-        A reset that raises an error leaves the dialogue under way, and its generator, as they were.
+        An error leaves the dialogue under way as it was. So is its generator where the seed or
+        the options are refused; a window that is too small is found later.
         """
-        held = {name: getattr(self, name) for name in REPLACED if hasattr(self, name)}
-        seen = {party: side.saved() for party, side in self._sides.items()}
-        drawn = Snapshot([], [] if self.rng is None else [self.rng])
-        try:
-            self._begin(seed, options)
-        except BaseException:
-            for name in REPLACED:
-                self.__dict__.pop(name, None)
-            for name, value in held.items():
-                setattr(self, name, value)
-            for party, side in self._sides.items():
-                side.restore(seen[party])
-            drawn.restore()
-            raise
-
-    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
-        if seed is not None or self.rng is None:
-            self.rng = np_random(check_seed(seed, self.task.name))[0]
-        self.dialogue_state = self.task.initial(self.rng, self._known(options))
-        self._watches = [watch_returns(self.task, party) for party in self.possible_agents]
+        known = self._known(options)
+        check_options(self.task, [known])
+        rng = self.rng
+        if seed is not None or rng is None:
+            rng = np_random(check_seed(seed, self.task.name))[0]
+        dialogue = _Dialogue(self.task, {party: make() for party, make in self._make_sides.items()})
+        speaker = dialogue.begin(rng, known)
+        self.rng, self.dialogue, self.agent_selection = rng, dialogue, speaker
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
         self.infos: dict[str, Info] = self._blank_infos()
-        self._turns = dict.fromkeys(self.agents, 0)
-        self._seen = dict.fromkeys(self.agents, 0)
-        self._heard: dict[str, Sequence[Utterance]] = {}
-        for side in self._sides.values():
-            side.clear()
-        fits = self._tell_all()
-        floor = self._give_floor()
-        check_room(self.task, self.agent_selection, fits and floor)
         self._add_masks()
 
     def _blank_infos(self) -> dict[str, Info]:
@@ -224,16 +207,16 @@ class TwoPartyEnv(Flags, AECEnv):
     def observe(self, agent: str) -> Any:
         """What the party sees now."""
         seen = self._see(agent)
-        if not self._mask_in_observation:
+        if not self.options.masked_observations:
             return seen
         return {"observation": seen, "action_mask": self._masks(agent).astype(np.int8)}
 
     def _see(self, party: str) -> Any:
-        return self._sides[party].observe()
+        return self.dialogue.sides[party].observe()
 
     def _say(self, party: str, action: Any) -> str | None:
         """The text of the party's utterance once that has ended."""
-        text: str | None = self._sides[party].say(action)
+        text: str | None = self.dialogue.sides[party].say(action)
         return text
 
     def _allowed(self, party: str) -> np.ndarray:
@@ -247,11 +230,11 @@ class TwoPartyEnv(Flags, AECEnv):
         """All True for a party that does not hold the floor."""
         acts = bool(self.agents) and party == self.agent_selection
         if not acts or self.terminations[party] or self.truncations[party]:
-            return np.ones(self._sides[party].action_space.n, bool)
+            return np.ones(self.action_spaces[party].n, bool)
         return self._allowed(party)
 
     def _add_masks(self) -> None:
-        if self._mask_in_info:
+        if self.options.action_masks:
             for party, info in self.infos.items():
                 info["action_mask"] = self._masks(party).astype(np.int8)
 
@@ -282,44 +265,27 @@ class TwoPartyEnv(Flags, AECEnv):
 
     def _speak(self, agent: str, text: str) -> None:
         assert self.rng is not None
-        outcome = self.task.speak(self.dialogue_state, text, self.rng)
-        self._turns[agent] += 1
-        self._seen[agent] += 1  # it knows its own words
-        fits = self._tell_all()
+        dialogue = self.dialogue
+        outcome = dialogue.speak(agent, text, self.rng)
         self.rewards = {name: float(outcome.rewards[name]) for name in self.agents}
-        over = outcome.terminated or outcome.truncated
-        for watch in filter(None, self._watches):
-            watch.note_one(outcome.rewards[watch.party], outcome.parts(watch.party), over)
-        if over or not (fits and self._give_floor()):
+        fits = dialogue.tell_all()
+        if outcome.terminated or outcome.truncated or not (fits and dialogue.give_floor()):
             self.terminations = dict.fromkeys(self.agents, outcome.terminated)
             self.truncations = dict.fromkeys(self.agents, not outcome.terminated)
+        self.agent_selection = dialogue.speaker
         self._report(agent, text, outcome)
 
-    def _tell_all(self) -> bool:
-        """Let each party hear what is new to it; whether all of it fits."""
-        fits = True
-        for party, side in self._sides.items():
-            lines = self.task.transcript(self.dialogue_state, party)
-            fits &= side.hear(lines[self._seen[party] :])
-            self._heard[party] = lines[self._seen[party] :]
-            self._seen[party] = len(lines)
-        return fits
-
-    def _give_floor(self) -> bool:
-        self.agent_selection = self.task.speaker(self.dialogue_state)
-        fits: bool = self._sides[self.agent_selection].open()
-        return fits
-
     def _report(self, agent: str, text: str, outcome: Outcome) -> None:
+        dialogue = self.dialogue
         over = any(self.terminations.values()) or any(self.truncations.values())
         metrics = self.task.metrics(self.dialogue_state) if over else {}
         for party, form in self._forms.items():
             end = outcome.terminated, outcome.truncated
             parts = outcome.parts(party)
             gained = outcome.rewards[party]
-            exchange = Exchange(gained, *end, self._heard[party], parts, outcome.success)
+            exchange = Exchange(gained, *end, dialogue.heard[party], parts, outcome.success)
             said = text if party == agent else ""
-            info = self.infos[party] = form.of_turn(said, self._turns[agent], exchange)
+            info = self.infos[party] = form.of_turn(said, dialogue.turns[agent], exchange)
             if over:
                 lines = self.task.transcript(self.dialogue_state, party)
                 form.end(info, outcome.success, render_transcript(lines), metrics)
@@ -335,15 +301,69 @@ class TwoPartyEnv(Flags, AECEnv):
         """Nothing is held open."""
 
 
+class _Dialogue:
+    """One dialogue and what both parties have seen of it.
+
+    Args:
+        task: the rules.
+        sides: for each party its side.
+    """
+
+    def __init__(self, task: Task, sides: Mapping[str, Any]) -> None:
+        self.task, self.sides = task, sides
+        self.state: Any = None
+        self.speaker = task.parties[0]  # who has the floor
+        self.turns = dict.fromkeys(sides, 0)  # utterances of each
+        self.heard: dict[str, Sequence[Utterance]] = {}  # new to each
+        self._seen = dict.fromkeys(sides, 0)
+        self._watches = [watch_returns(task, party) for party in sides]
+
+    def begin(self, rng: np.random.Generator, options: Mapping[str, Any]) -> str:
+        """Begin; the party that has the floor."""
+        self.state = self.task.initial(rng, options)
+        fits = self.tell_all()
+        floor = self.give_floor()
+        check_room(self.task, self.speaker, fits and floor)
+        return self.speaker
+
+    def speak(self, party: str, text: str, rng: np.random.Generator) -> Outcome:
+        """Let a party say a text."""
+        outcome = self.task.speak(self.state, text, rng)
+        self.turns[party] += 1
+        self._seen[party] += 1  # it knows its own words
+        over = outcome.terminated or outcome.truncated
+        for watch in filter(None, self._watches):
+            watch.note_one(outcome.rewards[watch.party], outcome.parts(watch.party), over)
+        return outcome
+
+    def tell_all(self) -> bool:
+        """Append to each side what is new to it; True if all of it fits."""
+        fits = True
+        for party, side in self.sides.items():
+            lines = self.task.transcript(self.state, party)
+            self.heard[party] = lines[self._seen[party] :]
+            fits &= side.append(self.heard[party])
+            self._seen[party] = len(lines)
+        return fits
+
+    def give_floor(self) -> bool:
+        """Open the next utterance; True if it fits."""
+        self.speaker = self.task.speaker(self.state)
+        fits: bool = self.sides[self.speaker].open()
+        return fits
+
+
 class TokenTwoPartyEnv(TwoPartyEnv):
     """Both parties say one token a step; spaces as in `TokenEnv`, one for each party.
 
     Args:
-        task, tokenizer, overflow, render_mode: as in `TokenEnv`.
+        task, tokenizer, overflow: as in `TokenEnv`.
         window: L for both parties; None for the length that every dialogue fits into.
-        action_masks, masked_observations, text_info: as in `TwoPartyEnv`.
-        features: a party that the task gives features observes ``Dict(tokens, features)``.
+        options: see `ViewOptions`; with `features` the parties that the task gives some observe
+            ``Dict(tokens, features)``.
     """
+
+    view = "token"
 
     def __init__(
         self,
@@ -351,22 +371,22 @@ class TokenTwoPartyEnv(TwoPartyEnv):
         tokenizer: Any = None,
         window: int | None = None,
         overflow: str = "truncate",
-        action_masks: bool = False,
-        masked_observations: bool = False,
-        render_mode: str | None = None,
-        text_info: bool = True,
-        features: bool = False,
+        **options: Any,
     ) -> None:
         one_of("overflow", overflow, OVERFLOWS, task.name)
         self.tokenizer = tokenizer_of(task, tokenizer)
         layouts = {p: TokenLayout.of(task, self.tokenizer, p, window) for p in task.parties}
-        sides = {p: TokenTranscript(layout, overflow == "slide") for p, layout in layouts.items()}
         given = [party for party in task.parties if party in task.facts.features]
-        self._shown = (given or list(task.parties)) if features else []  # without any, refused
-        for party in self._shown:
-            tokens = sides[party].observation_space
-            sides[party].observation_space = with_features(tokens, task, party)
-        super().__init__(task, sides, render_mode, action_masks, masked_observations, text_info)
+        wanted = self.read_options(task, options).features
+        self._shown = (given or list(task.parties)) if wanted else []  # without any, refused
+        spaces, said = {}, gym.spaces.Discrete(self.tokenizer.vocab_size)
+        for party, layout in layouts.items():
+            tokens = layout.space()
+            seen = with_features(tokens, task, party) if party in self._shown else tokens
+            spaces[party] = seen, said
+        slide = overflow == "slide"
+        sides = {p: partial(TokenTranscript, layout, slide) for p, layout in layouts.items()}
+        super().__init__(task, sides, spaces, options)
 
     def _see(self, party: str) -> Any:
         tokens = super()._see(party)
@@ -375,18 +395,26 @@ class TokenTwoPartyEnv(TwoPartyEnv):
         return {"tokens": tokens, "features": self.task.features(self.dialogue_state, party)}
 
     def _allowed(self, party: str) -> np.ndarray:
-        mask: np.ndarray = self._sides[party].masks(
+        mask: np.ndarray = self.dialogue.sides[party].masks(
             lambda: self.task.constraint(self.dialogue_state, party)
         )
         return mask
 
 
 class UtteranceTwoPartyEnv(TwoPartyEnv):
-    """Both parties say one utterance a step; spaces as in `UtteranceEnv`, one for each party."""
+    """Both parties say one utterance a step; spaces as in `UtteranceEnv`, one for each party.
 
-    def __init__(self, task: Task, render_mode: str | None = None, text_info: bool = True) -> None:
-        sides = {party: TextTranscript(task, party) for party in task.parties}
-        super().__init__(task, sides, render_mode, text_info=text_info)
+    Args:
+        task: the rules.
+        options: see `ViewOptions`.
+    """
+
+    view = "utterance"
+
+    def __init__(self, task: Task, **options: Any) -> None:
+        sides = {party: partial(TextTranscript, task, party) for party in task.parties}
+        spaces = {party: utterance_spaces(task, party) for party in task.parties}
+        super().__init__(task, sides, spaces, options)
 
 
 class ActTwoPartyEnv(TwoPartyEnv):
@@ -394,23 +422,17 @@ class ActTwoPartyEnv(TwoPartyEnv):
 
     Args:
         task: the rules; it must have `Task.acts` of both parties.
-        action_masks, masked_observations, render_mode, text_info: as in
-            `TwoPartyEnv`.
+        options: see `ViewOptions`.
 
     Raises:
         ValueError: a party has no acts.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        action_masks: bool = False,
-        masked_observations: bool = False,
-        render_mode: str | None = None,
-        text_info: bool = True,
-    ) -> None:
-        sides = {party: ActSide(acts_of(task, party)) for party in task.parties}
-        super().__init__(task, sides, render_mode, action_masks, masked_observations, text_info)
+    view = "act"
+
+    def __init__(self, task: Task, **options: Any) -> None:
+        spaces = {party: act_spaces(acts_of(task, party)) for party in task.parties}
+        super().__init__(task, dict.fromkeys(task.parties, _ActSide), spaces, options)
 
     def _see(self, party: str) -> np.ndarray:
         return self.task.acts[party].observe(self.dialogue_state)
@@ -425,22 +447,10 @@ class ActTwoPartyEnv(TwoPartyEnv):
         return self.task.acts[party].mask(self.dialogue_state)
 
 
-class ActSide:
-    """A party's spaces; what it has heard is in the state already."""
+class _ActSide:
+    """Side of a party that chooses acts: what it has heard is in the state already."""
 
-    def __init__(self, acts: PartyActs) -> None:
-        self.observation_space, self.action_space = act_spaces(acts)
-
-    def saved(self) -> None:
-        """Nothing."""
-
-    def restore(self, saved: None) -> None:
-        """Nothing."""
-
-    def clear(self) -> None:
-        """There is nothing to forget."""
-
-    def hear(self, utterances: Sequence[Utterance]) -> bool:
+    def append(self, utterances: Sequence[Utterance]) -> bool:
         """All of them fit."""
         return True
 

@@ -5,8 +5,9 @@ from typing import Any
 import gymnasium as gym
 
 from dialgym.tasks import Task
-from dialgym.views.dialogue import SimulatorLike
+from dialgym.tasks.batch import Exchange
 from dialgym.views.single import DialogueEnv
+from dialgym.views.spaces import utterance_spaces
 from dialgym.views.transcripts import TextTranscript
 
 
@@ -19,42 +20,19 @@ class UtteranceEnv(DialogueEnv, gym.Env):
 
     Args:
         task: the rules.
-        learner: the party that the actions are those of.
-        simulator: who plays the other party; see `find_speaker`. None for the task's default.
-        render_mode: ``ansi``, ``human`` or ``rgb_array``.
-        text_info: whether the info has texts; without them it is numbers alone.
-        anchors: put ``anchor`` into each info; see `TokenEnv`.
-        belief_gain: reward of each bit that a turn tells; see `TokenEnv`.
-        truths: put ``truth`` into each info; see `TokenEnv`.
+        options: see `ViewOptions`.
     """
 
     view = "utterance"
 
-    def __init__(
-        self,
-        task: Task,
-        learner: str = "system",
-        simulator: SimulatorLike = None,
-        render_mode: str | None = None,
-        text_info: bool = True,
-        anchors: bool = False,
-        belief_gain: float = 0.0,
-        truths: bool = False,
-    ) -> None:
-        super().__init__(
-            task, learner, simulator, render_mode, text_info, anchors, belief_gain, truths
-        )
-        self._text = TextTranscript(task, learner)
-        self.observation_space = self._text.observation_space
-        self.action_space = self._text.action_space
+    def __init__(self, task: Task, **options: Any) -> None:
+        super().__init__(task, options)
+        self.observation_space, self.action_space = utterance_spaces(task, self.learner)
+        self._text = TextTranscript(task, self.learner)
 
-    def _begin(
-        self, seed: int | None, options: dict[str, Any] | None
-    ) -> tuple[str, dict[str, Any]]:
-        exchange = self._start(seed, options)
-        self._text.clear()
-        self._text.hear(exchange.heard)
-        return self._observe(), self._more_info(self._info.blank())
+    def _begin_view(self, exchange: Exchange) -> None:
+        self._text = TextTranscript(self.task, self.learner)
+        self._text.append(exchange.heard)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Say one utterance.
@@ -66,7 +44,7 @@ class UtteranceEnv(DialogueEnv, gym.Env):
         if self._closed_because:
             raise self._refuse()
         exchange, info = self._say(self._text.say(action))
-        self._text.hear(exchange.heard)
+        self._text.append(exchange.heard)
         if self._has_extras:
             info = self._more_info(info)
         return self._text.text, exchange.reward, exchange.terminated, exchange.truncated, info

@@ -8,7 +8,6 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from dialgym.tasks import BatchOutcome, Task
-from dialgym.views.dialogue import SimulatorLike
 from dialgym.views.layout import clean
 from dialgym.views.spaces import utterance_spaces
 from dialgym.views.vector_base import DialogueVectorEnv, Step
@@ -18,42 +17,26 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
     """N dialogues; actions and observations are tuples of N strings. Row by row `UtteranceEnv`.
 
     Args:
-        task, learner, simulator, text_info, anchors, belief_gain, truths: as in `UtteranceEnv`.
+        task: as in `UtteranceEnv`.
         num_envs: N.
         autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
             the enum.
-        max_episode_steps: a dialogue is truncated after so many steps, as by `TimeLimit`.
+        options: see `ViewOptions`.
     """
 
     view = "utterance"
+    seen_type = str
 
     def __init__(
         self,
         task: Task,
         num_envs: int = 1,
-        learner: str = "system",
-        simulator: SimulatorLike = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        text_info: bool = True,
-        max_episode_steps: int | None = None,
-        anchors: bool = False,
-        belief_gain: float = 0.0,
-        truths: bool = False,
+        **options: Any,
     ) -> None:
-        super().__init__(
-            task,
-            num_envs,
-            learner,
-            simulator,
-            autoreset_mode,
-            text_info,
-            max_episode_steps,
-            anchors,
-            belief_gain,
-            truths,
-        )
-        self._batch_spaces(*utterance_spaces(task, learner))
-        self._dtype = f"<U{task.facts.limit(learner)}"
+        super().__init__(task, num_envs, autoreset_mode, options)
+        self._batch_spaces(*utterance_spaces(task, self.learner))
+        self._dtype = f"<U{task.facts.limit(self.learner)}"
         self._texts = [""] * num_envs
 
     def step(self, actions: Any) -> Step:
@@ -89,7 +72,7 @@ class UtteranceVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         for row in rows.tolist():
             self._texts[row] = ""
 
-    def _hear(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
+    def _append(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
         parties, owners = self.task.parties, rows[outcome.heard_rows].tolist()
         for row, party, text in zip(
             owners, outcome.heard_parties.tolist(), outcome.heard_texts.tolist()

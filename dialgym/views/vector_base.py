@@ -1,4 +1,4 @@
-"""The base of the batched views: autoreset, seeds, masks and final observations.
+"""Base of the batched views: autoreset, seeds, masks and final observations.
 
 Rows are independent: each has its own generator, and row i of a batch seeded with s is the single
 env seeded with s + i, over any number of autoresets.
@@ -21,43 +21,46 @@ from dialgym.tasks import BatchOutcome, Task
 from dialgym.tasks.returns import watch_returns
 from dialgym.views.arguments import (
     Options,
-    check_step_limit,
+    check_options,
     rows_by_options,
     seeds_of_rows,
     split_reset_mask,
 )
-from dialgym.views.belief_gain import BeliefGain
-from dialgym.views.dialogue import SimulatorLike, check_floor, check_room
+from dialgym.views.dialogue import check_floor, check_room, make_batch
+from dialgym.views.env_spec import SpecMixin
+from dialgym.views.extras import Extras
 from dialgym.views.info import BatchInfoForm, Info, restricted
-from dialgym.views.looped import make_batch
-from dialgym.views.notes import notes
-from dialgym.views.played import Played
+from dialgym.views.options import BATCH
 from dialgym.views.saved import SavedDialogue, dialogues_from_json, dialogues_to_json
-from dialgym.views.snapshots import Snapshot
 from dialgym.views.typed_json import Json
 
 Step = tuple[Any, np.ndarray, np.ndarray, np.ndarray, Info]
+Generators = list[np.random.Generator]
 MODES = {mode.value: mode for mode in AutoresetMode}
 
 
-class DialogueVectorEnv(Played, gym.vector.VectorEnv):
-    """Many dialogues in one process; a subclass says what actions and observations are."""
+class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
+    """Many dialogues in one process; a subclass says what actions and observations are.
 
-    view: ClassVar[str]
+    Args:
+        task: the rules.
+        num_envs: N.
+        autoreset_mode: ``"NextStep"`` (Gymnasium's default), ``"SameStep"`` or ``"Disabled"``, or
+            the enum.
+        options: by name, see `ViewOptions`.
+    """
+
+    form: ClassVar[str] = BATCH
+    seen_type: ClassVar[Any] = None
+    """The type of what the view keeps of a row beside the dialogue."""
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
     def __init__(
         self,
         task: Task,
         num_envs: int,
-        learner: str,
-        simulator: SimulatorLike,
         autoreset_mode: str | AutoresetMode,
-        text_info: bool = True,
-        max_episode_steps: int | None = None,
-        anchors: bool = False,
-        belief_gain: float = 0.0,
-        truths: bool = False,
+        options: Mapping[str, Any],
     ) -> None:
         if not isinstance(num_envs, int) or isinstance(num_envs, bool) or num_envs < 1:
             raise ValueError(
@@ -69,20 +72,18 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         self.task = task
         self.num_envs = num_envs
-        self.learner = learner
-        self.dialogues = make_batch(task, num_envs, learner, simulator)
-        self._rngs: list[np.random.Generator] = []
+        self.options = self.read_options(task, options)
+        self.learner = self.options.learner
+        self.dialogues = make_batch(task, num_envs, self.learner, self.options.simulator)
+        self._rngs: Generators = []
         self._all = np.arange(num_envs)
-        self._over = np.zeros(num_envs, bool)  # rows that begin anew before they act
-        self._idle = np.zeros(num_envs, bool)  # rows that do nothing until they begin anew
+        self._over = np.zeros(num_envs, bool)  # rows that begin again before they act
+        self._idle = np.zeros(num_envs, bool)  # rows that do nothing until they begin again
         self._ended = np.zeros(num_envs, bool)  # rows whose dialogue is over by its rules
-        self._info = BatchInfoForm(task, learner, num_envs, text_info)
-        self._step_limit = check_step_limit(max_episode_steps, task.name)
+        self._info = BatchInfoForm(task, self.learner, num_envs, self.options.text_info)
         self._steps = np.zeros(num_envs, np.int64)
-        self._notes = notes(task, learner, anchors, truths)
-        self._noted = {name: np.full(num_envs, "", object) for name in self._notes}
-        self._watch = watch_returns(task, learner, num_envs)
-        self._belief = BeliefGain(task, num_envs, belief_gain) if belief_gain else None
+        self._extras = Extras(task, self.options, num_envs)
+        self._watch = watch_returns(task, self.learner, num_envs)
 
     def _batch_spaces(self, observation: gym.Space, action: gym.Space) -> None:
         self.single_observation_space, self.single_action_space = observation, action
@@ -98,8 +99,8 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         """Begin all dialogues; row i takes seed + i, or the i-th of a list of seeds.
 
         The option ``reset_mask``, (N,) bool, begins those rows alone, as in `SyncVectorEnv`. A list
-        of N options gives each row its own. A reset that raises an error leaves all rows, and their
-        generators, as they were.
+        of N options gives each row its own. Seeds and options that are refused leave all rows, and
+        their generators, as they were. After another error the rows that were to begin are over.
 
         Raises:
             ValueError: the seeds or options are not N, the mask is none, or an option is not the
@@ -120,54 +121,42 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
                 "without it first."
             )
         rows = self._all if mask is None else np.flatnonzero(mask)
-        before = self.snapshot(mask)
-        try:
-            self._seed(seeds, rows)
-            for some, own in rows_by_options(rows, options):
-                self._begin(some, own)
-            seen, info = self._observe(), self._more_info(self._info.blank())
-        except BaseException:
-            before.restore()
-            raise
+        begun = [*rows_by_options(rows, options)]
+        check_options(self.task, [own for _, own in begun])
+        rngs = self._generators(seeds, rows)
+        for some, own in begun:
+            self._begin(some, own, rngs)
+        self._rngs = rngs
+        seen, info = self._observe(), self._more_info(self._info.blank())
         return seen, info if mask is None else restricted(info, mask)
 
-    def snapshot(self, mask: np.ndarray | None = None) -> Snapshot:
-        """What a reset of the rows of a mask (N,), or of all, may change, to be put back."""
-        rngs = self._rngs
-        if mask is not None and rngs:
-            rngs = [rngs[row] for row in np.flatnonzero(mask).tolist()]
-        return Snapshot(self._parts(), rngs)
-
-    def _parts(self) -> list[Any]:
-        """The objects that hold what changes while dialogues go on."""
-        return [self, self.dialogues, self._belief, self._watch]
-
-    def _seed(self, seeds: list[int | None] | None, rows: np.ndarray) -> None:
-        if seeds is None and self._rngs:
-            return
+    def _generators(self, seeds: list[int | None] | None, rows: np.ndarray) -> Generators:
+        """The generators of all rows: in `rows` new ones where there are seeds, or none yet."""
         n = self.num_envs
-        seeds = seeds or [None] * n
-        old = self._rngs
-        self._rngs = old or [None] * n  # type: ignore[list-item]
+        if seeds is None and self._rngs:
+            return self._rngs
+        seeds, rngs = seeds or [None] * n, self._rngs.copy() or [None] * n  # type: ignore[list-item]
         for row in rows.tolist():
-            if seeds[row] is not None or not old:
-                self._rngs[row] = np_random(seeds[row])[0]
+            if seeds[row] is not None or not self._rngs:
+                rngs[row] = np_random(seeds[row])[0]
+        return rngs
 
-    def _begin(self, rows: np.ndarray, options: Mapping[str, Any]) -> None:
-        self._over[rows] = self._idle[rows] = self._ended[rows] = False
-        self._steps[rows] = 0
+    def _begin(self, rows: np.ndarray, options: Mapping[str, Any], rngs: Generators) -> None:
+        self._over[rows] = True  # until they have begun
         self._clear(rows)
-        outcome = self.dialogues.reset(rows, self._rngs, options)
+        outcome = self.dialogues.reset(rows, rngs, options)
         if self._watch is not None:
             self._watch.begin(rows)
         over = bool((outcome.terminated | outcome.truncated).any())
         check_floor(self.task, self.learner, over)
-        fits = self._hear(rows, outcome)
-        self._look(rows)
+        fits = self._append(rows, outcome)
+        self._update_extras(rows)
         check_room(self.task, self.learner, bool((self._open(rows) & fits).all()))
+        self._over[rows] = self._idle[rows] = self._ended[rows] = False
+        self._steps[rows] = 0
 
-    def leave(self, rows: np.ndarray) -> None:
-        """Let rows (N,) bool be: until a reset begins them, their actions are not heeded.
+    def deactivate(self, rows: np.ndarray) -> None:
+        """Ignore the actions of rows (N,) bool until a reset begins them.
 
         With autoreset disabled, for whoever wants one episode of each row: those that are over cost
         nothing while the others go on. Their rewards are 0, and they end no more.
@@ -181,7 +170,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
             ValueError: the task's state holds what its type hints do not say.
         """
         dialogues = self.clone_state() if self._rngs else []
-        return dialogues_to_json(dialogues, self.task, self.view)
+        return dialogues_to_json(dialogues, self.task, self.seen_type)
 
     def set_state(self, state: list[Json]) -> None:
         """Go on from where another env with as many dialogues was.
@@ -192,20 +181,21 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         Raises:
             ValueError: it is not the state of such an env.
         """
-        dialogues = dialogues_from_json(state, self.task, self.view)
+        dialogues = dialogues_from_json(state, self.task, self.seen_type)
         check_count(dialogues, self.num_envs, self.task.name)
-        before = self.snapshot()
-        self._rngs = [dialogue.rng for dialogue in dialogues]
+        before = self.clone_state() if self._rngs else []
         try:
-            if dialogues:
-                self.restore_state(dialogues)
-        except BaseException as error:
-            before.restore()
-            if not isinstance(error, Exception):
-                raise
+            self._restore_all(dialogues)
+        except Exception as error:
+            self._restore_all(before)
             raise ValueError(  # of the right types, and not as these rules have it
                 f"the state of {self.task.name} cannot be gone on from: {error!r}."
             ) from error
+
+    def _restore_all(self, dialogues: Sequence[SavedDialogue]) -> None:
+        self._rngs = [dialogue.rng for dialogue in dialogues]
+        if dialogues:
+            self.restore_state(dialogues)
 
     def clone_state(self, rows: Sequence[int] | None = None) -> list[SavedDialogue]:
         """The dialogues of some rows, or of all, as they stand, with their generators.
@@ -256,7 +246,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
             )
         for row, dialogue, seed in zip(chosen.tolist(), saved, seeds):
             self._restore(row, dialogue, seed)
-        self._look(chosen)
+        self._update_extras(chosen)
         return self._observe()
 
     def _restore(self, row: int, saved: SavedDialogue, seed: int | None) -> None:
@@ -268,7 +258,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
             )
         self.dialogues.restore(row, saved.state.copy(), saved.turn)
         if self._watch is not None:
-            self._watch.lose(np.array([row]))
+            self._watch.unset(np.array([row]))
         self._rngs[row] = saved.generator(seed)
         self._over[row], self._ended[row] = saved.over, saved.ended
         self._steps[row], self._idle[row] = saved.steps, saved.idle
@@ -295,8 +285,8 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         if not len(rows):
             return reward, terminated, truncated, self._info.blank()
         outcome = self.dialogues.say(rows, texts, self._rngs)
-        fits = self._hear(rows, outcome)
-        gain = self._look(rows)
+        fits = self._append(rows, outcome)
+        gain = self._update_extras(rows)
         over = outcome.terminated | outcome.truncated
         if self._watch is not None:
             self._watch.note(rows, outcome.reward, outcome.components, over)
@@ -308,10 +298,10 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         self._ended = terminated | truncated
         ended = self._ended[rows]
         if ended.any():
-            self._note_end(info, rows[ended], outcome.success[ended])
+            self._report_end(info, rows[ended], outcome.success[ended])
         return reward, terminated, truncated, info
 
-    def _note_end(self, info: Info, rows: np.ndarray, success: np.ndarray) -> None:
+    def _report_end(self, info: Info, rows: np.ndarray, success: np.ndarray) -> None:
         texts = [render_transcript(self.dialogues.transcript(row)) for row in rows.tolist()]
         measured = self.dialogues.states(rows) if self.task.facts.metrics else ()
         metrics = [self.task.metrics(state) for state in measured]
@@ -325,15 +315,15 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         truncated: np.ndarray,
         info: Info,
     ) -> Step:
-        """The result of a step in which the rows `active` acted; rows that are over begin anew."""
-        if self._step_limit is not None:
+        """The result of a step in which the rows `active` acted; rows that are over begin again."""
+        if self.options.step_limit is not None:
             self._steps[active] += 1
-            truncated |= self._steps >= self._step_limit
+            truncated |= self._steps >= self.options.step_limit
         observation, info = self._autoreset(terminated | truncated, info)
         return observation, reward, terminated, truncated, info
 
     def _autoreset(self, over: np.ndarray, info: Info) -> tuple[Any, Info]:
-        """The observation after a step; rows that are over begin anew now or at the next step."""
+        """The observation after a step; rows that are over begin again now or at the next step."""
         if self.autoreset_mode is not AutoresetMode.SAME_STEP:
             self._over = over
             return self._observe(), self._more_info(info)
@@ -344,7 +334,7 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         final = np.full(self.num_envs, None, object)
         for row in rows.tolist():
             final[row] = self._observe_row(row)
-        self._begin(rows, {})
+        self._begin(rows, {}, self._rngs)
         info, final_info = self._info.split(info, over)
         info |= {"final_obs": final, "_final_obs": over}
         info |= {"final_info": final_info, "_final_info": over}
@@ -363,40 +353,35 @@ class DialogueVectorEnv(Played, gym.vector.VectorEnv):
         rows = np.flatnonzero(over)
         if self.autoreset_mode is AutoresetMode.DISABLED:
             raise after_the_end(self.task.name, rows)
-        self._begin(rows, {})
+        self._begin(rows, {}, self._rngs)
         return going
 
-    def _look(self, rows: np.ndarray) -> np.ndarray | float:
-        """Take note of what an exchange of the rows has changed beside the transcripts.
+    def _update_extras(self, rows: np.ndarray) -> np.ndarray | float:
+        """Take in what an exchange of the rows has changed beside the transcripts.
 
         Returns:
-            (k,) what that is worth beside the rewards of the task, or 0.
+            (k,) rewards for it beside those of the task, or 0.
         """
-        if not self._notes and self._belief is None:
-            return 0.0
-        states = self.dialogues.states(rows)
-        for name, note in self._notes.items():
-            self._noted[name][rows] = [note(state) for state in states]
-        return 0.0 if self._belief is None else self._belief.look(rows, states)
+        return self._extras.update(rows, self.dialogues.states(rows)) if self._extras else 0.0
 
     def _more_info(self, info: Info) -> Info:
-        """The info with what was asked for beside its constant structure."""
-        for name, values in self._noted.items():
-            info[name] = values.copy()
-            info[f"_{name}"] = np.ones(self.num_envs, bool)
+        """Add what was asked for beside the constant structure."""
+        for key, texts in self._extras.texts.items():
+            info[key] = texts.copy()
+            info[f"_{key}"] = np.ones(self.num_envs, bool)
         return info
 
     @abstractmethod
     def _clear(self, rows: np.ndarray) -> None:
-        """Forget what the rows have seen."""
+        """Remove what the rows have seen."""
 
     @abstractmethod
-    def _hear(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
-        """Append what was heard; (k,) whether it fits."""
+    def _append(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
+        """Append what was heard; (k,) bool, if it fits."""
 
     @abstractmethod
     def _open(self, rows: np.ndarray) -> np.ndarray:
-        """Begin the learner's utterance in the rows; (k,) whether one fits."""
+        """Begin the learner's utterance in the rows; (k,) bool, if one fits."""
 
     @abstractmethod
     def _observe(self) -> Any:

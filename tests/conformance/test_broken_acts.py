@@ -5,7 +5,7 @@ import pytest
 
 from dialgym.tasks import RandomActs
 from dialgym.testing import check_batch, check_task, check_views
-from dialgym.views.looped import LoopedBatch
+from dialgym.views.dialogue import LoopedBatch
 from tests.support.toy_acts import Asking, Telling, Wishes
 
 

@@ -8,7 +8,7 @@ import pytest
 from dialgym.language import Utterance
 from dialgym.tasks.base import Facts, Outcome, Task
 from dialgym.testing import check_batch, check_task, check_views
-from dialgym.views.looped import LoopedBatch
+from dialgym.views.dialogue import LoopedBatch
 from tests.support.toy_pictures import SIZE, NameIt
 
 BOTH = {"system": 1, "user": 1}

@@ -7,7 +7,7 @@ from dialgym.language import WordTokenizer
 from dialgym.registry import entry_of, make_task
 from dialgym.tasks.wordle import Wordle
 from dialgym.testing import check_batch, check_task, check_views
-from dialgym.views.looped import LoopedBatch, make_batch
+from dialgym.views.dialogue import LoopedBatch, make_batch
 from dialgym.views.token_env import TokenEnv
 from dialgym.views.token_vector_env import TokenVectorEnv
 from tests.conformance.ids import in_full

@@ -51,7 +51,7 @@ def test_an_id_may_be_short():
         (lambda: gym.make("dialgym/Comments-v0", data=""), "expected a file or folder.* got ''"),
         (lambda: gym.make("dialgym/Wordle-v0", window=3), "expected a whole number from 18"),
         (lambda: gym.make("dialgym/Wordle-v0", overflow="wrap"), "overflow of Wordle must be one"),
-        (lambda: gym.make("dialgym/Wordle-v0", render_mode="ascii"), "expected one of ansi"),
+        (lambda: gym.make("dialgym/Wordle-v0", render_mode="ascii"), "must be one of 'ansi'"),
         (lambda: gym.make_vec("dialgym/Wordle-v0", 0), "must be a whole number from 1; got 0"),
         (lambda: gym.make_vec("dialgym/Wordle-v0", 2, autoreset_mode="Never"),
          "autoreset_mode of Wordle must be one of"),

@@ -13,7 +13,7 @@ from dialgym.rewards import Reply, Reward
 from dialgym.tasks.comments import Comments
 from dialgym.tasks.comments.corpus import BUILTIN, load_splits
 from dialgym.testing import check_batch, check_task, check_views
-from dialgym.views.looped import LoopedBatch
+from dialgym.views.dialogue import LoopedBatch
 from dialgym.views.utterance_vector_env import UtteranceVectorEnv
 from tests.support.everyday_talk import write_jsonl
 

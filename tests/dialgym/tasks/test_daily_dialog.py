@@ -16,7 +16,7 @@ from dialgym.language.tokenizers import END, TAGS
 from dialgym.tasks.daily_dialog import DailyDialog
 from dialgym.tasks.daily_dialog.corpus import ActExamples
 from dialgym.testing import check_batch, check_task
-from dialgym.views.looped import LoopedBatch, make_batch
+from dialgym.views.dialogue import LoopedBatch, make_batch
 from dialgym.views.utterance_vector_env import UtteranceVectorEnv
 from tests.dialgym.datasets.test_datasets_tokens import replay
 from tests.support.everyday_talk import REWARDS, TALKS, Copies, Words, rows, write_jsonl

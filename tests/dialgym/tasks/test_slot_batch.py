@@ -11,7 +11,7 @@ from dialgym.tasks.slot_filling import SlotFilling, batch
 from dialgym.tasks.slot_filling.batch import SlotFillingBatch
 from dialgym.tasks.slot_filling.policies import Agenda, HandcraftedSystem, RandomSystem
 from dialgym.views.act_vector_env import ActVectorEnv, LoopedActs
-from dialgym.views.looped import LoopedBatch, make_batch
+from dialgym.views.dialogue import LoopedBatch, make_batch
 
 SETTINGS = [
     {"env": 1},

@@ -12,7 +12,7 @@ from dialgym.experiments.curves import read_curve
 from dialgym.experiments.references import scores_name
 from dialgym.experiments.result import results_as_markdown
 from dialgym.registry import Row, entries, entry_of, make_task
-from dialgym.views.played import made_from
+from dialgym.views.env_spec import made_from
 from tests.support.slot_domains import row_of, rules_of, write_domain
 
 ENV = "dialgym/CamRestaurants-Env1-act-v0"

@@ -245,7 +245,7 @@ def test_rows_that_are_left_alone_change_nothing(env_id):
         env.reset(seed=7)
         env.action_space.seed(3)
     before = [str(line) for line in envs[0].dialogues.transcript(0)]
-    envs[0].leave(left)
+    envs[0].deactivate(left)
     for _ in range(12):
         actions = [env.action_space.sample() for env in envs]
         results = [env.step(action) for env, action in zip(envs, actions)]

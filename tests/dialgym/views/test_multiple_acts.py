@@ -48,9 +48,9 @@ def test_an_empty_vector_is_an_utterance_too():
 @pytest.mark.parametrize("learner", PARTIES)
 @pytest.mark.filterwarnings("ignore:.*alternative render modes")
 def test_the_checkers_of_both_libraries_pass(learner):
-    check_env(ActEnv(TASK, learner, action_masks=True))
+    check_env(ActEnv(TASK, learner=learner, action_masks=True))
     sb3 = pytest.importorskip("stable_baselines3.common.env_checker")
-    sb3.check_env(ActEnv(TASK, learner))
+    sb3.check_env(ActEnv(TASK, learner=learner))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_floats_that_are_whole_will_do():
 @pytest.mark.parametrize("learner", PARTIES)
 def test_policies_by_name(learner):
     """All that is wanted is found in one turn where both do their best."""
-    env, rng = ActEnv(TASK, learner), np.random.default_rng(0)
+    env, rng = ActEnv(TASK, learner=learner), np.random.default_rng(0)
     best = {"system": "ask-all", "user": "tell-all"}[learner]
     turns = {"random": 0, best: 0}
     for name in turns:
@@ -148,7 +148,7 @@ def test_maskable_ppo_keeps_to_the_masks():
     pool = dialgym.sb3_vec_env(ID, 4, seed=0, learner="user", simulator="ask-all")
     model = MaskablePPO("MlpPolicy", pool, n_steps=16, batch_size=64, seed=0)
     model.learn(64)
-    env = ActEnv(TASK, "user", simulator="ask-all")
+    env = ActEnv(TASK, learner="user", simulator="ask-all")
     for seed in range(10):
         seen, _ = env.reset(seed=seed)
         over = False

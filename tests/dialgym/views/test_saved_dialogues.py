@@ -208,7 +208,7 @@ def test_the_state_of_a_batch_has_rows_that_are_over_cut_or_left(mode):
     over = np.zeros(3, bool)
     for step in range(25):
         if mode == "Disabled":
-            first.leave(over)
+            first.deactivate(over)
         second.set_state(json.loads(json.dumps(first.get_state())))
         assert np.array_equal(first.action_masks(), second.action_masks())
         actions = np.array([*words[:, step % 7], rng.integers(5, 30)])

@@ -34,7 +34,8 @@ def test_the_single_view_is_this_with_one_side_played_by_a_policy(task, user, sy
     """Observations, masks, rewards, ends and infos, with random acts of the learner's."""
     other, name = ("user", user) if learner == "system" else ("system", system)
     policy, both = task.acts[other].policy_named(name), ActTwoPartyEnv(task)
-    single, rng = ActEnv(task, learner, ActSpeaker(policy)), np.random.default_rng(0)
+    single = ActEnv(task, learner=learner, simulator=ActSpeaker(policy))
+    rng = np.random.default_rng(0)
     ended = set()
     for seed in range(25):
         seen, _ = single.reset(seed=seed)

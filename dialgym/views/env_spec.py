@@ -1,4 +1,4 @@
-"""The spec of an environment, with the settings that its task came to have."""
+"""Spec of an environment, with the settings that its task came to have."""
 
 import json
 from collections.abc import Mapping
@@ -8,14 +8,21 @@ from typing import Any
 
 from dialgym.registry import entries
 from dialgym.tasks import Task
-from dialgym.views.arguments import Flags
+from dialgym.views.options import TakesOptions, ViewOptions
 
-HOW_MANY = ("env_id", "num_envs", "workers", "vectorization_mode", "autoreset_mode", "render_mode")
+UNIMPORTANT = (
+    "env_id",
+    "num_envs",
+    "workers",
+    "vectorization_mode",
+    "autoreset_mode",
+    "render_mode",
+)
 """Arguments of ``gym.make`` and ``gym.make_vec`` that do not change what dialogues are like."""
 
 
-class Played(Flags):
-    """Has a `spec` that says of the task what Gymnasium's registry cannot know.
+class SpecMixin(TakesOptions):
+    """Mixin with a `spec` that says of the task what Gymnasium's registry cannot know.
 
     ``gym.make`` gives a spec the settings that it was called with. Where the surroundings decide
     what they mean, such as which files a name stands for, ``spec.kwargs`` says what was found;
@@ -30,11 +37,11 @@ class Played(Flags):
 
     task: Task
     learner: str
+    options: ViewOptions
     steps_per_utterance = 1
     """Most actions that an utterance of the learner takes."""
     given: Mapping[str, Any] = {}
     """The settings that ``gym.make`` was called with, whatever they came to mean."""
-    _step_limit: int | None = None
     _spec: Any = None
 
     def __repr__(self) -> str:
@@ -52,9 +59,9 @@ class Played(Flags):
     def spec(self, spec: Any) -> None:
         if spec is not None:
             spec, kwargs = copy(spec), spec.kwargs
-            self.given = {key: value for key, value in kwargs.items() if key not in HOW_MANY}
+            self.given = {key: value for key, value in kwargs.items() if key not in UNIMPORTANT}
             spec.kwargs = {**kwargs, **self.task.played}
-            spec.max_episode_steps = self._step_limit or self._most_steps() + 1
+            spec.max_episode_steps = self.options.step_limit or self._most_steps() + 1
             if spec.reward_threshold is None and spec.id in entries():
                 spec.reward_threshold = entries()[spec.id].row.expert(self.task.stand_in)
         self._spec = spec
@@ -68,14 +75,14 @@ class Played(Flags):
 
 
 def made_from(env: Any) -> dict[str, Any] | None:
-    """The id and settings that an env, or a Stable-Baselines3 `VecEnv` of dialogues, was made of.
+    """The id and settings by which an env, or a Stable-Baselines3 `VecEnv` of dialogues, was made.
 
     Returns:
         ``{"id": ..., "settings": {...}, "left_out": [...]}`` of plain values, where `left_out`
         names the settings that are objects, and of an act view ``"acts": [...]``, their names;
         None where the env was not made by an id or a task.
     """
-    while env is not None and not isinstance(env, Played):
+    while env is not None and not isinstance(env, SpecMixin):
         several = getattr(env, "envs", None)
         env = several[0] if several else getattr(env, "venv", None) or getattr(env, "env", None)
     if env is None or env.spec is None:

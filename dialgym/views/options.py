@@ -1,0 +1,118 @@
+"""Options of views, declared once: what they mean, and which views have them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from inspect import signature
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dialgym.errors import one_of, unexpected
+from dialgym.kinds import KINDS
+from dialgym.tasks import Task
+from dialgym.views.render import RENDER_MODES
+from dialgym.views.speakers import SimulatorLike
+
+SINGLE, BATCH, TWO_PARTY = "single", "batch", "two-party"
+"""The forms of a view."""
+
+
+def _of(*forms: str, by_kind: bool = False) -> dict[str, Any]:
+    """Metadata of an option of these forms; `by_kind` where only the kinds that list it have it."""
+    return {"forms": forms, "by_kind": by_kind}
+
+
+@dataclass(frozen=True)
+class ViewOptions:
+    """Options of views; ``gym.make`` and the classes take them by name.
+
+    Args:
+        learner: the party that the actions are those of.
+        simulator: who plays the other party; see `dialgym.views.speakers.find_speaker`. None for
+            the task's default.
+        render_mode: ``ansi``, ``human`` or ``rgb_array``, of views of one dialogue.
+        text_info: put texts into the info; without them it is numbers alone.
+        action_masks: put ``action_mask``, int8, into each info.
+        masked_observations: make each observation of a two-party view a dict of ``observation``
+            and ``action_mask``, int8, as PettingZoo's own games do.
+        features: observe ``Dict(tokens, features)``: beside the tokens the array that the task
+            gives the learner; see `Task.features`.
+        anchors: put ``anchor`` into each info, the name of the situation that the learner is in
+            since the last exchange; see `Task.anchor`.
+        truths: put ``truth`` into each info, the utterance that names what is hidden, for whoever
+            teaches the learner; see `dialgym.tasks.NamesTruth`.
+        belief_gain: reward of each bit by which a turn raises the posterior of the hidden truth,
+            beside the task's; see `dialgym.views.extras.belief_gain`. 0 for the task's alone.
+        max_episode_steps: truncate the dialogues of a batch after so many steps, as `TimeLimit`
+            does those of a single env. None and -1 for no limit.
+    """
+
+    learner: str = field(default="system", metadata=_of(SINGLE, BATCH))
+    simulator: SimulatorLike = field(default=None, metadata=_of(SINGLE, BATCH))
+    render_mode: str | None = field(default=None, metadata=_of(SINGLE, TWO_PARTY))
+    text_info: bool = field(default=True, metadata=_of(SINGLE, BATCH, TWO_PARTY))
+    action_masks: bool = field(default=False, metadata=_of(SINGLE, BATCH, TWO_PARTY, by_kind=True))
+    masked_observations: bool = field(default=False, metadata=_of(TWO_PARTY, by_kind=True))
+    features: bool = field(default=False, metadata=_of(SINGLE, BATCH, TWO_PARTY, by_kind=True))
+    anchors: bool = field(default=False, metadata=_of(SINGLE, BATCH))
+    truths: bool = field(default=False, metadata=_of(SINGLE, BATCH))
+    belief_gain: float = field(default=0.0, metadata=_of(SINGLE, BATCH))
+    max_episode_steps: int | None = field(default=None, metadata=_of(BATCH))
+
+    def check(self, name: str) -> None:
+        """Raise a ValueError where a value is impossible; `name` is the task's."""
+        for known in fields(self):
+            value = getattr(self, known.name)
+            if isinstance(known.default, bool) and not isinstance(value, bool | np.bool_):
+                raise ValueError(f"{known.name} of {name} must be True or False; got {value!r}.")
+        one_of("render_mode", self.render_mode, (*RENDER_MODES, None), name)
+        limit = self.max_episode_steps
+        if limit not in (None, -1) and not (isinstance(limit, int) and limit >= 1):
+            raise ValueError(
+                f"max_episode_steps of {name} must be a whole number from 1, or None; got "
+                f"{limit!r}."
+            )
+
+    @property
+    def step_limit(self) -> int | None:
+        """The most steps of an episode, if there is a limit."""
+        return None if self.max_episode_steps == -1 else self.max_episode_steps
+
+
+class TakesOptions:
+    """Base of all views, which take the options of their kind and form by name."""
+
+    view: ClassVar[str]
+    """The kind, a key of `dialgym.kinds.KINDS`."""
+    form: ClassVar[str]
+    """`SINGLE`, `BATCH` or `TWO_PARTY`."""
+
+    @classmethod
+    def arguments(cls) -> list[str]:
+        """The names of its arguments, but for the task and the number of dialogues."""
+        own = [p.name for p in signature(cls).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        return [*(name for name in own if name not in ("task", "num_envs")), *cls._option_names()]
+
+    @classmethod
+    def _option_names(cls) -> list[str]:
+        return [
+            option.name
+            for option in fields(ViewOptions)
+            if cls.form in option.metadata["forms"]
+            and (not option.metadata["by_kind"] or option.name in KINDS[cls.view].options)
+        ]
+
+    @classmethod
+    def read_options(cls, task: Task, given: Mapping[str, Any]) -> ViewOptions:
+        """The options that were given by name.
+
+        Raises:
+            ValueError: one of them is unknown, or its value impossible.
+        """
+        known = cls._option_names()
+        for name in given:
+            if name not in known:
+                raise unexpected(name, cls.arguments(), cls.__name__)
+        options = ViewOptions(**given)
+        options.check(task.name)
+        return options

@@ -1,0 +1,90 @@
+"""Speakers of the party that is not the learner."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dialgym.errors import one_of, with_settings
+from dialgym.simulators import Speaker
+from dialgym.tasks import ActPolicy, ActSpeaker, Task
+from dialgym.tasks.lookup import find_object
+
+
+class MissingSpeaker:
+    """Stands in for a party that a task has no speaker for, and that never gets the floor."""
+
+    def reply(self, task: Task, state: Any, rng: np.random.Generator) -> str:
+        """Raise a RuntimeError that says what to give."""
+        raise RuntimeError(
+            f"{task.name} has nobody to play its {task.speaker(state)}, which has the floor. Give "
+            "one as simulator=, an object with reply(task, state, rng) -> str."
+        )
+
+
+SimulatorLike = str | Mapping[str, Any] | Speaker | ActPolicy | None
+"""What `simulator=` takes; see `find_speaker`."""
+
+
+LANGUAGE_MODELS = (
+    "A language model is given as {'name': 'agents:ChatAgent', 'talker': 'hf:NAME'}, or its folder "
+    "as the talker; one behind a service as an object of your own that asks it, with "
+    "reply(task, state, rng) -> str."
+)
+
+
+def find_speaker(task: Task, learner: str, simulator: SimulatorLike) -> Speaker:
+    """Find the speaker of the other party.
+
+    Args:
+        task: the rules.
+        learner: the party that is not played.
+        simulator: a registered name or ``module:Class``; a mapping of ``name`` and settings of
+            who is named, ``{"name": "retrieval", "nearest": 3}``; an object; or None for the
+            task's default.
+
+    An object that chooses acts, an `ActPolicy`, says what they become.
+
+    Raises:
+        ValueError: the learner is no party, or there is no such simulator or setting of it.
+    """
+    other = other_party(task, learner)
+    if isinstance(simulator, Mapping):
+        settings = dict(simulator)
+        return _named(task, other, settings.pop("name", None), settings)
+    if isinstance(simulator, str) or simulator is None:
+        return _named(task, other, simulator, {})
+    if isinstance(simulator, Speaker):
+        return simulator
+    if isinstance(simulator, ActPolicy) and other in task.acts:
+        return ActSpeaker(simulator)
+    raise ValueError(
+        f"simulator of {task.name}: expected a registered name, a mapping of a name and settings, "
+        f"or an object with reply(task, state, rng) -> str; got {simulator!r}."
+    )
+
+
+def _named(task: Task, party: str, name: str | None, settings: dict[str, Any]) -> Speaker:
+    name = name or default_speaker(task, party)
+    if name is None:
+        return MissingSpeaker()
+    if ":" not in name:
+        return task.speaker_named(party, name, **settings)
+    try:
+        make = find_object(name, "simulator")
+    except ValueError as error:
+        raise ValueError(f"{error} {LANGUAGE_MODELS}") from None
+    speaker: Speaker = with_settings(make, f"simulator {name!r} of {task.name}", settings)
+    return speaker
+
+
+def other_party(task: Task, learner: str) -> str:
+    """The party that is not the learner."""
+    one_of("learner", learner, task.parties, task.name)
+    first, second = task.parties
+    return second if learner == first else first
+
+
+def default_speaker(task: Task, party: str) -> str | None:
+    """The name of the default speaker of a party, if there is one."""
+    return next(iter(task.speakers.get(party, {})), None)
