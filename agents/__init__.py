@@ -20,19 +20,22 @@ from agents.registry import ALGORITHMS, PARTS, POLICIES, register
 from dialgym.errors import did_you_mean
 
 if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
-    from agents.belief.a2c import A2C
-    from agents.belief.acer import ACER, ActorQPolicy
-    from agents.belief.bbqn import BBQN
-    from agents.belief.dqn import DQN
-    from agents.belief.enac import ENAC
-    from agents.belief.feudal.acer import FeudalACER, FeudalActorPolicy
-    from agents.belief.feudal.dqn import FeudalDQN, FeudalQPolicy
-    from agents.belief.feudal.gain import FeudalGain
-    from agents.belief.gp.committee import Committee
-    from agents.belief.gp.policy import GPPolicy
-    from agents.belief.gp.sarsa import GPSarsa
-    from agents.belief.q_policy import QPolicy
-    from agents.belief.tracer import TRACER
+    from agents.acts.a2c import A2C
+    from agents.acts.acer import ACER, ActorQPolicy
+    from agents.acts.bbqn import BBQN
+    from agents.acts.dqn import DQN
+    from agents.acts.enac import ENAC
+    from agents.acts.feudal.acer import FeudalACER, FeudalActorPolicy
+    from agents.acts.feudal.dqn import FeudalDQN, FeudalQPolicy
+    from agents.acts.feudal.gain import FeudalGain
+    from agents.acts.gdpl import GDPL, Estimation
+    from agents.acts.gp.committee import Committee
+    from agents.acts.gp.policy import GPPolicy
+    from agents.acts.gp.sarsa import GPSarsa
+    from agents.acts.madpl import MADPL
+    from agents.acts.pg import PG
+    from agents.acts.q_network import QPolicy
+    from agents.acts.tracer import TRACER
     from agents.buffers.episodes import EpisodeRolloutBuffer, MaskableEpisodeRolloutBuffer
     from agents.chat.act_agent import ActAgent
     from agents.chat.agent import ChatAgent
@@ -46,11 +49,8 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.offline.mle import MLE
     from agents.offline.psi import PsiLearning
     from agents.offline.utterance_ilql import UtteranceILQL
-    from agents.online.gdpl import GDPL, Estimation
     from agents.online.grpo import GRPO
-    from agents.online.madpl import MADPL
     from agents.online.nlpo import NLPO
-    from agents.online.pg import PG
     from agents.online.ppo import SequencePPO
     from agents.online.reference import KLControl
     from agents.online.self_play import SelfPlay
@@ -64,8 +64,9 @@ if TYPE_CHECKING:  # a class that is not named here is Any to a type checker
     from agents.reward_model.training import train_reward_model
     from agents.storage.models import load, save
     from agents.storage.values import storable
+    from agents.training.config import TrainConfig
     from agents.training.interrupts import Interrupted
-    from agents.training.run import train
+    from agents.training.run import run_training, train
     from agents.updater import Compute
 
 # Another distribution installs a package of this name; whoever imports us can tell them apart.
@@ -84,6 +85,8 @@ _HOMES = {
     "save": "agents.storage.models",
     "start_from": "agents.policies.init_from",
     "storable": "agents.storage.values",
+    "TrainConfig": "agents.training.config",
+    "run_training": "agents.training.run",
     "train": "agents.training.run",
     "train_guesser": "agents.guesser.training",
     "train_reward_model": "agents.reward_model.training",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -17,8 +17,8 @@ from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
 from agents.models.exported import save_pretrained
 from agents.storage.models import SafeFiles, trained_in
-from agents.updater import RENAMED, Compute, Updater, check_number
-from dialgym.errors import arguments_of, check_arguments, refuse_renamed, unknown
+from agents.updater import Compute, Updater, check_number
+from dialgym.errors import arguments_of, check_arguments, unknown
 
 
 class Learner(SafeFiles):
@@ -72,7 +72,6 @@ class Learner(SafeFiles):
         """
         check_bounds(type(self).__name__, vars(self))
         policy, where = self.policy_class, f"policy_kwargs of {type(self).__name__}"
-        refuse_renamed(policy.__name__, self.policy_kwargs, getattr(policy, "renamed", {}))
         check_arguments(self.policy_kwargs, arguments_of(policy), where)
 
     def _setup_learn(
@@ -184,13 +183,6 @@ class UpdatedLearner(Chats, Learner):
     compute: Compute
     process_state: ClassVar[tuple[str, ...]] = ()
     """Attributes that each process has for itself, beyond what `save` keeps."""
-    renamed: ClassVar[Mapping[str, str]] = RENAMED
-    """Arguments of earlier versions, and how they are given now."""
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Refuses arguments of earlier versions, whichever class takes them."""
-        refuse_renamed(cls.__name__, kwargs, cls.renamed)
-        return super().__new__(cls, *args, **kwargs)
 
     def _make_updater(self) -> None:
         """The updater of the policy, as it was when it was saved."""

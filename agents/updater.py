@@ -30,8 +30,6 @@ Where = str | Callable[[], str]
 LEAST_SCALE = 1.0
 """A gradient that is not finite at this scale of the loss is no matter of float16's range."""
 
-RENAMED = {name: f"compute={{{name!r}: ...}}" for name in ("autocast", "micro_batch_tokens")}
-"""Arguments of learners in earlier versions, and how they are given now."""
 Loss = Callable[[Any], tuple[Tensor, dict[str, Tensor]]]
 """From a batch to the losses (n,) of its decisions, and metrics (n,) to be averaged and logged."""
 

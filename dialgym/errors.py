@@ -191,13 +191,6 @@ def with_settings(make: Callable[..., Any], what: str, settings: Mapping[str, An
     return make(**settings)
 
 
-def refuse_renamed(who: str, given: Iterable[str], renamed: Mapping[str, str]) -> None:
-    """Raise a ValueError for an argument whose spelling changed; `renamed` has the new ones."""
-    for name in given:
-        if name in renamed:
-            raise ValueError(f"{who}: {name} is spelled {renamed[name]} now; see CHANGELOG.md")
-
-
 def whole_number(
     what: str, value: object, where: str, least: int = 1, most: int | None = None
 ) -> int:

@@ -60,7 +60,7 @@ agents.register(
 if __name__ == "__main__":
     ID = "dialgym/SlotFilling-act-v0"
     with tempfile.TemporaryDirectory() as folder:
-        agents.train("reinforce", ID, log_dir=folder, seed=0, progress_bar=False)
+        agents.train(ID, "reinforce", log_dir=folder, seed=0, progress_bar=False)
         trained = agents.load(Path(folder) / "model.zip")
     assert type(trained) is Reinforce
     random = dialgym.evaluate("random", ID, episodes=100)

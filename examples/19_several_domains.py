@@ -8,7 +8,7 @@ import sys
 
 import dialgym
 from agents import Committee, train
-from agents.belief.gp.topics import PolicyManager
+from agents.acts.gp.topics import PolicyManager
 from dialgym.experiments import Scripted, evaluate_domains
 
 dialogues, episodes = (int(text) for text in (sys.argv[1:] or ("300", "100")))
@@ -26,7 +26,7 @@ while not any(env.terminations.values()):
 print(env.render(), env.infos[topics]["metrics"], "\n")
 
 gp = {
-    name: train("gp-sarsa", id, dialogues=dialogues, progress_bar=False, n_envs=4)
+    name: train(id, "gp-sarsa", dialogues=dialogues, progress_bar=False, n_envs=4)
     for name, id in zip((first, second), IDS)
 }
 pools = [dialgym.sb3_vec_env(id, n_envs=4, seed=0) for id in IDS]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 import dialgym
-from agents.online.pg import returns_of
+from agents.acts.pg import returns_of
 from dialgym.experiments.panel import Place
 from dialgym.rollouts.episodes import seeded
 from dialgym.rollouts.policies import takes_masks

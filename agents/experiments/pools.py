@@ -30,7 +30,7 @@ GRACE = 60.0
 NICENESS = 10
 """Of processes: the users of the machine go first."""
 IMPORTED = (
-    *(__name__, "agents.experiments.staged_job", "agents.training.run", "agents.belief"),
+    *(__name__, "agents.experiments.staged_job", "agents.training.run", "agents.acts"),
     *("sb3_contrib", "torch._dynamo"),
 )
 """Imported once by the process that those of the jobs are forked from: it takes 4 seconds of a CPU,

@@ -14,7 +14,7 @@ from agents.experiments.calibration import calibration
 from agents.experiments.job import RESULT, read_curve_rows
 from agents.experiments.pydial_panel import Task
 from agents.experiments.training_job import MODEL, TrainingJob, plain, remove
-from agents.training.dialogues import FILE, KEPT
+from agents.training.callbacks import DIALOGUES_FILE, KEPT_MODEL
 from dialgym.domains.domain import pydial_folder
 from dialgym.experiments.panel import Panel, Place
 from dialgym.experiments.protocol import AT_ONCE
@@ -128,7 +128,7 @@ class StagedJob(TrainingJob):
         policy: Any = self.name
         ways = [False]
         if self.learner:
-            policy = self.load(self.folder / "checkpoints" / KEPT.format(dialogues))
+            policy = self.load(self.folder / "checkpoints" / KEPT_MODEL.format(dialogues))
             draws = learns_by_drawing(policy)
             ways = [False, True] if draws and dialogues == self.stages[-1] else [draws]
         stages = [self._score(policy, dialogues, drawn) for drawn in ways]
@@ -192,7 +192,7 @@ def _task(env_id: str, settings: tuple[tuple[str, Any], ...]) -> Task:
 
 def _cost(folder: Path, dialogues: int) -> Mapping[str, float]:
     """Timesteps and CPU seconds of training until so many dialogues had ended."""
-    file = folder / FILE
+    file = folder / DIALOGUES_FILE
     if not file.is_file():
         return {"timesteps": 0, "cpu_seconds": 0.0}
     with file.open(encoding="utf-8", newline="") as lines:

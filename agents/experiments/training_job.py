@@ -18,7 +18,7 @@ from agents.registry import find
 from agents.storage.models import read_model
 from agents.training.checkpoint import BEFORE
 from agents.training.checkpoint import FILE as CHECKPOINT
-from agents.training.hyperparameters import read_config
+from agents.training.hyperparameters import read_hyperparameters
 from dialgym.experiments.panel import Learner, Panel, Place, Stored, digest
 from dialgym.experiments.protocol import hashes, played, way_of
 from dialgym.experiments.row_checks import FORM, settings_of
@@ -193,7 +193,7 @@ class TrainingJob(Job):
         """
         entry = entry_of(self.environment.id)
         row, kind = find(learner.algorithm), entry.kind.actions
-        return read_config(row, entry.id, learner.hyperparameters, None, kind)
+        return read_hyperparameters(row, entry.id, learner.hyperparameters, None, kind)
 
     def _settings(self, learner: Learner) -> dict[str, Any]:
         unit, amount = self._budget(learner)
@@ -234,7 +234,7 @@ class TrainingJob(Job):
             folder,
             APART * self.seed,
             total_timesteps=None if dialogues else amount,
-            overrides=dict(learner.hyperparameters),
+            hyperparameters=dict(learner.hyperparameters),
             env_kwargs={**self.training_settings, **self.environment.settings} or None,
             checkpoint_every=CHECKPOINT_EVERY,
             data=dataset,
@@ -268,8 +268,8 @@ class TrainingJob(Job):
 def train_quietly(algorithm: str, env_id: str, folder: Path, seed: int, **fields: Any) -> None:
     """Train on the CPU without a bar, in a folder; a training that was killed goes on."""
     agents.train(
-        algorithm,
         env_id,
+        algorithm,
         log_dir=folder,
         seed=seed,
         device="cpu",

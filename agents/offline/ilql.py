@@ -6,7 +6,7 @@ shares: target networks that follow slowly, and decoding by advantages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any, ClassVar, NamedTuple
 
@@ -43,7 +43,6 @@ class ValueAlgorithm(OfflineAlgorithm):
         "MlpPolicy": ValueBeliefPolicy,
     }
     policy: ValueGPTPolicy  # or ValueBeliefPolicy, which has the same methods
-    renamed: ClassVar[Mapping[str, str]] = {**OfflineAlgorithm.renamed, "target_rate": "tau"}
     decoding_defaults: ClassVar[dict[str, float]] = {}
     """Settings of the policy's `decoding` that hold unless `policy_kwargs` gives others."""
 

@@ -19,7 +19,6 @@ from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedul
 from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule
 from torch import Tensor
 
-from agents import updater
 from agents.buffers.sequences import SequenceBuffer
 from agents.distributed.processes import Processes
 from agents.learner import UpdatedLearner
@@ -29,16 +28,6 @@ from agents.online.reference import FrozenPolicy, KLControl
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
 from agents.storage.models import load
 from agents.updater import Compute
-
-RENAMED = {
-    "reference_kl": "kl={'coef': ...}",
-    "reference_kl_target": "kl={'target': ...}",
-    "reference_kl_horizon": "kl={'horizon': ...}",
-    "reference_kl_clip": "kl={'clip': ...}",
-    "reference_model": "kl={'reference': ...}",
-    **updater.RENAMED,
-}
-"""Arguments of earlier versions, and how they are given now."""
 
 
 class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
@@ -75,7 +64,6 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": GPTPolicy}
     policy: GPTActorCritic  # type: ignore[assignment]
     target_kl: float | None = None
-    renamed: ClassVar[Mapping[str, str]] = RENAMED
     process_state: ClassVar[tuple[str, ...]] = (
         "rng",
         "_last_obs",

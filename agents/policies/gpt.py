@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,15 +38,9 @@ from agents.models.observations import (
 )
 from agents.models.prefixes import last_hidden
 from agents.models.rollout_cache import RolloutCaches
-from dialgym.errors import finite_number, refuse_renamed
+from dialgym.errors import finite_number
 
 MASK_TYPES = np.ndarray | Tensor
-RENAMED = {
-    name: f"execution={{{name!r}: ...}}"
-    for name in ("cache", "cache_rows", "group", "gradient_checkpointing", "compile")
-}
-RENAMED["value_head_kwargs"] = "value_head={'class': ..., and its arguments}"
-"""Arguments of earlier versions, and how they are given now."""
 
 
 class GPTActorCritic(BasePolicy):
@@ -92,14 +86,8 @@ class GPTActorCritic(BasePolicy):
         ValueError: the spaces are not tokens in, token out.
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Refuses arguments of earlier versions, whichever class takes them."""
-        refuse_renamed(cls.__name__, kwargs, cls.renamed)
-        return super().__new__(cls)
-
     # Set before the parent's constructor, which calls `_build`.
     config: dict[str, Any]
-    renamed: ClassVar[Mapping[str, str]] = RENAMED
     action_dist: Distribution
 
     def __init__(

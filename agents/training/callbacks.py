@@ -1,143 +1,171 @@
-"""What a run does beside learning: curve, metrics, evaluations, kept models, checkpoints, bar."""
+"""Callbacks of a training run: learning curves, a limit in dialogues, kept models."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import csv
+import io
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import yaml
+import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback, EventCallback
-from stable_baselines3.common.logger import Logger, configure
 
 from agents.storage.models import save
-from agents.training.checkpoint import FILE, Checkpoint
-from agents.training.console import training_progress
-from agents.training.curves import LearningCurve, LossCurve
-from agents.training.dialogues import Dialogues
-from agents.training.envs import normalized
-from agents.training.evaluation import SampleDialogues, evaluation
-from agents.training.interrupts import Interrupt
-from agents.training.prepare import Session
-from agents.training.rollout_metrics import Metrics
-from agents.training.tracking import wandb_run
 from dialgym.io.files import write_text
 
-EVALUATION_SEED = 1_000_003  # added to the seed: evaluation meets other dialogues than training
-LARGEST_EVALUATION = 64  # dialogues at a time
+DIALOGUES_FILE = "dialogues.csv"
+KEPT_MODEL = "model_{}_dialogues.zip"
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """When a run does what; see `agents.train`.
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write a CSV file whose columns are those that any row has."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
 
-    Raises:
-        ValueError: a number out of range, or samples without evaluations.
+
+class Curve(BaseCallback):
+    """Writes a CSV row at the end of rollouts: `timesteps`, `seconds` and what it is about.
+
+    Args:
+        path: of the file.
+        interval: timesteps; a row comes with the first rollout that reaches each multiple. 0 gives
+            each rollout a row.
     """
 
-    eval_freq: int
-    eval_episodes: int
-    save_freq: int
-    checkpoint_every: int
-    samples: int | None
+    kept: ClassVar[list[str]] = ["rows", "before"]
+    """Attributes that a run goes on with."""
 
-    def __post_init__(self) -> None:
-        for name in ("eval_freq", "save_freq", "checkpoint_every", "samples"):
-            count = getattr(self, name) or 0
-            if count < 0:
-                raise ValueError(f"{name}: expected 0 (never) or more, got {count}")
-        if self.eval_episodes < 1:
-            raise ValueError(f"eval_episodes: expected 1 or more, got {self.eval_episodes}")
-        if self.samples and not self.eval_freq:
-            raise ValueError(
-                "samples: expected 0 without evaluations, after which dialogues are played, "
-                f"got {self.samples}; set eval_freq too"
-            )
+    def __init__(self, path: Path, interval: int = 0) -> None:
+        super().__init__()
+        self.path, self.interval = path, interval
+        self.rows: list[dict[str, Any]] = []
+        self.before = 0  # timesteps at the end of the last rollout
+
+    def _on_training_start(self) -> None:
+        before = self.rows[-1]["seconds"] if self.rows else 0.0  # of the run that this one resumes
+        self.started = time.monotonic() - before
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_end(self) -> None:
+        now, interval = self.model.num_timesteps, self.interval
+        due = not interval or now // interval > self.before // interval
+        self.before = now
+        values = self._values() if due else {}
+        if values:
+            seconds = round(time.monotonic() - self.started, 2)
+            self.rows.append({"timesteps": now, "seconds": seconds, **values})
+            write_rows(self.path, self.rows)
+
+    def _values(self) -> dict[str, Any]:
+        """The rest of a row; nothing leaves no row."""
+        raise NotImplementedError
 
 
-def make_callbacks(
-    session: Session,
-    schedule: Schedule,
-    wandb: bool | Mapping[str, Any],
-    progress_bar: bool,
-    interrupt: Interrupt,
-) -> list[BaseCallback]:
-    """The callbacks of a run, in order, set to where the run goes on from.
+class LearningCurve(Curve):
+    """`episodes, mean_return, success` of the episodes that ended since the last row.
 
-    Of several processes the first writes and evaluates; all keep checkpoints in step.
+    Without one there is no row; `success` is empty where the task has no `is_success`. Needs a
+    `VecMonitor` (or `Monitor`) around the env.
     """
-    model, plan = session.model, session.plan
-    model.set_logger(Logger(None, []))
-    kept: list[BaseCallback] = []  # whose state belongs to the run
-    callbacks: list[BaseCallback] = []
-    played = [session.env] if plan.plays else []
-    if session.processes.is_first:
-        board = _open_logs(session, wandb)
-        kind = LearningCurve if plan.plays else LossCurve
-        curve = kind(plan.directory / "learning_curve.csv", plan.interval)
-        dialogues = Dialogues(plan.budget, plan.directory) if plan.budget else None
-        kept.append(curve)
-        kept += [Metrics(plan.metrics)] if plan.plays else []
-        kept += [dialogues] if dialogues else []
-        callbacks += kept
-        if schedule.save_freq:
-            keep = KeepModel(plan.directory / "checkpoints" / "model_{}_steps.zip")
-            callbacks.append(AtMultiples(schedule.save_freq, keep))
-        if schedule.eval_freq:
-            evaluate = _evaluation(session, schedule, board)
-            played.append(evaluate.eval_env)
-            kept.append(evaluate)
-            callbacks.append(AtMultiples(schedule.eval_freq, evaluate))
-    identity = plan.identity(session.processes.count)
-    file, every = plan.directory / FILE, schedule.checkpoint_every
-    checkpoint = Checkpoint(file, every, plan.interval, identity, played, kept, interrupt)
-    if session.saved is not None:
-        checkpoint.restore(model, session.saved)
-    callbacks.append(checkpoint)
-    if progress_bar and session.processes.is_first:
-        shown = training_progress(session, curve, dialogues)
-        callbacks.append(session.stack.enter_context(shown))
-    return callbacks
+
+    kept: ClassVar[list[str]] = [*Curve.kept, "returns", "wins"]
+
+    def __init__(self, path: Path, interval: int = 0) -> None:
+        super().__init__(path, interval)
+        self.returns: list[float] = []
+        self.wins: list[bool] = []
+
+    def _on_step(self) -> bool:
+        for row in np.flatnonzero(self.locals["dones"]).tolist():
+            info = self.locals["infos"][row]
+            if "episode" in info:
+                self.returns.append(float(info["episode"]["r"]))
+            if "is_success" in info:
+                self.wins.append(bool(info["is_success"]))
+        return True
+
+    def _values(self) -> dict[str, Any]:
+        returns, wins = self.returns, self.wins
+        self.returns, self.wins = [], []
+        if not returns:
+            return {}
+        success = round(float(np.mean(wins)), 4) if wins else ""
+        mean = round(float(np.mean(returns)), 4)
+        return {"episodes": len(returns), "mean_return": mean, "success": success}
 
 
-def _open_logs(session: Session, wandb: bool | Mapping[str, Any]) -> Any:
-    """Write down the settings, open TensorBoard's log; the run of Weights & Biases, if any."""
-    plan, resumed = session.plan, session.saved is not None
-    plan.directory.mkdir(parents=True, exist_ok=True)
-    rows = {plan.entry.id: _as_yaml(plan.settings)}
-    write_text(plan.directory / "config.yml", yaml.safe_dump(rows))
-    identity = plan.identity(session.processes.count)
-    tracked = wandb_run(wandb, plan.directory, identity, resumed=resumed)
-    board = session.stack.enter_context(tracked)
-    formats = ["tensorboard", *(["stdout"] if plan.verbose else [])]
-    session.model.set_logger(configure(str(plan.directory / "tensorboard"), formats))
-    return board
+class LossCurve(Curve):
+    """The losses and other figures of learning, means over an interval of the log."""
+
+    def _values(self) -> dict[str, Any]:
+        logged = self.logger.name_to_value.items()
+        return {
+            name.removeprefix("train/"): f"{value:.6g}"
+            for name, value in logged
+            if name.startswith("train/")
+        }
 
 
-def _as_yaml(value: Any) -> Any:
-    """Settings as YAML spells them: classes by name, tuples as lists."""
-    if isinstance(value, Mapping):
-        return {key: _as_yaml(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_as_yaml(part) for part in value]
-    if isinstance(value, type):
-        return f"{value.__module__}.{value.__qualname__}"
-    return value
+class StopAfterDialogues(BaseCallback):
+    """Ends learning with the dialogue that completes the count.
 
+    Schedules (learning rate, exploration) fall over the dialogues, as PyDial's do, and not over
+    timesteps. Several rows of an env may end a dialogue at one step: those beyond the count are
+    not counted. `dialogues.csv` has a row for each model that is kept: `dialogues, timesteps,
+    cpu_seconds` of this process.
 
-def _evaluation(session: Session, schedule: Schedule, board: Any) -> Any:
-    plan = session.plan
-    seed, shown = plan.seed + EVALUATION_SEED, 3 if schedule.samples is None else schedule.samples
-    reader = None
-    if shown:
-        folder = plan.directory / "samples"
-        reader = SampleDialogues(session.make_env(shown, seed), seed, folder, board)
-    rows = min(schedule.eval_episodes, LARGEST_EVALUATION)
-    env = normalized(session.make_env(rows, seed, plan.workers), plan.settings, training=False)
-    best = KeepModel(plan.directory / "best_model.zip")
-    episodes, verbose = schedule.eval_episodes, plan.verbose
-    return evaluation(session.model, env, episodes, plan.directory, best, reader, verbose)
+    Args:
+        count: dialogues to learn from.
+        folder: of the run.
+        keep: after how many of them the model is kept, in `checkpoints/model_N_dialogues.zip`.
+    """
+
+    kept: ClassVar[list[str]] = ["ended", "rows", "cpu_seconds"]
+    """Attributes that a run goes on with."""
+
+    def __init__(self, count: int, folder: Path, keep: Sequence[int] = ()) -> None:
+        super().__init__()
+        self.count, self.folder, self.keep = count, folder, keep
+        self.ended = 0
+        self.cpu_seconds = 0.0  # until the last rollout began
+        self.rows: list[dict[str, Any]] = []
+
+    def _on_training_start(self) -> None:
+        self.started = time.process_time() - self.cpu_seconds
+        # The models' own would count timesteps; `agents.save` leaves it out.
+        self.model._update_current_progress_remaining = self._follow  # type: ignore[method-assign]
+
+    def _on_rollout_start(self) -> None:
+        self.cpu_seconds = time.process_time() - self.started
+
+    def _on_step(self) -> bool:
+        before = self.ended
+        self.ended = min(before + int(np.sum(self.locals["dones"])), self.count)
+        for number in self.keep:
+            if before < number <= self.ended:
+                self._keep(number)
+        return self.ended < self.count
+
+    def _on_training_end(self) -> None:
+        del self.model._update_current_progress_remaining
+
+    def _follow(self, num_timesteps: int, total_timesteps: int) -> None:
+        self.model._current_progress_remaining = 1 - self.ended / self.count
+
+    def _keep(self, number: int) -> None:
+        seconds = round(time.process_time() - self.started, 2)
+        row = {"dialogues": number, "timesteps": self.num_timesteps, "cpu_seconds": seconds}
+        self.rows = [*self.rows, row]
+        save(self.model, self.folder / "checkpoints" / KEPT_MODEL.format(number))
+        write_rows(self.folder / DIALOGUES_FILE, self.rows)
 
 
 class KeepModel(BaseCallback):

@@ -35,7 +35,7 @@ STOCK_STATE = ("_last_lstm_states",)
 MOMENTS = ("mean", "var", "count")
 
 
-class Checkpoint(BaseCallback):
+class CheckpointCallback(BaseCallback):
     """Writes the state of training at the start of every `every`-th interval.
 
     There, between an update and a rollout, nothing is half done: the state is that of weights,
@@ -50,7 +50,7 @@ class Checkpoint(BaseCallback):
         settings: id, seed and hyperparameters of the run, which a resumed run must share.
         envs: the VecEnvs whose dialogues are to go on, each with a `VecMonitor`.
         callbacks: those whose state belongs to the run, one of a kind.
-        interrupt: where it is wanted, the next interval's start leaves a checkpoint and raises
+        interrupt: where it is requested, the next interval's start leaves a checkpoint and raises
             `Interrupted`.
 
     Raises:
@@ -84,9 +84,9 @@ class Checkpoint(BaseCallback):
         now = self.model.num_timesteps // self.interval if self.interval else self.rollouts
         due = self.every and now // self.every > self.before // self.every
         self.before = now
-        if due or self.interrupt.wanted:
+        if due or self.interrupt.requested:
             self._save()
-        if self.interrupt.wanted:
+        if self.interrupt.requested:
             folder, timesteps = self.path.parent, self.model.num_timesteps
             raise Interrupted(folder, timesteps) from self.interrupt.cause
         self.rollouts += 1
@@ -130,7 +130,7 @@ class Checkpoint(BaseCallback):
         _keep_former(self.path)
         write_archive(self.path, WHAT, sections)
 
-    def restore(self, model: BaseAlgorithm, saved: Saved) -> None:
+    def restore(self, model: BaseAlgorithm, saved: SavedRun) -> None:
         """Set dialogues, buffers, callbacks and random generators to where they were.
 
         Raises:
@@ -143,7 +143,7 @@ class Checkpoint(BaseCallback):
                 f"{str(self.path)!r} holds what dialgym does not write ({error!r})."
             ) from error
 
-    def _restore(self, model: BaseAlgorithm, saved: Saved) -> None:
+    def _restore(self, model: BaseAlgorithm, saved: SavedRun) -> None:
         own = saved.of_process(model.processes.rank if hasattr(model, "processes") else 0)
         self.rollouts, self.before = saved.run["rollouts"], saved.run["before"]
         for env, state in zip(self.envs, own["envs"]):
@@ -159,8 +159,8 @@ class Checkpoint(BaseCallback):
         _restore_generators(own["generators"])
 
 
-class Saved:
-    """What a file holds that `Checkpoint` wrote; reading it runs nothing.
+class SavedRun:
+    """The content of a file that `CheckpointCallback` wrote; reading it runs nothing.
 
     Args:
         path: the file.
@@ -185,7 +185,7 @@ class Saved:
         return read_model(cls, file, env, device, force_reset=False, **more)
 
     def of_process(self, rank: int) -> dict[str, Any]:
-        """What the process had for itself."""
+        """The state of one process."""
         state: dict[str, Any] = self._archive.read(f"process-{rank}")
         return state
 
@@ -209,20 +209,18 @@ def _link(path: Path, other: Path) -> None:
 
 
 def _way_out(path: Path) -> str:
-    """What to do about a checkpoint that cannot be read."""
+    """Advice about a checkpoint that cannot be read."""
     former = path.with_name(BEFORE)
     try:
         Archive(former, WHAT)
     except (FileNotFoundError, ValueError):
-        return "There is no other whole one: begin anew without resume, or in another folder."
+        return "There is no other whole one: begin again without resume, or in another folder."
     return f"The one before it is whole: to go on from there, move {str(former)!r} to {path.name}."
 
 
 def _check_same(path: Path, old: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     changed = sorted(
-        key
-        for key in {*old, *settings} - {"n_timesteps"}
-        if repr(old.get(key)) != repr(settings.get(key))
+        key for key in {*old, *settings} - {"n_timesteps"} if old.get(key) != settings.get(key)
     )
     if "algorithm" in changed:
         changed = ["algorithm"]  # of whose hyperparameters most are others

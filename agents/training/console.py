@@ -1,7 +1,8 @@
-"""What a run says of itself: what it is before it learns, how far it is, what came of it."""
+"""Console report and `run.json` of a training run."""
 
 from __future__ import annotations
 
+import json
 import shlex
 import time
 from collections.abc import Iterator, Mapping
@@ -10,26 +11,27 @@ from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from agents.training.curves import Curve
-from agents.training.dialogues import Dialogues
-from agents.training.folder import MODEL, write_record
-from agents.training.prepare import Session
+from agents.training.callbacks import Curve, StopAfterDialogues
+from agents.training.config import RECORD, as_plain
+from agents.training.prepare import data_names
+from agents.training.session import MODEL, Session
 from dialgym.experiments import Result, evaluate
+from dialgym.io.files import write_text
 from dialgym.progress import Progress, spell_seconds
 from dialgym.registry import entries
 from dialgym.versions import command_line, versions
 
 Facts = dict[str, str]
 SHOWN = ("mean_return", "success", "loss")
-"""What of the last row of the curve stands beside the bar."""
+"""Columns of the curve whose last value stands beside the bar."""
 
 
 def header(session: Session) -> Facts:
-    """What a run is about, by name, in the order in which it is said."""
-    plan, model = session.plan, session.model
-    counted = f"{plan.budget.count:,} dialogues" if plan.budget else f"{plan.timesteps:,} timesteps"
-    played = f", {session.env.num_envs} dialogues at a time" if plan.plays else ""
-    workers = f", {plan.workers} worker processes" if plan.workers else ""
+    """Facts of a run by name, in the order in which they are printed."""
+    plan, config, model = session.plan, session.plan.config, session.model
+    counted = "{:,} {}".format(*_length(session))
+    played = f", {session.env.num_envs} dialogues at a time" if plan.algorithm.plays else ""
+    workers = f", {config.workers} worker processes" if config.workers else ""
     several = f", {session.processes.count} processes" if session.processes.count > 1 else ""
     facts = {
         "id": plan.entry.label,
@@ -37,10 +39,10 @@ def header(session: Session) -> Facts:
         "algorithm": f"{plan.algorithm.name} ({type(model).__name__})",
         "policy": f"{type(model.policy).__name__}, {parameters(model):,} parameters",
         "device": f"{model.device}{workers}{several}",
-        "learns": f"{counted}{played}, seed {plan.seed}",
+        "learns": f"{counted}{played}, seed {config.seed}",
         "data": _data(session),
-        "begins with": plan.init_from or "",
-        "folder": str(plan.directory),
+        "begins with": str(config.init_from or ""),
+        "folder": str(plan.folder),
     }
     if session.saved is not None:
         facts["goes on"] = f"from {model.num_timesteps:,} timesteps"
@@ -51,11 +53,18 @@ def _data(session: Session) -> str:
     plan = session.plan
     if plan.dataset is None:
         return ""
-    return f"{len(plan.dataset):,} stored dialogues, {', '.join(plan.data or ())}"
+    names = ", ".join(data_names(plan.config.data) or ())
+    return f"{len(plan.dataset):,} stored dialogues, {names}"
+
+
+def _length(session: Session) -> tuple[int, str]:
+    """How long a run learns, and in what unit."""
+    count = session.plan.config.dialogues
+    return (count, "dialogues") if count else (session.plan.timesteps, "timesteps")
 
 
 def parameters(model: Any) -> int:
-    """How many numbers a model's policy learns, or keeps."""
+    """Number of weights of a model's policy."""
     return sum(parameter.numel() for parameter in model.policy.parameters())
 
 
@@ -79,7 +88,7 @@ def played(result: Result) -> str:
 def scoring_command(session: Session) -> str:
     """The command that scores the run's model, which knows where it was trained."""
     plan = session.plan
-    words = ["dialgym", "evaluate", str(plan.directory)]
+    words = ["dialgym", "evaluate", str(plan.folder)]
     if plan.entry.id not in entries():  # nobody imports what a file names, but for who says it
         words.append(plan.entry.id)
         words += [part for k, v in plan.env_kwargs.items() for part in ("--set", f"{k}={v}")]
@@ -87,45 +96,36 @@ def scoring_command(session: Session) -> str:
 
 
 class RunReport:
-    """Says what a run is about when it begins, and what came of it; writes both to `run.json`.
+    """Prints what a run is about when it begins, and what came of it; writes both to `run.json`."""
 
-    Args:
-        session: of the run.
-        aloud: print it, too.
-    """
-
-    def __init__(self, session: Session, aloud: bool) -> None:
-        self.session, self.aloud, self.started = session, aloud, time.monotonic()
+    def __init__(self, session: Session) -> None:
+        self.session, self.started = session, time.monotonic()
         self.record: dict[str, Any] = {}
 
-    def begin(self, resume: bool) -> None:
-        """Say what the run is about; `resume` says whether it was to go on."""
+    def begin(self) -> None:
+        """Print what the run is about."""
         session, plan = self.session, self.session.plan
         self.record = {
-            "algorithm": plan.algorithm.name,
-            "id": plan.entry.id,
-            "settings": dict(plan.env_kwargs),
+            "config": plan.config.as_dict(),
+            "hyperparameters": as_plain(plan.hyperparameters),
+            "env_kwargs": as_plain(plan.env_kwargs),
             "stand_in": plan.entry.stand_in,
-            "seed": plan.seed,
-            "timesteps": plan.timesteps if plan.budget is None else None,
-            "dialogues": plan.budget.count if plan.budget else None,
-            "data": plan.data,
             "policy": type(session.model.policy).__name__,
             "parameters": parameters(session.model),
             "device": str(session.model.device),
-            "hyperparameters": plan.settings,
             "command": command_line(),
             "versions": versions(),
             "result": None,
         }
-        write_record(plan.directory, self.record)
-        if resume and session.saved is None:
-            self._say(f"No checkpoint in {plan.directory} to resume: the run begins.")
-        self._tell(header(session))
+        self._write()
+        if plan.config.resume and session.saved is None:
+            self._print(f"No checkpoint in {plan.folder} to resume: the run begins.")
+        self._print_facts(header(session))
 
-    def end(self, episodes: int) -> None:
-        """Let the model play so many dialogues, and say what came of the run."""
+    def end(self) -> None:
+        """Let the model play its last dialogues, and print what came of the run."""
         plan, model = self.session.plan, self.session.model
+        episodes = plan.config.final_episodes
         seconds = time.monotonic() - self.started
         facts = {"trained": f"{model.num_timesteps:,} timesteps in {spell_seconds(seconds)}"}
         self.record |= {"seconds": round(seconds, 2), "learned": model.num_timesteps}
@@ -137,21 +137,25 @@ class RunReport:
             else:
                 facts["return"] = played(result)
                 self.record["result"] = result.as_dict()
-        write_record(plan.directory, self.record)
-        facts["model"] = str(plan.directory / MODEL)
+        self._write()
+        facts["model"] = str(plan.folder / MODEL)
         facts["score it"] = scoring_command(self.session)
         trust = [] if plan.entry.id in entries() else ["--trust"]
-        facts["look at it"] = shlex.join(["dialgym", "report", str(plan.directory), *trust])
-        self._tell(facts)
+        facts["look at it"] = shlex.join(["dialgym", "report", str(plan.folder), *trust])
+        self._print_facts(facts)
 
-    def _tell(self, facts: Facts) -> None:
+    def _write(self) -> None:
+        text = json.dumps(self.record, indent=1, default=str)
+        write_text(self.session.plan.folder / RECORD, text + "\n")
+
+    def _print_facts(self, facts: Facts) -> None:
         width = max(map(len, facts))
         for name, text in facts.items():
-            self._say(f"{name:<{width}}  {text}")
-        self._say("")
+            self._print(f"{name:<{width}}  {text}")
+        self._print("")
 
-    def _say(self, line: str) -> None:
-        if self.aloud:
+    def _print(self, line: str) -> None:
+        if self.session.plan.config.progress_bar:
             print(line, flush=True)
 
 
@@ -164,7 +168,7 @@ class TrainingProgress(BaseCallback):
         dialogues: where the run is measured in dialogues.
     """
 
-    def __init__(self, shown: Progress, curve: Curve | None, dialogues: Dialogues | None) -> None:
+    def __init__(self, shown: Progress, curve: Curve, dialogues: StopAfterDialogues | None) -> None:
         super().__init__()
         self.shown, self.curve, self.dialogues = shown, curve, dialogues
 
@@ -177,17 +181,16 @@ class TrainingProgress(BaseCallback):
         self.shown.finish()
 
     def _note(self) -> str:
-        row = self.curve.rows[-1] if self.curve and self.curve.rows else {}
+        row = self.curve.rows[-1] if self.curve.rows else {}
         values = [(name, row[name]) for name in SHOWN if row.get(name, "") != ""]
         return ", ".join(f"{name.replace('_', ' ')} {float(v):.3g}" for name, v in values)
 
 
 @contextmanager
 def training_progress(
-    session: Session, curve: Curve | None, dialogues: Dialogues | None
+    session: Session, curve: Curve, dialogues: StopAfterDialogues | None
 ) -> Iterator[BaseCallback]:
     """A callback that shows how far the run is; an interrupted run's bar stays where it is."""
-    plan = session.plan
-    total, unit = (plan.budget.count, "dialogues") if plan.budget else (plan.timesteps, "timesteps")
-    with Progress(plan.algorithm.name, total, unit, keep=True) as shown:
+    total, unit = _length(session)
+    with Progress(session.plan.algorithm.name, total, unit, keep=True) as shown:
         yield TrainingProgress(shown, curve, dialogues)

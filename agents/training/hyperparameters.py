@@ -16,7 +16,7 @@ from agents.models.build import SIZES
 from agents.models.named import load_name, parts_of
 from agents.registry import Algorithm, find, read_rows
 from agents.storage.values import LIBRARIES, PART_OF_A_MODEL, storable
-from dialgym.errors import arguments_of, refuse_renamed, unknown
+from dialgym.errors import arguments_of, unknown
 from dialgym.trust import allow, distrusted, is_allowed
 
 PLAYS_KEYS = {"n_timesteps", "policy", "n_envs", "normalize", "env_wrapper", "metrics"}
@@ -30,10 +30,10 @@ CLASS_KEYS = ("activation_fn", "value_head")
 DEFAULT_ENVS = 8
 
 
-def read_config(
+def read_hyperparameters(
     algo: str | Algorithm,
     env_id: str,
-    overrides: Mapping[str, Any] | None = None,
+    changes: Mapping[str, Any] | None = None,
     path: str | Path | None = None,
     kind: str | None = None,
     trust: bool = False,
@@ -41,14 +41,14 @@ def read_config(
     """Hyperparameters of `algo` on `env_id`.
 
     They are those of the row `default`, then of the row of its kind of view (`tokens` or `acts`),
-    then of the id's, then `overrides`. `policy_kwargs` and other mappings are merged key by key.
+    then of the id's, then `changes`. `policy_kwargs` and other mappings are merged key by key.
 
     Args:
         algo: a row of the table of algorithms, or its name.
         env_id: the full id, `dialgym/Wordle-20-v0`.
-        overrides: replace what the file says.
+        changes: replace what the file says.
         path: a YAML file; that of the algorithm when None. Classes in it are those of dialgym, of
-            PyTorch and of Stable-Baselines3, and such as were named in Python or by `overrides`.
+            PyTorch and of Stable-Baselines3, and such as were named in Python or by `changes`.
         kind: of the view.
         trust: import other classes that the file names, which can run code of whoever made it.
 
@@ -57,7 +57,7 @@ def read_config(
     """
     row = find(algo) if isinstance(algo, str) else algo
     learner = row.load()
-    arguments, renamed = arguments_of(learner), getattr(learner, "renamed", {})
+    arguments = arguments_of(learner)
     known = arguments.keys() - GIVEN_KEYS | (PLAYS_KEYS if row.plays else STORED_KEYS)
     rows, where = read_rows(Path(path)) if path else row.rows()
     if not isinstance(rows, Mapping) or not {"default", env_id} & rows.keys():
@@ -65,16 +65,14 @@ def read_config(
             f"{where}: expected a row {env_id!r} or 'default', got {_rows(rows)}; "
             "add one in rl-zoo3's format"
         )
-    allow_classes(overrides or {})
+    allow_classes(changes or {})
     config: dict[str, Any] = {"policy": row.policy}
     config |= {"n_envs": DEFAULT_ENVS} if row.plays else {}
     for name in dict.fromkeys(("default", kind, env_id)):
-        refuse_renamed(f"{name} of {where}", rows.get(name) or {}, renamed)
         if path:
             check_classes(rows.get(name) or {}, f"{name} of {where}", trust)
         config = _with(config, rows.get(name) or {}, known, f"{name} of {where}")
-    refuse_renamed(row.name, overrides or {}, renamed)
-    config = _with(config, overrides or {}, known, f"overrides of {row.name}")
+    config = _with(config, changes or {}, known, f"hyperparameters of {row.name}")
     _check_policy(config, f"policy_kwargs of {env_id}")
     _check_numbers(config, arguments, f"{row.name} on {env_id}")
     return config
@@ -117,7 +115,6 @@ def _check_policy(config: Mapping[str, Any], where: str) -> None:
     if "." not in str(config.get("policy")):
         return
     policy = _named_class("policy", config["policy"])
-    refuse_renamed(where, config.get("policy_kwargs") or {}, getattr(policy, "renamed", {}))
     known = set(arguments_of(policy))
     known -= {"self", "observation_space", "action_space", "lr_schedule", "use_sde"}
     for key in config.get("policy_kwargs") or {}:
@@ -144,7 +141,7 @@ def _merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
 
 
 def constructor_arguments(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What the algorithm's constructor takes: names become classes, `lin_x` becomes a schedule.
+    """Arguments of the algorithm's constructor: names become classes, `lin_x` a schedule.
 
     Files of models may then hold these classes: who trains has named them.
     """
@@ -159,7 +156,7 @@ def constructor_arguments(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_classes(settings: Mapping[str, Any], where: str, trust: bool = False) -> None:
-    """Look at hyperparameters that were read from a file, before any class of theirs is imported.
+    """Check hyperparameters that were read from a file, before any class of theirs is imported.
 
     Raises:
         ValueError: they name a class that is not in the libraries, and that no caller has named.
@@ -172,7 +169,7 @@ def check_classes(settings: Mapping[str, Any], where: str, trust: bool = False) 
 
 
 def allow_classes(settings: Mapping[str, Any]) -> None:
-    """Take down the classes that a caller has named: files may name them too."""
+    """Record the classes that a caller has named: files may name them too."""
     for name in _class_names(settings):
         allow(_home(name))
 
@@ -182,7 +179,7 @@ def _home(name: str) -> str:
 
 
 def _class_names(settings: Mapping[str, Any]) -> Iterator[str]:
-    """What would be imported for hyperparameters."""
+    """Names of the classes in hyperparameters."""
     for key, value in settings.items():
         if key == "metrics":
             yield from (name for name in value or () if isinstance(name, str))
@@ -197,7 +194,7 @@ def _is_class(key: str) -> bool:
 
 
 def _is_of_the_libraries(name: str) -> bool:
-    """Whether it is a part of models in one of `LIBRARIES`; nothing else is imported."""
+    """Return True for a part of models in one of `LIBRARIES`; nothing else is imported."""
     if parts_of(name)[0].partition(".")[0] not in LIBRARIES:
         return False
     try:

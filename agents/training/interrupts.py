@@ -31,7 +31,7 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, folder: Path, timesteps: int) -> None:
         super().__init__(
             f"interrupted at {timesteps:,} timesteps; the checkpoint in {str(folder)!r} goes on "
-            "from there (resume=True, --resume)"
+            "from there (resume=True, dialgym train --resume FOLDER)"
         )
         self.folder, self.timesteps = folder, timesteps
 
@@ -43,14 +43,14 @@ class Interrupt:
     cause: KeyboardInterrupt | None = None
 
     @property
-    def wanted(self) -> bool:
+    def requested(self) -> bool:
         """Tell whether the run is to stop."""
         return self.cause is not None
 
 
 @contextmanager
-def caught() -> Iterator[Interrupt]:
-    """Take down Ctrl-C and SIGTERM; Ctrl-C after either raises `KeyboardInterrupt` as ever.
+def interrupt_handler() -> Iterator[Interrupt]:
+    """Record Ctrl-C and SIGTERM; Ctrl-C after either raises `KeyboardInterrupt` as ever.
 
     They are taken in the main thread only, where they are not ignored, and by a process that trains
     alone: several would not stop at the same update.
@@ -61,7 +61,7 @@ def caught() -> Iterator[Interrupt]:
     before = {number: signal.getsignal(number) for number in signals}
 
     def take(number: int, frame: FrameType | None) -> None:
-        if not found.wanted:
+        if not found.requested:
             terminated = number == signal.SIGTERM
             found.cause = Terminated() if terminated else KeyboardInterrupt()
             said = WAIT.format("Terminated" if terminated else "Interrupted")

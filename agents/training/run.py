@@ -1,63 +1,51 @@
-"""Train an agent on an id, with the hyperparameters that belong to it: prepare, callbacks, run."""
+"""Training of an agent in an environment: `train`, and the callbacks that accompany it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import torch
+import yaml
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import Logger, configure
 
 from agents.storage.models import save
-from agents.training.callbacks import Schedule, make_callbacks
-from agents.training.console import RunReport
-from agents.training.data import Data
-from agents.training.dialogues import budget
-from agents.training.folder import MODEL
-from agents.training.interrupts import caught
-from agents.training.prepare import open_session, prepare
-from agents.training.rollout_metrics import Choice
-from dialgym.errors import whole_number, with_checked_arguments
+from agents.training.callbacks import (
+    AtMultiples,
+    Curve,
+    KeepModel,
+    LearningCurve,
+    LossCurve,
+    StopAfterDialogues,
+)
+from agents.training.checkpoint import FILE, CheckpointCallback
+from agents.training.config import TrainConfig, TrainFields, as_plain
+from agents.training.console import RunReport, training_progress
+from agents.training.evaluation import SampleDialogues, evaluation
+from agents.training.interrupts import Interrupt, interrupt_handler
+from agents.training.prepare import prepare
+from agents.training.rollout_metrics import Metrics
+from agents.training.session import MODEL, Session, normalized, open_session
+from agents.training.tracking import wandb_run
+from dialgym.errors import check_arguments
 from dialgym.io.files import read_json, write_text
 from dialgym.io.hub import check_commits, commits
 from dialgym.registry import Environment
 
 HUB = "hub.json"
+EVALUATION_SEED = 1_000_003  # added to the seed: evaluation meets other dialogues than training
+LARGEST_EVALUATION = 64  # dialogues at a time
 
 
-@with_checked_arguments
 def train(
-    algo: str = "ppo",
     env_id: Environment = "dialgym/Wordle-20-v0",
-    total_timesteps: int | None = None,
-    n_envs: int | None = None,
-    workers: int = 0,
-    seed: int = 0,
-    log_dir: str | Path | None = None,
-    overrides: Mapping[str, Any] | None = None,
-    device: str = "auto",
-    progress_bar: bool = True,
-    env_kwargs: Mapping[str, Any] | None = None,
-    config: str | Path | None = None,
-    threads: int | None = 1,
-    eval_freq: int = 0,
-    eval_episodes: int = 200,
-    save_freq: int = 0,
-    verbose: int = 0,
-    checkpoint_every: int = 10,
-    resume: bool = False,
-    samples: int | None = None,
-    wandb: bool | Mapping[str, Any] = False,
-    init_from: str | Path | None = None,
-    data: Data | None = None,
-    metrics: Choice | None = None,
-    trust: bool = False,
-    dialogues: int | None = None,
-    keep_dialogues: Sequence[int] = (),
-    force: bool = False,
-    final_episodes: int = 0,
+    algorithm: str = "ppo",
+    **given: Unpack[TrainFields],
 ) -> Any:
     """Train a model, save it and return it.
 
@@ -73,51 +61,11 @@ def train(
     `samples/`, `checkpoints/` and `wandb/`.
 
     Args:
-        algo: a name in the table of algorithms (`agents.registry`), such as "ppo"
-            (`SequencePPO`), "maskable-ppo" or "ilql"; or the `module:Class` of your own.
         env_id: an id of a token or act view, with or without the leading `dialgym/`; a task; or
             the `module:Class` of one.
-        total_timesteps: tokens or acts to learn from, or gradient steps where dialogues are stored;
-            what the configuration says when None.
-        n_envs: dialogues at a time; what the configuration says when None.
-        workers: processes for the dialogues; 0 keeps them in this one.
-        seed: of the weights, the dialogues and the minibatches.
-        log_dir: `runs/<algo>-<id>-seed<seed>` when None.
-        overrides: hyperparameters that replace those of the configuration.
-        device: "cpu", "cuda" or "auto".
-        progress_bar: say what the run is about, how far it is and what came of it: on a terminal
-            with a bar, elsewhere by a line now and then.
-        env_kwargs: settings of the env, as for `gym.make`; those that stored dialogues were held
-            with need not be given again.
-        config: a YAML file instead of `agents/configs/<algo>.yml`.
-        threads: PyTorch threads while training. One is the fastest for small models, above all
-            where other work shares the cores; None leaves what PyTorch has.
-        eval_freq: evaluate at the first step that reaches each multiple of so many timesteps;
-            0 is never.
-        eval_episodes: dialogues of one evaluation.
-        save_freq: keep the model of each so many timesteps, in the same way; 0 is never.
-        verbose: 1 prints the log table.
-        checkpoint_every: rollouts, or intervals of the log (`log_interval`), from one
-            `checkpoint.zip` to the next; stock algorithms, whose rollouts may be of a few steps,
-            count thousands of timesteps in place of rollouts. 0 is never.
-        resume: go on from the folder's `checkpoint.zip`, exactly as if the run had not been
-            interrupted; without one, begin, if there is no finished run. The one before it is kept
-            as `checkpoint-before.zip`.
-        samples: dialogues to write down at each evaluation; 3 when None, where it evaluates.
-        wandb: log to Weights & Biases too; a mapping has arguments of `wandb.init`.
-        init_from: a saved model whose weights to begin with, such as a cloned one.
-        data: stored dialogues: a `Dataset`, its path or ``hf:NAME``, or several.
-        metrics: classes to measure each rollout with, by name (`module:Class`), beside the parts of
-            the reward and the lengths of utterances; see `rollout_metrics.make_metrics`.
-            Those of the configuration (`metrics`) when None.
-        trust: read `init_from` where it is a pickle, and import the classes that `config` and
-            `data` name, which can run code; see `agents.load` and `dialgym.load_dataset`.
-        dialogues: learn from so many dialogues, whatever timesteps they take; schedules then fall
-            over the dialogues.
-        keep_dialogues: after how many dialogues to keep the model, as
-            `checkpoints/model_N_dialogues.zip`.
-        force: remove the run that is in the folder; without it, or `resume`, that is an error.
-        final_episodes: dialogues that the model plays at the end, for the summary; 0 for none.
+        algorithm: a name in the table of algorithms (`agents.registry`), such as "ppo"
+            (`SequencePPO`), "maskable-ppo" or "ilql"; or the `module:Class` of your own.
+        given: fields of `agents.TrainConfig`.
 
     Raises:
         agents.Interrupted: Ctrl-C was pressed, or SIGTERM came; a `KeyboardInterrupt`.
@@ -129,31 +77,29 @@ def train(
         OSError: `log_dir` cannot be written, or another process is writing there.
         ImportError: a package that was asked for is missing.
     """
-    schedule = Schedule(eval_freq, eval_episodes, save_freq, checkpoint_every, samples)
-    limit = budget(dialogues, keep_dialogues)
-    given = {"n_timesteps": total_timesteps, "n_envs": n_envs}
-    changes = {**(overrides or {}), **{k: v for k, v in given.items() if v is not None}}
-    plan = prepare(
-        algo, env_id, changes, config, env_kwargs, data, metrics, limit, log_dir, seed, device,
-        workers, verbose, init_from, trust,
-    )  # fmt: skip
-    whole_number("final_episodes", final_episodes, "train", 0)
+    check_arguments(given, [one.name for one in fields(TrainConfig)], "train")
+    return run_training(TrainConfig(env_id=env_id, algorithm=algorithm, **given))
+
+
+def run_training(config: TrainConfig) -> Any:
+    """Train as a configuration says; see `train`."""
+    plan = prepare(config)
     with ExitStack() as stack:
-        interrupt = stack.enter_context(caught())
-        session = open_session(plan, resume, force, stack)
-        report = RunReport(session, progress_bar)
+        interrupt = stack.enter_context(interrupt_handler())
+        session = open_session(plan, stack)
+        report = RunReport(session)
         if session.processes.is_first:
-            _note_hub(plan.directory, session.saved is not None)
-            report.begin(resume)
-        callbacks = make_callbacks(session, schedule, wandb, progress_bar, interrupt)
+            _note_hub(plan.folder, session.saved is not None)
+            report.begin()
+        callbacks = make_callbacks(session, interrupt)
         model = session.model
         left = max(0, plan.timesteps - model.num_timesteps)
-        with torch_threads(threads):
+        with torch_threads(config.threads):
             model.learn(left, callbacks, reset_num_timesteps=session.saved is None)
         if session.processes.is_first:
-            save(model, plan.directory / MODEL)
-            _note_hub(plan.directory)
-            report.end(final_episodes)
+            save(model, plan.folder / MODEL)
+            _note_hub(plan.folder)
+            report.end()
         session.processes.wait()
     return model
 
@@ -180,3 +126,92 @@ def torch_threads(count: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+# Callbacks
+
+
+def make_callbacks(session: Session, interrupt: Interrupt) -> list[BaseCallback]:
+    """The callbacks of a run, in order, set to where the run goes on from.
+
+    Of several processes the first writes and evaluates; all keep checkpoints in step.
+    """
+    session.model.set_logger(Logger(None, []))
+    made = _Callbacks(session) if session.processes.is_first else None
+    plays = session.plan.algorithm.plays
+    played = ([session.env] if plays else []) + (made.envs if made else [])
+    checkpoint = CheckpointCallback(
+        session.plan.folder / FILE,
+        session.plan.config.checkpoint_every,
+        session.plan.interval,
+        session.plan.identity(session.processes.count),
+        played,
+        made.kept if made else [],
+        interrupt,
+    )
+    if session.saved is not None:
+        checkpoint.restore(session.model, session.saved)
+    return [*(made.before if made else []), checkpoint, *(made.after if made else [])]
+
+
+class _Callbacks:
+    """Callbacks of the process that writes: those around the checkpoint, and those in it."""
+
+    def __init__(self, session: Session) -> None:
+        plan, config = session.plan, session.plan.config
+        board = _open_logs(session)
+        plays = plan.algorithm.plays
+        self.curve: Curve = (LearningCurve if plays else LossCurve)(
+            plan.folder / "learning_curve.csv", plan.interval
+        )
+        self.limit: StopAfterDialogues | None = None
+        if config.dialogues:
+            keep = tuple(config.keep_dialogues)
+            self.limit = StopAfterDialogues(config.dialogues, plan.folder, keep)
+        self.kept: list[BaseCallback] = [self.curve]  # whose state belongs to the run
+        self.kept += [Metrics(plan.metrics)] if plays else []
+        self.kept += [self.limit] if self.limit else []
+        self.before, self.envs = [*self.kept], []
+        if config.save_freq:
+            keep_model = KeepModel(plan.folder / "checkpoints" / "model_{}_steps.zip")
+            self.before.append(AtMultiples(config.save_freq, keep_model))
+        if config.eval_freq:
+            evaluate = _evaluation(session, board)
+            self.envs.append(evaluate.eval_env)
+            self.kept.append(evaluate)
+            self.before.append(AtMultiples(config.eval_freq, evaluate))
+        self.after: list[BaseCallback] = []
+        if config.progress_bar:
+            shown = training_progress(session, self.curve, self.limit)
+            self.after.append(session.stack.enter_context(shown))
+
+
+def _open_logs(session: Session) -> Any:
+    """Write down the settings, open TensorBoard's log; the run of Weights & Biases, if any."""
+    plan, config, resumed = session.plan, session.plan.config, session.saved is not None
+    plan.folder.mkdir(parents=True, exist_ok=True)
+    rows = {plan.entry.id: as_plain(plan.hyperparameters)}
+    write_text(plan.folder / "config.yml", yaml.safe_dump(rows))
+    tracked: Any = nullcontext()
+    if config.wandb is not False:
+        identity = plan.identity(session.processes.count)
+        tracked = wandb_run(config.wandb, plan.folder, identity, resumed=resumed)
+    board = session.stack.enter_context(tracked)
+    formats = ["tensorboard", *(["stdout"] if config.verbose else [])]
+    session.model.set_logger(configure(str(plan.folder / "tensorboard"), formats))
+    return board
+
+
+def _evaluation(session: Session, board: Any) -> Any:
+    plan, config = session.plan, session.plan.config
+    seed, shown = config.seed + EVALUATION_SEED, 3 if config.samples is None else config.samples
+    reader = None
+    if shown:
+        folder = plan.folder / "samples"
+        reader = SampleDialogues(session.make_env(shown, seed), seed, folder, board)
+    rows = min(config.eval_episodes, LARGEST_EVALUATION)
+    raw = session.make_env(rows, seed, config.workers)
+    env = normalized(raw, plan.hyperparameters, training=False)
+    best = KeepModel(plan.folder / "best_model.zip")
+    episodes = config.eval_episodes
+    return evaluation(session.model, env, episodes, plan.folder, best, reader, config.verbose)

@@ -43,7 +43,7 @@ def clone(run: Run) -> None:
     """Imitation of the split that is not tested."""
     data, weight = run.settings
     rows = dialogues(run.folder.parent, data, learned_split(data))
-    train_by("mle", run, total_timesteps=STEPS, overrides={"pos_weight": weight}, data=rows)
+    train_by("mle", run, total_timesteps=STEPS, hyperparameters={"pos_weight": weight}, data=rows)
 
 
 def learned_split(data: str) -> str:

@@ -89,7 +89,7 @@ def learn(run: Run) -> None:
     else:
         data = dialgym.collect(ENV, "random", GAMES, run.seed, env_kwargs=WORDS)
         more = {"total_timesteps": STEPS, "data": data, "env_kwargs": WORDS}
-    train_by(method.algo, run, overrides=dict(method.overrides), **more)
+    train_by(method.algo, run, hyperparameters=dict(method.overrides), **more)
     model = agents.load(run.model, device="cpu")
     turns = turn_estimates(model, ENV, DIALOGUES, run.seed, method.env_kwargs)
     worth = true_advantages(model, ENV, turns, CONTINUATIONS, run.seed, WORDS)

@@ -60,13 +60,13 @@ def supervise(run: Run) -> None:
         path=run.folder.parent / f"examples-seed{run.seed}",
         env_kwargs={**run.settings, "rewards": {"length": 1.0}},  # quick, and not learned from
     )
-    train_by("bc", run, overrides=SUPERVISED, env_kwargs=run.settings, data=examples)
+    train_by("bc", run, hyperparameters=SUPERVISED, env_kwargs=run.settings, data=examples)
 
 
 def reinforce(run: Run) -> None:
     """PPO with the default rewards, from the supervised model of the same seed."""
     begin = run.folder.parent / f"supervised-seed{run.seed}" / "model.zip"
-    train_by("ppo", run, overrides=REINFORCED, env_kwargs=run.settings, init_from=begin)
+    train_by("ppo", run, hyperparameters=REINFORCED, env_kwargs=run.settings, init_from=begin)
 
 
 DIGITS = {

@@ -66,9 +66,9 @@ def _chain(folder: Path, seed: int, world: Mapping[str, Any]) -> list[Run]:
         run("pg", "PG from MLE", play, algo="pg", init_from=start),
         run("gdpl", "GDPL from MLE", play, algo="gdpl", init_from=start, expert=MANY),
         run("gdpl-session", "GDPL-sess from MLE", play, algo="gdpl", init_from=start, expert=MANY,
-            overrides={"estimation": {"variant": "session"}}),
+            hyperparameters={"estimation": {"variant": "session"}}),
         run("gdpl-discriminator", "GDPL-discr from MLE", play, algo="gdpl", init_from=start,
-            expert=MANY, overrides={"estimation": {"variant": "discriminator"}}),
+            expert=MANY, hyperparameters={"estimation": {"variant": "discriminator"}}),
         run("dqn", "DQN, composite acts", play, COMPOSITE, algo="stock-dqn"),
         run("madpl", "MADPL", play_both, init_from=start, partner=user),
     ]  # fmt: skip
@@ -110,10 +110,17 @@ def play_both(run: Run) -> None:
     if not partner.is_file():
         data = experts(run, MANY, "user")
         agents.train(
-            "mle", ID, STEPS, seed=run.seed, log_dir=partner.parent, device="cpu", data=data,
-            progress_bar=False, resume=True,
-        )  # fmt: skip
-    settings |= {"algo": "madpl", "overrides": {"partner": str(partner)}}
+            ID,
+            "mle",
+            total_timesteps=STEPS,
+            seed=run.seed,
+            log_dir=partner.parent,
+            device="cpu",
+            data=data,
+            progress_bar=False,
+            resume=True,
+        )
+    settings |= {"algo": "madpl", "hyperparameters": {"partner": str(partner)}}
     play(replace(run, settings={"total_timesteps": TURNS_OF_PAIRS, **settings}))
 
 

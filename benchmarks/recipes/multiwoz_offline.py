@@ -54,7 +54,7 @@ def learn(run: Run) -> None:
     place = run.folder.parent
     logging, data = place / "logging" / "model.zip", place / "logged"
     dialgym.collect(ID, str(logging), LOGGED, run.seed, path=data, env_kwargs=DRAWN)
-    train_by(algo, run, data=data, total_timesteps=STEPS, overrides=dict(settings))
+    train_by(algo, run, data=data, total_timesteps=STEPS, hyperparameters=dict(settings))
 
 
 def _success(line: Line) -> str:

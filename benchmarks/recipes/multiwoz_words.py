@@ -50,13 +50,13 @@ def clone(run: Run) -> None:
     """Imitation of the rule system."""
     path = run.folder.parent / f"dialogues-seed{run.seed}"
     dialgym.collect(ID, "rule", DIALOGUES, run.seed, path=path, env_kwargs=TRAIN)
-    train_by("bc", run, data=path, total_timesteps=STEPS, overrides=dict(CLONED))
+    train_by("bc", run, data=path, total_timesteps=STEPS, hyperparameters=dict(CLONED))
 
 
 def play(run: Run) -> None:
     """PPO from the clone of the same seed."""
     begin = run.folder.parent / f"bc-seed{run.seed}" / "model.zip"
-    train_by("ppo", run, init_from=begin, total_timesteps=TOKENS, overrides=dict(PLAYED))
+    train_by("ppo", run, init_from=begin, total_timesteps=TOKENS, hyperparameters=dict(PLAYED))
 
 
 def gain(table: Sequence[Line]) -> str:

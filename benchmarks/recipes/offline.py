@@ -108,7 +108,7 @@ def train(run: Run) -> None:
     games, method = run.settings
     data = run.folder.parent / f"games-seed{run.seed}"
     games.collect(run.seed, data)
-    train_by(method.algo, run, overrides=method.overrides, data=data)
+    train_by(method.algo, run, hyperparameters=method.overrides, data=data)
 
 
 def speak_otherwise(run: Run) -> None:

@@ -13,11 +13,16 @@ from benchmarks.recipes.tables import Line, lmrl_score
 SMALL, LARGE = "dialgym/Wordle-20-v0", "dialgym/Wordle-200-v0"
 TEACHER, GAMES, STEPS = "random-mixture", 20_000, 2_500
 CLONE: dict[str, Any] = {"batch_size": 128, "policy_kwargs": {"preset": "nano", "n_head": 4}}
-FROM_CLONE: dict[str, Any] = {"overrides": {"learning_rate": "lin_0.001", "ent_coef": 0.01}}
+FROM_CLONE: dict[str, Any] = {"hyperparameters": {"learning_rate": "lin_0.001", "ent_coef": 0.01}}
 WORDS = {"tokenizer": "word"}
 BY_WORDS: dict[str, Any] = {
     "total_timesteps": 400_000,
-    "overrides": {"n_steps": 16, "batch_size": 2048, "gae_lambda": 0.7, "ent_coef": "lin_0.1"},
+    "hyperparameters": {
+        "n_steps": 16,
+        "batch_size": 2048,
+        "gae_lambda": 0.7,
+        "ent_coef": "lin_0.1",
+    },
 }
 """Where a guess is one token and its <end>: shorter rollouts, and longer doubt about the first."""
 LMRL = (-6.0, -4.12, -1.94)
@@ -50,7 +55,7 @@ def train_ppo(run: Run) -> None:
     if "init_from" in more:
         more |= FROM_CLONE
     more |= {"env_kwargs": run.env_kwargs, "log_dir": run.folder, "seed": run.seed}
-    agents.train("ppo", run.env_id, progress_bar=False, resume=True, **more)
+    agents.train(run.env_id, "ppo", progress_bar=False, resume=True, **more)
 
 
 def train_clone(run: Run) -> None:

@@ -80,8 +80,8 @@ class Score:
 def train_by(algo: str, run: Run, **more: Any) -> None:
     """`agents.train` for a run, quietly and on the CPU; a run that was killed goes on."""
     agents.train(
-        algo,
         run.env_id,
+        algo,
         seed=run.seed,
         log_dir=run.folder,
         device="cpu",
@@ -106,7 +106,7 @@ def imitate(
     """Clone a scripted policy from so many of its dialogues, in so many gradient steps."""
     data = dialgym.collect(run.env_id, policy, games, run.seed, env_kwargs=env_kwargs)
     overrides = {"policy_kwargs": dict(network), "batch_size": 32}
-    train_by("bc", run, data=data, total_timesteps=steps, overrides=overrides)
+    train_by("bc", run, data=data, total_timesteps=steps, hyperparameters=overrides)
 
 
 def chosen(runs: Sequence[Run], patterns: Sequence[str]) -> list[Run]:

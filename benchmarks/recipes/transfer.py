@@ -14,8 +14,9 @@ from typing import Any
 
 import agents
 import dialgym
-from agents.training.dialogues import UNBOUNDED, Budget, Dialogues
-from agents.training.hyperparameters import read_config
+from agents.training.callbacks import StopAfterDialogues
+from agents.training.hyperparameters import read_hyperparameters
+from agents.training.prepare import UNBOUNDED
 from benchmarks.recipes.runs import Run, train_by
 from benchmarks.recipes.tables import Line, with_interval
 
@@ -89,14 +90,14 @@ def carry_over(run: Run) -> None:
 def go_on(run: Run) -> None:
     """The model of the first domain learns on."""
     model = _transferred(run, **run.settings["overrides"])
-    limit = Dialogues(Budget(run.settings["dialogues"]), run.folder)
+    limit = StopAfterDialogues(run.settings["dialogues"], run.folder)
     model.learn(UNBOUNDED, callback=limit)
     agents.save(model, run.model)
 
 
 def _transferred(run: Run, **changes: Any) -> Any:
     """The model of the first domain in that of the run."""
-    rows = read_config(run.settings["algo"], run.env_id, kind="acts")["n_envs"]
+    rows = read_hyperparameters(run.settings["algo"], run.env_id, kind="acts")["n_envs"]
     env = dialgym.sb3_vec_env(run.env_id, rows, seed=run.seed)
     return agents.load(run.settings["source"], device="cpu").transferred(env, **changes)
 

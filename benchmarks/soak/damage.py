@@ -126,9 +126,16 @@ def train_briefly(place: Path, resume: bool = False) -> Any:
 
     short = {"n_steps": 8, "batch_size": 16, "n_epochs": 1, "policy_kwargs": GPT}
     return agents.train(
-        "ppo", WORDS, 48, 2, log_dir=place, overrides=short, progress_bar=False,
-        checkpoint_every=1, resume=resume,
-    )  # fmt: skip
+        WORDS,
+        "ppo",
+        total_timesteps=48,
+        n_envs=2,
+        log_dir=place,
+        hyperparameters=short,
+        progress_bar=False,
+        checkpoint_every=1,
+        resume=resume,
+    )
 
 
 def _cached(place: Path) -> dict[str, np.ndarray]:

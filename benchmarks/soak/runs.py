@@ -62,9 +62,17 @@ class Run:
 
         prepare.STOCK_INTERVAL = 100  # timesteps between checkpoints: the run has few
         agents.train(
-            self.name, self.id, self.steps, log_dir=folder, overrides=self.overrides, seed=3,
-            progress_bar=False, data=self.data, checkpoint_every=1, resume=resume,
-        )  # fmt: skip
+            self.id,
+            self.name,
+            total_timesteps=self.steps,
+            log_dir=folder,
+            hyperparameters=self.overrides,
+            seed=3,
+            progress_bar=False,
+            data=self.data,
+            checkpoint_every=1,
+            resume=resume,
+        )
 
 
 def dialogues(folder: Path) -> tuple[Path, Path]:

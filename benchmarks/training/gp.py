@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from agents.belief.gp.kernels import RBF, ActKernel, covariances
-from agents.belief.gp.q_process import QProcess
+from agents.acts.gp.kernels import RBF, ActKernel, covariances
+from agents.acts.gp.q_process import QProcess
 from benchmarks.environments.timing import machine, rate
 from dialgym.experiments.plots import FAINT
 from dialgym.io.files import write_atomically

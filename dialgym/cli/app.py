@@ -23,7 +23,7 @@ from dialgym.cli.report import report
 from dialgym.cli.serve_visual import serve_visual
 from dialgym.cli.tasks import check, check_domain, list_ids
 from dialgym.cli.terminal import read_any_bytes
-from dialgym.cli.train import TrainCommand, train
+from dialgym.cli.train import train, train_command
 from dialgym.cli.train_guesser import train_guesser
 from dialgym.cli.train_reward_model import train_reward_model
 from dialgym.cli.view import view
@@ -43,6 +43,10 @@ class Commands(TyperGroup):
         if len(args) > 1 and longer in self.commands:
             return longer, self.commands[longer], args[2:]
         return super().resolve_command(ctx, args)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command by its name; `train` makes its options when it is asked for."""
+        return train_command() if cmd_name == "train" else super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -94,7 +98,7 @@ app.command("import")(import_)
 app.command("push")(push)
 app.add_typer(new, name="new")
 app.add_typer(data, name="data")
-app.command("train", cls=TrainCommand)(train)
+app.command("train")(train)
 app.command("train guesser")(train_guesser)
 app.command("train reward-model")(train_reward_model)
 app.command("report")(report)

@@ -10,10 +10,10 @@ from dialgym.cli.common import Seeds, Trust, console, numbers, progress
 from dialgym.io.files import read_json
 
 FACTS = (
-    *("id", "stand_in", "settings", "algorithm", "policy", "parameters", "device", "timesteps"),
-    *("dialogues", "seed", "data", "learned", "seconds", "command"),
+    *("env_id", "stand_in", "env_kwargs", "algorithm", "policy", "parameters", "device"),
+    *("total_timesteps", "dialogues", "seed", "data", "learned", "seconds", "command"),
 )
-"""What of `run.json` is shown of a run."""
+"""Entries of `run.json`, and of the configuration in it, that are shown of a run."""
 
 
 def complete_runs() -> list[str]:
@@ -107,9 +107,9 @@ def _names(folders: list[Path]) -> list[str]:
 
 
 def _record(folder: Path) -> dict[str, Any]:
-    """What a run says of itself; nothing where an earlier version trained it."""
+    """The entries of `run.json`, those of the configuration beside the others."""
     try:
         found = read_json(folder / "run.json", "a run")
     except FileNotFoundError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return {**found.get("config", {}), **found} if isinstance(found, dict) else {}

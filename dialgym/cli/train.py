@@ -1,5 +1,12 @@
 """``dialgym train``: train an agent."""
 
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import Field, fields
+from functools import cache
+from importlib import import_module
+from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,14 +14,15 @@ import typer
 from typer.core import TyperCommand
 
 from dialgym.cli.common import (
-    EnvId,
-    Set,
-    Trust,
     algorithm_names,
+    complete_ids,
     require_agents,
-    resumable,
     settings,
+    stopped,
 )
+
+HOME = "agents.training.config"
+PAIRS = "KEY=VALUE"
 
 
 class TrainCommand(TyperCommand):
@@ -23,120 +31,141 @@ class TrainCommand(TyperCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, with the names of all algorithms."""
         for param in self.params:
-            if param.name == "algo":
+            if param.name == "algorithm":
                 names = ", ".join(algorithm_names())
                 param.help = f"{names}; or module:Class of your own."  # type: ignore[attr-defined]
         super().format_help(ctx, formatter)
 
 
 def train(
-    algo: Annotated[
-        str,
+    ctx: typer.Context,
+    algorithm: Annotated[
+        str | None,
         typer.Argument(
-            metavar="ALGO",
+            metavar="ALGORITHM",
             help="A name of the table of algorithms, or module:Class of your own.",
             autocompletion=algorithm_names,
         ),
-    ],
-    id: EnvId,
-    timesteps: Annotated[
-        int | None,
-        typer.Option(min=1, help="Timesteps of training: tokens played, or gradient steps."),
     ] = None,
-    dialogues: Annotated[
-        int | None,
-        typer.Option(min=1, help="Dialogues of training, in place of timesteps."),
-    ] = None,
-    n_envs: Annotated[
-        int | None, typer.Option(min=1, help="Parallel dialogues; by default as configured.")
-    ] = None,
-    workers: Annotated[int, typer.Option(min=0, help="Processes for the dialogues.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of networks and dialogues.")] = 0,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the run; default runs/ALGO-ID-seedN.")
+    id: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ID",
+            help="An id (`dialgym list`), or MODULE:CLASS.",
+            autocompletion=complete_ids,
+        ),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(exists=True, help="A YAML file of hyperparameters.")
-    ] = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option("--param", "-p", metavar="KEY=VALUE", help="A hyperparameter."),
-    ] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda or auto.")] = "auto",
-    threads: Annotated[
-        int, typer.Option(min=1, help="PyTorch threads; one is the fastest for small models.")
-    ] = 1,
-    eval_freq: Annotated[
-        int, typer.Option(min=0, help="Timesteps between evaluations; 0 for none.")
-    ] = 0,
-    eval_episodes: Annotated[int, typer.Option(min=1, help="Dialogues of one evaluation.")] = 200,
-    samples: Annotated[
-        int | None,
-        typer.Option(min=0, help="Sample dialogues to log at each evaluation; 3 by default."),
-    ] = None,
-    save_freq: Annotated[
-        int, typer.Option(min=0, help="Timesteps between checkpoints; 0 for none.")
-    ] = 0,
-    wandb: Annotated[bool, typer.Option("--wandb", help="Log to Weights & Biases too.")] = False,
-    init_from: Annotated[
-        Path | None, typer.Option(exists=True, help="A saved model to begin with.")
-    ] = None,
-    data: Annotated[
-        list[str] | None,
-        typer.Option("--data", "-d", metavar="PATH", help="Stored dialogues; may be repeated."),
+        Path | None,
+        typer.Option(help="A YAML file of the fields of agents.TrainConfig; options replace them."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the folder's last checkpoint.")
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Remove the run that is in the folder, and begin anew.")
-    ] = False,
-    final_episodes: Annotated[
-        int, typer.Option(min=0, help="Dialogues that the model plays at the end; 0 for none.")
-    ] = 100,
-    checkpoint_every: Annotated[
-        int,
+        Path | None,
         typer.Option(
-            min=0,
-            help="From one checkpoint to the next: rollouts; of stock algorithms, 1000 steps.",
+            metavar="FOLDER",
+            help="Go on with the run in this folder, exactly as if it had not been interrupted.",
         ),
-    ] = 10,
-    trust: Trust = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the log table.")] = False,
-    set_: Set = None,
+    ] = None,
+    **options: Any,
 ) -> None:
     """Train an agent, by playing or from stored dialogues.
 
     The run's folder then holds the model, its learning curve and its log. Ctrl-C ends a run with a
-    checkpoint, from which --resume goes on.
+    checkpoint, from which --resume FOLDER goes on; it needs no other argument.
     """
     agents = require_agents()
-    with resumable("--resume", "--force"):
-        agents.train(
-            algo,
-            id,
-            timesteps,
-            n_envs=n_envs,
-            workers=workers,
-            seed=seed,
-            log_dir=out,
-            overrides=settings(param, "--param"),
-            device=device,
-            env_kwargs=settings(set_),
-            config=config,
-            threads=threads,
-            eval_freq=eval_freq,
-            eval_episodes=eval_episodes,
-            samples=samples,
-            save_freq=save_freq,
-            wandb=wandb,
-            init_from=init_from,
-            data=data or None,
-            resume=resume,
-            checkpoint_every=checkpoint_every,
-            trust=trust,
-            verbose=int(verbose),
-            dialogues=dialogues,
-            force=force,
-            final_episodes=final_episodes,
+    given = _given(ctx, {"algorithm": algorithm, "env_id": id, **options})
+    configured = agents.TrainConfig
+    if resume is not None:
+        given = {"log_dir": resume, **given, "resume": True}
+    if resume is not None and (resume / "run.json").is_file():
+        chosen = configured.from_run(resume, **given)
+    elif config is not None:
+        chosen = configured.from_yaml(config, **given)
+    elif not {"algorithm", "env_id"} <= given.keys():
+        raise ValueError(
+            "train: expected an algorithm and an environment, such as `dialgym train ppo "
+            "Wordle-20-v0`, or the folder of a run: --resume FOLDER"
         )
+    else:
+        chosen = configured(**{**_defaults(), **given})
+    with _resumable(chosen):
+        agents.run_training(chosen)
+
+
+@contextmanager
+def _resumable(config: Any) -> Iterator[None]:
+    """Print, where a run is interrupted, the command that goes on."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        words = ["dialgym", "train", "--resume", str(config.folder)]
+        words += ["--trust"] if config.trust else []
+        raise stopped(interrupt, f"Go on with: {shlex.join(words)}") from None
+
+
+# Options from the fields of TrainConfig
+
+
+def _option_fields() -> list[Field[Any]]:
+    """The fields that have options; none where the package `agents` is missing or another one."""
+    try:
+        found = fields(import_module(HOME).TrainConfig)
+    except ImportError:
+        return []
+    return [one for one in found if one.metadata["flag"]]
+
+
+def _parameter(one: Field[Any]) -> Parameter:
+    """The parameter of the command for a field, from its metadata."""
+    about, default = one.metadata, one.default
+    takes: Any = about["takes"]
+    metavar = {PAIRS: PAIRS, list: "PATH", Path: "PATH"}.get(takes)
+    takes = list[str] if takes in (PAIRS, list) else takes
+    if about["command_default"] is not None:
+        default = about["command_default"]
+    help, least = about["help"], about["least"]
+    option = typer.Option(*about["flag"].split(","), help=help, min=least, metavar=metavar)
+    default = bool(default) if takes is bool else default
+    annotation: Any = Annotated[takes if takes is bool else takes | None, option]
+    return Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _given(ctx: typer.Context, values: dict[str, Any]) -> dict[str, Any]:
+    """The fields that were set at the command line."""
+    flags = {one.name: one.metadata for one in _option_fields()}
+    given: dict[str, Any] = {}
+    for name, value in values.items():
+        source = ctx.get_parameter_source("id" if name == "env_id" else name)
+        if source is None or source.name != "COMMANDLINE":
+            continue
+        if name in flags and flags[name]["takes"] == PAIRS:
+            value = settings(value, flags[name]["flag"].partition(",")[0])
+        given[name] = int(value) if name == "verbose" else value
+    return given
+
+
+def _defaults() -> dict[str, Any]:
+    """Defaults of the command that are others than those of the fields."""
+    found = {one.name: one.metadata["command_default"] for one in _option_fields()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _set_parameters(function: Any, more: Sequence[Parameter] = ()) -> None:
+    """Give a command `more` parameters in place of its `**options`."""
+    own = Signature.from_callable(function).parameters.values()
+    fixed = [one for one in own if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    function.__signature__ = Signature([*fixed, *more])
+    function.__annotations__ = {one.name: one.annotation for one in (*fixed, *more)}
+
+
+_set_parameters(train)
+
+
+@cache
+def train_command() -> Any:
+    """The command with all of its options, for which the package `agents` is imported."""
+    _set_parameters(train, [*map(_parameter, _option_fields())])
+    app = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    app.command("train", cls=TrainCommand)(train)
+    return typer.main.get_command(app)

@@ -44,7 +44,7 @@ def evaluate_domains(
     """Let a manager of policies play, and score it as a whole and by domain.
 
     Args:
-        manager: of the policies, `agents.belief.gp.topics.PolicyManager`, or what has its `reset`
+        manager: of the policies, `agents.acts.gp.topics.PolicyManager`, or what has its `reset`
             and `act`.
         env: of `dialgym.multi_domain_env`.
         episodes: dialogues.

@@ -197,7 +197,7 @@ def _load(path: str | PathLike[str], named: Collection[str], learner: str, trust
     if file is None and (Path(path) / UNFINISHED).is_file():
         raise FileNotFoundError(
             f"policy: the run in {str(path)!r} is not finished: it has a {UNFINISHED}, and no "
-            f"{CHECKPOINT} yet. Go on with it (dialgym train ... --resume) to its end."
+            f"{CHECKPOINT} yet. Go on with it (dialgym train --resume FOLDER) to its end."
         )
     if file is None:
         raise SourceError(

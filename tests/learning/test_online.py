@@ -31,12 +31,12 @@ QUICK = {
 def test_learns_to_use_the_colours(algo, tmp_path):
     timesteps, n_envs, overrides = QUICK[algo]
     model = train(
-        algo,
         "dialgym/Wordle-v0",
+        algo,
         total_timesteps=timesteps,
         n_envs=n_envs,
         log_dir=tmp_path,
-        overrides=overrides,
+        hyperparameters=overrides,
         device="cpu",
         progress_bar=False,
         env_kwargs=GAME,
@@ -52,7 +52,7 @@ def test_learns_to_ask_and_to_guess(tmp_path):
     """-6.0 at random, -3.4 by guesses alone that never repeat, -2.5 at best."""
     env_id = "dialgym/TwentyQuestions-8-v0"
     options = {"log_dir": tmp_path, "device": "cpu", "progress_bar": False, "threads": 1}
-    model = train("ppo", env_id, total_timesteps=150_000, n_envs=128, **options)
+    model = train(env_id, "ppo", total_timesteps=150_000, n_envs=128, **options)
     env = dialgym.sb3_vec_env(env_id, 50, seed=7)
     mean, _ = evaluate_policy(model, env, n_eval_episodes=500, warn=False)
     assert mean > -4.5

@@ -1,4 +1,4 @@
-"""Tiny envs of beliefs, acts and masks whose optimum is known, for the learners of `agents.belief`.
+"""Tiny envs of beliefs, acts and masks whose optimum is known, for the learners of `agents.acts`.
 
 Each is a table: transitions (S, A) -> S or the end, mean rewards, masks. An act that the mask
 forbids is an AssertionError, so that a learner which ever chooses one fails its test.

@@ -69,7 +69,7 @@ def test_two_killed_processes_go_on_exactly(tmp_path):
     other.wait()
     assert one.wait() == 0
     assert not (killed / "model.zip").exists()
-    assert start(killed, "--resume").wait() == 0
+    assert start(killed, "--resume", str(killed)).wait() == 0
     first, second = (agents.load(folder / "model.zip") for folder in (whole, killed))
     assert first.num_timesteps == second.num_timesteps >= 4000
     for a, b in zip(first.policy.parameters(), second.policy.parameters(), strict=True):
@@ -77,8 +77,8 @@ def test_two_killed_processes_go_on_exactly(tmp_path):
     assert curve(whole) == curve(killed)
     assert len(curve(whole)) > 20
     with pytest.raises(ValueError, match=r"processes: 2 -> 1"):
-        agents.train("ppo", "Wordle-20-v0", n_envs=4, log_dir=killed, resume=True,
-                     overrides={"n_steps": 18}, progress_bar=False)  # fmt: skip
+        agents.train("Wordle-20-v0", "ppo", n_envs=4, log_dir=killed, resume=True,
+                     hyperparameters={"n_steps": 18}, progress_bar=False)  # fmt: skip
 
 
 def test_two_processes_learn_from_stored_dialogues_what_one_does(tmp_path):

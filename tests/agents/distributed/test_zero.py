@@ -73,7 +73,7 @@ def test_a_run_is_saved_evaluated_and_resumed_exactly(tmp_path):
     whole, two = tmp_path / "whole", tmp_path / "two"
     run(whole, 144 * 14)
     run(two, 144 * 12)  # its last checkpoint is after the tenth rollout
-    run(two, 144 * 14, "--resume")
+    run(two, 144 * 14, "--resume", str(two))
     for name in ("model.zip", "best_model.zip"):
         first, second = (SequencePPO.load(folder / name) for folder in (whole, two))
         for a, b in zip(first.policy.parameters(), second.policy.parameters(), strict=True):

@@ -15,7 +15,7 @@ import agents
 from agents.experiments.job import timed
 from agents.experiments.panel_jobs import jobs_asked_for, jobs_of
 from agents.experiments.run import run_jobs
-from agents.training.curves import LearningCurve
+from agents.training.callbacks import LearningCurve
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.row import read_rows, read_submission
 from tests.support.commands import fail, run, succeed

@@ -21,7 +21,13 @@ pytestmark = pytest.mark.usefixtures("tiny")
 def test_models_of_ones_own_join_the_table(done, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     agents.train(
-        "ppo", "Wordle-20-v0", 200, seed=3, log_dir="mine", overrides=PPO, progress_bar=False
+        "Wordle-20-v0",
+        "ppo",
+        total_timesteps=200,
+        seed=3,
+        log_dir="mine",
+        hyperparameters=PPO,
+        progress_bar=False,
     )
     add = ["leaderboard", "add", "tiny"]
     succeed(*add, "mine", "--name", "me", "--out", "own")

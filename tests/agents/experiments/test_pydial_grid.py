@@ -19,7 +19,7 @@ from agents.experiments.pydial_panel import Task, pydial_panel, tasks_of
 from agents.experiments.pydial_report import write_report
 from agents.experiments.pydial_results import Results
 from agents.experiments.run import _State, run_jobs
-from agents.training.dialogues import Dialogues
+from agents.training.callbacks import StopAfterDialogues
 from dialgym.experiments.panel import Learner
 from tests.support.slot_domains import write_bakeries
 from tests.support.waiting import end_family
@@ -133,17 +133,17 @@ def test_a_cell_that_is_cut_off_goes_on_exactly(tmp_path, monkeypatch, algorithm
     given = {"m": Learner("m", algorithm, {**small, **own[algorithm]})}, tmp_path / "cut"
     protocol = {"seeds": [1], "protocol": ((60, 300), 10)}
     whole, _ = run_grid(given[0], tmp_path / "whole", **protocol)
-    step = Dialogues._on_step
+    step = StopAfterDialogues._on_step
 
     def stop(self):
         if self.num_timesteps > 1100:
             raise KeyboardInterrupt
         return step(self)
 
-    monkeypatch.setattr(Dialogues, "_on_step", stop)
+    monkeypatch.setattr(StopAfterDialogues, "_on_step", stop)
     with pytest.raises(KeyboardInterrupt):
         run_grid(*given, **protocol)
-    monkeypatch.setattr(Dialogues, "_on_step", step)
+    monkeypatch.setattr(StopAfterDialogues, "_on_step", step)
     assert (grid(*given, **protocol)[0].folder / "checkpoint.zip").is_file()
     resumed, _ = run_grid(*given, **protocol)
     assert figures(resumed) == figures(whole)

@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 from agents.experiments.panel_jobs import jobs_of
 from agents.experiments.pydial_panel import Task, learners_of, pydial_panel, tasks_of
-from agents.training.dialogues import Budget, budget
+from agents.training.config import TrainConfig
 from dialgym.cli.benchmark_pydial import duration, parse_seeds
 from tests.support.commands import fail
 
@@ -85,13 +85,12 @@ def test_known_domains_are_listed_once(tmp_path):
 
 
 def test_a_budget_is_of_dialogues():
-    assert budget(None, ()) is None
-    assert budget(10, (10, 5)) == Budget(10, (5, 10))
-    with pytest.raises(ValueError, match="dialogues: expected 1 or more, got 0"):
-        budget(0, ())
+    assert TrainConfig(dialogues=10, keep_dialogues=(10, 5)).keep_dialogues == (5, 10)
+    with pytest.raises(ValueError, match="dialogues of train must be a whole number from 1; got 0"):
+        TrainConfig(dialogues=0)
     with pytest.raises(ValueError, match="keep_dialogues: expected numbers from 1 to 5"):
-        budget(5, (6,))
+        TrainConfig(dialogues=5, keep_dialogues=(6,))
     with pytest.raises(ValueError, match=r"keep_dialogues: expected dialogues too, got \[5\]"):
-        budget(None, (5,))
+        TrainConfig(keep_dialogues=(5,))
     with pytest.raises(ValueError, match="tests: expected numbers"):
         pydial_panel({}, [], (5, 5))

@@ -9,7 +9,7 @@ from torch import nn
 import agents
 from agents import ILQL, SequencePPO, ValueGPTPolicy
 from agents.models.heads import MLPHead
-from agents.training.hyperparameters import read_config
+from agents.training.hyperparameters import read_hyperparameters
 from tests.support.toy_policies import policy
 from tests.support.toy_tokens import Echo
 
@@ -71,11 +71,7 @@ def test_our_other_head_may_be_named():
     assert type(head) is MLPHead
 
 
-def test_arguments_of_earlier_versions_are_one_clear_error():
-    with pytest.raises(ValueError, match=r"value_head_kwargs is spelled value_head={'class': ...,"):
-        policy(value_head="agents.models.heads.MLPHead", value_head_kwargs={"outputs": 1})
-    with pytest.raises(ValueError, match=r"GPTPolicy: cache is spelled execution=.'cache': ...."):
-        SequencePPO("GPTPolicy", make_vec_env(Echo, 2), policy_kwargs={"cache": False})
+def test_an_unknown_setting_is_one_clear_error():
     with pytest.raises(ValueError, match=r"unknown setting 'cached' in execution\. Did you mean"):
         policy(execution={"cached": False})
 
@@ -108,8 +104,8 @@ def test_a_head_that_cannot_be_is_one_clear_error(name, message):
 def test_its_name_stands_in_a_file_of_hyperparameters():
     given = {"policy_kwargs": {"value_head": "tests.agents.models.test_value_heads:Scaled"}}
     assert (
-        read_config("ppo", ID, given)["policy_kwargs"]["value_head"]
+        read_hyperparameters("ppo", ID, given)["policy_kwargs"]["value_head"]
         == "tests.agents.models.test_value_heads:Scaled"
     )
     with pytest.raises(ValueError, match="Did you mean 'value_head'"):
-        read_config("ppo", ID, {"policy_kwargs": {"value_heads": "x"}})
+        read_hyperparameters("ppo", ID, {"policy_kwargs": {"value_heads": "x"}})

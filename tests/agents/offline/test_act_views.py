@@ -212,18 +212,18 @@ def test_it_is_trained_by_name_evaluated_and_resumed(dialogues, tmp_path):
     arguments = {
         "data": dialogues,
         "log_dir": tmp_path,
-        "overrides": {"log_interval": 2, "learning_rate": 1e-3},
+        "hyperparameters": {"log_interval": 2, "learning_rate": 1e-3},
         "progress_bar": False,
         "eval_freq": 2,
         "eval_episodes": 2,
         "samples": 0,
         "checkpoint_every": 1,
     }
-    first = agents.train("cql", ID, 4, **arguments)
+    first = agents.train(ID, "cql", total_timesteps=4, **arguments)
     assert type(first.policy) is agents.ValueBeliefPolicy
     assert first.policy.decoding.beta == 1
     assert (tmp_path / "best_model.zip").is_file()
-    longer = agents.train("cql", ID, 6, resume=True, **arguments)
+    longer = agents.train(ID, "cql", total_timesteps=6, resume=True, **arguments)
     assert longer.num_timesteps == 6
     result = dialgym.evaluate(tmp_path / "model.zip", ID, episodes=2, seeds=[0])
     assert np.isfinite(result.mean_return)

@@ -14,7 +14,7 @@ import dialgym
 from agents import BC, CQL, ILQL, PsiLearning, SingleStepRL
 from agents.buffers.stored import decisions_of
 from agents.offline.ilql import conservative_loss, expectile_loss
-from agents.training.hyperparameters import read_config
+from agents.training.hyperparameters import read_hyperparameters
 from dialgym.language.tokenizers import TAGS
 from tests.support.toy_dialogues import mean_losses, randomised
 from tests.support.word_games import ID, SMALL, assert_two_parts_are_one_run, learner
@@ -275,19 +275,8 @@ def test_mistakes_are_one_clear_error(games):
         ILQL(agents.GPTPolicy, env, games)
 
 
-def test_old_spellings_are_one_clear_error(games):
-    for name, value, new in (
-        ("target_rate", 0.1, "tau"),
-        ("autocast", "bf16", r"compute=\{'autocast': ...\}"),
-    ):
-        with pytest.raises(ValueError, match=f"ILQL: {name} is spelled {new} now"):
-            made("ilql", games, **{name: value})
-    with pytest.raises(ValueError, match="target_rate is spelled tau now"):
-        agents.train("ilql", ID, data=games, overrides={"target_rate": 0.1})
-
-
 def test_its_hyperparameters_are_those_that_its_page_says_mattered():
-    weight = read_config("ilql", ID)["cql_weight"]
+    weight = read_hyperparameters("ilql", ID)["cql_weight"]
     page = (Path(__file__).parents[3] / "docs" / "offline.md").read_text("utf-8")
     assert f"the file above\nhas {weight}." in page
     assert ILQL("GPTPolicy", dialgym.sb3_vec_env(ID, 1)).cql_weight < weight  # the paper's

@@ -96,8 +96,8 @@ def test_an_expert_is_imitated(tmp_path):
     """Also through the table of algorithms; the expert asks for everything at once."""
     expert = dialgym.collect(ID, "ask-all", 100, seed=0)
     model = agents.train(
-        "mle", ID, 60, data=expert, log_dir=tmp_path, progress_bar=False,
-        overrides={"learning_rate": 0.01},
+        ID, "mle", total_timesteps=60, data=expert, log_dir=tmp_path, progress_bar=False,
+        hyperparameters={"learning_rate": 0.01},
     )  # fmt: skip
     scores = [dialgym.evaluate(who, ID, 100).mean_return for who in (model, "ask-all", "random")]
     assert scores[0] == pytest.approx(scores[1])

@@ -24,12 +24,12 @@ ROLLOUT = 12 * 8
 
 def run(folder, rollouts, resume=False, **more):
     return train(
-        "ppo",
         ID,
-        ROLLOUT * rollouts,
+        "ppo",
+        total_timesteps=ROLLOUT * rollouts,
         n_envs=8,
         log_dir=folder,
-        overrides={**SHORT, **more},
+        hyperparameters={**SHORT, **more},
         progress_bar=False,
         checkpoint_every=1,
         resume=resume,
@@ -86,8 +86,16 @@ def test_a_fault_amid_a_run_leaves_what_was_saved_and_can_be_resumed(
 def test_weights_that_overflow_end_training_before_anything_is_saved(tmp_path):
     message = r"SequencePPO at timestep \d+: expected (a finite loss|finite weights).*learning rate"
     with pytest.raises(FloatingPointError, match=message):
-        train("ppo", ID, ROLLOUT * 3, n_envs=8, log_dir=tmp_path, progress_bar=False,
-              overrides={**SHORT, "learning_rate": 1e30}, checkpoint_every=1)  # fmt: skip
+        train(
+            ID,
+            "ppo",
+            total_timesteps=ROLLOUT * 3,
+            n_envs=8,
+            log_dir=tmp_path,
+            progress_bar=False,
+            hyperparameters={**SHORT, "learning_rate": 1e30},
+            checkpoint_every=1,
+        )
     assert not {"model.zip", FILE} & {path.name for path in tmp_path.iterdir()}
 
 

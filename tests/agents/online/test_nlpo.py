@@ -170,11 +170,23 @@ def test_a_resumed_run_equals_one_that_was_not(tmp_path):
     small = {"n_steps": 36, "batch_size": 288, "n_epochs": 2, "learning_rate": 0.003}
     small |= {"top_p": 0.8, "mask_every": 3, "policy_kwargs": {"n_layer": 1, "n_embd": 16}}
     small |= {"kl": {"coef": 0.05, "target": 0.01, "horizon": 5000}}
-    arguments = {"n_envs": 8, "overrides": small, "progress_bar": False, "checkpoint_every": 1}
-    whole = train("nlpo", "Wordle-20-v0", 8 * 36 * 6, log_dir=tmp_path / "whole", **arguments)
-    train("nlpo", "Wordle-20-v0", 8 * 36 * 4, log_dir=tmp_path / "two", **arguments)
+    arguments = {
+        "n_envs": 8,
+        "hyperparameters": small,
+        "progress_bar": False,
+        "checkpoint_every": 1,
+    }
+    whole = train(
+        "Wordle-20-v0", "nlpo", total_timesteps=8 * 36 * 6, log_dir=tmp_path / "whole", **arguments
+    )
+    train("Wordle-20-v0", "nlpo", total_timesteps=8 * 36 * 4, log_dir=tmp_path / "two", **arguments)
     resumed = train(
-        "nlpo", "Wordle-20-v0", 8 * 36 * 6, log_dir=tmp_path / "two", resume=True, **arguments
+        "Wordle-20-v0",
+        "nlpo",
+        total_timesteps=8 * 36 * 6,
+        log_dir=tmp_path / "two",
+        resume=True,
+        **arguments,
     )
     assert resumed.rollouts == whole.rollouts == 6
     assert resumed.kl_coef == whole.kl_coef != 0.05

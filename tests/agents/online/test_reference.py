@@ -11,7 +11,7 @@ from stable_baselines3.common.env_util import make_vec_env
 
 import agents
 import dialgym
-from agents import BC, GRPO, NLPO, SequencePPO, start_from, train
+from agents import BC, GRPO, SequencePPO, start_from, train
 from agents.online.reference import KLControl
 from tests.agents.online.test_sequence_ppo import SMALL, STEPS, collected
 from tests.support.toy_tokens import Echo
@@ -69,20 +69,6 @@ def test_the_learners_hand_their_settings_over_and_count_tokens(algorithm):
     assert model.kl_coef == pytest.approx(0.5 * (1 - 0.4 * count / 1000))
 
 
-@pytest.mark.parametrize("algorithm", [SequencePPO, GRPO, NLPO])
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("reference_kl", r"kl=\{'coef': ...\}"),
-        ("reference_model", r"kl=\{'reference': ...\}"),
-        ("autocast", r"compute=\{'autocast': ...\}"),
-    ],
-)
-def test_arguments_of_earlier_versions_are_one_clear_error(algorithm, old, new):
-    with pytest.raises(ValueError, match=f"{algorithm.__name__}: {old} is spelled {new} now"):
-        algorithm("GPTPolicy", make_vec_env(Echo, 2), **{old: 0.1})
-
-
 @pytest.fixture(scope="module")
 def cloned(tmp_path_factory):
     """A saved agent of another size."""
@@ -119,8 +105,8 @@ def test_another_model_may_be_the_reference(cloned, tmp_path):
 def test_a_run_has_a_supervised_model_as_start_and_reference(cloned, tmp_path):
     small = {"n_steps": 12, "batch_size": 96, "kl": {"coef": 0.1, "reference": str(cloned)}}
     small["policy_kwargs"] = {"n_layer": 1, "n_embd": 24, "n_head": 2}
-    arguments = {"n_envs": 4, "overrides": small, "progress_bar": False, "log_dir": tmp_path}
-    model = train("ppo", ID, 48, init_from=cloned, **arguments)
+    arguments = {"n_envs": 4, "hyperparameters": small, "progress_bar": False, "log_dir": tmp_path}
+    model = train(ID, "ppo", total_timesteps=48, init_from=cloned, **arguments)
     assert abs(model.logger.name_to_value.get("reference/kl", 0.0)) < 1e-5
     assert (tmp_path / "model.zip").exists()
 

@@ -86,9 +86,14 @@ def test_maskable_ppo_begins_from_a_clone(tmp_path):
     clone = agents.MLE("MlpPolicy", env(), expert, learning_rate=0.01, seed=0).learn(60)
     clone.save(tmp_path / "clone")
     overrides = {"policy": "agents.BeliefPolicy", "policy_kwargs": {"net_arch": [64, 64]}}
-    arguments = {"overrides": {**overrides, "learning_rate": 1e-8}, "progress_bar": False}
+    arguments = {"hyperparameters": {**overrides, "learning_rate": 1e-8}, "progress_bar": False}
     model = agents.train(
-        "maskable-ppo", ID, 64, log_dir=tmp_path, init_from=tmp_path / "clone.zip", **arguments
+        ID,
+        "maskable-ppo",
+        total_timesteps=64,
+        log_dir=tmp_path,
+        init_from=tmp_path / "clone.zip",
+        **arguments,
     )
     seen = np.random.default_rng(0).random((20, 2 * THINGS + 1)).astype(np.float32)
     chosen = [m.predict(seen, deterministic=True)[0].tolist() for m in (model, clone)]

@@ -13,7 +13,7 @@ pytest.importorskip("stable_baselines3")
 import agents
 import dialgym
 from agents.storage.archive import MANIFEST, Archive, ForeignFile
-from agents.training.checkpoint import BEFORE, FILE, Saved
+from agents.training.checkpoint import BEFORE, FILE, SavedRun
 from dialgym.io.locks import FolderInUse, locked
 
 ID = "dialgym/Wordle-20-v0"
@@ -23,9 +23,16 @@ SHORT = {"n_steps": 8, "batch_size": 16, "n_epochs": 1, "policy_kwargs": SMALL}
 
 def train(folder, steps=96, resume=False):
     return agents.train(
-        "ppo", ID, steps, 2, log_dir=folder, overrides=SHORT, progress_bar=False,
-        checkpoint_every=1, resume=resume,
-    )  # fmt: skip
+        ID,
+        "ppo",
+        total_timesteps=steps,
+        n_envs=2,
+        log_dir=folder,
+        hyperparameters=SHORT,
+        progress_bar=False,
+        checkpoint_every=1,
+        resume=resume,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +91,12 @@ def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_goes_on_exactly(r
 
 def test_no_whole_checkpoint_is_left(run, tmp_path):
     (tmp_path / FILE).write_bytes((run / FILE).read_bytes()[:-100])
-    with pytest.raises(ValueError, match=r"damaged.*There is no other whole one: begin anew"):
-        Saved(tmp_path / FILE, {})
+    with pytest.raises(ValueError, match=r"damaged.*There is no other whole one: begin again"):
+        SavedRun(tmp_path / FILE, {})
 
 
 def test_a_run_that_is_being_written_is_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr("agents.training.prepare.PATIENCE", 0.1)
+    monkeypatch.setattr("agents.training.session.PATIENCE", 0.1)
     held, done = Event(), Event()
 
     def hold():

@@ -23,9 +23,15 @@ def test_the_same_training_gives_the_same_bytes(tmp_path, monkeypatch, algo):
         monkeypatch.setattr(time, "time_ns", lambda at=clock: int(at * 1e9))
         folder = tmp_path / name
         agents.train(
-            algo, ENVS[algo], 200, seed=3, log_dir=folder, device="cpu", progress_bar=False,
-            overrides=SMALL[algo],
-        )  # fmt: skip
+            ENVS[algo],
+            algo,
+            total_timesteps=200,
+            seed=3,
+            log_dir=folder,
+            device="cpu",
+            progress_bar=False,
+            hyperparameters=SMALL[algo],
+        )
         files.append((folder / "model.zip").read_bytes())
     assert files[0] == files[1]
 

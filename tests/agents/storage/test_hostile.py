@@ -22,7 +22,7 @@ from dialgym.views.token_rows import TokenRows
 ID = "dialgym/Wordle-20-v0"
 SMALL = {"n_layer": 1, "n_head": 1, "n_embd": 8}
 SHORT = {"n_steps": 8, "batch_size": 16, "n_epochs": 1, "policy_kwargs": SMALL}
-ARGUMENTS = {"total_timesteps": 32, "n_envs": 2, "overrides": SHORT, "progress_bar": False}
+ARGUMENTS = {"total_timesteps": 32, "n_envs": 2, "hyperparameters": SHORT, "progress_bar": False}
 
 
 class Bomb:
@@ -61,7 +61,7 @@ ENTRIES = {
     "collect": lambda path, folder: dialgym.collect(ID, path, 2, path=folder / "games"),
     "evaluate": lambda path, folder: dialgym.evaluate(path, ID, episodes=2),
     "init_from": lambda path, folder: agents.train(
-        "ppo", ID, init_from=path, log_dir=folder / "run", **ARGUMENTS
+        ID, "ppo", init_from=path, log_dir=folder / "run", **ARGUMENTS
     ),
 }
 
@@ -199,7 +199,7 @@ def checkpoint(tmp_path_factory):
     """The sections of a run's checkpoint."""
     folder = tmp_path_factory.mktemp("run")
     arguments = {**ARGUMENTS, "total_timesteps": 64, "checkpoint_every": 1}
-    agents.train("ppo", ID, log_dir=folder, **arguments)
+    agents.train(ID, "ppo", log_dir=folder, **arguments)
     archive = Archive(folder / FILE, "checkpoint")
     return {name: archive.read(name) for name in archive.sections}
 
@@ -212,7 +212,7 @@ def test_a_hostile_checkpoint_changes_nothing(change, checkpoint, tmp_path):
     write_archive(tmp_path / FILE, "checkpoint", sections)
     with pytest.raises(ValueError, match=REFUSED):
         agents.train(
-            "ppo", ID, log_dir=tmp_path, resume=True, checkpoint_every=1,
+            ID, "ppo", log_dir=tmp_path, resume=True, checkpoint_every=1,
             **{**ARGUMENTS, "total_timesteps": 64},
         )  # fmt: skip
     assert TokenRows.clear is before
@@ -221,7 +221,7 @@ def test_a_hostile_checkpoint_changes_nothing(change, checkpoint, tmp_path):
 def test_a_pickle_in_place_of_a_checkpoint_runs_nothing(mark, tmp_path):
     (tmp_path / FILE).write_bytes(pickle.dumps(Bomb(mark)))
     with pytest.raises(ValueError, match=r"is no saved checkpoint: expected a zip file"):
-        agents.train("ppo", ID, log_dir=tmp_path, resume=True, **ARGUMENTS)
+        agents.train(ID, "ppo", log_dir=tmp_path, resume=True, **ARGUMENTS)
     assert not mark.exists()
 
 
@@ -242,9 +242,13 @@ def test_a_file_of_hyperparameters_imports_nothing_unless_trusted(
 ):
     evil_module(tmp_path, mark, monkeypatch)
     (tmp_path / "mine.yml").write_text(f"default: {{policy: agents.GPTPolicy, {name}}}")
-    arguments = {**ARGUMENTS, "config": tmp_path / "mine.yml", "log_dir": tmp_path / "run"}
+    arguments = {
+        **ARGUMENTS,
+        "hyperparameters_file": tmp_path / "mine.yml",
+        "log_dir": tmp_path / "run",
+    }
     with pytest.raises(ValueError, match=r"mine.yml: it names '.*', which could run code .*trust"):
-        agents.train("ppo", ID, **arguments)
+        agents.train(ID, "ppo", **arguments)
     assert not mark.exists()
     assert "evil" not in sys.modules
 
@@ -255,8 +259,8 @@ def test_what_a_caller_names_a_file_may_name(mark, tmp_path, monkeypatch):
     overrides = {**SHORT, "metrics": ["evil:Thing"]}
     with pytest.raises(ValueError, match="expected 'evil:Thing' to be callable"):
         agents.train(
-            "ppo", ID, config=tmp_path / "mine.yml", log_dir=tmp_path / "run",
-            **{**ARGUMENTS, "overrides": overrides},
+            ID, "ppo", hyperparameters_file=tmp_path / "mine.yml", log_dir=tmp_path / "run",
+            **{**ARGUMENTS, "hyperparameters": overrides},
         )  # fmt: skip
     assert mark.exists()
     del sys.modules["evil"]

@@ -16,7 +16,7 @@ from tests.support.commands import fail, run, succeed
 
 ACTS, WORDS = "dialgym/SlotFilling-act-v0", "dialgym/Wordle-20-v0"
 TINY = {"n_steps": 8, "n_envs": 2, "policy_kwargs": {"net_arch": [8]}}
-ARGUMENTS = {"total_timesteps": 32, "overrides": TINY, "progress_bar": False, "seed": 1}
+ARGUMENTS = {"total_timesteps": 32, "hyperparameters": TINY, "progress_bar": False, "seed": 1}
 OWN = '''
 import agents
 
@@ -65,10 +65,10 @@ def test_the_documentation_has_the_table():
 
 def test_an_algorithm_of_ones_own_trains_and_loads_by_its_name(tmp_path):
     agents.register("patient", Patient, config={"default": {"n_timesteps": 16}}, kind="acts")
-    model = agents.train("patient", ACTS, log_dir=tmp_path, **ARGUMENTS)
+    model = agents.train(ACTS, "patient", log_dir=tmp_path, **ARGUMENTS)
     assert type(model) is Patient
     assert type(agents.load(tmp_path / "model.zip")) is Patient
-    again = agents.train("patient", ACTS, log_dir=tmp_path / "b", resume=True, **ARGUMENTS)
+    again = agents.train(ACTS, "patient", log_dir=tmp_path / "b", resume=True, **ARGUMENTS)
     assert type(again) is Patient
     assert "patient plays acts, got" in fail("train", "patient", WORDS)
 
@@ -81,7 +81,7 @@ def test_what_is_left_out_is_that_of_the_parent():
 
 def test_a_class_that_is_not_registered_is_no_other_algorithm(tmp_path):
     agents.register("mine", Unregistered)
-    agents.train("mine", ACTS, log_dir=tmp_path, **ARGUMENTS)
+    agents.train(ACTS, "mine", log_dir=tmp_path, **ARGUMENTS)
     agents.registry._registered.clear()
     agents.registry._classes.clear()
     file = tmp_path / "model.zip"
@@ -112,7 +112,7 @@ def test_a_module_of_the_current_folder_trains_at_the_command_line(tmp_path):
     options = ["--timesteps", "32", "-p", "n_envs=2", "-p", "n_steps=8", "-p", "batch_size=16"]
     options += ["-p", small, "-p", "policy=mine.Policy", "--out", "run", "--checkpoint-every", "1"]
     command = [sys.executable, "-m", "dialgym", "train", "mine:Mine", WORDS, *options]
-    for more in ([], ["--resume"]):
+    for more in ([], ["--resume", "run"]):
         ended = subprocess.run([*command, *more], cwd=tmp_path, capture_output=True, text=True)
         assert ended.returncode == 0, ended.stderr
     with pytest.raises(ValueError, match=r"mine:Mine, which is not registered"):

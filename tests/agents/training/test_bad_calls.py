@@ -51,7 +51,7 @@ def test_a_device_that_is_none(env):
     with pytest.raises(ValueError, match=f"SequencePPO: {message}"):
         agents.SequencePPO("GPTPolicy", env, device="gpu")
     with pytest.raises(ValueError, match=message):
-        agents.train("ppo", SMALL, 10, device="gpu")
+        agents.train(SMALL, "ppo", total_timesteps=10, device="gpu")
     assert "Did you mean 'cuda'?" in fail("train", "ppo", SMALL, "--device", "gpu")
 
 
@@ -123,12 +123,10 @@ def test_seeds_that_are_none(seed, kind):
 
 
 def test_seeds_of_learners_and_evaluations(env):
-    for make in (
-        agents.SequencePPO,
-        lambda *a, **k: agents.train("ppo", SMALL, 10, seed=k["seed"]),
-    ):
-        with pytest.raises(ValueError, match=r"expected seed to be a whole number from 0"):
-            make("GPTPolicy", env, seed=-1)
+    with pytest.raises(ValueError, match=r"expected seed to be a whole number from 0"):
+        agents.SequencePPO("GPTPolicy", env, seed=-1)
+    with pytest.raises(ValueError, match=r"seed of train must be a whole number from 0"):
+        agents.train(SMALL, "ppo", total_timesteps=10, seed=-1)
     with pytest.raises(
         ValueError, match=r"expected seeds to be a sequence .* as \(0, 1, 2\); got 3"
     ):
@@ -211,8 +209,8 @@ TOKENS, BELIEFS = "dialgym/Wordle-20-v0", "dialgym/SlotFilling-act-v0"
             lambda: agents.PG("MlpPolicy", gym.make(BELIEFS), policy_kwargs={"net_ach": [8]}),
             "'net_arch'",
         ),
-        (lambda: agents.train("ppo", TOKENS, total_timestep=8), "'total_timesteps'"),
-        (lambda: agents.train("ppo", TOKENS, overrides={"n_stps": 8}), "'n_steps'"),
+        (lambda: agents.train(TOKENS, "ppo", total_timestep=8), "'total_timesteps'"),
+        (lambda: agents.train(TOKENS, "ppo", hyperparameters={"n_stps": 8}), "'n_steps'"),
     ],
 )
 def test_an_argument_that_nobody_takes_is_answered_by_the_nearest(call, message):

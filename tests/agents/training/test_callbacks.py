@@ -27,14 +27,14 @@ import agents
 import dialgym
 from agents import GPTPolicy, MaskableGPTPolicy, train
 from agents.training.callbacks import AtMultiples
-from agents.training.envs import normalize_options, normalized
 from agents.training.evaluation import SampleDialogues, evaluation, play_once
+from agents.training.session import normalize_options, normalized
 from agents.training.tracking import ID_FILE, wandb_run
 
 ID = "dialgym/Wordle-20-v0"
 TINY = {"n_layer": 1, "n_embd": 16}
 SHORT = {"n_steps": 36, "batch_size": 288, "n_epochs": 1, "policy_kwargs": TINY}
-ARGUMENTS = {"total_timesteps": 600, "n_envs": 8, "overrides": SHORT, "progress_bar": False}
+ARGUMENTS = {"total_timesteps": 600, "n_envs": 8, "hyperparameters": SHORT, "progress_bar": False}
 NORMALIZE = {"norm_obs": False, "norm_reward": True}
 
 
@@ -174,11 +174,14 @@ def test_learners_with_masks_are_evaluated_and_sampled_with_masks(tmp_path, monk
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"eval_freq": -1}, r"eval_freq: expected 0 \(never\) or more, got -1"),
-        ({"save_freq": -5}, r"save_freq: expected 0 \(never\) or more, got -5"),
-        ({"checkpoint_every": -5}, r"checkpoint_every: expected 0 \(never\) or more, got -5"),
-        ({"samples": -2, "eval_freq": 9}, r"samples: expected 0 \(never\) or more, got -2"),
-        ({"eval_episodes": 0}, "eval_episodes: expected 1 or more, got 0"),
+        ({"eval_freq": -1}, "eval_freq of train must be a whole number from 0; got -1"),
+        ({"save_freq": -5}, "save_freq of train must be a whole number from 0; got -5"),
+        (
+            {"checkpoint_every": -5},
+            "checkpoint_every of train must be a whole number from 0; got -5",
+        ),
+        ({"samples": -2, "eval_freq": 9}, "samples of train must be a whole number from 0; got -2"),
+        ({"eval_episodes": 0}, "eval_episodes of train must be a whole number from 1; got 0"),
         ({"samples": 2}, "samples: expected 0 without evaluations.* got 2; set eval_freq too"),
     ],
 )
@@ -220,7 +223,7 @@ def test_normalised_rewards_are_the_rewards_over_the_deviation_of_returns():
 
 def test_training_with_normalised_rewards_reports_raw_returns(tmp_path):
     overrides = {**SHORT, "normalize": NORMALIZE}
-    arguments = {**ARGUMENTS, "overrides": overrides, "eval_freq": 300, "eval_episodes": 8}
+    arguments = {**ARGUMENTS, "hyperparameters": overrides, "eval_freq": 300, "eval_episodes": 8}
     model = train(log_dir=tmp_path, **arguments)
     assert model.get_vec_normalize_env().gamma == model.gamma == 1.0
     assert abs(model.rollout_buffer.steps("rewards")).max() < 0.9  # a wrong guess costs 1

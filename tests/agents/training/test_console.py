@@ -11,8 +11,8 @@ import torch
 pytest.importorskip("stable_baselines3")
 import agents
 import dialgym
-from agents.training.curves import LearningCurve, LossCurve
-from agents.training.folder import RECORD
+from agents.training.callbacks import LearningCurve, LossCurve
+from agents.training.config import RECORD
 from dialgym.language import CharTokenizer
 from tests.support.commands import fail, run, succeed
 from tests.support.players import SMALL
@@ -29,8 +29,13 @@ COMMAND = ("train", "ppo", SMALL, "--timesteps", "600", "--n-envs", "8", "--devi
 
 
 def train(folder, **more):
-    arguments = {"total_timesteps": 600, "n_envs": 8, "overrides": TINY, "progress_bar": False}
-    return agents.train("ppo", SMALL, log_dir=folder, device="cpu", **{**arguments, **more})
+    arguments = {
+        "total_timesteps": 600,
+        "n_envs": 8,
+        "hyperparameters": TINY,
+        "progress_bar": False,
+    }
+    return agents.train(SMALL, "ppo", log_dir=folder, device="cpu", **{**arguments, **more})
 
 
 # What it says
@@ -46,7 +51,7 @@ def test_a_run_begins_with_what_it_is_and_ends_with_what_came_of_it(tmp_path, mo
         assert part in text
     assert "evaluate runs/ppo-Wordle-20-v0-seed0\n" in text
     record = json.loads((tmp_path / "runs/ppo-Wordle-20-v0-seed0" / RECORD).read_text())
-    assert record["settings"] == {"words": 7}
+    assert record["config"]["env_kwargs"] == {"words": 7}
     assert record["learned"] >= 600
     assert dialgym.Result.from_dict(record["result"])[SMALL].returns.shape == (1, 20)
 
@@ -126,21 +131,20 @@ def test_a_second_run_does_not_overwrite_the_first(tmp_path):
         train(tmp_path, seed=2)
     assert (tmp_path / "model.zip").read_bytes() == before
     text = fail(*COMMAND, *PARAMETERS, "--out", str(tmp_path))
-    assert "Go on with it by --resume; begin anew with --force" in text
+    assert f"dialgym train --resume {tmp_path}`; begin again with --force" in text
     (tmp_path / "mine.txt").write_text("kept")
     train(tmp_path, seed=2, force=True, checkpoint_every=0)
     assert (tmp_path / "model.zip").read_bytes() != before
     assert not (tmp_path / "checkpoint.zip").exists()
     assert (tmp_path / "mine.txt").read_text() == "kept"
-    with pytest.raises(FileExistsError, match="It left no checkpoint to go on"):
+    with pytest.raises(FileExistsError, match="It left no checkpoint to resume"):
         train(tmp_path, resume=True)
     with pytest.raises(ValueError, match="either resume"):
         train(tmp_path, resume=True, force=True)
 
 
 def test_resuming_without_a_checkpoint_says_so(tmp_path):
-    text = succeed(*COMMAND, *PARAMETERS, "--out", str(tmp_path), "--resume",
-                   "--final-episodes", "0")  # fmt: skip
+    text = succeed(*COMMAND, *PARAMETERS, "--resume", str(tmp_path), "--final-episodes", "0")
     assert f"No checkpoint in {tmp_path} to resume: the run begins." in text
 
 
@@ -197,8 +201,6 @@ def test_an_interrupted_command_prints_the_one_that_goes_on(tmp_path, monkeypatc
     assert result.exit_code == 130
     assert "Interrupted at 10 timesteps; the checkpoint in" in result.stderr
     last = result.stderr.splitlines()[-1]
-    assert last.startswith("Go on with: dialgym train bc dialgym/Wordle-20-v0 -d ")
-    assert last.endswith(f"--out '{tmp_path / 'my run'}' --resume")
-    assert "--force" not in last
-    command.remove("--force")
-    assert "from 10 timesteps" in succeed(*command, "--resume", "--final-episodes", "0")
+    assert last == f"Go on with: dialgym train --resume '{tmp_path / 'my run'}'"
+    text = succeed("train", "--resume", str(tmp_path / "my run"), "--final-episodes", "0")
+    assert "from 10 timesteps" in text

@@ -233,15 +233,15 @@ BRIEF = {"policy_kwargs": {"n_layer": 1, "n_head": 1, "n_embd": 8}, "batch_size"
 def test_a_run_says_what_it_took_from_the_hub(tmp_path, pretend_hub):
     dialgym.collect(ID, "random", 6).save(tmp_path / "games")
     pretend_hub.add("who/games", tmp_path / "games")
-    made = {"overrides": {**BRIEF, "log_interval": 1}, "log_dir": tmp_path / "run"}
+    made = {"hyperparameters": {**BRIEF, "log_interval": 1}, "log_dir": tmp_path / "run"}
     made |= {"progress_bar": False, "checkpoint_every": 1}
-    agents.train("bc", ID, 2, data="hf:who/games", **made)
+    agents.train(ID, "bc", total_timesteps=2, data="hf:who/games", **made)
     assert json.loads((tmp_path / "run" / "hub.json").read_text()) == {"hf:who/games": COMMIT}
-    agents.train("bc", ID, 2, data="hf:who/games", resume=True, **made)
+    agents.train(ID, "bc", total_timesteps=2, data="hf:who/games", resume=True, **made)
     pretend_hub.add("who/games", tmp_path / "games", commit="f" * 40)
     hub._folders.clear()
     with pytest.raises(ValueError, match=r"run': 'hf:who/games' was at 0123.* and is at ffff"):
-        agents.train("bc", ID, 2, data="hf:who/games", resume=True, **made)
+        agents.train(ID, "bc", total_timesteps=2, data="hf:who/games", resume=True, **made)
 
 
 def test_stored_dialogues_name_code_only_if_the_caller_does_or_trusts_them(tmp_path):
@@ -250,9 +250,9 @@ def test_stored_dialogues_name_code_only_if_the_caller_does_or_trusts_them(tmp_p
     held = pa.array([json.dumps({"simulator": "evil:Thing"})] * 6)
     Dataset(games.set_column(place, "settings", held)).save(tmp_path)
     with pytest.raises(ValueError, match="the dataset: it names 'evil:Thing'"):
-        agents.train("bc", ID, 2, data=str(tmp_path), log_dir=tmp_path / "run")
+        agents.train(ID, "bc", total_timesteps=2, data=str(tmp_path), log_dir=tmp_path / "run")
     given = {"data": str(tmp_path), "log_dir": tmp_path / "run"}
     for more in ({"env_kwargs": {"simulator": "evil:Thing"}}, {"trust": True}):
         with pytest.raises(ValueError, match="there is no module 'evil' here"):  # it was looked for
-            agents.train("bc", ID, 2, **given, **more)
+            agents.train(ID, "bc", total_timesteps=2, **given, **more)
         trust._said.clear()

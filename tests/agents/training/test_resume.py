@@ -26,8 +26,9 @@ SMALL = {
 TRAIN = """
 import sys, agents
 agents.train(
-    "ppo", "dialgym/Wordle-20-v0", {steps}, 8, workers={workers}, seed=3, log_dir=sys.argv[1],
-    overrides={small}, progress_bar=False, eval_freq=500, eval_episodes=8,
+    "dialgym/Wordle-20-v0", "ppo", total_timesteps={steps}, n_envs=8,
+    workers={workers}, seed=3, log_dir=sys.argv[1],
+    hyperparameters={small}, progress_bar=False, eval_freq=500, eval_episodes=8,
     checkpoint_every=2, resume={resume},
 )
 """
@@ -35,8 +36,9 @@ agents.train(
 LEARN = """
 import sys, agents
 agents.train(
-    "{algo}", "dialgym/Wordle-20-v0", 60, seed=3, log_dir=sys.argv[1], data=sys.argv[2],
-    overrides={small}, progress_bar=False, eval_freq=20, eval_episodes=8, save_freq=30,
+    "dialgym/Wordle-20-v0", "{algo}", total_timesteps=60,
+    seed=3, log_dir=sys.argv[1], data=sys.argv[2],
+    hyperparameters={small}, progress_bar=False, eval_freq=20, eval_episodes=8, save_freq=30,
     checkpoint_every=2, resume={resume},
 )
 """
@@ -123,8 +125,8 @@ def test_learning_from_stored_dialogues_goes_on_exactly(algo, more, tmp_path):
 
 
 def test_a_resumed_run_may_evaluate_and_keep_models_at_other_times(tmp_path):
-    arguments = {"algo": "ppo", "env_id": "Wordle-20-v0", "n_envs": 8, "log_dir": tmp_path}
-    arguments |= {"overrides": SMALL, "progress_bar": False, "checkpoint_every": 1}
+    arguments = {"algorithm": "ppo", "env_id": "Wordle-20-v0", "n_envs": 8, "log_dir": tmp_path}
+    arguments |= {"hyperparameters": SMALL, "progress_bar": False, "checkpoint_every": 1}
     arguments |= {"eval_episodes": 8, "samples": 0}
     agents.train(total_timesteps=800, eval_freq=300, **arguments)
     before = evaluations(tmp_path)
@@ -136,23 +138,28 @@ def test_a_resumed_run_may_evaluate_and_keep_models_at_other_times(tmp_path):
 
 
 def test_resuming_with_other_hyperparameters_is_one_clear_error(tmp_path):
-    arguments = {"algo": "ppo", "env_id": "Wordle-20-v0", "n_envs": 8, "log_dir": tmp_path}
+    arguments = {"algorithm": "ppo", "env_id": "Wordle-20-v0", "n_envs": 8, "log_dir": tmp_path}
     arguments |= {"progress_bar": False, "checkpoint_every": 1}
-    agents.train(total_timesteps=600, overrides=SMALL, **arguments)
+    agents.train(total_timesteps=600, hyperparameters=SMALL, **arguments)
     with pytest.raises(ValueError, match=r"cannot resume .*\(n_epochs: 2 -> 3\)"):
-        agents.train(overrides={**SMALL, "n_epochs": 3}, resume=True, **arguments)
+        agents.train(hyperparameters={**SMALL, "n_epochs": 3}, resume=True, **arguments)
     with pytest.raises(ValueError, match=r"cannot resume .*\(algorithm: 'ppo' -> 'nlpo'\)"):
-        agents.train(**{**arguments, "algo": "nlpo"}, overrides=SMALL, resume=True)
+        agents.train(**{**arguments, "algorithm": "nlpo"}, hyperparameters=SMALL, resume=True)
     with pytest.raises(ValueError, match=r"env_kwargs: \{\} -> \{'turns': 3\}, seed: 0 -> 1"):
         agents.train(
-            overrides=SMALL, resume=True, env_kwargs={"turns": 3}, **{**arguments, "seed": 1}
+            hyperparameters=SMALL, resume=True, env_kwargs={"turns": 3}, **{**arguments, "seed": 1}
         )
-    longer = agents.train(total_timesteps=900, overrides=SMALL, resume=True, **arguments)
+    longer = agents.train(total_timesteps=900, hyperparameters=SMALL, resume=True, **arguments)
     assert longer.num_timesteps >= 900
 
 
 def test_a_run_goes_on_with_another_number_of_workers(tmp_path):
-    arguments = {"algo": "ppo", "env_id": "Wordle-20-v0", "n_envs": 8, "overrides": SMALL}
+    arguments = {
+        "algorithm": "ppo",
+        "env_id": "Wordle-20-v0",
+        "n_envs": 8,
+        "hyperparameters": SMALL,
+    }
     arguments |= {"progress_bar": False, "checkpoint_every": 1, "seed": 3}
     agents.train(total_timesteps=600, log_dir=tmp_path / "begun", **arguments)
     models = []

@@ -111,8 +111,17 @@ def test_parts_of_the_reward_come_through_every_pool():
 def test_a_run_logs_what_its_utterances_were(algo, workers, tmp_path):
     recorder = Recorder()
     more = {"group_size": 4, "n_steps": 128} if algo == "grpo" else {}
-    train(algo, ID, 13 * 8 * 3, log_dir=tmp_path, workers=workers, metrics=[recorder],
-          env_kwargs={"constraint": None}, overrides={**SHORT, **more}, **ARGUMENTS)  # fmt: skip
+    train(
+        ID,
+        algo,
+        total_timesteps=13 * 8 * 3,
+        log_dir=tmp_path,
+        workers=workers,
+        metrics=[recorder],
+        env_kwargs={"constraint": None},
+        hyperparameters={**SHORT, **more},
+        **ARGUMENTS,
+    )
     found = logged(tmp_path)
     assert len(recorder.seen) >= 1
     assert [value for _, value in found["mine/utterances"]] == [len(i) for i in recorder.seen]
@@ -128,10 +137,10 @@ def test_a_run_logs_what_its_utterances_were(algo, workers, tmp_path):
 
 
 def test_a_resumed_run_logs_what_it_would_have_logged(tmp_path):
-    more = {"overrides": SHORT, "checkpoint_every": 1, **ARGUMENTS}
-    train("ppo", ID, 104 * 6, log_dir=tmp_path / "whole", **more)
-    train("ppo", ID, 104 * 3, log_dir=tmp_path / "two", **more)
-    train("ppo", ID, 104 * 6, log_dir=tmp_path / "two", resume=True, **more)
+    more = {"hyperparameters": SHORT, "checkpoint_every": 1, **ARGUMENTS}
+    train(ID, "ppo", total_timesteps=104 * 6, log_dir=tmp_path / "whole", **more)
+    train(ID, "ppo", total_timesteps=104 * 3, log_dir=tmp_path / "two", **more)
+    train(ID, "ppo", total_timesteps=104 * 6, log_dir=tmp_path / "two", resume=True, **more)
     for name in ("reward/wrong guess", "rollout/utterance_tokens"):
         whole, two = (logged(tmp_path / folder)[name] for folder in ("whole", "two"))
         assert dict(two) == dict(whole)
@@ -146,8 +155,15 @@ def test_measures_come_from_a_file_of_hyperparameters(tmp_path):
         "  metrics: {'tests.agents.training.test_rollout_metrics:Recorder': {name: mine/count}}}\n"
     )
     with pytest.raises(ValueError, match=r"default of .*mine.yml: it names 'tests\..*:Recorder'"):
-        train("ppo", ID, config=file, log_dir=tmp_path / "run", progress_bar=False)
-    train("ppo", ID, config=file, log_dir=tmp_path / "run", progress_bar=False, trust=True)
+        train(ID, "ppo", hyperparameters_file=file, log_dir=tmp_path / "run", progress_bar=False)
+    train(
+        ID,
+        "ppo",
+        hyperparameters_file=file,
+        log_dir=tmp_path / "run",
+        progress_bar=False,
+        trust=True,
+    )
     assert len(logged(tmp_path / "run")["mine/count"]) == 1
 
 
@@ -174,23 +190,33 @@ def test_measures_come_from_a_file_of_hyperparameters(tmp_path):
 )
 def test_measures_that_cannot_be_are_one_clear_error(chosen, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        train("ppo", ID, 104, log_dir=tmp_path / "run", metrics=chosen, **ARGUMENTS)
+        train(ID, "ppo", total_timesteps=104, log_dir=tmp_path / "run", metrics=chosen, **ARGUMENTS)
     assert not (tmp_path / "run").exists()
 
 
 def test_measures_that_give_no_numbers_are_one_clear_error(tmp_path):
     assert make_metrics(None) == list(BUILT_IN)
-    more = {"metrics": [words], "overrides": SHORT, **ARGUMENTS}
+    more = {"metrics": [words], "hyperparameters": SHORT, **ARGUMENTS}
     with pytest.raises(
         ValueError, match="expected words to give a dict of numbers by name, got 'x"
     ):
-        train("ppo", ID, 208, log_dir=tmp_path, **more)
+        train(ID, "ppo", total_timesteps=208, log_dir=tmp_path, **more)
 
 
 def test_weights_and_biases_gets_a_table_of_dialogues(tmp_path):
     wandb = pytest.importorskip("wandb")
-    train("ppo", ID, 208, log_dir=tmp_path, wandb={"mode": "offline"}, overrides=SHORT,
-          eval_freq=104, eval_episodes=2, samples=2, **ARGUMENTS)  # fmt: skip
+    train(
+        ID,
+        "ppo",
+        total_timesteps=208,
+        log_dir=tmp_path,
+        wandb={"mode": "offline"},
+        hyperparameters=SHORT,
+        eval_freq=104,
+        eval_episodes=2,
+        samples=2,
+        **ARGUMENTS,
+    )
     assert wandb.run is None
     tables = sorted(tmp_path.glob("wandb/offline-run-*/files/media/table/samples_*.table.json"))
     assert len(tables) == 2

@@ -42,8 +42,11 @@ def command(algo, folder, steps, *more, id=ACTS):
 
 
 def start(*arguments, **more):
-
     return subprocess.Popen(command(*arguments, **more))
+
+
+def resume(folder):
+    return subprocess.Popen([sys.executable, "-m", "dialgym", "train", "--resume", str(folder)])
 
 
 def curve(folder):
@@ -72,7 +75,7 @@ def test_a_killed_run_at_the_command_line_goes_on_exactly(algo, tmp_path):
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     assert not (killed / "model.zip").exists()
-    assert start(algo, killed, 6000, *often, "--resume").wait() == 0
+    assert resume(killed).wait() == 0
     assert [int(row["timesteps"]) // 1000 for row in curve(whole)] == [1, 2, 3, 4, 5, 6]
     assert curve(killed) == curve(whole)
     assert evaluations(killed) == evaluations(whole)
@@ -97,10 +100,10 @@ def test_sigterm_leaves_a_checkpoint_as_ctrl_c_does(tmp_path):
     _, said = process.communicate()
     assert process.returncode == 128 + signal.SIGTERM, said
     assert "Terminated: a checkpoint follows the update that is under way" in said
-    assert re.search(r"Go on with: dialgym train stock-dqn .* --resume\n", said)
+    assert re.search(r"Go on with: dialgym train --resume \S+\n", said)
     assert (ended / FILE).exists()
     assert not (ended / "model.zip").exists()
-    assert start("stock-dqn", ended, 3000, *never, "--resume").wait() == 0
+    assert resume(ended).wait() == 0
     assert curve(ended) == curve(whole)
     assert evaluations(ended) == evaluations(whole)
     same_models(whole, ended)
@@ -110,11 +113,11 @@ def test_sigterm_leaves_a_checkpoint_as_ctrl_c_does(tmp_path):
     ("algo", "id"), [*((algo, ACTS) for algo in ALGORITHMS), ("stock-dqn", WORDS)]
 )
 def test_a_run_that_goes_on_equals_one_that_was_not_cut(algo, id, tmp_path):
-    arguments = {"n_envs": 4, "seed": 1, "overrides": ALGORITHMS[algo], "progress_bar": False}
-    arguments |= {"checkpoint_every": 1, "algo": algo, "env_id": id}
+    arguments = {"n_envs": 4, "seed": 1, "hyperparameters": ALGORITHMS[algo], "progress_bar": False}
+    arguments |= {"checkpoint_every": 1, "algorithm": algo, "env_id": id}
     # A schedule sees how long the run is to be: the exploration of DQN is over before the cut.
     still = {"exploration_fraction": 0.01} if "dqn" in algo else {}
-    arguments["overrides"] = {**arguments["overrides"], **still, "learning_rate": 1e-3}
+    arguments["hyperparameters"] = {**arguments["hyperparameters"], **still, "learning_rate": 1e-3}
     whole = agents.train(total_timesteps=2048, log_dir=tmp_path / "whole", **arguments)
     agents.train(total_timesteps=1100, log_dir=tmp_path / "cut", **arguments)
     cut = agents.train(total_timesteps=2048, log_dir=tmp_path / "cut", resume=True, **arguments)
@@ -128,7 +131,7 @@ def test_a_run_that_goes_on_equals_one_that_was_not_cut(algo, id, tmp_path):
 def test_a_gpt_trains_under_a_stock_algorithm_with_masks(tmp_path):
     small = {"n_layer": 1, "n_head": 1, "n_embd": 8}
     more = {"n_envs": 2, "n_steps": 16, "batch_size": 16, "policy_kwargs": small}
-    arguments = {"algo": "maskable-ppo", "env_id": "Wordle-Hard-v0", "overrides": more}
+    arguments = {"algorithm": "maskable-ppo", "env_id": "Wordle-Hard-v0", "hyperparameters": more}
     model = agents.train(total_timesteps=64, log_dir=tmp_path, progress_bar=False, **arguments)
     assert type(model.policy) is agents.MaskableGPTPolicy
     loaded = agents.load(tmp_path / "model.zip")
@@ -136,7 +139,7 @@ def test_a_gpt_trains_under_a_stock_algorithm_with_masks(tmp_path):
     assert dialgym.evaluate(tmp_path / "model.zip", "Wordle-Hard-v0", episodes=4).mean_return < 0
 
 
-LETTERS = {"algo": "stock-dqn", "env_id": WORDS, "n_envs": 4, "seed": 1, "progress_bar": False}
+LETTERS = {"algorithm": "stock-dqn", "env_id": WORDS, "n_envs": 4, "seed": 1, "progress_bar": False}
 LETTERS |= {"eval_freq": 500, "eval_episodes": 4, "samples": 2}
 
 
@@ -149,7 +152,7 @@ def said(folder):
     "more", [{}, {"env_wrapper": {"dialgym.VectorReplaceForbidden": {"choose": "nearest"}}}]
 )
 def test_token_views_have_words_said_by_algorithms_without_masks(more, tmp_path):
-    arguments = {**LETTERS, "overrides": {**REPLAY, **more}, "total_timesteps": 1000}
+    arguments = {**LETTERS, "hyperparameters": {**REPLAY, **more}, "total_timesteps": 1000}
     agents.train(log_dir=tmp_path, **arguments)
     assert said(tmp_path)
     played = dialgym.collect(WORDS, tmp_path, 4)
@@ -158,7 +161,11 @@ def test_token_views_have_words_said_by_algorithms_without_masks(more, tmp_path)
 
 
 def test_without_the_wrapper_letters_spell_no_words(tmp_path):
-    arguments = {**LETTERS, "overrides": {**REPLAY, "env_wrapper": None}, "total_timesteps": 1000}
+    arguments = {
+        **LETTERS,
+        "hyperparameters": {**REPLAY, "env_wrapper": None},
+        "total_timesteps": 1000,
+    }
     agents.train(log_dir=tmp_path, **arguments)
     assert not said(tmp_path) & set(gym.make(f"dialgym/{WORDS}").unwrapped.task.answers)
 
@@ -175,13 +182,24 @@ def test_without_the_wrapper_letters_spell_no_words(tmp_path):
 )
 def test_a_bad_wrapper_is_one_clear_error(given, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        agents.train("stock-dqn", WORDS, 100, log_dir=tmp_path, overrides={"env_wrapper": given})
+        agents.train(
+            WORDS,
+            "stock-dqn",
+            total_timesteps=100,
+            log_dir=tmp_path,
+            hyperparameters={"env_wrapper": given},
+        )
     assert not any(tmp_path.iterdir())
 
 
 def test_the_whole_replay_buffer_is_kept(tmp_path):
-    arguments = {"n_envs": 4, "seed": 1, "overrides": REPLAY, "progress_bar": False}
-    arguments |= {"checkpoint_every": 1, "algo": "stock-dqn", "env_id": ACTS, "log_dir": tmp_path}
+    arguments = {"n_envs": 4, "seed": 1, "hyperparameters": REPLAY, "progress_bar": False}
+    arguments |= {
+        "checkpoint_every": 1,
+        "algorithm": "stock-dqn",
+        "env_id": ACTS,
+        "log_dir": tmp_path,
+    }
     agents.train(total_timesteps=1300, **arguments)
     model = agents.train(total_timesteps=1000, resume=True, **arguments)  # nothing is left to do
     assert model.num_timesteps == 1000

@@ -1,18 +1,18 @@
 """Training by configuration: what is read, what is refused, what is left behind."""
 
 import csv
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
+import agents
 import dialgym
 from agents import BC, GRPO, GPTPolicy, SequencePPO, SingleStepRL, train
 from agents.registry import ALGORITHMS
-from agents.training.hyperparameters import constructor_arguments, read_config
-from agents.training.prepare import build
+from agents.training.hyperparameters import constructor_arguments, read_hyperparameters
 from agents.training.run import torch_threads
+from agents.training.session import build
 from tests.support.close import assert_close
 from tests.support.commands import fail, succeed
 
@@ -23,7 +23,7 @@ SHORT = {
     "n_epochs": 1,
     "policy_kwargs": {"n_layer": 1, "n_embd": 16},
 }
-ARGUMENTS = {"total_timesteps": 600, "n_envs": 8, "overrides": SHORT, "progress_bar": False}
+ARGUMENTS = {"total_timesteps": 600, "n_envs": 8, "hyperparameters": SHORT, "progress_bar": False}
 
 
 def small(config):
@@ -39,22 +39,22 @@ OURS = [name for name, row in ALGORITHMS.items() if row.home.startswith("agents.
 @pytest.mark.parametrize("algo", OURS)
 def test_built_in_hyperparameters_are_known_for_every_algorithm(algo):
     acts = "acts" in ALGORITHMS[algo].kind
-    config = read_config(algo, ID)
+    config = read_hyperparameters(algo, ID)
     assert {"n_timesteps", "policy"} <= config.keys()
     assert ("n_envs" in config) == ALGORITHMS[algo].plays
-    one_act = ALGORITHMS[algo].home.startswith("agents.belief.")
+    one_act = ALGORITHMS[algo].home.startswith("agents.acts.")
     env = dialgym.sb3_vec_env((SLOTS if one_act else SEVERAL_ACTS) if acts else ID, 16)
     model = build(algo, config if acts else small(config), env)
     name = type(model.policy).__name__
     assert config["policy"] in ("MlpPolicy", "GPPolicy", f"agents.{name}")
-    assert read_config(algo, "dialgym/Wordle-v0").keys() <= config.keys()
+    assert read_hyperparameters(algo, "dialgym/Wordle-v0").keys() <= config.keys()
 
 
 @pytest.mark.parametrize("algo", sorted(ALGORITHMS.keys() - OURS))
 @pytest.mark.parametrize("env_id", [ID, "dialgym/SlotFilling-act-v0"])
 def test_stock_algorithms_are_made_for_token_and_act_views(algo, env_id):
     kind = "acts" if "act" in env_id else "tokens"
-    config = read_config(algo, env_id, {"n_envs": 2}, kind=kind)
+    config = read_hyperparameters(algo, env_id, {"n_envs": 2}, kind=kind)
     model = build(algo, config, dialgym.sb3_vec_env(env_id, 2, seed=0))
     assert type(model) is ALGORITHMS[algo].load()
     assert model.policy.predict(model.env.reset())[0].shape == (2,)
@@ -66,7 +66,7 @@ def test_overrides_are_merged_and_names_resolved(tmp_path):
         "default: {policy: agents.GPTPolicy, policy_kwargs: {preset: nano}, gamma: 0.9}\n"
         f"{ID}: {{gamma: 1, learning_rate: lin_0.01, n_envs: 3}}\n"
     )
-    config = read_config("ppo", ID, {"policy_kwargs": {"n_layer": 3}}, file)
+    config = read_hyperparameters("ppo", ID, {"policy_kwargs": {"n_layer": 3}}, file)
     assert config["gamma"] == 1
     assert config["policy_kwargs"] == {"preset": "nano", "n_layer": 3}
     arguments = constructor_arguments(config)
@@ -77,41 +77,35 @@ def test_overrides_are_merged_and_names_resolved(tmp_path):
 
 def test_bad_hyperparameters_are_explained(tmp_path):
     with pytest.raises(ValueError, match="Did you mean 'n_epochs'"):
-        read_config("ppo", ID, {"n_epoch": 3})
+        read_hyperparameters("ppo", ID, {"n_epoch": 3})
     with pytest.raises(ValueError, match=r"unknown algorithm 'pp0'. Did you mean 'ppo'"):
-        read_config("pp0", ID)
+        read_hyperparameters("pp0", ID)
     for key in ("n_steps", "gamma", "n_timesteps", "vf_coef"):
         with pytest.raises(ValueError, match=f"{key} of ppo on .*: expected a number, got 'abc'"):
-            read_config("ppo", ID, {key: "abc"})
-    with pytest.raises(ValueError, match=r"reference_kl is spelled kl=\{'coef': ...\} now"):
-        read_config("ppo", ID, {"reference_kl": 0.1})
-    with pytest.raises(ValueError, match=r"autocast is spelled compute=\{'autocast': ...\} now"):
-        read_config("bc", ID, {"autocast": "bf16"})
-    with pytest.raises(ValueError, match=r"cache is spelled execution=\{'cache': ...\} now"):
-        read_config("ppo", ID, {"policy_kwargs": {"cache": False}})
+            read_hyperparameters("ppo", ID, {key: "abc"})
     assert constructor_arguments({"learning_rate": "1e-4"})["learning_rate"] == 1e-4
     with pytest.raises(ValueError, match=r"learning_rate: expected a number or 'lin_<number>'"):
         constructor_arguments({"learning_rate": "cos_1"})
     with pytest.raises(ValueError, match=r"policy: expected a dotted name .* got 'agents.GPT'"):
         constructor_arguments({"policy": "agents.GPT"})
     with pytest.raises(ValueError, match=r"unknown key 'preset:mini' in policy_kwargs .*'preset'"):
-        read_config("ppo", ID, {"policy_kwargs": {"preset:mini": None}})
-    pretrained = read_config("ppo", ID, {"policy_kwargs": {"pretrained": "gpt2"}})
+        read_hyperparameters("ppo", ID, {"policy_kwargs": {"preset:mini": None}})
+    pretrained = read_hyperparameters("ppo", ID, {"policy_kwargs": {"pretrained": "gpt2"}})
     assert pretrained["policy_kwargs"] == {"pretrained": "gpt2"}  # without our own sizes
     empty = tmp_path / "empty.yml"
     empty.write_text("other: {}\n")
     with pytest.raises(ValueError, match="expected a row 'dialgym/Wordle-20-v0' or 'default'"):
-        read_config("ppo", ID, path=empty)
+        read_hyperparameters("ppo", ID, path=empty)
     with pytest.raises(ValueError, match="unknown environment id"):
-        train("ppo", "dialgym/Wordl-v0")
+        train("dialgym/Wordl-v0", "ppo")
 
 
 @pytest.mark.parametrize(
     ("algo", "algorithm", "more"), [("ppo", SequencePPO, {}), ("grpo", GRPO, {"group_size": 4})]
 )
 def test_training_leaves_a_model_a_curve_and_logs(algo, algorithm, more, tmp_path):
-    arguments = {**ARGUMENTS, "overrides": {**SHORT, **more}}
-    model = train(algo, "Wordle-20-v0", log_dir=tmp_path, eval_freq=300, save_freq=300, **arguments)
+    arguments = {**ARGUMENTS, "hyperparameters": {**SHORT, **more}}
+    model = train("Wordle-20-v0", algo, log_dir=tmp_path, eval_freq=300, save_freq=300, **arguments)
     assert isinstance(model, algorithm)
     assert model.num_timesteps >= 600
     with (tmp_path / "learning_curve.csv").open() as file:
@@ -154,13 +148,12 @@ def test_a_run_logs_returns_and_success(tmp_path, monkeypatch):
 
 def test_the_command_line_hands_over_evaluation_and_logging(monkeypatch, tmp_path):
     taken = []
-    agents = SimpleNamespace(train=lambda *args, **kwargs: taken.append(kwargs))
-    monkeypatch.setattr("dialgym.cli.train.require_agents", lambda: agents)
+    monkeypatch.setattr(agents, "run_training", taken.append)
     options = ["--eval-freq", "300", "--eval-episodes", "8", "--samples", "0"]
     succeed("train", "ppo", ID, *options, "--save-freq", "600", "--wandb")
     succeed("train", "ppo", ID)
     names = ("eval_freq", "eval_episodes", "samples", "save_freq", "wandb")
-    assert [[kwargs[name] for name in names] for kwargs in taken] == [
+    assert [[getattr(config, name) for name in names] for config in taken] == [
         [300, 8, 0, 600, True],
         [0, 200, None, 0, False],
     ]
@@ -185,12 +178,12 @@ def test_training_begins_with_the_weights_of_a_saved_model(tmp_path):
     cloned.save(tmp_path / "cloned.zip")
     still = {**SHORT, "learning_rate": 0.0}
     start = {"init_from": tmp_path / "cloned.zip", "log_dir": tmp_path / "run"}
-    model = train(**{**ARGUMENTS, "overrides": still}, **start)
+    model = train(**{**ARGUMENTS, "hyperparameters": still}, **start)
     for a, b in zip(model.policy.parameters(), cloned.policy.parameters(), strict=True):
         assert torch.equal(a, b)
     wide = {**SHORT, "policy_kwargs": {"n_layer": 1, "n_embd": 32}}
     with pytest.raises(ValueError, match=r"expected backbone.wte.weight of shape \(32, 32\), got"):
-        train(**{**ARGUMENTS, "overrides": wide}, **{**start, "log_dir": tmp_path / "wide"})
+        train(**{**ARGUMENTS, "hyperparameters": wide}, **{**start, "log_dir": tmp_path / "wide"})
 
 
 @pytest.fixture(scope="module")
@@ -211,8 +204,13 @@ TINY = {"batch_size": 8, "log_interval": 4, "policy_kwargs": {"n_layer": 1, "n_e
 def test_stored_dialogues_train_in_the_env_that_they_were_held_in(
     algo, algorithm, more, games, tmp_path
 ):
-    arguments = {**OFFLINE_ARGUMENTS, "overrides": {**TINY, **more}, "eval_freq": 4, "samples": 1}
-    model = train(algo, "Wordle-20-v0", log_dir=tmp_path, data=games, eval_episodes=4, **arguments)
+    arguments = {
+        **OFFLINE_ARGUMENTS,
+        "hyperparameters": {**TINY, **more},
+        "eval_freq": 4,
+        "samples": 1,
+    }
+    model = train("Wordle-20-v0", algo, log_dir=tmp_path, data=games, eval_episodes=4, **arguments)
     assert isinstance(model, algorithm)
     assert model.num_timesteps == 8
     assert len(model.data) == (20 if "top" in more else 40)
@@ -231,7 +229,7 @@ def test_stored_dialogues_train_in_the_env_that_they_were_held_in(
 
 def test_several_sets_of_dialogues_are_read_as_one(games, tmp_path):
     both = [games, dialgym.load_dataset(games).top(0.25)]
-    model = train("bc", ID, log_dir=tmp_path, data=both, overrides=TINY, **OFFLINE_ARGUMENTS)
+    model = train(ID, "bc", log_dir=tmp_path, data=both, hyperparameters=TINY, **OFFLINE_ARGUMENTS)
     assert len(model.data) == 50
 
 
@@ -242,7 +240,7 @@ def test_dialogues_where_none_or_others_are_wanted_are_one_clear_error(games, tm
     assert "expected dialogues of dialgym/Wordle-200-v0, got some of dialgym/Wordle-20" in other
     played = fail("train", "bc", ID, "-d", str(games), "--workers", "2")
     assert "workers: bc does not play" in played
-    assert "unknown hyperparameter 'n_envs' in overrides of bc" in fail(
+    assert "unknown hyperparameter 'n_envs' in hyperparameters of bc" in fail(
         "train", "bc", ID, "-d", str(games), "--n-envs", "2"
     )
     assert "unknown hyperparameter 'topp'" in fail(

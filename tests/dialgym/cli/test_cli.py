@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
+import agents
 import dialgym
 from dialgym.cli.benchmark import default_policies, newest_run, parse_policies
 from dialgym.cli.common import (
@@ -210,15 +211,10 @@ def test_what_cannot_be_checked(module, target, message):
 def test_train_hands_over_its_arguments(monkeypatch, tmp_path):
     given = {}
 
-    class Agents:
-        @staticmethod
-        def train(*args, **kwargs):
-            given.update(kwargs, args=args)
-
-    monkeypatch.setattr("dialgym.cli.train.require_agents", lambda: Agents)
+    monkeypatch.setattr(agents, "run_training", lambda config: given.update(vars(config)))
     more = ["--n-envs", "8", "--workers", "2", "--seed", "3", "--device", "cpu", "-s", "words=7"]
     succeed("train", "ppo", SMALL, "--timesteps", "100", "--out", str(tmp_path), *more)
-    assert given["args"] == ("ppo", SMALL, 100)
+    assert (given["algorithm"], given["env_id"], given["total_timesteps"]) == ("ppo", SMALL, 100)
     assert (given["n_envs"], given["workers"], given["seed"]) == (8, 2, 3)
     assert (given["device"], given["log_dir"]) == ("cpu", tmp_path)
     assert given["env_kwargs"] == {"words": 7}

@@ -38,7 +38,9 @@ ENTRIES = {
     "base of a reward model": lambda name: make_network(name, "bpe", Settings(), 0),
     "dialogues": dialgym.load_dataset,
     "dialogues, streamed": lambda name: dialgym.load_dataset(name, streaming=True),
-    "dialogues of a run": lambda name: agents.train("bc", "dialgym/Wordle-20-v0", 1, data=name),
+    "dialogues of a run": lambda name: agents.train(
+        "dialgym/Wordle-20-v0", "bc", total_timesteps=1, data=name
+    ),
     "comments": lambda name: gym.make("dialgym/Comments-v0", data=name),
     "daily dialogues": lambda name: gym.make("dialgym/DailyDialog-v0", data=name),
     "questions": lambda name: gym.make("dialgym/TwentyQuestions-v0", table=name),

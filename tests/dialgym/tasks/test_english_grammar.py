@@ -163,9 +163,15 @@ def test_multiwoz(party, entries):
 
 def test_multiwoz_times_are_facts_of_the_system_and_limits_of_the_user():
     rng = np.random.default_rng(0)
-    for slot, fact, limit in (("Leave", "leaves at", "after"), ("Arrive", "arrives at", "by")):
-        for intent, party, words in (("Inform", "system", fact), ("Inform", "user", limit),
-                                     ("NoOffer", "system", limit)):  # fmt: skip
+    for intent, party, leave, arrive in (
+        ("Inform", "system", "leaves at", "arrives at"),
+        ("Inform", "user", "leaving after", "arriving by"),
+        ("NoOffer", "system", "leaving after", "arriving by"),
+        ("OfferBook", "system", "leaving at or after", "arriving at or before"),
+        ("OfferBooked", "system", "leaving at", "arriving at"),
+        ("Recommend", "system", "leaving at", "arriving at"),
+    ):
+        for slot, words in (("Leave", leave), ("Arrive", arrive)):
             acts = (DialogueAct(intent, "Train", slot, "05:24"),)
             assert f"{words} 05:24" in MULTIWOZ.say(acts, party, rng)
     told = MULTIWOZ.say((DialogueAct("Inform", "Train", "Time", "51 minutes"),), "system", rng)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dialgym
-from agents.belief.gp.topics import PolicyManager
+from agents.acts.gp.topics import PolicyManager
 from dialgym.experiments import Scripted, evaluate_domains
 from dialgym.language.acts import act
 from dialgym.tasks.slot_filling import SlotFilling

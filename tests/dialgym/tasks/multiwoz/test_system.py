@@ -58,6 +58,15 @@ def test_what_is_recommended():
     assert said == {"correct": both | {"Price"}, "convlab2": both | {"Ref"}}
 
 
+@pytest.mark.parametrize("domain", ["Hotel", "Restaurant"])
+def test_a_reference_is_told_once_it_is_booked(domain):
+    """In the original before that, too."""
+    for fidelity, early in (("correct", False), ("convlab2", True)):
+        rules = Rules(load_world("built-in"), Settings(fidelity=fidelity))
+        turns = [read_acts(reply(rules, f"{domain}-Inform()")) for _ in range(300)]
+        assert ("Ref" in {act.slot for acts in turns for act in acts}) == early
+
+
 def test_recommendations_of_the_original():
     """Each property that its 1,000 dialogues have of a place can be told here, and no other."""
     world, found = convlab2.world(), {}

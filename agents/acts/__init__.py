@@ -1,0 +1,1 @@
+"""Learners over dialogue acts: policy gradients, actor-critics, Q-learning, GPs, feudal."""

@@ -1,0 +1,78 @@
+"""A2C: advantage actor-critic over whole dialogues, within masks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import mse_loss
+
+from agents.acts.actor_critic import ActorCritic
+from agents.buffers.dialogues import Dialogues
+from agents.returns import values_ahead, vtrace
+
+
+class A2C(ActorCritic):
+    """Advantage actor-critic: each dialogue is learned from once, as soon as it has ended.
+
+    The gradient is that of min(c, rho_t) A_t log pi(a_t | s_t), rho_t = pi(a_t | s_t) over the
+    probability that a_t was chosen with; advantages and targets of the values are V-trace's, which
+    for rho = 1 and `gae_lambda=1` are the return less V, and the return. With a `batch_size` it
+    learns from memory, for which these weights are. Source: Mnih et al. (2016), arXiv 1602.01783;
+    PyDial's has the replay and leaves the weights out.
+
+    Args:
+        args: as of `ActorCritic`.
+        batch_size, learning_starts: as there.
+        gae_lambda: how far returns are trusted over values, from 0 to 1.
+        max_weight: c.
+        kwargs: as of `ActorCritic`.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        batch_size: int | None = None,
+        learning_starts: int = 0,
+        gae_lambda: float = 1.0,
+        max_weight: float = 1.0,
+        **kwargs: Any,
+    ) -> None:
+        self.gae_lambda, self.max_weight = gae_lambda, max_weight
+        kwargs |= {"batch_size": batch_size, "learning_starts": learning_starts}
+        super().__init__(*args, **kwargs)
+
+    def update(self, batch: Dialogues) -> dict[str, Tensor]:
+        logits, values = self.policy.logits_and_values(batch.observations, batch.masks)
+        log_probs = logits.log_softmax(-1)
+        chosen = log_probs.gather(1, batch.actions[:, None])[:, 0]
+        ratios = chosen.detach().exp() / batch.behaviour
+        targets, advantages = vtrace(
+            batch.rewards,
+            values[:, 0].detach(),
+            ratios,
+            batch.last,
+            self.ahead(batch),
+            self.gamma,
+            self.gae_lambda,
+        )
+        entropy = -(log_probs.exp() * log_probs).sum(-1)
+        gain = ratios.clamp(max=self.max_weight) * advantages * chosen + self.ent_coef * entropy
+        policy_loss = self.policy_loss(batch, logits, gain)
+        value_loss = mse_loss(values[:, 0], targets)
+        loss = policy_loss + self.vf_coef * value_loss
+        self.descend(self.policy.optimizer, loss)
+        return {"loss": loss, "value_loss": value_loss, "entropy": entropy.mean()} | {
+            "policy_gradient_loss": -gain.mean(), "weight": ratios.mean()
+        }  # fmt: skip
+
+    def policy_loss(self, batch: Dialogues, logits: Tensor, gain: Tensor) -> Tensor:
+        """The loss of the policy, from what is to be raised (N,) of logits (N, A)."""
+        return -gain.mean()
+
+    @torch.no_grad()
+    def ahead(self, batch: Dialogues) -> Tensor:
+        """(N,): V of what would have followed where a limit cut a dialogue off; else 0."""
+        values = self.policy.predict_values(batch.after[batch.cut])
+        return values_ahead(batch.cut, values[:, 0])

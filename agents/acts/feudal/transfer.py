@@ -1,0 +1,97 @@
+"""Learners that know the structure of their domain, and act in another one by what they learned."""
+
+from __future__ import annotations
+
+import io
+from typing import Any, Self
+
+from stable_baselines3.common.type_aliases import GymEnv
+
+from agents.acts.belief_structure import structure_of
+from agents.acts.feudal.hierarchy import check_transfer
+from agents.storage.models import read_model
+from dialgym.tasks import BeliefStructure
+
+OF_THE_DOMAIN = ("_last_obs", "_last_original_obs", "_last_episode_starts", "_masks", "_heads")
+"""What a learner remembers of the env that it was in."""
+
+
+class StructuredPolicy:
+    """Joined with a policy on its left: its weights can begin with those of another domain.
+
+    Args:
+        args, kwargs: as of that policy.
+        structure: of the domain's beliefs and acts; the algorithm gives it.
+    """
+
+    def __init__(self, *args: Any, structure: BeliefStructure, **kwargs: Any) -> None:
+        self.structure = structure
+        super().__init__(*args, **kwargs)
+
+    def start_from(self, other: Any) -> None:
+        """Take the weights of a policy of this kind, whatever domain it is of.
+
+        Raises:
+            ValueError: it is of another kind, or its domain has other features or kinds of acts.
+        """
+        if not isinstance(other, type(self)):
+            raise ValueError(
+                f"cannot start from a {type(other).__name__}: expected a feudal policy, "
+                f"{type(self).__name__}"
+            )
+        check_transfer(other.structure, self.structure)
+        self.load_state_dict(other.state_dict())  # type: ignore[attr-defined]
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        arguments = super()._get_constructor_parameters()  # type: ignore[misc]
+        return {**arguments, "structure": self.structure}
+
+
+class Structured:
+    """Joined with a learner on its left: gives its policy the `structure` of the env."""
+
+    policy_kwargs: dict[str, Any]
+    env: Any
+
+    @property
+    def structure(self) -> BeliefStructure:
+        """Of the domain that the policy acts in; it is saved with the model."""
+        found: BeliefStructure = self.policy_kwargs["structure"]
+        return found
+
+    def _setup_model(self) -> None:
+        if "structure" not in self.policy_kwargs:
+            found = structure_of(self.env, type(self).__name__)
+            self.policy_kwargs = {**self.policy_kwargs, "structure": found}
+        super()._setup_model()  # type: ignore[misc]
+
+    def transferred(self, env: GymEnv, **changes: Any) -> Self:
+        """A copy that acts in the domain of another env, and can learn on there.
+
+        It has the weights and the state of the optimizer, and an empty memory. Its memory of what
+        it has learned from stays where it is.
+
+        Args:
+            env: of the other domain.
+            changes: of attributes, such as `seed`, or `exploration_initial_eps` of DQN.
+
+        Raises:
+            ValueError: the env does not say what its beliefs and acts are about, or they have other
+                features or other kinds of acts.
+        """
+        wrapped = self._wrap_env(env, verbose=0)  # type: ignore[attr-defined]
+        structure = structure_of(wrapped, type(self).__name__)
+        check_transfer(self.structure, structure)
+        file = io.BytesIO()
+        self.save(file, exclude=OF_THE_DOMAIN)  # type: ignore[attr-defined]
+        file.seek(0)
+        here = {
+            "observation_space": wrapped.observation_space,
+            "action_space": wrapped.action_space,
+            "policy_kwargs": {**self.policy_kwargs, "structure": structure},
+            "num_timesteps": 0,
+            "_episode_num": 0,
+        }
+        device = self.device  # type: ignore[attr-defined]
+        made: Self = read_model(type(self), file, wrapped, device, {**here, **changes})
+        return made

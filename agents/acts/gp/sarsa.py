@@ -1,0 +1,282 @@
+"""GP-SARSA: values of acts as a Gaussian process, chosen by Thompson sampling."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from copy import copy, deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.type_aliases import GymEnv
+
+from agents.acts.belief_structure import structure_of
+from agents.acts.gp.coordinates import TOP, Coordinates, Plain, coordinates_of
+from agents.acts.gp.dialogue_learner import DialogueLearner
+from agents.acts.gp.evidence import fitted_scales
+from agents.acts.gp.kernels import ActKernel, Kernel, kernel_named
+from agents.acts.gp.open_dialogues import Ahead, OpenDialogues, Returns
+from agents.acts.gp.q_process import QProcess
+from agents.argument_checks import COUNT, POSITIVE, require
+from agents.storage.models import load, save
+from dialgym.io.files import read_file
+
+
+class GPSarsa(DialogueLearner):
+    """Sparse online Gaussian process SARSA, with an uncertainty of every value.
+
+    Source: Engel, Mannor and Meir (2005), Reinforcement learning with Gaussian processes; Gasic and
+    Young (2014), Gaussian processes for POMDP-based dialogue manager optimization. A rollout goes
+    on until a dialogue ends, in any row; what it led to is then learned. A dialogue that a limit
+    cuts off is worth what is believed of its last belief, with that uncertainty in its noise.
+    (PyDial credits each act with the return of the whole dialogue, turns before it included; here
+    it is that of what follows.)
+
+    Args:
+        policy: "GPPolicy".
+        env: any env or VecEnv of beliefs and acts. Where its acts have a `structure`, slots are
+            seen by their most believed values, first the most believed (`Abstract`).
+        kernel: "linear", "polynomial", "rbf", or a `Kernel` of your own.
+        kernel_kwargs: settings of a kernel by name.
+        act_similarity: 0 for the delta kernel of acts; between 0 and 1 for the distributed one, see
+            `ActKernel`.
+        gamma: discount from one decision to the next.
+        sigma: deviation of the noise of a return.
+        nu: what of a variance a dictionary may leave unexplained, see `SparseGP`.
+        budget: largest dictionary of a group of acts; None for any.
+        forgetting: what is known of a group of acts fades into the prior by this factor with each
+            new return of theirs; those of early, worse policies then weigh less. 1 keeps all.
+        scale: deviations are multiplied by it in training; the greater, the more is explored.
+        test_scale: the same in `predict` without `deterministic`.
+        top: values of a slot that are features.
+        prior: a model with `q_distribution`, or the path of a saved one, whose means are the prior
+            means: the process learns how returns differ from them.
+        objectives: weights of components of the reward by name, as in `info["reward_components"]`:
+            their returns are learned apart from one another, and `objectives` may be changed at any
+            time after (Ultes et al. 2017, Reward-balancing with multi-objective reinforcement
+            learning). In training the weights of each decision are drawn uniformly.
+        scales_after: dialogues after which length scales of features are learned by evidence, once
+            (`fitted_scales`); 0 is never.
+        kwargs: `stats_window_size`, `tensorboard_log`, `policy_kwargs`, `verbose` and `seed`, as
+            everywhere in Stable-Baselines3; and `device`, which is not used, as the process is
+            NumPy's.
+
+    Raises:
+        ValueError: a number that cannot be, an unknown kernel, or a prior of other spaces.
+    """
+
+    learns_by_drawing = True
+
+    coordinates: Coordinates
+    process: QProcess
+
+    def __init__(
+        self,
+        policy: str | type[BasePolicy],
+        env: GymEnv | str,
+        kernel: str | Kernel = "linear",
+        kernel_kwargs: Mapping[str, Any] | None = None,
+        act_similarity: float = 0.0,
+        gamma: float = 0.99,
+        sigma: float = 5.0,
+        nu: float = 0.001,
+        budget: int | None = 500,
+        forgetting: float = 1.0,
+        scale: float = 3.0,
+        test_scale: float = 1.0,
+        top: int = TOP,
+        prior: Any = None,
+        objectives: Mapping[str, float] | None = None,
+        scales_after: int = 0,
+        _init_setup_model: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        require(type(self).__name__, COUNT, top=top, budget=budget)
+        require(type(self).__name__, POSITIVE, scale=scale)
+        if sigma <= 0 or nu < 0:
+            raise ValueError(f"GPSarsa: expected sigma > 0 and nu >= 0, got {sigma} and {nu}")
+        self.kernel = kernel_named(kernel, kernel_kwargs)
+        self.act_kernel = ActKernel(act_similarity)
+        self.sigma, self.nu, self.budget, self.top = sigma, nu, budget, top
+        self.forgetting = forgetting
+        self.scale, self.test_scale = scale, test_scale
+        self.objectives = None if objectives is None else dict(objectives)
+        self.scales_after = scales_after
+        self.history: list[Returns] | None = []  # kept until length scales are learned
+        self.prior_file = None if prior is None else _file_of(prior)
+        super().__init__(policy, env, gamma, **kwargs)
+        if _init_setup_model:
+            self._setup_model()
+
+    def _setup_model(self) -> None:
+        """The policy; and the process, but for a saved model, which has its own."""
+        super()._setup_model()
+        if not hasattr(self, "coordinates"):
+            self.coordinates = coordinates_of(self.env, self.top)
+        if not hasattr(self, "process"):
+            self.process = self._new_process()
+        self.prior = None if self.prior_file is None else load(io.BytesIO(self.prior_file))
+        if self.prior is not None:
+            _check_prior(self.prior, self)
+        self.policy.scale, self.policy.learner = self.test_scale, self
+
+    def _new_process(self, scales: dict[str, float] | None = None) -> QProcess:
+        return QProcess(
+            self.coordinates.features, self.kernel, self.act_kernel, self.sigma, self.nu,
+            self.budget, len(self.objectives or [None]), scales, self.forgetting,
+        )  # fmt: skip
+
+    # Values
+
+    def estimate(
+        self, beliefs: np.ndarray, masks: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Means and deviations (n, A), of the objectives as they are weighted."""
+        weights = np.array([*(self.objectives or {"reward": 1.0}).values()])
+        means, variances = self._predict_all(beliefs, masks)
+        return weighted(means, variances, np.tile(weights, (len(beliefs), 1)))
+
+    def _predict_all(
+        self, beliefs: np.ndarray, masks: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Means (n, A, K) and variances (n, A)."""
+        means, variances = self.process.predict(
+            self._features(beliefs), self.coordinates.acts, masks
+        )
+        if self.prior is not None:
+            means = means + self.prior.q_distribution(beliefs)[0][:, :, None]
+        return means, variances
+
+    def _features(self, beliefs: np.ndarray, process: QProcess | None = None) -> np.ndarray:
+        """(n, F): what a process, its own or another, sees of beliefs (n, B)."""
+        process = process or self.process
+        found = self.coordinates(beliefs)
+        if self.coordinates.features == process.features:
+            return found
+        wide = np.zeros((len(beliefs), len(process.features)))
+        wide[:, process.columns(self.coordinates.features)] = found
+        return wide
+
+    # Learning
+
+    def explore(self, beliefs: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        """(n,) acts, by a draw of `scale`; of several objectives with weights that are drawn."""
+        if not self.objectives:
+            return self.policy.choose(beliefs, masks, self.scale)
+        count = len(self.objectives)
+        drawn = count * self.generator.dirichlet(np.ones(count), len(beliefs))
+        values = weighted(*self._predict_all(beliefs, masks), drawn)
+        return self.policy.drawn(*values, masks, self.scale)
+
+    def ahead(self, belief: np.ndarray, mask: np.ndarray) -> Ahead:
+        """Estimate the value that follows a belief (1, B) by the best of the allowed acts."""
+        means, variances = self._predict_all(belief, mask)
+        best = int(np.where(mask, self.estimate(belief, mask)[0], -np.inf).argmax())
+        return Ahead(means[0, best], 1.0 + float(variances[0, best]) / self.sigma**2)
+
+    def absorb(self, found: Returns) -> None:
+        """See `DialogueLearner`."""
+        self._observe(found)
+        if self.scales_after and self.history is not None:
+            self.history.append(found)
+            if self.dialogues >= self.scales_after:
+                self._learn_scales()
+        self.logger.record("train/dictionary", len(self.process))
+
+    def _observe(self, found: Returns) -> None:
+        x, acts = self._features(found.beliefs), self._acts(found)
+        self.process.observe(x, acts, self._residuals(found), found.noise)
+
+    def _acts(self, found: Returns) -> list[str]:
+        """Their names."""
+        return [self.coordinates.acts[act] for act in found.acts.tolist()]
+
+    def _residuals(self, found: Returns) -> np.ndarray:
+        """(n, K): how returns differ from what the prior says of them."""
+        if self.prior is None:
+            return found.returns
+        values = self.prior.q_distribution(found.beliefs)[0]
+        return found.returns - np.take_along_axis(values, found.acts[:, None], 1)
+
+    def _learn_scales(self) -> None:
+        """Learn length scales from what has been seen, then all of that again with them."""
+        seen, self.history = Returns.joined(self.history or []), None
+        scales = fitted_scales(
+            self.coordinates(seen.beliefs), self.coordinates.features, self._acts(seen),
+            self._residuals(seen), self.sigma, self.kernel, self.act_kernel, self.generator,
+        )  # fmt: skip
+        self.process = self._new_process(scales)
+        self._observe(seen)
+
+    # Other domains
+
+    def transferred(self, env: GymEnv, **changes: Any) -> Any:
+        """A copy that acts in the domain of another env, and can learn on there.
+
+        Slots of the domains are matched by rank, see `Abstract`. Of slots that it has not met it
+        knows nothing, unless acts of a kind are alike (`act_similarity`).
+
+        Args:
+            env: of the other domain.
+            changes: of attributes, such as `scale`.
+
+        Raises:
+            ValueError: one of the envs does not say what its beliefs and acts are about.
+        """
+        model, who = copy(self), type(self).__name__
+        model.env = self._wrap_env(env, verbose=0)
+        structure_of(model.env, who)
+        if isinstance(self.coordinates, Plain):
+            raise ValueError(f"{who}: it has learned where nothing says what beliefs are about")
+        model.observation_space = model.env.observation_space
+        model.action_space, model.n_envs = model.env.action_space, model.env.num_envs
+        model._last_obs, model.open = None, OpenDialogues(model.n_envs, self.gamma)
+        model.coordinates = coordinates_of(model.env, self.top)
+        model.generator = deepcopy(self.generator)
+        model.ended, model.history = [], None
+        model.num_timesteps = model.dialogues = model._n_updates = 0
+        model._moved()
+        vars(model).update(changes)
+        model._setup_model()
+        return model
+
+    def begin_from(self, other: GPSarsa) -> None:
+        """Know what another one knows, which may be of another domain."""
+        self.process = other.process.copy()
+        self.process.widen(self.coordinates.features)
+
+    def _moved(self) -> None:
+        """Have a process of its own, which knows the features of a new domain too."""
+        self.process = self.process.copy()
+        self.process.widen(self.coordinates.features)
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "prior"]
+
+
+def weighted(
+    means: np.ndarray, variances: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means (n, A) and deviations (n, A) of objectives (n, A, K) with weights (n, K)."""
+    length = np.square(weights).sum(1)[:, None]
+    return np.einsum("nak,nk->na", means, weights), np.sqrt(variances * length)
+
+
+def _file_of(prior: Any) -> bytes:
+    """A model, or the path of a saved one, as it is kept in the file of another."""
+    if isinstance(prior, str | Path):
+        return read_file(Path(prior))
+    file = io.BytesIO()
+    save(prior, file)
+    return file.getvalue()
+
+
+def _check_prior(prior: Any, model: GPSarsa) -> None:
+    spaces = [(m.observation_space.shape, m.action_space) for m in (prior, model)]
+    if not hasattr(prior, "q_distribution") or spaces[0] != spaces[1] or model.objectives:
+        raise ValueError(
+            "GPSarsa: prior needs q_distribution, the same spaces, and one objective; got "
+            f"{type(prior).__name__} of {spaces[0]} for {spaces[1]}"
+        )

@@ -1,0 +1,116 @@
+"""PG: REINFORCE over dialogue acts, with rollouts of whole dialogues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecEnv
+from torch import Tensor
+from torch.nn.functional import mse_loss
+
+from agents.acts.base import ActAlgorithm, Decisions
+from agents.updater import check_rewards
+from dialgym.errors import one_of
+
+BASELINES = ("none", "mean", "value")
+
+
+class PG(ActAlgorithm):
+    """Policy gradient of returns, -mean (G_t - b) log pi(a_t | s_t), G_t = r_t + gamma G_t+1.
+
+    Source: Williams (1992); ConvLab's PG has gamma 0.99, no baseline and five passes over each
+    rollout without a correction for what they change (`n_epochs=5, baseline="none",
+    normalize_advantage=False`). A dialogue that a limit cuts off ends there; with the values as
+    baseline it is bootstrapped. Dialogues that end before the others of a rollout rest.
+
+    Args:
+        args, kwargs: as of `ActAlgorithm`.
+        baseline: b: "none", the "mean" return of the rollout's decisions, or the "value" that the
+            policy's critic learns, V(s_t).
+
+    Raises:
+        ValueError: as of `ActAlgorithm`, or another baseline.
+    """
+
+    def __init__(self, *args: Any, baseline: str = "mean", **kwargs: Any) -> None:
+        one_of("baseline", baseline, BASELINES, "PG")
+        self.baseline = baseline
+        super().__init__(*args, **kwargs)
+
+    def loss(self, batch: Decisions) -> tuple[Tensor, dict[str, Tensor]]:
+        values, log_prob, entropy = self.policy.evaluate_actions(
+            batch.observations, batch.actions, batch.masks
+        )
+        assert entropy is not None
+        policy_loss = -(self.normalized(batch.weights) * log_prob).mean()
+        loss = policy_loss - self.ent_coef * entropy.mean()
+        metrics = {"policy_gradient_loss": policy_loss, "entropy": entropy.mean()}
+        if self.baseline == "value":
+            value_loss = mse_loss(values[:, 0], batch.returns)
+            loss = loss + self.vf_coef * value_loss
+            metrics["value_loss"] = value_loss
+        return loss, metrics
+
+    def collect(self, env: VecEnv, callback: BaseCallback) -> bool:
+        """A dialogue in each row; those that have ended go on unheard until all have."""
+        steps: list[tuple[np.ndarray, ...]] = []
+        rewards_of: list[np.ndarray] = []
+        seen: Any = env.reset()
+        playing = np.ones(env.num_envs, bool)
+        while playing.any():
+            masks = np.stack(env.env_method("action_masks"))
+            actions, values, log_probs = self._choose(seen, masks)
+            after, rewards, ended, all_infos = env.step(actions)
+            rewards = np.where(playing, rewards, 0)
+            check_rewards(rewards, self._where)
+            dones = ended & playing
+            infos = [info if on else {} for info, on in zip(all_infos, playing)]
+            self.num_timesteps += int(playing.sum())
+            callback.update_locals(locals())
+            if not callback.on_step():
+                return False
+            self._update_info_buffer(infos, dones)
+            steps.append((seen, actions, masks, log_probs, values, playing.copy()))
+            rewards_of.append(rewards + self._ahead(infos, dones))
+            playing &= ~dones
+            seen = after
+        self.rollout = self._decisions(steps, returns_of(np.stack(rewards_of), self.gamma))
+        return True
+
+    @torch.no_grad()
+    def _choose(self, seen: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, ...]:
+        beliefs, _ = self.policy.obs_to_tensor(seen)
+        found = self.policy(beliefs, action_masks=masks)
+        actions, values, log_probs = (part.cpu().numpy() for part in found)
+        return actions, values[:, 0], log_probs
+
+    @torch.no_grad()
+    def _ahead(self, infos: list[dict[str, Any]], dones: np.ndarray) -> np.ndarray:
+        """(n_envs,): gamma V of what would have followed where a limit cut a dialogue off."""
+        ahead = np.zeros(len(dones), np.float32)
+        if self.baseline == "value":
+            for row in np.flatnonzero(dones).tolist():
+                if infos[row].get("TimeLimit.truncated"):
+                    last, _ = self.policy.obs_to_tensor(infos[row]["terminal_observation"])
+                    ahead[row] = self.gamma * float(self.policy.predict_values(last))
+        return ahead
+
+    def _decisions(self, steps: list[tuple[np.ndarray, ...]], returns: np.ndarray) -> Decisions:
+        columns = [np.stack(column) for column in zip(*steps)]
+        played = columns.pop()  # (T, n_envs)
+        seen, actions, masks, log_probs, values = (column[played] for column in columns)
+        found = returns[played]
+        base = {"none": 0.0, "mean": found.mean(), "value": values}[self.baseline]
+        arrays = (seen, actions, masks, log_probs, found - base, found)
+        return Decisions(*(torch.as_tensor(array, device=self.device) for array in arrays))
+
+
+def returns_of(rewards: np.ndarray, gamma: float) -> np.ndarray:
+    """G (T, n) float32 of rewards (T, n), where those after an end are 0."""
+    returns, later = np.zeros_like(rewards, np.float32), np.zeros(rewards.shape[1], np.float32)
+    for t in range(len(rewards) - 1, -1, -1):
+        returns[t] = later = rewards[t] + gamma * later
+    return returns

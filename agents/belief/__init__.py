@@ -1,1 +1,0 @@
-"""Algorithms over belief states: values, actor-critics, Gaussian processes, committees, Feudal."""

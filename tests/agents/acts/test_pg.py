@@ -1,0 +1,122 @@
+"""REINFORCE over dialogue acts."""
+
+import numpy as np
+import pytest
+import torch
+from stable_baselines3.common.logger import Logger
+
+import agents
+import dialgym
+from agents import PG
+from agents.acts.pg import returns_of
+from tests.support.toy_acts import COST
+
+ID = "tests.support.toy_acts:Wishes-act"
+
+
+def env(rows=8):
+    return dialgym.sb3_vec_env(ID, rows, seed=0)
+
+
+def made(rows=8, **settings):
+    model = PG("MlpPolicy", env(rows), seed=0, **settings)
+    model.set_logger(Logger(None, []))
+    return model
+
+
+def test_returns_are_discounted_sums():
+    rewards = np.array([[1.0, 2], [0, 4], [8, 0]], np.float32)
+    assert returns_of(rewards, 0.5).tolist() == [[3, 4], [4, 4], [8, 0]]
+
+
+@pytest.mark.parametrize("baseline", ["none", "mean", "value"])
+def test_a_rollout_is_a_whole_dialogue_in_each_row(baseline):
+    model = made(baseline=baseline, gamma=0.9)
+    model.learn(1)
+    found = model.rollout
+    starts = np.flatnonzero(found.observations[:, -1] == 0)  # nothing has been said yet
+    assert len(starts) == 8
+    assert len(found.returns) == model.num_timesteps
+    assert (found.returns >= -5 * COST).all()
+    with torch.no_grad():
+        values = model.policy.predict_values(found.observations)[:, 0]
+    base = {"none": 0.0, "mean": found.returns.mean()}
+    if baseline != "value":  # else the critic has learned meanwhile
+        torch.testing.assert_close(found.weights, found.returns - base[baseline])
+    else:
+        assert not torch.equal(values, found.returns)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_the_loss_is_that_of_a_slow_version(normalize):
+    settings = {"ent_coef": 0.1, "vf_coef": 0.3, "normalize_advantage": normalize}
+    model = made(baseline="value", **settings)
+    model.learn(1)
+    batch = model.rollout
+    loss, _ = model.loss(batch)
+    weights = batch.weights.double().numpy()
+    if normalize:
+        weights = (weights - weights.mean()) / (weights.std(ddof=1) + 1e-8)
+    total = 0.0
+    for i in range(len(weights)):
+        with torch.no_grad():
+            distribution = model.policy.get_distribution(batch.observations[i : i + 1])
+            value = model.policy.predict_values(batch.observations[i : i + 1]).item()
+        rates = torch.sigmoid(distribution.logits)[0].double().numpy()
+        free = batch.masks[i].reshape(-1, 2)[:, 1].numpy()
+        acts = batch.actions[i].numpy()
+        chosen = np.where(acts > 0, rates, 1 - rates)[free]
+        total -= weights[i] * np.log(chosen).sum()
+        total += 0.1 * (rates * np.log(rates) + (1 - rates) * np.log(1 - rates))[free].sum()
+        total += 0.3 * (value - batch.returns[i].item()) ** 2
+    assert loss.item() == pytest.approx(total / len(weights), rel=1e-4)
+
+
+def test_a_dialogue_that_is_cut_is_bootstrapped_with_values_alone():
+    model = made(baseline="value", gamma=0.5)
+    last = np.ones(9, np.float32)
+    infos = [{"TimeLimit.truncated": True, "terminal_observation": last}, {}, {}]
+    ahead = model._ahead(infos, np.array([True, True, False]))
+    with torch.no_grad():
+        value = model.policy.predict_values(torch.tensor(last[None])).item()
+    assert ahead.tolist() == [pytest.approx(0.5 * value), 0, 0]
+    assert not made(baseline="mean")._ahead(infos, np.array([True, True, False])).any()
+
+
+@pytest.mark.parametrize("baseline", ["mean", "value"])
+def test_it_learns_to_ask_for_everything_at_once(baseline):
+    """The bar is near the best; what does not learn, or climbs the wrong way, stays at random."""
+    model = made(64, baseline=baseline, learning_rate=0.005)
+    model.learn(12_000)
+    scores = [dialgym.evaluate(who, ID, 200).mean_return for who in (model, "ask-all", "random")]
+    assert scores[0] > scores[1] - 0.05 > scores[2] + 0.1
+
+
+def test_a_run_that_goes_on_equals_one_that_was_not_cut(tmp_path):
+    arguments = {"n_envs": 4, "seed": 1, "progress_bar": False, "checkpoint_every": 1}
+    arguments["hyperparameters"] = {"learning_rate": 1e-3}
+    whole = agents.train(ID, "pg", total_timesteps=2500, log_dir=tmp_path / "whole", **arguments)
+    agents.train(ID, "pg", total_timesteps=1300, log_dir=tmp_path / "cut", **arguments)
+    cut = agents.train(
+        ID, "pg", total_timesteps=2500, log_dir=tmp_path / "cut", resume=True, **arguments
+    )
+    assert cut.num_timesteps == whole.num_timesteps
+    for a, b in zip(whole.policy.parameters(), cut.policy.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert type(agents.load(tmp_path / "whole" / "model.zip")) is PG
+
+
+def test_one_act_at_a_time_will_do():
+    model = PG("MlpPolicy", dialgym.sb3_vec_env("SlotFilling-act-v0", 4, seed=0), seed=0)
+    model.learn(4)
+    assert model.rollout.actions.dtype == torch.int64
+
+
+def test_mistakes_are_one_clear_error():
+    with pytest.raises(ValueError, match=r"baseline of PG must be one of 'none', 'mean', 'value'"):
+        made(baseline="best")
+    with pytest.raises(ValueError, match="PG: expected batch_size to be a whole number from 1"):
+        made(batch_size=0)
+    words = dialgym.sb3_vec_env("Wordle-20-v0", 2)
+    with pytest.raises(ValueError, match="token views take a GPT policy"):
+        PG("MlpPolicy", words)
