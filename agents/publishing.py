@@ -13,7 +13,7 @@ from agents.registry import name_of
 from agents.storage.locate import named_from, with_pretrained, with_tokenizer
 from agents.storage.models import load, save, trained_in
 from dialgym import __version__
-from dialgym.datasets.cards import card, code, table
+from dialgym.datasets.readme import card, code, table
 from dialgym.experiments import Result
 from dialgym.io.checksums import write_json_checked
 from dialgym.io.files import write_text

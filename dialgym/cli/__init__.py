@@ -5,12 +5,13 @@
 | `tasks` | ``list``, ``check``, ``check-domain`` |
 | `play`, `chat` | ``play`` and ``chat`` |
 | `collect` | ``collect`` |
+| `data` | ``data``, ``import``, ``push`` |
 | `train` | ``train`` |
-| `train_guesser`, `train_reward_model` | ``train guesser``, ``train reward-model`` |
-| `serve_visual` | ``serve-visual`` |
+| `train_models` | ``train guesser``, ``train reward-model`` |
+| `serve` | ``serve-visual`` |
 | `benchmark`, `report` | ``evaluate``, ``benchmark``, ``report`` |
 | `view` | ``view`` |
-| `app`, `common` | the program, and what its commands share |
+| `app`, `common` | the program, and parts that commands share |
 | `terminal` | encodings and width |
 """
 

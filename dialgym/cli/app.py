@@ -1,4 +1,4 @@
-"""The command-line program: its commands, and how their errors are reported."""
+"""The command-line program: its commands, and the report of their errors."""
 
 import os
 import sys
@@ -13,27 +13,24 @@ from dialgym.cli.benchmark_pydial import benchmark_pydial
 from dialgym.cli.chat import chat
 from dialgym.cli.collect import collect
 from dialgym.cli.common import complain, stopped
-from dialgym.cli.data import data
-from dialgym.cli.importing import import_
+from dialgym.cli.data import data, import_, push
 from dialgym.cli.leaderboard import leaderboard
 from dialgym.cli.new import new
 from dialgym.cli.play import play
-from dialgym.cli.push import push
 from dialgym.cli.report import report
-from dialgym.cli.serve_visual import serve_visual
+from dialgym.cli.serve import serve_visual
 from dialgym.cli.tasks import check, check_domain, list_ids
 from dialgym.cli.terminal import read_any_bytes
 from dialgym.cli.train import train, train_command
-from dialgym.cli.train_guesser import train_guesser
-from dialgym.cli.train_reward_model import train_reward_model
+from dialgym.cli.train_models import train_guesser, train_reward_model
 from dialgym.cli.view import view
 
 KNOWN = (ValueError, ImportError, OSError, FloatingPointError)
-"""What our functions raise for a bad argument, a missing package, a missing file, a NaN."""
+"""Errors of our functions for bad arguments, missing packages or files, and NaN."""
 
 
 class Commands(TyperGroup):
-    """Prints a known error as one line and leaves with exit code 2; 130 and 143 for signals.
+    """Commands whose known errors are one line and exit code 2; 130 and 143 for signals.
 
     A command's name may be of two words: ``train reward-model`` stands beside ``train``.
     """

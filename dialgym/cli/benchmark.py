@@ -183,7 +183,7 @@ def readable_curves(runs: Sequence[Path]) -> list[Path]:
 def default_ids(
     run: Path | None, kwargs: dict[str, Any], trust: bool
 ) -> tuple[list[str], dict[str, Any]]:
-    """Where a run was trained, with its settings; without one, the first suite."""
+    """Environments to play: that of a trained run with its settings, else the first suite."""
     if run is None:
         return list(next(iter(suites().values()))), kwargs
     from dialgym.rollouts.player import opened_where_trained

@@ -117,7 +117,7 @@ def parse_seeds(text: str) -> list[int]:
 
 
 def command() -> str:
-    """What was typed."""
+    """The command as it was typed."""
     return shlex.join(["dialgym", *sys.argv[1:]])
 
 

@@ -44,7 +44,7 @@ def boards_of(
 
 
 def total(boards: list[Any], results: list[Path] | None) -> Any:
-    """How much of a panel is there, and what it has cost."""
+    """Print how much of a panel is done, and its cost."""
     from dialgym.experiments.pydial_rows import cpu_seconds_of
     from dialgym.experiments.totals import total_of
 

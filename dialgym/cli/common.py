@@ -99,7 +99,7 @@ def stopped(interrupt: KeyboardInterrupt, *more: str) -> typer.Exit:
 
 
 def algorithm_names() -> list[str]:
-    """What `dialgym train` takes, and completes: names of the table of algorithms."""
+    """Complete the names of algorithms that `dialgym train` takes."""
     try:
         names: list[str] = import_module("agents.registry").names()
     except ImportError:  # another package of that name, or none
@@ -127,7 +127,7 @@ def complain(message: str) -> None:
 
 
 def known_command(line: str, commands: Mapping[str, str]) -> bool:
-    """Whether a line of a conversation is one of its commands; an error is printed if not."""
+    """Return True if a line is a command of the chat; print an error if it is an unknown one."""
     if line not in commands:
         complain(f"no command {line}.{did_you_mean(line, commands)} /help shows all.")
     return line in commands
@@ -160,7 +160,7 @@ def _pair(text: str, option: str) -> tuple[str, Any]:
 
 
 def _is_power(value: Any) -> bool:
-    """Whether it is a number such as 1e-4, which YAML 1.1 takes for a text."""
+    """Return True for a number such as 1e-4, which YAML 1.1 reads as text."""
     return isinstance(value, str) and bool(re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", value))
 
 

@@ -1,11 +1,11 @@
-"""``dialgym data``: describe, merge, split and export stored dialogues."""
+"""``dialgym data``, ``import`` and ``push``: stored dialogues as files and on the hub."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from dialgym.cli.common import Trust, console
+from dialgym.cli.common import Set, Trust, console, require_agents, settings
 
 data = typer.Typer(no_args_is_help=True, help="Describe, merge, split and export stored dialogues.")
 Where = Annotated[
@@ -94,3 +94,117 @@ def _load(source: str, trust: bool) -> Any:
 def _check_new(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{str(folder)!r} holds something already. Choose another folder.")
+
+
+def import_(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="Files, folders or zips of JSONL, JSON, CSV, TSV or Parquet; or hf:NAME.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="A new folder for the dialogues.")],
+    task: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Whose dialogues they are; by default dialgym/Logged-v0."),
+    ] = None,
+    reward: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The reward, by turn or of the whole: rating, outcome.reward; none for none.",
+        ),
+    ] = None,
+    system: Annotated[
+        str | None, typer.Option(metavar="SPEAKER", help="Who is the system, which learns.")
+    ] = None,
+    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="What was said.")] = None,
+    speaker: Annotated[str | None, typer.Option(metavar="COLUMN", help="Who said it.")] = None,
+    dialogue: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="The dialogue's name, in a table of utterances."),
+    ] = None,
+    outcomes: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="A table of rewards, by the dialogue's name."),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=VALUE", help="Which rows of the outcomes count."),
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="One split alone: train, validation, test ...")
+    ] = None,
+    tokenizer: Annotated[
+        str | None, typer.Option(help="char, bpe, bpe:PATH, hf:NAME; by default one is made.")
+    ] = None,
+    vocabulary: Annotated[int, typer.Option(help="Tokens of one that is made.")] = 2048,
+    utterance_tokens: Annotated[int, typer.Option(help="Most tokens of an utterance.")] = 96,
+    window: Annotated[int, typer.Option(help="Most tokens of a dialogue.")] = 512,
+    set_: Set = None,
+) -> None:
+    """Read dialogues of your own, and make a data set that every offline agent learns from.
+
+    It understands messages with roles, lists of turns, logs of events, prompts with responses, and
+    tables with a row for each utterance; says what it understood, and what it left out and why.
+    """
+    from dialgym.datasets.foreign import Choices, import_dialogues
+    from dialgym.datasets.readme import advised
+
+    choices = Choices(
+        reward=reward,
+        system=system,
+        text=text,
+        speaker=speaker,
+        dialogue=dialogue,
+        outcomes=outcomes,
+        where=settings(where, "--where"),
+        split=split,
+        task=task,
+        settings=settings(set_),
+        tokenizer=tokenizer,
+        vocabulary=vocabulary,
+        utterance_tokens=utterance_tokens,
+        window=window,
+    )
+    report = import_dialogues(files, out, choices)
+    console.print(report.to_text(), markup=False, soft_wrap=True)
+    env = "dialgym/Logged-v0" if task is None else task
+    algorithm, why = advised(*report.returns)
+    text = f"Learn from them{why}: dialgym train {algorithm} {env} --data {out}"
+    console.print(f"\n{text}", style="dim", soft_wrap=True)
+
+
+def push(
+    source: Annotated[
+        str, typer.Argument(metavar="RUN | DATA", help="A run, a saved agent, or a data set.")
+    ],
+    name: Annotated[
+        str, typer.Argument(metavar="hf:NAME | PATH", help="Of the hub, or of a new folder.")
+    ],
+    scores: Annotated[
+        list[Path] | None,
+        typer.Option(exists=True, help="What `dialgym evaluate --json` wrote; may be repeated."),
+    ] = None,
+    private: Annotated[bool, typer.Option("--private", help="Make a new repository private.")] = (
+        False
+    ),
+    trust: Trust = False,
+) -> None:
+    """Publish an agent or dialogues on the Hugging Face hub, with a card that has the scores.
+
+    `hf:NAME` is then taken wherever a policy or a data set is.
+    """
+    from dialgym.datasets import load_dataset
+    from dialgym.experiments import Result
+    from dialgym.rollouts.policies import find_checkpoint
+
+    if find_checkpoint(source) is None and Path(source).exists():
+        if scores:
+            raise ValueError(f"push: {source!r} is no agent, so that --scores has no place there.")
+        where = load_dataset(source, trust=trust).push_to_hub(name, private)
+    else:
+        results = [Result.from_json(path) for path in scores or ()]
+        where = require_agents().push_to_hub(source, name, results, private, trust)
+    console.print(where, markup=False, soft_wrap=True, highlight=False)

@@ -74,7 +74,7 @@ def play(
     number = secrets.randbelow(2**31) if seed is None else seed
     watched = policy is not None
     if policy is None:
-        table = Table(dialogue.task, as_, entry, expert)
+        table = PlayConsole(dialogue.task, as_, entry, expert)
         chosen: Any = table.person(hints)
     else:
         chosen = opened_for(policy, [entry], {**kwargs, "simulator": None}, trust)
@@ -114,8 +114,8 @@ class UndoError(Exception):
     """The person takes back an utterance."""
 
 
-class Table:
-    """What a person at the terminal is told, and the commands that it may give.
+class PlayConsole:
+    """Output for a person at the terminal, and the commands of that person.
 
     Args:
         task: the rules.
@@ -149,7 +149,7 @@ class Table:
         console.print("/help shows all rules, /hint helps, /quit ends.\n", style="dim")
 
     def _how_to_play(self) -> str:
-        """What the task says to who plays the party; else the beginning of the rules."""
+        """Instructions of the task for the player of a party, else the beginning of the rules."""
         return self.task.how_to_play.get(self.party) or "\n".join(rules(self.task)[:1])
 
     def heed(self, line: str, task: Task, state: Any) -> None:

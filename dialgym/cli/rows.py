@@ -50,7 +50,7 @@ def expect_models(rows: Sequence[Any]) -> None:
 def problems_of(
     row: Any, placed: bool, replayed: bool, model: Path | None, trust: bool
 ) -> Iterator[str]:
-    """What is wrong with what `read` gave.
+    """Problems of the rows that `read` gave.
 
     Args:
         row: of a file, or what is wrong with its form.
@@ -107,7 +107,7 @@ def _made(kind: type, path: str) -> Any:
 
 
 def missing(rows: Sequence[Any], folders: Sequence[Path]) -> Iterator[str]:
-    """What the rows of folders lack of their panels' environments and seeds."""
+    """Environments and seeds of panels that the rows of folders lack."""
     found: dict[tuple[str, str], set[tuple[str, int]]] = {}
     for row in rows:
         if any(row.file.is_relative_to(folder) for folder in folders):

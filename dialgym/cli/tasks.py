@@ -14,7 +14,7 @@ from dialgym.registry import entry_of, make_task
 
 
 def _stand_in(entry: registry.RegistryEntry) -> str | None:
-    """What is played here in the place of what the id names; only some rows need a look."""
+    """Label of the built-in data that stands in for what an id names."""
     return entry.stand_in if entry.row.builtin_scores else None
 
 

@@ -59,7 +59,7 @@ def view(
     from dialgym.viewer import open_viewer
     from dialgym.viewer.app import serve_viewer
     from dialgym.viewer.guard import Guard
-    from dialgym.viewer.sources import newest_runs
+    from dialgym.viewer.inputs import newest_runs
 
     for own in env or ():
         add(entry_of(own))
@@ -78,7 +78,7 @@ def view(
         name = "127.0.0.1" if host in EVERYWHERE else host
         shown = f"[{name}]" if ":" in name else name
         address = f"http://{shown}:{number}/?token={guard.token}"
-        count = len(viewer.shelf.sources)
+        count = len(viewer.inputs.sources)
         what = f"{count} source{'' if count == 1 else 's'}"
         console.print(f"showing {what} at {address}", soft_wrap=True, markup=False)
         if host not in LOOPBACK:
@@ -92,13 +92,13 @@ def view(
 
 
 def _talk(model: str, trust: bool) -> Any:
-    """What a language model or agent replies, given the utterances before."""
+    """Reply of a language model or agent to the utterances before."""
     agent = require_agents().ChatAgent.load(model, trust=trust)
     return lambda text, history: agent.chat(text, history)
 
 
 def _values(run: Path, trust: bool) -> Any:
-    """What a learner of values thinks of the learner's turns of one dialogue, by place."""
+    """A learner's value estimates for the turns of one dialogue, by index."""
     require_agents()
     from agents.training.value_estimates import turn_values
 

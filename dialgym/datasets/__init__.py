@@ -14,7 +14,7 @@
 | `minari` | exchange with Minari |
 """
 
-from dialgym.datasets.acts import ActBatch, ActData
+from dialgym.datasets.act_data import ActData, ActTransitions
 from dialgym.datasets.collect import collect
 from dialgym.datasets.dataset import Dataset, concatenate
 from dialgym.datasets.load import DialogueStream, from_minari, load_dataset
@@ -22,8 +22,8 @@ from dialgym.datasets.packing import layout_of
 from dialgym.datasets.tokens import TokenBatch, TokenData, pack, returns_to_go
 
 __all__ = [
-    "ActBatch",
     "ActData",
+    "ActTransitions",
     "Dataset",
     "DialogueStream",
     "TokenBatch",

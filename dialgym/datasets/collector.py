@@ -43,7 +43,7 @@ SHARD = re.compile(r"dialogues-(\d+)-(\d+)\.parquet")
 
 @dataclass(frozen=True)
 class Recipe:
-    """What determines dialogues; the arguments are those of `collect`."""
+    """Everything that determines a collection; the arguments of `collect`."""
 
     env: RegistryEntry
     policy: Source
@@ -62,11 +62,11 @@ class Recipe:
         return range(shard * self.shard_size, min((shard + 1) * self.shard_size, total))
 
     def shards(self, total: int) -> int:
-        """How many shards `total` episodes fill."""
+        """Number of shards that `total` episodes fill."""
         return -(-total // self.shard_size)
 
     def facts(self) -> dict[str, Any]:
-        """What determines the dialogues as plain values, to tell one recipe from another."""
+        """The recipe as plain values, to tell one from another."""
         facts = {**self.__dict__, "env": self.env.id, "policy": self.name}
         del facts["trust"]
         facts["env_kwargs"] = dict(self.env_kwargs)
@@ -249,7 +249,7 @@ class Folder:
             remove_checked(former)
 
     def _is_damaged(self, part: range, file: Path) -> bool:
-        """Whether a shard is not what was written, which is said at once."""
+        """Return True, with a warning, if a shard is not what was written."""
         try:
             rows = check_table(file)
         except ValueError as error:

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.datasets.acts import ActData, act_data
-from dialgym.datasets.cards import dataset_card
-from dialgym.datasets.describe import Description, describe
+from dialgym.datasets.act_data import ActData, act_data
+from dialgym.datasets.describe import DatasetSummary, describe
 from dialgym.datasets.export import export
-from dialgym.datasets.foreign import Choices, Report, import_dialogues
-from dialgym.datasets.foreign.folders import beside, copy_beside, relative
+from dialgym.datasets.foreign import Choices, ImportReport, import_dialogues
+from dialgym.datasets.foreign.importer import beside, copy_beside, relative
 from dialgym.datasets.minari import to_minari
 from dialgym.datasets.packing import layout_of
+from dialgym.datasets.readme import dataset_card
 from dialgym.datasets.schema import arrow, read_tables, with_folder, write_table
 from dialgym.datasets.tokens import TokenData, pack
 from dialgym.errors import unknown, with_settings
@@ -55,7 +55,7 @@ class Dataset:
         report: of an import, see `from_dialogues`; else None.
     """
 
-    report: Report | None = None
+    report: ImportReport | None = None
 
     def __init__(self, table: Any) -> None:
         self.table = table
@@ -260,7 +260,7 @@ class Dataset:
         dataset.report = report
         return dataset
 
-    def describe(self, plot: str | PathLike[str] | None = None) -> Description:
+    def describe(self, plot: str | PathLike[str] | None = None) -> DatasetSummary:
         """Counts, distribution of returns, and lengths; `plot` is a PNG file to draw them into.
 
         Raises:

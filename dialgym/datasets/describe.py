@@ -15,8 +15,8 @@ COLOUR, INK = "#0072b2", "#333333"
 
 
 @dataclass(frozen=True, eq=False)
-class Description:
-    """What `describe` found.
+class DatasetSummary:
+    """Statistics of a data set.
 
     Attributes:
         dialogues, utterances: how many; utterances of the learner.
@@ -82,7 +82,7 @@ class Description:
         return self.to_text()
 
 
-def describe(dataset: Any, plot: str | PathLike[str] | None = None) -> Description:
+def describe(dataset: Any, plot: str | PathLike[str] | None = None) -> DatasetSummary:
     """Counts, distribution of returns, and lengths of a dataset.
 
     Args:
@@ -96,7 +96,7 @@ def describe(dataset: Any, plot: str | PathLike[str] | None = None) -> Descripti
     if not len(dataset):
         raise ValueError("describe: expected at least one dialogue; the dataset is empty.")
     lengths = dataset.lengths
-    found = Description(
+    found = DatasetSummary(
         len(dataset),
         int(lengths.sum()),
         _count(dataset["env"]),

@@ -38,7 +38,7 @@ def layout_of(env_id: Environment, **kwargs: Any) -> TokenLayout:
     return TokenLayout.of(task, tokenizer, parts.get("learner", "system"), parts.get("window"))
 
 
-class Turns(NamedTuple):
+class PackedTurns(NamedTuple):
     """The turns of all dialogues, T of them, as arrays."""
 
     dialogue: np.ndarray  # (T,) int64
@@ -51,14 +51,14 @@ class Turns(NamedTuple):
     id_counts: np.ndarray  # (T,) int64
 
 
-def turns_of(dataset: Any) -> Turns:
+def turns_of(dataset: Any) -> PackedTurns:
     """The turns of a dataset as arrays."""
     sizes, turns = dataset.turns()
     dialogue = np.repeat(np.arange(len(dataset)), sizes)
     tokens = turns.field("tokens")
     logged = ~tokens.is_null().to_numpy(zero_copy_only=False)
     counts = tokens.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-    return Turns(
+    return PackedTurns(
         dialogue,
         turns.field("text").to_numpy(zero_copy_only=False),
         turns.field("party").to_numpy(zero_copy_only=False),
@@ -71,7 +71,7 @@ def turns_of(dataset: Any) -> Turns:
 
 
 class FlatArrays(NamedTuple):
-    """What `TokenData` is made of."""
+    """Arrays of which `TokenData` consists."""
 
     tokens: np.ndarray  # (T,) int32
     is_action: np.ndarray  # (T,) bool
@@ -129,7 +129,7 @@ def check_vocabulary(dataset: Any, layout: TokenLayout, reencode: bool) -> None:
         )
 
 
-def _encode(turns: Turns, layout: TokenLayout) -> tuple[list[np.ndarray], np.ndarray]:
+def _encode(turns: PackedTurns, layout: TokenLayout) -> tuple[list[np.ndarray], np.ndarray]:
     """The tokens of all turns in order, in pieces, and (T,) how many each turn has."""
     first_id = np.cumsum(turns.id_counts) - turns.id_counts
     pieces, sizes = [], []
@@ -160,7 +160,7 @@ def _encode_texts(
 
 
 def _use_logged(
-    block: np.ndarray, size: np.ndarray, turns: Turns, part: slice, first_id: np.ndarray
+    block: np.ndarray, size: np.ndarray, turns: PackedTurns, part: slice, first_id: np.ndarray
 ) -> None:
     """Put logged token ids in the place of encoded text."""
     logged = np.flatnonzero(turns.logged[part])

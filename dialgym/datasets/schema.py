@@ -51,7 +51,7 @@ def read_tables(files: Sequence[Path]) -> Any:
 
 
 def check_table(file: Path) -> int:
-    """How many rows a Parquet file has.
+    """Check a Parquet file and count its rows.
 
     Raises:
         ValueError: it is damaged, or no Parquet file; the message names it.
@@ -132,7 +132,7 @@ def schema() -> Any:
 
 @dataclass(frozen=True)
 class Origin:
-    """What all dialogues of one collection have in common; see `schema`."""
+    """Columns that all dialogues of one collection share; see `schema`."""
 
     env: str
     settings: Mapping[str, Any]

@@ -18,7 +18,7 @@ LONGEST = 2000  # letters of an utterance that are looked at
 WIDEST = 0.86  # of the box: what is left shows whose bubble it is
 
 
-class Turn(NamedTuple):
+class DrawnTurn(NamedTuple):
     """An utterance to be drawn."""
 
     speaker: str
@@ -29,7 +29,7 @@ class Turn(NamedTuple):
 class _Bubble(NamedTuple):
     """The looks of one utterance: its lines, and how much room they take, in pixels."""
 
-    turn: Turn
+    turn: DrawnTurn
     lines: list[str]
     width: float
     height: int
@@ -37,7 +37,7 @@ class _Bubble(NamedTuple):
 
 def draw_bubbles(
     draw: ImageDraw.ImageDraw,
-    turns: Sequence[Turn],
+    turns: Sequence[DrawnTurn],
     box: tuple[float, float, float, float],
     size: int = 14,
 ) -> None:
@@ -64,7 +64,7 @@ def draw_bubbles(
 
 def _last(
     draw: ImageDraw.ImageDraw,
-    turns: Sequence[Turn],
+    turns: Sequence[DrawnTurn],
     font: Any,
     size: int,
     width: float,

@@ -1,13 +1,13 @@
 """The viewer of `dialgym view`: a page in the browser, served to this machine alone.
 
-| module | what is in it |
+| module | content |
 |---|---|
-| `sources`, `listing`, `runs` | what is shown: runs, data sets, results; stored dialogues; runs |
-| `replay` | parts of rewards and masks of stored dialogues, by holding them once more |
-| `pairs`, `rating`, `ratings` | two policies on the same seeds; ratings of replies; their files |
-| `seats`, `kept` | a person in the place of a party; such dialogues as a data set |
-| `api`, `asked`, `lines` | what the page can ask; requests; dialogues as plain values |
-| `app`, `guard` | HTTP, and who may ask |
+| `inputs`, `listing`, `training_runs` | runs, data sets and results that are shown |
+| `replay` | parts of rewards and masks of stored dialogues, by replaying them |
+| `pairs`, `ratings` | two policies on the same seeds; ratings of replies |
+| `chat_session` | dialogues of a person, and their storing as a data set |
+| `api`, `query`, `lines` | requests of the page; their parsing; dialogues as plain values |
+| `app`, `guard` | HTTP; access token and origin checks |
 | `static` | the page |
 """
 

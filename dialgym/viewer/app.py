@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from dialgym.io.http_server import EXTRA, Refused, body_of, fastapi_app, finite, json_answer, serve
 from dialgym.optional import require
 from dialgym.viewer.api import Viewer
-from dialgym.viewer.asked import Asked, NotHereError
 from dialgym.viewer.guard import HEADERS, QUERY, Guard, set_cookie
+from dialgym.viewer.query import NotHereError, Query
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -35,12 +35,12 @@ KINDS = {
 BAD = (ValueError, TypeError, ImportError, OSError, FloatingPointError, RuntimeError)
 """What our functions raise for what cannot be."""
 LOG = logging.getLogger(__name__)
-Call = Callable[[Asked], Mapping[str, Any]]
+Call = Callable[[Query], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Route:
-    """What is asked at a path.
+    """Handler of the requests at a path.
 
     Attributes:
         method: of HTTP.
@@ -56,7 +56,7 @@ class Route:
 
 
 def routes(viewer: Viewer) -> list[Route]:
-    """All that can be asked."""
+    """All that can be query."""
     return [
         Route("GET", "/api/sources", viewer.sources),
         Route("GET", "/api/dialogues/{source}", viewer.page),
@@ -110,15 +110,15 @@ def static_files() -> dict[str, tuple[str, bytes]]:
 
 
 def _handler(route: Route, guard: Guard, players: ThreadPoolExecutor) -> Any:
-    """What answers the requests at a path."""
+    """Make the handler of the requests at a path."""
     pool = players if route.plays else None
 
     async def handle(request: Any) -> Any:
         try:
             _check(guard, request)
-            asked = Asked(await _asked(request))
+            query = Query(await _query_of(request))
             loop = asyncio.get_running_loop()
-            found = await loop.run_in_executor(pool, partial(route.call, asked))
+            found = await loop.run_in_executor(pool, partial(route.call, query))
             return json_answer(200, finite(found), HEADERS)
         except Refused as error:
             return json_answer(error.status, {"detail": error.detail}, HEADERS)
@@ -135,7 +135,7 @@ def _handler(route: Route, guard: Guard, players: ThreadPoolExecutor) -> Any:
 
 
 def _file(guard: Guard, kind: str, content: bytes) -> Any:
-    """What answers with a file; the address with the token leads to the one without it."""
+    """Make the handler that answers with a file and moves the token into a cookie."""
     responses = require("starlette.responses", EXTRA, PURPOSE)
 
     async def handle(request: Any) -> Any:
@@ -158,7 +158,7 @@ def _check(guard: Guard, request: Any) -> None:
     guard.check_request(request.method, request.headers, request.cookies, query)
 
 
-async def _asked(request: Any) -> dict[str, Any]:
+async def _query_of(request: Any) -> dict[str, Any]:
     """The parts of the path and the query, and of the JSON that was sent."""
     given = {**request.query_params, **request.path_params}
     if request.method != "POST":

@@ -12,8 +12,8 @@ from dialgym.io.files import parse_json
 from dialgym.language import Utterance
 from dialgym.rollouts.player import make_dialogue
 from dialgym.tasks import Task
-from dialgym.viewer.asked import Asked, NotHereError
 from dialgym.viewer.lines import first_words, number_as_text, turn
+from dialgym.viewer.query import NotHereError, Query
 
 SORTS = ("order", "return", "length", "seed")
 FACETS = {"env": "envs", "policy": "policies", "kind": "kinds"}
@@ -34,7 +34,7 @@ class Listing:
         self._tasks: dict[tuple[str, str], Task | None] = {}
 
     def about(self) -> dict[str, Any]:
-        """What the page lists of the data set."""
+        """Entry of the data set in the page's list."""
         return {"dialogues": len(self.dataset), **self.facets}
 
     @cached_property
@@ -62,15 +62,15 @@ class Listing:
             found[together] = [(str(value), count) for value, count in counts if value]
         return found
 
-    def page(self, asked: Asked) -> dict[str, Any]:
+    def page(self, query: Query) -> dict[str, Any]:
         """A page of the list, by `q`, `env`, `policy`, `kind`, `success`, `least`, `most`,
         `sort`, `descending`, `offset` and `limit`.
 
         Raises:
             ValueError: one of them cannot be.
         """
-        rows = self._sorted(self.rows(asked), asked)
-        offset, limit = asked.whole("offset", 0), asked.whole("limit", 50, 1, MOST_ROWS)
+        rows = self._sorted(self.rows(query), query)
+        offset, limit = query.whole("offset", 0), query.whole("limit", 50, 1, MOST_ROWS)
         shown = [self.row(int(row)) for row in rows[offset : offset + limit]]
         returns = self.returns[rows]
         return {
@@ -81,25 +81,25 @@ class Listing:
             "rows": shown,
         }
 
-    def rows(self, asked: Asked) -> np.ndarray:
-        """(n,) the dialogues that meet all that is asked, in their order."""
+    def rows(self, query: Query) -> np.ndarray:
+        """(n,) the dialogues that meet all that is query, in their order."""
         keep = np.ones(len(self.dataset), bool)
         for name in FACETS:
-            if name in asked:
-                keep &= self.columns[name] == asked.text(name)
-        if "success" in asked:
-            wanted = asked.choice("success", ("yes", "no")) == "yes"
+            if name in query:
+                keep &= self.columns[name] == query.text(name)
+        if "success" in query:
+            wanted = query.choice("success", ("yes", "no")) == "yes"
             keep &= self.columns["success"].astype(bool) == wanted
-        if "least" in asked:
-            keep &= self.returns >= asked.number("least")
-        if "most" in asked:
-            keep &= self.returns <= asked.number("most")
-        if "q" in asked:
-            keep &= self._with_text(asked.text("q"))
+        if "least" in query:
+            keep &= self.returns >= query.number("least")
+        if "most" in query:
+            keep &= self.returns <= query.number("most")
+        if "q" in query:
+            keep &= self._with_text(query.text("q"))
         return np.flatnonzero(keep)
 
     def row(self, row: int) -> dict[str, Any]:
-        """What the list shows of a dialogue."""
+        """Entry of a dialogue in the page's list."""
         values = {name: column[row] for name, column in self.columns.items()}
         said = [t["text"] for t in self.dataset[row]["turns"] if t["said"]]
         return {
@@ -160,12 +160,12 @@ class Listing:
                 self._tasks[key] = None
         return self._tasks[key]
 
-    def _sorted(self, rows: np.ndarray, asked: Asked) -> np.ndarray:
-        by = asked.choice("sort", SORTS, "order")
+    def _sorted(self, rows: np.ndarray, query: Query) -> np.ndarray:
+        by = query.choice("sort", SORTS, "order")
         keys = {"return": self.returns, "length": self.lengths, "seed": self.columns["seed"]}
         if by in keys:
             rows = rows[np.argsort(keys[by][rows], kind="stable")]
-        return rows[::-1] if asked.flag("descending") else rows
+        return rows[::-1] if query.flag("descending") else rows
 
     def _with_text(self, text: str) -> np.ndarray:
         """(N,) bool: in which dialogues somebody says it, in letters small or large."""

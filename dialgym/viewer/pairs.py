@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dialgym.experiments.statistics import mean_difference
-from dialgym.viewer.asked import NotHereError
 from dialgym.viewer.listing import Listing
+from dialgym.viewer.query import NotHereError
 
 MOST_LISTED = 2000
 """Pairs that are looked at one by one."""
@@ -23,7 +23,7 @@ MOST_COMPARED = 20_000
 
 
 class Parting(NamedTuple):
-    """Where two dialogues part.
+    """The turn at which two dialogues part.
 
     Attributes:
         place: of the turn, the same in both.
@@ -159,7 +159,7 @@ class Comparison:
 
     @cached_property
     def partings(self) -> list[Parting | None]:
-        """Where the dialogues of the pairs that are listed part."""
+        """The turns at which the dialogues of the listed pairs part."""
         return [self._parting(number) for number in range(len(self.pairs[:MOST_LISTED]))]
 
     def _parting(self, number: int) -> Parting | None:

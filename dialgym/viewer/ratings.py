@@ -1,19 +1,25 @@
-"""What people think of replies, as files that the trainer of reward models reads.
+"""Ratings of replies: their files, which the trainer of reward models reads, and their queue.
 
 ``preferences.jsonl`` has a line for each comparison (``context``, ``chosen``, ``rejected``),
 ``scores.jsonl`` one for each reply that was given a number (``context``, ``reply``, ``score``),
-``ties.jsonl`` the comparisons that nobody won. A file is written anew at each rating, whole or not
-at all, so that a kill loses no more than the rating in flight; what lies there is gone on with.
+``ties.jsonl`` the comparisons that nobody won. A file is written again at each rating, whole or not
+at all, so that a kill loses no more than the rating in flight; files that are there are continued.
 """
 
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from dialgym.errors import whole_number
 from dialgym.io.files import parse_json, write_text
 from dialgym.io.locks import PATIENCE, locked
+from dialgym.viewer.listing import Listing
+from dialgym.viewer.pairs import Comparison, Parting
+from dialgym.viewer.query import NotHereError
 
 PREFERENCES, SCORES, TIES = "preferences", "scores", "ties"
 KINDS = (PREFERENCES, SCORES, TIES)
@@ -44,7 +50,7 @@ class Ratings:
             self.read(kind)
 
     def file(self, kind: str) -> Path:
-        """Where the ratings of a kind lie."""
+        """File of the ratings of a kind."""
         return self.folder / f"{kind}.jsonl"
 
     def read(self, kind: str) -> dict[str, dict[str, Any]]:
@@ -67,7 +73,7 @@ class Ratings:
             self._write(kind, {**self.read(kind), str(row["key"]): dict(row)})
 
     def remove(self, key: str) -> bool:
-        """Take a rating back; whether there was one."""
+        """Remove a rating; return True if there was one."""
         if not self.folder.is_dir():
             return False
         with self._mutex, locked(self.folder, PATIENCE):
@@ -75,7 +81,7 @@ class Ratings:
         return True in found
 
     def counts(self) -> dict[str, Any]:
-        """How many there are of each kind, and where."""
+        """Number of ratings of each kind, with their files."""
         return {**{kind: len(self.read(kind)) for kind in KINDS}, "folder": str(self.folder)}
 
     def _drop(self, kind: str, key: str) -> bool:
@@ -101,3 +107,128 @@ def _rows(file: Path, needed: tuple[str, ...]) -> Iterator[dict[str, Any]]:
                 f"{', '.join(missing)}. Give another folder (--ratings)."
             )
         yield row
+
+
+class Rater:
+    """Takes ratings of replies.
+
+    Args:
+        ratings: where they are kept.
+    """
+
+    def __init__(self, ratings: Ratings) -> None:
+        self.ratings = ratings
+
+    def scores(self, listing: Listing, row: int) -> dict[int, float]:
+        """The scores that the replies of a dialogue have, by place."""
+        given = self.ratings.read(SCORES)
+        stored = listing.dataset[row]
+        keys = {i: _key_of_turn(stored, i) for i, t in enumerate(stored["turns"]) if t["said"]}
+        return {place: given[key]["score"] for place, key in keys.items() if key in given}
+
+    def score(self, listing: Listing, row: int, place: int, score: int | None) -> None:
+        """Give a reply a number, or take its number back.
+
+        Raises:
+            NotHereError: there is no such reply.
+            ValueError: the number is not from 1 to 5.
+        """
+        stored = listing.one(row)[0]
+        if not 0 <= place < len(stored["turns"]) or not stored["turns"][place]["said"]:
+            raise NotHereError(f"turn {place} of dialogue {row} is no reply of the learner's.")
+        key = _key_of_turn(stored, place)
+        if score is None:
+            self.ratings.remove(key)
+            return
+        whole_number("score", score, "a reply", LOWEST, HIGHEST)
+        texts = [turn["text"] for turn in stored["turns"]]
+        row_ = {"context": texts[:place], "reply": texts[place], "score": score}
+        about = {"key": key, "policy": stored["policy"], "turn": place, **_origin(stored)}
+        self.ratings.put(SCORES, {**row_, **about})
+
+    def next(self, comparison: Comparison) -> dict[str, Any]:
+        """The next pair that has no verdict yet, and how many there are; names are not told.
+
+        Which policy stands on the left is drawn by the key, so that it is the same once more.
+        """
+        rated = {**self.ratings.read(PREFERENCES), **self.ratings.read(TIES)}
+        found: dict[str, Any] | None = None
+        seen: set[str] = set()
+        for number, parted in enumerate(comparison.partings):
+            if parted is None:
+                continue
+            key = _key_of_pair(comparison, number, parted)
+            seen.add(key)  # the same two replies in the same situation are one comparison
+            if found is None and key not in rated:
+                replies = parted.replies[::-1] if _swapped(key) else parted.replies
+                found = {"number": number, "key": key, "replies": list(replies)}
+                found["turns"] = self._context(comparison, number, parted)
+        done = len(seen & rated.keys())
+        return {"next": found, "total": len(seen), "done": done, **self.ratings.counts()}
+
+    def prefer(self, comparison: Comparison, number: int, verdict: str) -> dict[str, Any]:
+        """Write down which reply of a pair is better; what the page tells of it.
+
+        Args:
+            comparison: of the pair.
+            number: of the pair.
+            verdict: ``left``, ``right`` or ``tie``.
+
+        Raises:
+            NotHereError: there is no such pair, or its dialogues do not part.
+        """
+        comparison.dialogues(number)
+        parted = comparison.partings[number]
+        if parted is None:
+            raise NotHereError(f"the dialogues of pair {number} have no replies to compare.")
+        key = _key_of_pair(comparison, number, parted)
+        names = [side.name for side in comparison.sides]
+        first = comparison.sides[0].listing.dataset[comparison.pairs[number][0]]
+        row: dict[str, Any] = {"key": key, "context": list(parted.context), **_origin(first)}
+        if verdict == "tie":
+            row |= {"replies": list(parted.replies), "policies": names}
+            self.ratings.put(TIES, row)
+        else:
+            better = int((verdict == "right") != _swapped(key))
+            row |= {"chosen": parted.replies[better], "rejected": parted.replies[1 - better]}
+            row |= {"policies": [names[better], names[1 - better]]}
+            self.ratings.put(PREFERENCES, row)
+        shown = names[::-1] if _swapped(key) else names
+        return {"left": shown[0], "right": shown[1], "key": key, **self.ratings.counts()}
+
+    def _context(
+        self, comparison: Comparison, number: int, parted: Parting
+    ) -> list[dict[str, Any]]:
+        listing, row = comparison.sides[0].listing, comparison.pairs[number][0]
+        turns: list[dict[str, Any]] = listing.dialogue(row)["turns"]
+        return turns[: parted.place]
+
+
+def _origin(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Origin of a rated reply, and the time of the rating."""
+    return {
+        "env": stored["env"],
+        "settings": stored["settings"],
+        "seed": int(stored["seed"]),
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def _key_of_turn(stored: Mapping[str, Any], place: int) -> str:
+    texts = [turn["text"] for turn in stored["turns"][: place + 1]]
+    return _digest("score", stored["env"], stored["settings"], *texts)
+
+
+def _key_of_pair(comparison: Comparison, number: int, parted: Parting) -> str:
+    """The same whichever policy is the first."""
+    stored = comparison.sides[0].listing.dataset[comparison.pairs[number][0]]
+    replies = sorted(parted.replies)
+    return _digest("pair", stored["env"], stored["settings"], *parted.context, "", *replies)
+
+
+def _digest(*parts: str) -> str:
+    return blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
+
+
+def _swapped(key: str) -> bool:
+    return bool(int(key, 16) & 1)

@@ -123,7 +123,7 @@ class _Chosen:
         self.actions, self.masks = row.get("actions") or [], row.get("action_masks") or []
 
     def at(self, number: int) -> dict[str, Any]:
-        """What was chosen and could be chosen at the learner's turn of that number."""
+        """The chosen act and the possible ones at a turn of the learner."""
         if number >= len(self.actions) or not self.names:
             return {}
         mask = np.array(self.masks[number], bool)

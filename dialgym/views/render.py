@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from dialgym.language import render_transcript
-from dialgym.language.bubbles import Turn, draw_bubbles
+from dialgym.language.bubbles import DrawnTurn, draw_bubbles
 from dialgym.simulators.human import styled_line
 from dialgym.tasks import Task
 
@@ -38,7 +38,9 @@ def _draw(task: Task, state: Any, party: str) -> np.ndarray:
 
     image = Image.new("RGB", (640, 400), "white")
     lines = task.transcript(state, party)
-    turns = [Turn(line.speaker, line.speaker != party, _printable(line.text)) for line in lines]
+    turns = [
+        DrawnTurn(line.speaker, line.speaker != party, _printable(line.text)) for line in lines
+    ]
     draw_bubbles(ImageDraw.Draw(image), turns, (12, 12, 628, 388), size=16)
     return np.asarray(image)
 

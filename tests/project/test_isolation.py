@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 
 from dialgym.cli.benchmark import newest_run
 from dialgym.io.cache import cache_dir
-from dialgym.viewer.sources import newest_runs
+from dialgym.viewer.inputs import newest_runs
 
 
 def test_a_test_begins_in_an_empty_folder(tmp_path):

@@ -1,19 +1,19 @@
-"""Dialogues from elsewhere: reading files of any form, and making data sets of them.
+"""Import of dialogues from files of any form.
 
-| module | what is in it |
+| module | content |
 |---|---|
 | `importer` | `import_dialogues`: from files or rows to a folder and a `Dataset` |
-| `reading` | `Choices`; which files and rows are read, and as what |
-| `conversations` | a row of data as a conversation, whatever its columns are called |
+| `input_files` | `Choices`; the files and rows that are read, and their form |
+| `conversations` | a row of data as a conversation, whatever the names of its columns |
 | `negotiations` | the original files of "Deal or No Deal?" |
-| `tables` | tables with a row for each utterance, and outcomes that lie in another table |
-| `speakers` | which speaker is the system; utterances in turns |
+| `columns` | tables with a row for each utterance, and outcomes that lie in another table |
+| `speakers` | assignment of speakers to parties; utterances in turns |
 | `sizes` | a tokenizer and limits for dialogues |
-| `report` | what was understood, what was left out and why |
+| `import_report` | counts of what was read and left out |
 """
 
+from dialgym.datasets.foreign.import_report import ImportReport
 from dialgym.datasets.foreign.importer import import_dialogues
-from dialgym.datasets.foreign.reading import Choices
-from dialgym.datasets.foreign.report import Report
+from dialgym.datasets.foreign.input_files import Choices
 
-__all__ = ["Choices", "Report", "import_dialogues"]
+__all__ = ["Choices", "ImportReport", "import_dialogues"]

@@ -9,7 +9,7 @@ pairs of speaker and text, lists of lists of messages, and a prompt with its res
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dialgym.datasets.foreign.report import Report
+from dialgym.datasets.foreign.import_report import ImportReport
 from dialgym.io.archives import SPLITS
 from dialgym.io.files import parse_json
 from dialgym.io.tables import Row, first
@@ -46,7 +46,7 @@ class Said(NamedTuple):
     reward: float | None = None
 
 
-class Conversation(NamedTuple):
+class ImportedConversation(NamedTuple):
     """A dialogue as it was found.
 
     Attributes:
@@ -65,8 +65,13 @@ class Conversation(NamedTuple):
 
 
 def conversation_of(
-    row: Row, where: str, reward: str | None, text: str | None, speaker: str | None, report: Report
-) -> Conversation | None:
+    row: Row,
+    where: str,
+    reward: str | None,
+    text: str | None,
+    speaker: str | None,
+    report: ImportReport,
+) -> ImportedConversation | None:
     """The conversation in a row; None where it has none.
 
     Args:
@@ -84,21 +89,21 @@ def conversation_of(
     if not turns:
         return None
     said = list(_flattened(turns, text, speaker, where, report))
-    report.say("turns", name)
+    report.add("turns", name)
     found = _rewards(row, reward, where, report)
     if isinstance(found, list):
         if len(found) != len(said):
             report.leave_out(
                 f"dialogues with {len(found)} rewards for {len(said)} utterances", where
             )
-            return Conversation((), where)
+            return ImportedConversation((), where)
         said = [line._replace(reward=value) for line, value in zip(said, found)]
         found = None
     elif reward is None and found is None and any(line.reward is not None for line in said):
-        report.say("rewards", "by turn")
+        report.add("rewards", "by turn")
     success = first(row, SUCCESS)
     known = success if isinstance(success, bool) else None
-    return Conversation(said, where, found, known, split_of(row))
+    return ImportedConversation(said, where, found, known, split_of(row))
 
 
 def split_of(row: Row) -> str | None:
@@ -108,7 +113,7 @@ def split_of(row: Row) -> str | None:
 
 
 def has_turns(row: Row) -> bool:
-    """Whether a row has a list of turns under one of the usual names."""
+    """Return True if a row has a list of turns under one of the usual names."""
     return any(_are_turns(listed(row.get(name)), least=1) for name in TURNS)
 
 
@@ -135,7 +140,7 @@ def _as_turns(value: Any, role: str) -> list[Any]:
 
 
 def _are_turns(value: Any, least: int, levels: int = LEVELS) -> bool:
-    """Whether a value is a list of utterances in one of the forms that are known."""
+    """Return True if a value is a list of utterances in one of the known forms."""
     if not isinstance(value, list) or len(value) < least or not levels:
         return False
     probe = value[: min(len(value), 8)]
@@ -149,7 +154,7 @@ def _are_turns(value: Any, least: int, levels: int = LEVELS) -> bool:
 
 
 def _talks(turns: Sequence[Any]) -> bool:
-    """Whether a list under a name that is not known holds what people say, and no list of words."""
+    """Return True if a list under an unknown name holds utterances and not words."""
     said = [_said(turn, None, None) for turn in turns if isinstance(turn, Mapping)]
     texts = [turn for turn in turns if isinstance(turn, str)]
     texts += [line.text for line in said if line is not None and line.speaker is not None]
@@ -175,7 +180,7 @@ def _flattened(
     text: str | None,
     speaker: str | None,
     where: str,
-    report: Report,
+    report: ImportReport,
     levels: int = LEVELS,
 ) -> Iterator[Said]:
     for turn in turns:
@@ -221,7 +226,7 @@ def _text_in(turn: Mapping[str, Any], name: str | None) -> str | None:
 
 
 def _action(turn: Mapping[str, Any]) -> str | None:
-    """What was done rather than said, in brackets: ``[offer price 243.0]``."""
+    """An action beside the words, in brackets: ``[offer price 243.0]``."""
     kind, data = first(turn, ACTION), turn.get("data")
     if not isinstance(kind, str) or not kind:
         return None
@@ -234,7 +239,7 @@ def _action(turn: Mapping[str, Any]) -> str | None:
 
 
 def _rewards(
-    row: Row, name: str | None, where: str, report: Report
+    row: Row, name: str | None, where: str, report: ImportReport
 ) -> float | list[float | None] | None:
     """The reward of a row, or a list of rewards of its turns; None where it has none."""
     if name == "none":
@@ -243,7 +248,7 @@ def _rewards(
         value = listed(at(row, path))
         found = _reward_in(value, where, report)
         if found is not None:
-            report.say("rewards", _described(path, value, found))
+            report.add("rewards", _described(path, value, found))
             return found
     return None
 
@@ -256,7 +261,7 @@ def _described(path: str, value: Any, found: float | list[float | None]) -> str:
     return f"{path}, at the end"
 
 
-def _reward_in(value: Any, where: str, report: Report) -> float | list[float | None] | None:
+def _reward_in(value: Any, where: str, report: ImportReport) -> float | list[float | None] | None:
     if isinstance(value, Mapping):
         parts = [rating(part, where, report) for part in value.values()]
         found = [part for part in parts if part is not None]
@@ -283,7 +288,7 @@ DISLIKED = {"down", "bad", "dislike", "disliked", "negative", "unhelpful", "no",
 DISLIKED |= {"\N{THUMBS DOWN SIGN}"}
 
 
-def rating(value: Any, where: Any, report: Report) -> float | None:
+def rating(value: Any, where: Any, report: ImportReport) -> float | None:
     """The number of a rating; the report is told of a text that is none, such as ``4/5``."""
     found = number(value)
     if found is None and isinstance(value, str) and value.strip():

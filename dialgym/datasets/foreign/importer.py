@@ -1,22 +1,24 @@
-"""From files or rows of any form to a folder of dialogues."""
+"""Import of files or rows of any form as a folder of dialogues."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from dialgym.datasets.foreign.conversations import Conversation
-from dialgym.datasets.foreign.reading import Choices, Source, read_conversations
-from dialgym.datasets.foreign.report import Report
+from dialgym.datasets.foreign.conversations import ImportedConversation
+from dialgym.datasets.foreign.import_report import ImportReport
+from dialgym.datasets.foreign.input_files import Choices, Source, read_conversations
 from dialgym.datasets.foreign.sizes import BPE, PARTIES, sized, within_reach
-from dialgym.datasets.foreign.speakers import Dialogue, dialogues_of, is_rated
+from dialgym.datasets.foreign.speakers import ImportedDialogue, dialogues_of, is_rated
 from dialgym.datasets.packing import layout_of
 from dialgym.datasets.schema import FOLDER, Origin, Recorder, arrow, write_table
 from dialgym.io.archives import SPLITS
-from dialgym.io.files import write_folder_atomically, write_text
+from dialgym.io.files import parse_json, write_folder_atomically, write_text
 from dialgym.registry import entry_of, settings_beside
 from dialgym.rollouts.played import Played, Turns
 from dialgym.tasks.base import SYSTEM
@@ -28,7 +30,7 @@ TABLE = "dialogues.parquet"
 
 def import_dialogues(
     source: Source | Sequence[Source], out: str | PathLike[str], choices: Choices | None = None
-) -> Report:
+) -> ImportReport:
     """Read dialogues of any form, and write them into a new folder.
 
     Args:
@@ -46,7 +48,7 @@ def import_dialogues(
         ImportError: pyarrow or tokenizers is not installed.
     """
     arrow()
-    choices, folder, report = choices or Choices(), Path(out), Report()
+    choices, folder, report = choices or Choices(), Path(out), ImportReport()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(
             f"import: {str(folder)!r} holds something already. Choose another folder, or remove it."
@@ -63,11 +65,13 @@ def import_dialogues(
         raise report.nothing_left()
     write_folder_atomically(folder, lambda new: _write(new, dialogues, choices, report))
     if not rated:
-        report.say("rewards", "none: every return is 0 (name a column with --reward)")
+        report.add("rewards", "none: every return is 0 (name a column with --reward)")
     return report
 
 
-def _of_splits(conversations: Sequence[Conversation], report: Report) -> list[Conversation]:
+def _of_splits(
+    conversations: Sequence[ImportedConversation], report: ImportReport
+) -> list[ImportedConversation]:
     """The conversations of the splits that data sets have; all are ``train`` if none is told."""
     kept = []
     for one in conversations:
@@ -82,7 +86,9 @@ def _of_splits(conversations: Sequence[Conversation], report: Report) -> list[Co
 # Writing
 
 
-def _write(folder: Path, dialogues: Sequence[Dialogue], choices: Choices, report: Report) -> None:
+def _write(
+    folder: Path, dialogues: Sequence[ImportedDialogue], choices: Choices, report: ImportReport
+) -> None:
     """Fill a folder with dialogues and with what says how to read them."""
     if choices.task is not None:
         _write_tables(folder, *_for_task(dialogues, choices, report), report)
@@ -94,14 +100,14 @@ def _write(folder: Path, dialogues: Sequence[Dialogue], choices: Choices, report
     if found.bpe is not None:
         write_text(folder / BPE, found.bpe)
     write_text(folder / CARD, json.dumps(found.sizes.to_json(), indent=1) + "\n")
-    report.say("window", f"{found.window} tokens, most of {found.sizes.turns} turns of the system")
+    report.add("window", f"{found.window} tokens, most of {found.sizes.turns} turns of the system")
     settings = {"data": FOLDER, "window": found.window}
     _write_tables(folder, found.dialogues, Origin(LOGGED, settings, SYSTEM, "logged"), report)
 
 
 def _for_task(
-    dialogues: Sequence[Dialogue], choices: Choices, report: Report
-) -> tuple[list[Dialogue], Origin]:
+    dialogues: Sequence[ImportedDialogue], choices: Choices, report: ImportReport
+) -> tuple[list[ImportedDialogue], Origin]:
     """The dialogues that a task's own layout has room for."""
     entry = entry_of(choices.task)  # type: ignore[arg-type]
     settings = {**settings_beside(entry), **choices.settings}
@@ -125,13 +131,13 @@ def _for_task(
     return kept, Origin(entry.id, settings, layout.party, "logged")
 
 
-def _on_one_line(dialogue: Dialogue) -> Dialogue:
+def _on_one_line(dialogue: ImportedDialogue) -> ImportedDialogue:
     turns = [turn._replace(text=" ".join(turn.text.split())) for turn in dialogue.turns]
     return dialogue._replace(turns=turns)
 
 
 def _write_tables(
-    folder: Path, dialogues: Sequence[Dialogue], origin: Origin, report: Report
+    folder: Path, dialogues: Sequence[ImportedDialogue], origin: Origin, report: ImportReport
 ) -> None:
     """Write a file of all dialogues, or one for each split where there are several."""
     returns = np.array([sum(turn.reward for turn in one.turns) for one in dialogues])
@@ -141,7 +147,7 @@ def _write_tables(
         name, logged = TABLE, origin.env == LOGGED
         settings = dict(origin.settings)
         if len(splits) > 1:
-            report.say("splits", split, len(own))
+            report.add("splits", split, len(own))
             name = f"{split}.parquet"
             settings |= {"split": split} if logged else {}
         recorder = Recorder(replace(origin, settings=settings))
@@ -150,19 +156,19 @@ def _write_tables(
         report.files.append(name)
     report.kept, report.returns = len(dialogues), (float(returns.min()), float(returns.max()))
     low, high = report.returns
-    report.say("returns", f"{low:g} to {high:g}, mean {returns.mean():.3f}")
+    report.add("returns", f"{low:g} to {high:g}, mean {returns.mean():.3f}")
 
 
-def by_split(dialogues: Sequence[Dialogue]) -> dict[str, list[Dialogue]]:
+def by_split(dialogues: Sequence[ImportedDialogue]) -> dict[str, list[ImportedDialogue]]:
     """The dialogues of each split, ``train`` first."""
-    found: dict[str, list[Dialogue]] = {}
+    found: dict[str, list[ImportedDialogue]] = {}
     for split in dict.fromkeys(SPLITS.values()):
         if own := [one for one in dialogues if one.split == split]:
             found[split] = own
     return found
 
 
-def played(dialogues: Sequence[Dialogue], middle: float, replayed: bool) -> Played:
+def played(dialogues: Sequence[ImportedDialogue], middle: float, replayed: bool) -> Played:
     """Imported dialogues as ones that were played.
 
     A success is what the data calls one, else a return in the upper half of the data's.
@@ -191,3 +197,43 @@ def played(dialogues: Sequence[Dialogue], middle: float, replayed: bool) -> Play
         turns=turns,
         options=[{"dialogue": i} if replayed else {} for i in range(count)],
     )
+
+
+# Copies of imported dialogues in other folders, with the files beside them
+
+
+def beside(table: Any) -> Path | None:
+    """The folder of dialogues that a table's settings name, or None."""
+    folders = {
+        settings.get("data")
+        for text in table["settings"].unique().to_pylist()
+        if isinstance(settings := parse_json(text, "settings"), dict)
+    }
+    folder = Path(str(folders.pop())) if len(folders) == 1 else None
+    return folder if folder is not None and (folder / CARD).is_file() else None
+
+
+def copy_beside(source: Path, target: Path) -> None:
+    """Copy the files that tell how to read dialogues into another folder."""
+    for name in (CARD, BPE):
+        if (source / name).is_file():
+            target.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / name, target / name)
+
+
+def relative(table: Any) -> Any:
+    """A table whose settings name its own folder, and its dialogues by their index."""
+    pa = arrow()
+    texts = table["settings"].to_pylist()
+    known = {text: json.dumps({**_without_split(text), "data": FOLDER}) for text in set(texts)}
+    options = [json.dumps({"dialogue": place}) for place in range(len(texts))]
+    columns = {"settings": [known[text] for text in texts], "options": options}
+    for name, values in columns.items():
+        place = table.column_names.index(name)
+        table = table.set_column(place, table.schema.field(name), pa.array(values, pa.string()))
+    return table
+
+
+def _without_split(text: str) -> dict[str, Any]:
+    """Settings for a folder that has these dialogues alone."""
+    return {k: v for k, v in parse_json(text, "settings").items() if k != "split"}

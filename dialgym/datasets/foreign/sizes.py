@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dialgym.datasets.foreign.report import Report
-from dialgym.datasets.foreign.speakers import Dialogue
+from dialgym.datasets.foreign.import_report import ImportReport
+from dialgym.datasets.foreign.speakers import ImportedDialogue
 from dialgym.language import Tokenizer
 from dialgym.language.text import CHARSET, UNKNOWN, plain
 from dialgym.language.tokenizers import BPETokenizer, make_tokenizer, train_bpe
@@ -42,19 +42,19 @@ class Sized(NamedTuple):
         bpe: the file of the tokenizer that was made for them; None where it was given.
     """
 
-    dialogues: list[Dialogue]
+    dialogues: list[ImportedDialogue]
     sizes: Sizes
     window: int
     bpe: str | None
 
 
 def sized(
-    dialogues: Sequence[Dialogue],
+    dialogues: Sequence[ImportedDialogue],
     tokenizer: str | None,
     vocabulary: int,
     utterance_tokens: int,
     window: int,
-    report: Report,
+    report: ImportReport,
 ) -> Sized:
     """The dialogues within limits.
 
@@ -75,7 +75,7 @@ def sized(
         made: Tokenizer = BPETokenizer.from_json(bpe)
     else:
         made = make_tokenizer(tokenizer, charset)
-    report.say("tokens", f"{made.vocab_size:,} of {_name(tokenizer)}")
+    report.add("tokens", f"{made.vocab_size:,} of {_name(tokenizer)}")
     counts = _token_counts(dialogues, made)
     limits = _limits(dialogues, counts, utterance_tokens, report)
     shorter, used = _within(dialogues, counts, limits, window, report)
@@ -85,8 +85,8 @@ def sized(
 
 
 def within_reach(
-    dialogues: Iterable[Dialogue], limits: Mapping[str, int], report: Report
-) -> list[Dialogue]:
+    dialogues: Iterable[ImportedDialogue], limits: Mapping[str, int], report: ImportReport
+) -> list[ImportedDialogue]:
     """The dialogues without what the limits in tokens of each party will hardly have room for.
 
     A text without end is not given to a tokenizer as a whole: it may take the square of its length.
@@ -102,7 +102,7 @@ def within_reach(
         cut += sum(beyond)
         found.append(dialogue)
     if cut:
-        report.say("cut", f"{cut:,} utterances at {LONGEST_TOKEN} characters for each token")
+        report.add("cut", f"{cut:,} utterances at {LONGEST_TOKEN} characters for each token")
     return found
 
 
@@ -110,7 +110,9 @@ def _name(tokenizer: str | None) -> str:
     return "a byte-pair encoding of these dialogues" if tokenizer is None else repr(tokenizer)
 
 
-def in_charset(dialogues: Sequence[Dialogue], report: Report) -> tuple[list[Dialogue], str]:
+def in_charset(
+    dialogues: Sequence[ImportedDialogue], report: ImportReport
+) -> tuple[list[ImportedDialogue], str]:
     """The dialogues on lines of one charset: ASCII, or their own where that would lose much."""
     kept = written = 0
     for dialogue in dialogues:
@@ -127,7 +129,7 @@ def in_charset(dialogues: Sequence[Dialogue], report: Report) -> tuple[list[Dial
     if ascii_only:
         return whole, CHARSET
     used = {char for dialogue in whole for turn in dialogue.turns for char in turn.text}
-    report.say("text", f"in a script of its own, {len(used | set(CHARSET)):,} characters")
+    report.add("text", f"in a script of its own, {len(used | set(CHARSET)):,} characters")
     return whole, "".join(sorted(used | set(CHARSET)))
 
 
@@ -141,7 +143,7 @@ def _is_kept(char: str) -> bool:
     return char in JOINERS or (char.isprintable() and char != UNKNOWN)
 
 
-def _tell_lost(dialogues: Sequence[Dialogue], write: Write, report: Report) -> None:
+def _tell_lost(dialogues: Sequence[ImportedDialogue], write: Write, report: ImportReport) -> None:
     """Tell which characters, but for accents, are left out where texts are written by `write`.
 
     Those that were broken when they were read have been told.
@@ -168,7 +170,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _is_space_or_accent(char: str) -> bool:
-    """Whether a character may go unnoticed: between others, or written into the one before."""
+    """Return True for a character without width or one written into that before."""
     return char.isspace() or unicodedata.combining(char) > 0
 
 
@@ -176,7 +178,9 @@ def _name_of(char: str) -> str:
     return unicodedata.name(char, f"U+{ord(char):04X}")
 
 
-def _rewritten(dialogue: Dialogue, write: Write, report: Report) -> Dialogue | None:
+def _rewritten(
+    dialogue: ImportedDialogue, write: Write, report: ImportReport
+) -> ImportedDialogue | None:
     turns = [turn._replace(text=write(turn.text)) for turn in dialogue.turns]
     if all(turn.text for turn in turns):
         return dialogue._replace(turns=turns)
@@ -184,13 +188,16 @@ def _rewritten(dialogue: Dialogue, write: Write, report: Report) -> Dialogue | N
     return None
 
 
-def _token_counts(dialogues: Iterable[Dialogue], tokenizer: Tokenizer) -> list[np.ndarray]:
+def _token_counts(dialogues: Iterable[ImportedDialogue], tokenizer: Tokenizer) -> list[np.ndarray]:
     """For each dialogue, the tokens of its texts (T,) int64."""
     return [np.array([len(tokenizer.encode(t.text)) for t in d.turns]) for d in dialogues]
 
 
 def _limits(
-    dialogues: Sequence[Dialogue], counts: Sequence[np.ndarray], most: int, report: Report
+    dialogues: Sequence[ImportedDialogue],
+    counts: Sequence[np.ndarray],
+    most: int,
+    report: ImportReport,
 ) -> dict[str, int]:
     """Most tokens of an utterance of each party, ``<end>`` included."""
     longest = dict.fromkeys(PARTIES, 2)
@@ -200,17 +207,17 @@ def _limits(
             longest[turn.party] = max(longest[turn.party], size + 1)
             cut += size + 1 > most
     if cut:
-        report.say("cut", f"{cut:,} utterances at {most} tokens")
+        report.add("cut", f"{cut:,} utterances at {most} tokens")
     return {party: min(size, most) for party, size in longest.items()}
 
 
 def _within(
-    dialogues: Sequence[Dialogue],
+    dialogues: Sequence[ImportedDialogue],
     counts: Sequence[np.ndarray],
     limits: dict[str, int],
     window: int,
-    report: Report,
-) -> tuple[list[Dialogue], list[int]]:
+    report: ImportReport,
+) -> tuple[list[ImportedDialogue], list[int]]:
     """The dialogues without the oldest turns that the window has no room for, and their tokens."""
     shorter, used = [], []
     for dialogue, sizes in zip(dialogues, counts):
@@ -222,10 +229,10 @@ def _within(
         start = min(int((rest > window).sum()), max(len(costs) - 2, 0))
         turns = dialogue.turns[start:]
         if start:
-            report.say("shortened", f"dialogues to their last {window} tokens")
+            report.add("shortened", f"dialogues to their last {window} tokens")
             lost = sum(turn.reward for turn in dialogue.turns[:start])
             if lost:  # what was earned before counts for nobody
-                report.say("shortened", "dialogues of which rewards by turn were left out too")
+                report.add("shortened", "dialogues of which rewards by turn were left out too")
         if any(turn.party == SYSTEM for turn in turns) and rest[start] <= window:
             shorter.append(dialogue._replace(turns=turns))
             used.append(int(rest[start]))
@@ -240,7 +247,7 @@ def _within(
 
 
 def _sizes(
-    dialogues: Sequence[Dialogue], charset: str, limits: dict[str, int], tokenizer: str
+    dialogues: Sequence[ImportedDialogue], charset: str, limits: dict[str, int], tokenizer: str
 ) -> Sizes:
     heard, longest = dict.fromkeys(PARTIES, 1), dict.fromkeys(PARTIES, 1)
     for dialogue in dialogues:

@@ -1,4 +1,4 @@
-"""Which speaker is the system; utterances of the parties in turns, with their rewards."""
+"""Assignment of speakers to parties; utterances in turns, with their rewards."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -6,8 +6,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from dialgym.datasets.foreign.conversations import Conversation, Said
-from dialgym.datasets.foreign.report import Report
+from dialgym.datasets.foreign.conversations import ImportedConversation, Said
+from dialgym.datasets.foreign.import_report import ImportReport
 from dialgym.errors import unknown
 from dialgym.tasks.base import SYSTEM, USER
 
@@ -19,7 +19,7 @@ FEW = 4
 """So many names of speakers, in all dialogues, are those of roles; more are those of persons."""
 
 
-class Turn(NamedTuple):
+class ImportedTurn(NamedTuple):
     """An utterance of one of the parties, and what it earned."""
 
     party: str
@@ -27,10 +27,10 @@ class Turn(NamedTuple):
     reward: float = 0.0
 
 
-class Dialogue(NamedTuple):
+class ImportedDialogue(NamedTuple):
     """A dialogue of the parties, in turns."""
 
-    turns: Sequence[Turn]
+    turns: Sequence[ImportedTurn]
     success: bool | None
     where: str
     split: str | None = None
@@ -41,8 +41,11 @@ Naming = Callable[[Sequence[Said]], dict[str | None, str] | None]
 
 
 def dialogues_of(
-    conversations: Sequence[Conversation], system: str | None, rated: bool, report: Report
-) -> Iterator[Dialogue]:
+    conversations: Sequence[ImportedConversation],
+    system: str | None,
+    rated: bool,
+    report: ImportReport,
+) -> Iterator[ImportedDialogue]:
     """The conversations as dialogues of the parties.
 
     Args:
@@ -70,17 +73,19 @@ def dialogues_of(
             report.leave_out("dialogues in which only one speaks", where)
             continue
         turns = _with_reward(turns, conversation.reward)
-        yield Dialogue(turns, conversation.success, where, conversation.split)
+        yield ImportedDialogue(turns, conversation.success, where, conversation.split)
 
 
-def is_rated(conversation: Conversation) -> bool:
-    """Whether a conversation has a reward, of the whole or of an utterance."""
+def is_rated(conversation: ImportedConversation) -> bool:
+    """Return True if a conversation, or an utterance of it, has a reward."""
     by_turn = any(line.reward is not None for line in conversation.said)
     return by_turn or conversation.reward is not None
 
 
-def _naming(conversations: Sequence[Conversation], system: str | None, report: Report) -> Naming:
-    """What tells the parties, by all the names that there are."""
+def _naming(
+    conversations: Sequence[ImportedConversation], system: str | None, report: ImportReport
+) -> Naming:
+    """Choose the mapping from speakers to parties, by all names of speakers."""
     names = Counter(line.speaker for c in conversations for line in c.said)
     by_lower = {str(name).strip().lower(): name for name in names if name is not None}
     if system is not None:
@@ -88,7 +93,7 @@ def _naming(conversations: Sequence[Conversation], system: str | None, report: R
             raise unknown("speaker", system, [str(name) for name in names if name is not None][:20])
         return _fixed({system.lower()}, names, report, "as was said")
     if not by_lower:
-        report.say("system", "who speaks second, as the data names nobody")
+        report.add("system", "who speaks second, as the data names nobody")
         return _by_order
     if models := by_lower.keys() & MODELS:
         return _fixed(models, names, report, "by its name")
@@ -103,11 +108,11 @@ def _naming(conversations: Sequence[Conversation], system: str | None, report: R
             {second.strip().lower()}, names, report,
             f"who speaks second in most; --system {others} for the other",
         )  # fmt: skip
-    report.say("system", "who speaks second in each, as the names differ from one to the next")
+    report.add("system", "who speaks second in each, as the names differ from one to the next")
     return _by_order
 
 
-def _who_is_second(conversations: Sequence[Conversation]) -> str:
+def _who_is_second(conversations: Sequence[ImportedConversation]) -> str:
     seconds: Counter[str] = Counter()
     for conversation in conversations:
         speakers = list(dict.fromkeys(str(line.speaker) for line in conversation.said))
@@ -115,10 +120,10 @@ def _who_is_second(conversations: Sequence[Conversation]) -> str:
     return seconds.most_common(1)[0][0]
 
 
-def _fixed(models: set[str], names: Counter[str | None], report: Report, why: str) -> Naming:
+def _fixed(models: set[str], names: Counter[str | None], report: ImportReport, why: str) -> Naming:
     known = {name: str(name).strip().lower() for name in names}
     shown = ", ".join(sorted({str(n) for n, lower in known.items() if lower in models}))
-    report.say("system", f"{shown} ({why})")
+    report.add("system", f"{shown} ({why})")
     aside = ASIDES - models
     parties = {
         name: SYSTEM if lower in models else USER
@@ -139,7 +144,9 @@ def _by_order(said: Sequence[Said]) -> dict[str | None, str] | None:
     return dict(zip(speakers, (USER, SYSTEM))) if len(speakers) <= 2 else None
 
 
-def _turns(said: Sequence[Said], name: Naming, report: Report, where: str) -> list[Turn]:
+def _turns(
+    said: Sequence[Said], name: Naming, report: ImportReport, where: str
+) -> list[ImportedTurn]:
     """The utterances of the two who talk; those of one party in a row become one."""
     if said and all(line.speaker is None for line in said):
         parties = [(USER, SYSTEM)[place % 2] for place in range(len(said))]
@@ -157,17 +164,17 @@ def _turns(said: Sequence[Said], name: Naming, report: Report, where: str) -> li
     turns = [_joined(party, [line for _, line in lines])
              for party, lines in groupby(zip(parties, said), key=itemgetter(0))]  # fmt: skip
     if joined := len(said) - len(turns):
-        report.say("joined", "utterances with that of the same speaker before", joined)
+        report.add("joined", "utterances with that of the same speaker before", joined)
     return turns
 
 
-def _joined(party: str, lines: Sequence[Said]) -> Turn:
+def _joined(party: str, lines: Sequence[Said]) -> ImportedTurn:
     """Texts of a party in a row, joined to one utterance."""
     earned = sum(line.reward or 0.0 for line in lines)
-    return Turn(party, " ".join([line.text for line in lines]), earned)
+    return ImportedTurn(party, " ".join([line.text for line in lines]), earned)
 
 
-def _with_reward(turns: Sequence[Turn], reward: float | None) -> list[Turn]:
+def _with_reward(turns: Sequence[ImportedTurn], reward: float | None) -> list[ImportedTurn]:
     """The turns with all rewards at the system's: those of the user's count for that before.
 
     The one of the whole dialogue comes at the system's last; a user's before any of the system's

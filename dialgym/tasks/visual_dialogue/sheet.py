@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from dialgym.language import Utterance
-from dialgym.language.bubbles import INK, Turn, draw_bubbles, wrapped
+from dialgym.language.bubbles import INK, DrawnTurn, draw_bubbles, wrapped
 from dialgym.tasks.visual_dialogue.types import QUESTIONER
 
 WIDTH = 920
@@ -33,7 +33,7 @@ def draw_dialogue(
 
 def _talk(draw: ImageDraw.ImageDraw, lines: Sequence[Utterance], height: int) -> None:
     left, right = PICTURE + 16, WIDTH - 16
-    turns = [Turn(line.speaker, line.speaker == QUESTIONER, line.text) for line in lines[1:]]
+    turns = [DrawnTurn(line.speaker, line.speaker == QUESTIONER, line.text) for line in lines[1:]]
     font = ImageFont.load_default(14)
     y = 12
     for text in wrapped(draw, lines[0].text, font, right - left):

@@ -21,6 +21,7 @@ from agents.experiments.pydial_results import Results
 from agents.experiments.run import _State, run_jobs
 from agents.training.callbacks import StopAfterDialogues
 from dialgym.experiments.panel import Learner
+from dialgym.experiments.rules import rules_of
 from tests.support.slot_domains import write_bakeries
 from tests.support.waiting import end_family
 
@@ -68,6 +69,7 @@ def test_a_cell_is_tested_after_each_number_of_dialogues(tmp_path):
     tests = [(stage["dialogues"], stage["drawn"]) for stage in result["stages"]]
     assert tests == [(10, 1), (20, 0), (20, 1)], "PPO draws acts; at last it is tested both ways"
     assert result["stages"][0]["timesteps"] < result["stages"][1]["timesteps"]
+    assert {stage["rules"] for stage in result["stages"]} == {str(rules_of(CR1[0].environment.id))}
     assert result["source"] == "built-in"
     assert {p.name for p in folder.iterdir()} >= {"model.zip", RESULT}
     assert not (folder / "checkpoints").exists()

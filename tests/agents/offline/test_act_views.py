@@ -9,7 +9,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 import agents
 import dialgym
 from agents import BC, CQL, ILQL, PsiLearning, SingleStepRL
-from dialgym.datasets import ActBatch, ActData
+from dialgym.datasets import ActData, ActTransitions
 from tests.support.slot_domains import write_bakeries
 from tests.support.toy_dialogues import mean_losses
 
@@ -166,7 +166,9 @@ def lamps(count=64):
     seen = np.random.default_rng(0).integers(0, 2, (count, 2)).astype(np.float32)
     zeros, ones = np.zeros(count, np.float32), np.ones(count, bool)
     masks = np.stack([seen[:, 0] > 0, ones], 1)
-    decisions = ActBatch(seen, seen.astype(np.int8), zeros, seen, ones, ~ones, masks, masks, zeros)
+    decisions = ActTransitions(
+        seen, seen.astype(np.int8), zeros, seen, ones, ~ones, masks, masks, zeros
+    )
     return ActData(decisions, np.arange(count + 1), "lamps")
 
 

@@ -13,7 +13,7 @@ import agents
 import dialgym
 from agents import SequencePPO
 from dialgym.datasets import load_dataset
-from dialgym.datasets.cards import code, plain
+from dialgym.datasets.readme import code, plain
 from dialgym.io.hub import SourceError, publish
 from tests.support.commands import fail, succeed
 from tests.support.hub_server import running

@@ -121,9 +121,12 @@ def test_what_does_not_fit_is_named(whole, path, value, message):
 def test_successes_that_no_goal_knows_of_are_named(whole):
     row = changed(whole, ["episodes", "scripted", "solved"], [1] * 24)
     row = changed(row, ["statistics", "scripted", "success"], 1.0)
-    row = changed(row, ["trials", "scripted"], [[False] * 4] * 2)
-    wrong = "0.0 % are successes, and 100.0 % of the episodes: expected at most 70 points less"
-    assert any(wrong in text for text in problems(row))
+    for goal, wrong in (
+        ([False] * 4, "pass^1 is 0.0 %, and 100.0 % of the episodes are solved: expected 30.0 %"),
+        ([True, True, False, False], "pass^4 is 0.0 %, and 100.0 % of the episodes are solved"),
+    ):
+        found = [*problems(changed(row, ["trials", "scripted"], [goal] * 2))]
+        assert any(wrong in text for text in found), found
     assert not list(problems(changed(row, ["trials", "scripted"], [[True] * 4, [False] * 4])))
 
 

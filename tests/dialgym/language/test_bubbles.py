@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageFont
 
 import dialgym
-from dialgym.language.bubbles import COLOURS, Turn, draw_bubbles, wrapped
+from dialgym.language.bubbles import COLOURS, DrawnTurn, draw_bubbles, wrapped
 
 FONT = ImageFont.load_default(14)
 
 
-def said(speaker: str, text: str) -> Turn:
+def said(speaker: str, text: str) -> DrawnTurn:
     """The user stands on the left."""
-    return Turn(speaker, speaker == "user", text)
+    return DrawnTurn(speaker, speaker == "user", text)
 
 
 def canvas() -> tuple[Image.Image, ImageDraw.ImageDraw]:

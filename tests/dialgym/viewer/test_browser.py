@@ -9,8 +9,8 @@ from dialgym.datasets import Dataset
 from dialgym.datasets.schema import arrow
 from dialgym.viewer.api import open_viewer
 from dialgym.viewer.ratings import PREFERENCES, SCORES
-from dialgym.viewer.runs import SAMPLES
-from tests.dialgym.viewer.test_sources import make_results, make_run
+from dialgym.viewer.training_runs import SAMPLES
+from tests.dialgym.viewer.test_inputs import make_results, make_run
 from tests.support.browser import all_of, browser, one_of, until, viewer_server
 
 SMALL = "dialgym/Wordle-20-v0"

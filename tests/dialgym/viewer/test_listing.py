@@ -6,8 +6,8 @@ import pytest
 import dialgym
 from dialgym.datasets import Dataset
 from dialgym.datasets.schema import arrow
-from dialgym.viewer.asked import Asked
 from dialgym.viewer.listing import Listing
+from dialgym.viewer.query import Query
 from dialgym.viewer.replay import replayed
 
 SMALL = "dialgym/Wordle-20-v0"
@@ -24,12 +24,12 @@ def listing(dataset):
     return Listing(dataset)
 
 
-def rows_of(listing, **asked):
-    return [row["row"] for row in listing.page(Asked({"limit": "200", **asked}))["rows"]]
+def rows_of(listing, **query):
+    return [row["row"] for row in listing.page(Query({"limit": "200", **query}))["rows"]]
 
 
 def test_a_page_has_so_many_rows_and_tells_how_many_there_are(listing):
-    page = listing.page(Asked({"offset": "58", "limit": "10"}))
+    page = listing.page(Query({"offset": "58", "limit": "10"}))
     assert (page["total"], page["found"]) == (60, 60)
     assert [row["row"] for row in page["rows"]] == [58, 59]
     assert page["mean"] == pytest.approx(listing.returns.mean())
@@ -61,7 +61,7 @@ def test_search_looks_at_what_anybody_said_whatever_the_case(listing):
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("query", "message"),
     [
         ({"sort": "taste"}, "sort of the request must be one of"),
         ({"offset": "-1"}, "offset of the request must be a whole number"),
@@ -69,9 +69,9 @@ def test_search_looks_at_what_anybody_said_whatever_the_case(listing):
         ({"least": "low"}, "least must be a finite number"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(listing, asked, message):
+def test_what_cannot_be_asked_is_refused(listing, query, message):
     with pytest.raises(ValueError, match=message):
-        listing.page(Asked(asked))
+        listing.page(Query(query))
 
 
 def test_a_dialogue_has_its_turns_with_styles_and_seeds_as_text(listing):

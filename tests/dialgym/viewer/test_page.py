@@ -6,7 +6,7 @@ import pytest
 
 from dialgym.viewer.api import open_viewer
 from dialgym.viewer.app import static_files
-from dialgym.viewer.asked import Asked
+from dialgym.viewer.query import Query
 
 FILES = static_files()
 
@@ -41,12 +41,12 @@ def test_a_model_is_talked_to_with_what_was_said_before(tmp_path):
         return "fine"
 
     viewer = open_viewer([], tmp_path, talk=talk)
-    assert viewer.sources(Asked({}))["chat"]
-    asked = {"text": "how are you?", "history": ["hello", "hello"]}
-    assert viewer.chat(Asked(asked)) == {"reply": "fine"}
+    assert viewer.sources(Query({}))["chat"]
+    query = {"text": "how are you?", "history": ["hello", "hello"]}
+    assert viewer.chat(Query(query)) == {"reply": "fine"}
     assert heard == [("how are you?", ["hello", "hello"])]
     with pytest.raises(ValueError, match="history of the request must be a list of texts"):
-        viewer.chat(Asked({"text": "a", "history": [1]}))
+        viewer.chat(Query({"text": "a", "history": [1]}))
 
 
 def test_what_a_model_thinks_stands_beside_the_turns_it_can_think_of(tmp_path):
@@ -61,7 +61,7 @@ def test_what_a_model_thinks_stands_beside_the_turns_it_can_think_of(tmp_path):
         return {0: {"value": -2.5}}
 
     viewer = open_viewer([str(tmp_path / "data")], tmp_path / "ratings", values=values)
-    found, other = (viewer.replay(Asked({"source": 0, "row": row})) for row in (0, 1))
+    found, other = (viewer.replay(Query({"source": 0, "row": row})) for row in (0, 1))
     assert found["turns"][0]["value"] == -2.5
     assert "bits" in found["turns"][0]
     assert other["note"] == "of another environment"

@@ -7,8 +7,8 @@ import pytest
 
 import dialgym
 from dialgym.viewer.api import open_viewer
-from dialgym.viewer.asked import Asked
 from dialgym.viewer.pairs import parting
+from dialgym.viewer.query import Query
 from dialgym.viewer.ratings import PREFERENCES, SCORES, TIES, Ratings
 
 SMALL = "dialgym/Wordle-20-v0"
@@ -27,7 +27,7 @@ def viewer_of(stored, tmp_path):
 
 
 def compared(viewer, first, second, **more):
-    return viewer.compare(Asked({"first": first, "second": second, "env": SMALL, **more}))
+    return viewer.compare(Query({"first": first, "second": second, "env": SMALL, **more}))
 
 
 def turns(*texts):
@@ -52,7 +52,7 @@ def test_stored_dialogues_are_compared_seed_by_seed(stored, tmp_path):
     assert found["difference"] == pytest.approx(sum(differences) / 6)
     assert found["interval"][0] <= found["difference"] <= found["interval"][1]
     assert found["sides"][1]["wins"] == sum(d > 0 for d in differences)
-    pair = viewer.pair(Asked({"comparison": found["comparison"], "pair": 0}))
+    pair = viewer.pair(Query({"comparison": found["comparison"], "pair": 0}))
     seeds = {dialogue["seed"] for dialogue in pair["dialogues"]}
     assert seeds == {found["rows"][0]["seed"]}
 
@@ -62,7 +62,7 @@ def test_policies_that_play_now_meet_the_seeds_of_stored_dialogues(stored, tmp_p
     found = compared(viewer, {"source": 1}, {"policy": "optimal"}, episodes=6, seed=0)
     assert len(found["rows"]) == 6
     assert found["difference"] == 0
-    assert viewer.shelf.sources[2].name == "optimal on Wordle-20"
+    assert viewer.inputs.sources[2].name == "optimal on Wordle-20"
 
 
 def test_who_cannot_be_compared_is_told_so(stored, tmp_path):
@@ -80,11 +80,11 @@ def test_who_cannot_be_compared_is_told_so(stored, tmp_path):
 def test_preferences_are_kept_and_gone_on_with(stored, tmp_path):
     viewer = viewer_of(stored, tmp_path)
     number = compared(viewer, {"source": 0}, {"source": 1})["comparison"]
-    first = viewer.next_pair(Asked({"comparison": number}))
+    first = viewer.next_pair(Query({"comparison": number}))
     assert first["done"] == 0
     left, right = first["next"]["replies"]
     prefer = {"comparison": number, "pair": first["next"]["number"], "verdict": "right"}
-    told = viewer.prefer(Asked(prefer))
+    told = viewer.prefer(Query(prefer))
     (row,) = viewer.ratings.read(PREFERENCES).values()
     assert (row["chosen"], row["rejected"]) == (right, left)
     assert row["context"] == [turn["text"] for turn in first["next"]["turns"]]
@@ -93,7 +93,7 @@ def test_preferences_are_kept_and_gone_on_with(stored, tmp_path):
     again = viewer_of(stored, tmp_path)
     for sides in ((0, 1), (1, 0)):
         number = compared(again, {"source": sides[0]}, {"source": sides[1]})["comparison"]
-        found = again.next_pair(Asked({"comparison": number}))
+        found = again.next_pair(Query({"comparison": number}))
         assert found["done"] == 1
         assert found["next"]["key"] != first["next"]["key"]
 
@@ -101,28 +101,28 @@ def test_preferences_are_kept_and_gone_on_with(stored, tmp_path):
 def test_a_verdict_replaces_the_one_before_and_can_be_taken_back(stored, tmp_path):
     viewer = viewer_of(stored, tmp_path)
     number = compared(viewer, {"source": 0}, {"source": 1})["comparison"]
-    pair = viewer.next_pair(Asked({"comparison": number}))["next"]["number"]
+    pair = viewer.next_pair(Query({"comparison": number}))["next"]["number"]
     for verdict, kinds in (("left", (1, 0)), ("tie", (0, 1)), ("right", (1, 0))):
-        counts = viewer.prefer(Asked({"comparison": number, "pair": pair, "verdict": verdict}))
+        counts = viewer.prefer(Query({"comparison": number, "pair": pair, "verdict": verdict}))
         assert (counts[PREFERENCES], counts[TIES]) == kinds
-    assert viewer.unrate(Asked({"key": counts["key"]}))[PREFERENCES] == 0
+    assert viewer.unrate(Query({"key": counts["key"]}))[PREFERENCES] == 0
     with pytest.raises(LookupError, match="no such rating"):
-        viewer.unrate(Asked({"key": counts["key"]}))
+        viewer.unrate(Query({"key": counts["key"]}))
 
 
 def test_replies_get_numbers(stored, tmp_path):
     viewer = viewer_of(stored, tmp_path)
-    viewer.score(Asked({"source": 0, "row": 1, "place": 2, "score": 4}))
+    viewer.score(Query({"source": 0, "row": 1, "place": 2, "score": 4}))
     (row,) = viewer.ratings.read(SCORES).values()
-    said = viewer.dialogue(Asked({"source": 0, "row": 1}))
+    said = viewer.dialogue(Query({"source": 0, "row": 1}))
     assert row["context"] == [turn["text"] for turn in said["turns"][:2]]
     assert (row["reply"], row["score"], said["scores"]) == (said["turns"][2]["text"], 4, {2: 4})
-    viewer.score(Asked({"source": 0, "row": 1, "place": 2, "score": 0}))
+    viewer.score(Query({"source": 0, "row": 1, "place": 2, "score": 0}))
     assert viewer.ratings.counts()[SCORES] == 0
     with pytest.raises(LookupError, match="is no reply of the learner's"):
-        viewer.score(Asked({"source": 0, "row": 1, "place": 1, "score": 4}))
+        viewer.score(Query({"source": 0, "row": 1, "place": 1, "score": 4}))
     with pytest.raises(ValueError, match="score of a reply must be a whole number from 1 to 5"):
-        viewer.score(Asked({"source": 0, "row": 1, "place": 2, "score": 6}))
+        viewer.score(Query({"source": 0, "row": 1, "place": 2, "score": 6}))
 
 
 def test_the_trainer_of_reward_models_reads_them(stored, tmp_path):
@@ -131,14 +131,14 @@ def test_the_trainer_of_reward_models_reads_them(stored, tmp_path):
 
     viewer = viewer_of(stored, tmp_path)
     number = compared(viewer, {"source": 0}, {"source": 1})["comparison"]
-    while (found := viewer.next_pair(Asked({"comparison": number})))["next"]:
+    while (found := viewer.next_pair(Query({"comparison": number})))["next"]:
         pair = found["next"]["number"]
-        viewer.prefer(Asked({"comparison": number, "pair": pair, "verdict": "left"}))
+        viewer.prefer(Query({"comparison": number, "pair": pair, "verdict": "left"}))
     examples = read_examples(viewer.ratings.file(PREFERENCES))
     assert examples.kind == "preferences"
     assert len(examples) == found["total"] > 0
     for place, score in ((0, 5), (2, 1)):
-        viewer.score(Asked({"source": 0, "row": 1, "place": place, "score": score}))
+        viewer.score(Query({"source": 0, "row": 1, "place": place, "score": score}))
     scored = read_examples(viewer.ratings.file(SCORES))
     assert (scored.kind, scored.scores.tolist()) == ("scores", [5.0, 1.0])
 

@@ -1,6 +1,6 @@
-"""The parts of a request, read with one clear error for each thing that cannot be.
+"""Query of a request: its values, checked with one clear error each.
 
-Requests name what is registered or lies on the shelf, never code, paths or names of the hub.
+Requests name registered ids or inputs of the viewer, never code, paths or names of the hub.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +18,7 @@ MOST_CHARACTERS = 20_000  # of one text
 T = TypeVar("T")
 
 
-class Asked:
+class Query:
     """The parts of a request: of its path and query, which are texts, and of its JSON.
 
     Args:
@@ -74,15 +74,15 @@ class Asked:
         return str(value)
 
     def flag(self, name: str) -> bool:
-        """Whether something is wanted; not where nothing is said."""
+        """A truth value; False by default."""
         return self.values.get(name) in (True, "true", "1")
 
-    def part(self, name: str) -> "Asked":
-        """What is asked under a name, as a request of its own."""
+    def part(self, name: str) -> "Query":
+        """A mapping within the query, as a query."""
         value = self._value(name, {})
         if not isinstance(value, Mapping):
             raise ValueError(f"{name} of the request must be an object; got {value!r}.")
-        return Asked(value)
+        return Query(value)
 
     def texts(self, name: str) -> list[str]:
         """A list of texts."""

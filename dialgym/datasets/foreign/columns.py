@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 from dialgym.datasets.foreign.conversations import (
     REWARD,
     TEXT,
-    Conversation,
+    ImportedConversation,
     Said,
     at,
     number,
     rating,
     split_of,
 )
-from dialgym.datasets.foreign.report import Report
+from dialgym.datasets.foreign.import_report import ImportReport
 from dialgym.errors import unknown
 from dialgym.io.tables import Row, first
 
@@ -35,7 +35,7 @@ PROBED = 2000
 
 
 class Columns(NamedTuple):
-    """What the columns of a table are called; None for a speaker or turn where there is none."""
+    """Names of the columns of a table; None for a speaker or turn if there is none."""
 
     dialogue: str
     text: str
@@ -119,8 +119,8 @@ def _alternating(rows: Sequence[Row], names: Sequence[str], dialogue: str) -> st
 
 
 def conversations_in(
-    rows: Iterable[tuple[Any, Row]], columns: Columns, reward: str | None, report: Report
-) -> Iterator[tuple[str, Conversation]]:
+    rows: Iterable[tuple[Any, Row]], columns: Columns, reward: str | None, report: ImportReport
+) -> Iterator[tuple[str, ImportedConversation]]:
     """The names of the dialogues of a table, and the dialogues, in the order of their beginnings.
 
     Their utterances come by the numbers in the column of turns, else as the rows do. A reward that
@@ -147,18 +147,18 @@ def conversations_in(
         begins.setdefault(name, (where, row))
     spoken = f", speaker from {columns.speaker!r}" if columns.speaker else ", speakers in turns"
     order = f", order from {columns.turn!r}" if columns.turn else ""
-    report.say("turns", f"a row each: text from {columns.text!r}{spoken}, "
+    report.add("turns", f"a row each: text from {columns.text!r}{spoken}, "
                         f"dialogue from {columns.dialogue!r}{order}")  # fmt: skip
     once = _are_of_dialogues([line.reward for _, line in lines] for lines in found.values())
     if any(line.reward is not None for lines in found.values() for _, line in lines):
         told = "at the end, as each dialogue has one" if once else "by turn"
-        report.say("rewards", f"{reward or 'rewards'}, {told}")
+        report.add("rewards", f"{reward or 'rewards'}, {told}")
     for name, lines in found.items():
         where, row = begins[name]
         said, whole = _in_order(lines), None
         if once:
             said, whole = [line._replace(reward=None) for line in said], said[0].reward
-        yield name, Conversation(said, f"{where}", whole, split=split_of(row))
+        yield name, ImportedConversation(said, f"{where}", whole, split=split_of(row))
 
 
 def _are_of_dialogues(rewards: Iterable[Sequence[float | None]]) -> bool:
@@ -174,7 +174,7 @@ def _in_order(lines: Sequence[tuple[float | None, Said]]) -> list[Said]:
     return [line for _, line in sorted(numbered, key=lambda pair: pair[0])]
 
 
-def _reward(row: Row, name: str | None, where: Any, report: Report) -> float | None:
+def _reward(row: Row, name: str | None, where: Any, report: ImportReport) -> float | None:
     if name == "none":
         return None
     return rating(at(row, name) if name else first(row, REWARD), where, report)
@@ -188,7 +188,7 @@ def outcomes_of(
     dialogue: str | None,
     reward: str | None,
     only: Mapping[str, str],
-    report: Report,
+    report: ImportReport,
 ) -> dict[str, float]:
     """The reward of each dialogue, by its name, from a table of outcomes.
 

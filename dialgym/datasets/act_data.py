@@ -9,7 +9,7 @@ import numpy as np
 from dialgym.datasets.tokens import shuffled_rows
 
 
-class ActBatch(NamedTuple):
+class ActTransitions(NamedTuple):
     """M decisions, each with what it led to."""
 
     observations: np.ndarray  # (M, B) float32
@@ -38,22 +38,22 @@ class ActData:
         kind: which acts they are, as the column ``acts`` of the dataset says.
     """
 
-    decisions: ActBatch
+    decisions: ActTransitions
     offsets: np.ndarray
     kind: str
 
     def __len__(self) -> int:
         return len(self.decisions.rewards)
 
-    def batch(self, rows: Sequence[int] | np.ndarray) -> ActBatch:
+    def batch(self, rows: Sequence[int] | np.ndarray) -> ActTransitions:
         """The decisions at `rows`."""
-        return ActBatch(*(column[np.asarray(rows, np.int64)] for column in self.decisions))
+        return ActTransitions(*(column[np.asarray(rows, np.int64)] for column in self.decisions))
 
-    def dialogue(self, i: int) -> ActBatch:
+    def dialogue(self, i: int) -> ActTransitions:
         """The decisions of dialogue i, in order."""
         return self.batch(np.arange(self.offsets[i], self.offsets[i + 1]))
 
-    def batches(self, size: int, rng: np.random.Generator) -> Iterator[ActBatch]:
+    def batches(self, size: int, rng: np.random.Generator) -> Iterator[ActTransitions]:
         """Batches of `size` decisions without end, each epoch in a new order.
 
         The last decisions of an epoch, too few for a batch, are left out of it.
@@ -90,7 +90,7 @@ def act_data(dataset: Any, gamma: float = 1.0) -> ActData:
     last = np.zeros(len(rewards), bool)
     last[offsets[1:] - 1] = True
     dialogue = np.repeat(np.arange(len(dataset)), np.diff(offsets))
-    decisions = ActBatch(
+    decisions = ActTransitions(
         observations[before],
         _actions(table["actions"]),
         rewards.astype(np.float32),

@@ -1,17 +1,19 @@
-"""A person in the place of a party: dialogues under way in the browser."""
+"""Dialogues of a person in the browser, and their storing as a data set."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import getdoc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dialgym.datasets.schema import Origin, Recorder, check_json, played_settings, write_table
 from dialgym.io.files import parse_yaml
 from dialgym.language import Letters, Lexicon
 from dialgym.registry import Environment, RegistryEntry, entry_of, make_task
 from dialgym.rollouts.episodes import policy_rng
-from dialgym.rollouts.games import Game
+from dialgym.rollouts.games import Game, as_played
 from dialgym.rollouts.player import make_dialogue
 from dialgym.simulators import Speaker, shown_to
 from dialgym.simulators.human import allows
@@ -19,14 +21,16 @@ from dialgym.tasks import Task
 from dialgym.viewer.lines import pieces, rounded, turn
 from dialgym.views.dialogue import other_party
 
+PERSON = "person"
+"""The policy in stored dialogues of a person."""
 EXPERT = "optimal"
-"""Who is asked for hints where the registry names nobody."""
+"""Speaker that gives hints if the registry names none."""
 MOST_WORDS = 1000  # of a list of all that may be said
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What dialogue a person wants to hold.
+class ChatChoice:
+    """A person's choice of a dialogue.
 
     Attributes:
         env: an id, or its entry.
@@ -46,24 +50,24 @@ class Wanted:
     settings: Mapping[str, Any] | None = None
 
 
-class Seat:
+class ChatSession:
     """A dialogue in which a person plays a party.
 
     Raises:
         ValueError: there is no such id, party, simulator, option or setting.
     """
 
-    def __init__(self, wanted: Wanted) -> None:
-        self.wanted, self.entry = wanted, speaking(entry_of(wanted.env))
+    def __init__(self, choice: ChatChoice) -> None:
+        self.choice, self.entry = choice, speaking(entry_of(choice.env))
         task = make_task(self.entry, {})
-        kwargs = {**task.for_people, **(wanted.settings or {}), "learner": wanted.party}
-        against = wanted.against or self._expert_against(task)
+        kwargs = {**task.for_people, **(choice.settings or {}), "learner": choice.party}
+        against = choice.against or self._expert_against(task)
         dialogue = make_dialogue(self.entry, {**kwargs, "simulator": against})
         self.settings = {**kwargs, "simulator": against} if against else kwargs
-        self.game = Game(dialogue, (wanted.seed, 0), wanted.options)
+        self.game = Game(dialogue, (choice.seed, 0), choice.options)
         self.parts: list[dict[str, float]] = []  # components of what was said
         self.before: list[tuple[Game, list[dict[str, float]]]] = []
-        self.rng = policy_rng(wanted.seed, 0)
+        self.rng = policy_rng(choice.seed, 0)
 
     @property
     def task(self) -> Task:
@@ -84,7 +88,7 @@ class Seat:
         facts, state = self.task.facts, self.game.dialogue.state
         text = text.strip()
         text = text.lower() if facts.charset == facts.charset.lower() else text
-        if not sure and not allows(self.task.constraint(state, self.wanted.party), text):
+        if not sure and not allows(self.task.constraint(state, self.choice.party), text):
             return text
         self._keep()
         self.game.say(text)
@@ -98,7 +102,7 @@ class Seat:
             ValueError: the dialogue is over, or it cannot be chosen now.
         """
         self._check_open()
-        acts = self.task.acts.get(self.wanted.party)
+        acts = self.task.acts.get(self.choice.party)
         mask: Any = [] if acts is None else acts.mask(self.game.dialogue.state)
         if not 0 <= act < len(mask) or not mask[act]:
             raise ValueError(f"act {act} cannot be chosen now.")
@@ -119,39 +123,39 @@ class Seat:
         self.game, self.parts = self.before.pop()
 
     def hint(self) -> str:
-        """What an expert would say.
+        """Reply of the expert.
 
         Raises:
-            ValueError: the dialogue is over, or nobody can be asked.
+            ValueError: the dialogue is over, or nobody can be query.
         """
         self._check_open()
-        speakers = self.task.speakers.get(self.wanted.party, {})
+        speakers = self.task.speakers.get(self.choice.party, {})
         names = [
             name for name in (self._expert, *speakers) if name in speakers and name != "random"
         ]
         if not names:
-            raise ValueError(f"the {self.wanted.party} of {self.task.name} has nobody to ask.")
-        speaker: Speaker = self.task.speaker_named(self.wanted.party, names[0])
+            raise ValueError(f"the {self.choice.party} of {self.task.name} has nobody to ask.")
+        speaker: Speaker = self.task.speaker_named(self.choice.party, names[0])
         state = self.game.dialogue.state.copy()
         return speaker.reply(self.task, shown_to(speaker, self.task, state), self.rng)
 
     def picture(self) -> np.ndarray | None:
         """(H, W, 3) uint8: of a dialogue that is over, or for who is told all that is in it."""
-        hidden = self.task.facts.hidden.get(self.wanted.party)
+        hidden = self.task.facts.hidden.get(self.choice.party)
         if hidden and not self.game.over:
             return None
         return self.task.picture(self.game.dialogue.state)
 
     def shown(self) -> dict[str, Any]:
         """The dialogue as it stands."""
-        game, task, party = self.game, self.task, self.wanted.party
+        game, task, party = self.game, self.task, self.choice.party
         end, dialogue = game.exchange, game.dialogue
         return {
             "env": self.entry.id,
             "task": task.name,
             "learner": party,
             "other": other_party(task, party),
-            "seed": self.wanted.seed,
+            "seed": self.choice.seed,
             "turns": self._turns(),
             "over": end.over,
             "success": bool(end.success) if end.over else None,
@@ -166,7 +170,7 @@ class Seat:
 
     def _turns(self) -> list[dict[str, Any]]:
         game, task = self.game, self.task
-        lines = task.transcript(game.dialogue.state, self.wanted.party)
+        lines = task.transcript(game.dialogue.state, self.choice.party)
         own = {place: number for number, place in enumerate(game.places)}
         found = []
         for place, line in enumerate(lines):
@@ -179,8 +183,8 @@ class Seat:
         return found
 
     def _hidden(self) -> list[dict[str, Any]]:
-        """What the other party knew alone."""
-        other = other_party(self.task, self.wanted.party)
+        """Facts that the other party alone knew."""
+        other = other_party(self.task, self.choice.party)
         lines = self.task.transcript(self.game.dialogue.state, other)
         return [
             {"party": line.speaker, "text": line.text, "pieces": pieces(self.task, line)}
@@ -189,8 +193,8 @@ class Seat:
         ]
 
     def _choices(self) -> dict[str, Any]:
-        """What may be said now, where that can be listed."""
-        state, party = self.game.dialogue.state, self.wanted.party
+        """Utterances that are possible now, if they can be listed."""
+        state, party = self.game.dialogue.state, self.choice.party
         constraint = self.task.constraint(state, party)
         found: dict[str, Any] = {"longest": self.task.facts.longest[party]}
         if isinstance(constraint, Lexicon) and len(constraint.words) <= MOST_WORDS:
@@ -213,7 +217,7 @@ class Seat:
     def _expert_against(self, task: Task) -> str | None:
         """The expert for the system, where a person plays the user and there is one."""
         system = task.parties[0]
-        known = self.wanted.party != system and self._expert in task.speakers.get(system, {})
+        known = self.choice.party != system and self._expert in task.speakers.get(system, {})
         return self._expert if known else None
 
     def _keep(self) -> None:
@@ -272,3 +276,26 @@ def read_options(text: str) -> dict[str, Any]:
             raise ValueError(f"options: expected NAME=VALUE, such as word=crane; got {part!r}.")
         found[name.strip()] = parse_yaml(value, "options")
     return found
+
+
+def keep_game(session: ChatSession, folder: Path, name: str) -> Path:
+    """Write a finished dialogue into a folder, as a file of stored dialogues; return the file.
+
+    Args:
+        session: of the dialogue.
+        folder: of the data set.
+        name: of the dialogue; a second one of that name replaces it.
+
+    Raises:
+        ValueError: a setting cannot be stored.
+        OSError: the folder cannot be written.
+        ImportError: pyarrow is not installed.
+    """
+    dialogue = session.game.dialogue
+    settings = played_settings(session.settings, dialogue)
+    check_json(settings, "view")
+    recorder = Recorder(Origin(session.entry.id, settings, session.choice.party, PERSON))
+    recorder.add(as_played(session.game))
+    file = folder / f"{name}.parquet"
+    write_table(file, recorder.table())
+    return file

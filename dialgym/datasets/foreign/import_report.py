@@ -1,4 +1,4 @@
-"""What an import understood, and what it left out and why."""
+"""Report of an import: what was read, what was left out and why."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -6,8 +6,8 @@ from typing import Any
 
 
 @dataclass
-class Report:
-    """What an import has to say.
+class ImportReport:
+    """Counts of an import.
 
     Attributes:
         understood: what was read as what, by heading, in order; more than one thing each, perhaps.
@@ -25,7 +25,7 @@ class Report:
     returns: tuple[float, float] = (0.0, 0.0)
     files: list[str] = field(default_factory=list)
 
-    def say(self, heading: str, what: str, count: int = 1) -> None:
+    def add(self, heading: str, what: str, count: int = 1) -> None:
         """Take down what was understood."""
         self.understood.setdefault(heading, Counter())[what] += count
 
@@ -55,6 +55,6 @@ class Report:
 
 
 def _listed(found: Counter[str]) -> str:
-    """What was found, the most frequent first, with how often where that is more than once."""
+    """List the most frequent items first, with their counts above one."""
     shown = [what if count == 1 else f"{what} ({count:,})" for what, count in found.most_common(5)]
     return ", ".join(shown + ["..."] * (len(found) > 5))

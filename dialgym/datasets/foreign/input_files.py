@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
-from dialgym.datasets.foreign.conversations import Conversation, conversation_of, has_turns
+from dialgym.datasets.foreign.columns import columns_of, conversations_in, outcomes_of
+from dialgym.datasets.foreign.conversations import ImportedConversation, conversation_of, has_turns
+from dialgym.datasets.foreign.import_report import ImportReport
 from dialgym.datasets.foreign.negotiations import are_negotiations, negotiations_in
-from dialgym.datasets.foreign.report import Report
-from dialgym.datasets.foreign.tables import columns_of, conversations_in, outcomes_of
 from dialgym.errors import whole_number
 from dialgym.io.archives import SPLITS, ArchiveMember, parts_of
 from dialgym.io.files import parse_json
@@ -22,7 +22,7 @@ Source = str | PathLike[str] | Iterable[Any]
 
 @dataclass(frozen=True)
 class Choices:
-    """What an import goes by; whatever is None is told from the data.
+    """Options of an import; those that are None are derived from the data.
 
     Attributes:
         reward: the column of the reward, with dots into what is nested (``outcome.reward``); a
@@ -63,10 +63,10 @@ class Choices:
 
 
 def read_conversations(
-    source: Source | Sequence[Source], choices: Choices, report: Report
-) -> list[Conversation]:
+    source: Source | Sequence[Source], choices: Choices, report: ImportReport
+) -> list[ImportedConversation]:
     """All that is found; a ValueError where there is nothing."""
-    found: list[Conversation] = []
+    found: list[ImportedConversation] = []
     rows = _listed(source)
     if rows and all(isinstance(part, str | PathLike) for part in rows):
         for part in rows:
@@ -84,7 +84,7 @@ def read_conversations(
     return [_whole(conversation, report) for conversation in found]
 
 
-def _whole(conversation: Conversation, report: Report) -> Conversation:
+def _whole(conversation: ImportedConversation, report: ImportReport) -> ImportedConversation:
     """A conversation with `UNKNOWN` for the halves of characters that JSON can name."""
     said = [
         line._replace(text=_paired(line.text), speaker=line.speaker and _paired(line.speaker))
@@ -118,7 +118,7 @@ def _as_row(row: Any) -> Row:
     return {"turns": list(row)} if isinstance(row, list | tuple) else {"turns": row}
 
 
-def _in_file(name: str, choices: Choices, report: Report) -> list[Conversation]:
+def _in_file(name: str, choices: Choices, report: ImportReport) -> list[ImportedConversation]:
     place = locate(name, "an import", built_in=False)
     parts = [part for part in parts_of(place) if part.suffix in FORMATS or are_negotiations(part)]
     if not parts:
@@ -134,7 +134,7 @@ def _in_file(name: str, choices: Choices, report: Report) -> list[Conversation]:
         if wanted:
             fresh = [one._replace(split=None) for one in fresh if one.split in (None, wanted)]
         if fresh:
-            report.say("read", part.name, len(fresh))
+            report.add("read", part.name, len(fresh))
         found += fresh
     return found
 
@@ -160,12 +160,12 @@ def _rows(part: ArchiveMember) -> Iterable[tuple[Any, Row]]:
 
 
 def _in_rows(
-    rows: Sequence[tuple[Any, Row]], choices: Choices, report: Report, where: str
-) -> list[Conversation]:
+    rows: Sequence[tuple[Any, Row]], choices: Choices, report: ImportReport, where: str
+) -> list[ImportedConversation]:
     """The conversations in rows of one file: in each, or in many together."""
     if not rows:
         return []
-    found: list[Conversation] = []
+    found: list[ImportedConversation] = []
     names: list[str] = []
     silent: list[str] = []
     if not choices.dialogue or choices.outcomes:
@@ -197,8 +197,8 @@ def _in_rows(
 
 
 def _with_outcomes(
-    names: Sequence[str], found: list[Conversation], choices: Choices, report: Report
-) -> list[Conversation]:
+    names: Sequence[str], found: list[ImportedConversation], choices: Choices, report: ImportReport
+) -> list[ImportedConversation]:
     if choices.outcomes is None:
         return found
     place = locate(str(choices.outcomes), "outcomes", built_in=False)
@@ -206,7 +206,7 @@ def _with_outcomes(
     only = {name: str(value) for name, value in choices.where.items()}
     column = _shared_column(rows, names, choices.dialogue)
     known = outcomes_of(rows, column, choices.reward, only, report)
-    report.say("rewards", f"{choices.reward} of {place.name}, at the end")
+    report.add("rewards", f"{choices.reward} of {place.name}, at the end")
     return [one._replace(reward=known.get(name)) for name, one in zip(names, found)]
 
 

@@ -1,4 +1,4 @@
-"""What the viewer is given to show: runs, data sets and results, told by what is in them."""
+"""Inputs of the viewer: runs, data sets and results, recognised by their content."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -13,9 +13,9 @@ from dialgym.experiments.result import Result, read_json
 from dialgym.io.files import check_regular
 from dialgym.io.hub import PREFIX
 from dialgym.rollouts.policies import CHECKPOINT, CONFIGS
-from dialgym.viewer.asked import NotHereError
 from dialgym.viewer.listing import Listing
-from dialgym.viewer.runs import Run
+from dialgym.viewer.query import NotHereError
+from dialgym.viewer.training_runs import RunFolder
 
 RUN_FILES = (CHECKPOINT, "checkpoint.zip", "config.yml", *CURVES, *CONFIGS)
 RESULTS = "results.json"
@@ -24,7 +24,7 @@ RUN, DIALOGUES, SCORES = "run", "dialogues", "results"
 
 
 @dataclass
-class Source:
+class ViewerInput:
     """One thing to be shown.
 
     Attributes:
@@ -32,7 +32,7 @@ class Source:
         kind: `RUN`, `DIALOGUES` or `SCORES`.
         name: what the page calls it.
         path: where it lies; empty where it was made here.
-        content: a `Run`, a `Listing`, or a list of `Result`.
+        content: a `RunFolder`, a `Listing`, or a list of `Result`.
     """
 
     number: int
@@ -42,12 +42,12 @@ class Source:
     content: Any
 
     def about(self) -> dict[str, Any]:
-        """What the page lists of it."""
+        """Entry of the page's list."""
         found = {"number": self.number, "kind": self.kind, "name": self.name, "path": self.path}
         return found | (self.content.about() if self.kind != SCORES else _about(self.content))
 
 
-class Shelf:
+class ViewerInputs:
     """All sources, by number.
 
     Args:
@@ -60,13 +60,13 @@ class Shelf:
 
     def __init__(self, paths: Sequence[str], trust: bool = False) -> None:
         self.trust = trust
-        self.sources: dict[int, Source] = {}
+        self.sources: dict[int, ViewerInput] = {}
         self._numbers = itertools.count()
         for path in paths:
             for kind, name, where, content in self._opened(path):
                 self.add(kind, name, where, content)
 
-    def add(self, kind: str, name: str, path: str, content: Any) -> Source:
+    def add(self, kind: str, name: str, path: str, content: Any) -> ViewerInput:
         """One more source; a name that is taken already gets the folder before it, or a number.
 
         Of those that were made here the last `MOST_MADE` stay.
@@ -79,7 +79,7 @@ class Shelf:
         longer = f"{Path(path).resolve().parent.name}/{name}" if path else name
         names = (name, longer, f"{name} ({number})")
         title = next(each for each in names if each not in taken)
-        self.sources[number] = Source(number, kind, title, path, content)
+        self.sources[number] = ViewerInput(number, kind, title, path, content)
         return self.sources[number]
 
     def find(self, number: int, kind: str) -> Any:
@@ -93,7 +93,7 @@ class Shelf:
             raise NotHereError(f"there is no source {number} of {kind}.")
         return source.content
 
-    def runs(self) -> dict[str, Run]:
+    def runs(self) -> dict[str, RunFolder]:
         """The runs by name."""
         return {s.name: s.content for s in [*self.sources.values()] if s.kind == RUN}
 
@@ -114,7 +114,7 @@ class Shelf:
         for kind, file in found:
             name = file.name or file.resolve().name
             if kind == RUN:
-                yield RUN, name, str(file), Run(file)
+                yield RUN, name, str(file), RunFolder(file)
             elif kind == DIALOGUES:
                 yield DIALOGUES, name, str(file), self._dialogues(file)
             else:
@@ -124,7 +124,7 @@ class Shelf:
         return Listing(load_dataset(path, trust=self.trust))
 
     def _parts(self, path: Path, deeper: bool = True) -> Iterator[tuple[str, Path]]:
-        """What a path is; of a folder that is nothing itself, what its folders are."""
+        """Recognise the input at a path; else those in its folders."""
         if path.is_file():
             yield from _file(path)
             return

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dialgym.viewer.api import open_viewer
-from dialgym.viewer.asked import Asked
-from dialgym.viewer.seats import Seat, Wanted
+from dialgym.viewer.chat_session import ChatChoice, ChatSession
+from dialgym.viewer.query import Query
 
 SMALL = "dialgym/Wordle-20-v0"
 
@@ -16,12 +16,12 @@ def viewer(tmp_path):
     return open_viewer([], tmp_path / "ratings")
 
 
-def seat(env=SMALL, party="system", **more) -> Seat:
-    return Seat(Wanted(env, party, **more))
+def session(env=SMALL, party="system", **more) -> ChatSession:
+    return ChatSession(ChatChoice(env, party, **more))
 
 
 def test_a_game_is_played_to_its_end():
-    game = seat(options={"word": "sleep"})
+    game = session(options={"word": "sleep"})
     assert game.say("WHITE ") is None
     found = game.shown()
     assert [turn["text"] for turn in found["turns"]] == ["white", "b b b b y"]
@@ -38,7 +38,7 @@ def test_a_game_is_played_to_its_end():
 
 
 def test_what_the_rules_do_not_foresee_is_asked_again():
-    game = seat(options={"word": "sleep"})
+    game = session(options={"word": "sleep"})
     assert game.say("zzzzz") == "zzzzz"
     assert game.shown()["turns"] == []
     assert game.say("zzzzz", sure=True) is None
@@ -46,7 +46,7 @@ def test_what_the_rules_do_not_foresee_is_asked_again():
 
 
 def test_turns_are_taken_back_even_the_last():
-    game = seat(options={"word": "sleep"})
+    game = session(options={"word": "sleep"})
     with pytest.raises(ValueError, match="nothing has been said"):
         game.undo()
     game.say("white")
@@ -61,7 +61,7 @@ def test_turns_are_taken_back_even_the_last():
 
 
 def test_a_seed_gives_the_same_dialogue_and_hints_change_nothing():
-    first, second = seat(seed=3), seat(seed=3)
+    first, second = session(seed=3), session(seed=3)
     for _ in range(2):
         text = first.hint()
         assert text in first.shown()["words"]
@@ -71,7 +71,7 @@ def test_a_seed_gives_the_same_dialogue_and_hints_change_nothing():
 
 
 def test_playing_the_host():
-    game = seat(party="user", seed=1)
+    game = session(party="user", seed=1)
     assert game.shown()["turns"] == []
     assert game.say("sleep") is None
     found = game.shown()
@@ -80,7 +80,7 @@ def test_playing_the_host():
 
 
 def test_acts_are_chosen_by_number():
-    game = seat("dialgym/CamRestaurants-Env1-act-v0", seed=1)
+    game = session("dialgym/CamRestaurants-Env1-act-v0", seed=1)
     acts = game.shown()["acts"]
     forbidden = next(act["number"] for act in acts if not act["allowed"])
     with pytest.raises(ValueError, match=f"act {forbidden} cannot be chosen now"):
@@ -94,7 +94,7 @@ def test_acts_are_chosen_by_number():
 def test_the_picture_is_shown_to_who_knows_it():
     scene = {"seed": 0, "settings": {"pool": "scenes"}}
     asking, answering = (
-        seat("dialgym/VisualDialogue-v0", party, **scene) for party in ("system", "user")
+        session("dialgym/VisualDialogue-v0", party, **scene) for party in ("system", "user")
     )
     assert asking.picture() is None
     assert not asking.shown()["picture"]
@@ -107,7 +107,7 @@ def test_the_picture_is_shown_to_who_knows_it():
 
 
 def test_what_cannot_begin_is_said(viewer):
-    for asked, message in [
+    for query, message in [
         ({"env": "Wordel-v0"}, "Did you mean"),
         ({"env": SMALL, "party": "referee"}, "learner of Wordle must be one of"),
         ({"env": SMALL, "against": "nobody"}, "unknown speaker for the user 'nobody'"),
@@ -116,25 +116,25 @@ def test_what_cannot_begin_is_said(viewer):
         ({"env": SMALL, "seed": -1}, "seed of the request must be a whole number"),
     ]:
         with pytest.raises(ValueError, match=message):
-            viewer.begin(Asked(asked))
+            viewer.begin(Query(query))
     with pytest.raises(LookupError, match="begin another one"):
-        viewer.say(Asked({"game": "0", "text": "a"}))
+        viewer.say(Query({"game": "0", "text": "a"}))
     with pytest.raises(LookupError, match="--model"):
-        viewer.chat(Asked({"text": "hello"}))
+        viewer.chat(Query({"text": "hello"}))
 
 
 def test_an_environment_is_described_before_it_begins(viewer):
-    found = viewer.about(Asked({"env": "Wordle-v0"}))
+    found = viewer.about(Query({"env": "Wordle-v0"}))
     assert found["parties"] == ["system", "user"]
     assert "optimal" in found["speakers"]["system"]
     assert found["options"] == ["word"]
     assert "Args:" not in found["about"]
-    begun = viewer.begin(Asked({"env": SMALL, "options": "word=sleep", "seed": 4}))
-    hint = viewer.hint(Asked({"game": begun["game"]}))["hint"]
-    said = viewer.say(Asked({"game": begun["game"], "text": hint}))
+    begun = viewer.begin(Query({"env": SMALL, "options": "word=sleep", "seed": 4}))
+    hint = viewer.hint(Query({"game": begun["game"]}))["hint"]
+    said = viewer.say(Query({"game": begun["game"], "text": hint}))
     assert said["refused"] is None
-    assert viewer.undo(Asked({"game": begun["game"]}))["turns"] == []
-    assert viewer.picture(Asked({"game": begun["game"]}))["picture"] is None
+    assert viewer.undo(Query({"game": begun["game"]}))["turns"] == []
+    assert viewer.picture(Query({"game": begun["game"]}))["picture"] is None
 
 
 def test_a_saved_model_plays_either_side(tmp_path):
@@ -148,14 +148,14 @@ def test_a_saved_model_plays_either_side(tmp_path):
     agents.save(model, tmp_path / "mine" / "model.zip")
     (tmp_path / "mine" / "config.yml").write_text(f"{SMALL}: {{}}\n", "utf-8")
     viewer = open_viewer([str(tmp_path / "mine")], tmp_path / "ratings")
-    assert viewer.policies(Asked({"env": SMALL}))["runs"] == ["mine"]
-    assert viewer.policies(Asked({"env": "TwentyQuestions-v0"}))["runs"] == []
-    begun = viewer.begin(Asked({"env": SMALL, "party": "user", "against": "mine", "seed": 1}))
-    said = viewer.say(Asked({"game": begun["game"], "text": "sleep"}))
+    assert viewer.policies(Query({"env": SMALL}))["runs"] == ["mine"]
+    assert viewer.policies(Query({"env": "TwentyQuestions-v0"}))["runs"] == []
+    begun = viewer.begin(Query({"env": SMALL, "party": "user", "against": "mine", "seed": 1}))
+    said = viewer.say(Query({"game": begun["game"], "text": "sleep"}))
     assert said["over"]
     assert any(turn["party"] == "system" for turn in said["turns"])
     sides = {"first": {"policy": "mine"}, "second": {"policy": "random"}}
-    found = viewer.compare(Asked({**sides, "env": SMALL, "episodes": 3}))
+    found = viewer.compare(Query({**sides, "env": SMALL, "episodes": 3}))
     assert len(found["rows"]) == 3
 
 
@@ -163,9 +163,9 @@ def test_a_language_model_can_speak_in_any_words(tmp_path):
     (tmp_path / "smol").mkdir()
     (tmp_path / "smol" / "config.json").write_text("{}", "utf-8")
     viewer = open_viewer([str(tmp_path / "smol")], tmp_path / "ratings")
-    assert viewer.policies(Asked({"env": "TwentyQuestions-v0"}))["runs"] == ["smol"]
-    assert viewer.policies(Asked({"env": "CamRestaurants-Env1-act-v0"}))["runs"] == []
-    assert viewer.about(Asked({"env": SMALL}))["runs"] == ["smol"]
+    assert viewer.policies(Query({"env": "TwentyQuestions-v0"}))["runs"] == ["smol"]
+    assert viewer.policies(Query({"env": "CamRestaurants-Env1-act-v0"}))["runs"] == []
+    assert viewer.about(Query({"env": SMALL}))["runs"] == ["smol"]
 
 
 def test_dialogues_that_people_hold_are_kept_as_a_data_set(tmp_path):
@@ -176,17 +176,17 @@ def test_dialogues_that_people_hold_are_kept_as_a_data_set(tmp_path):
     viewer = open_viewer([], tmp_path / "ratings", games=tmp_path / "games")
     for seed in (1, 2):
         wanted = {"env": SMALL, "options": "word=sleep", "seed": seed}
-        game = viewer.begin(Asked(wanted))["game"]
+        game = viewer.begin(Query(wanted))["game"]
         for text in ("white", "sleep"):
-            said = viewer.say(Asked({"game": game, "text": text}))
+            said = viewer.say(Query({"game": game, "text": text}))
         assert said["kept"].endswith(".parquet")
-        viewer.undo(Asked({"game": game}))  # the last turn anew: one dialogue, not two
-        viewer.say(Asked({"game": game, "text": "sleep"}))
+        viewer.undo(Query({"game": game}))  # the last turn anew: one dialogue, not two
+        viewer.say(Query({"game": game, "text": "sleep"}))
     act = {"env": "CamRestaurants-Env1-act-v0", "party": "system", "seed": 3}
-    game = viewer.begin(Asked(act))["game"]
-    while not (shown := viewer._seats.get(game).shown())["over"]:
+    game = viewer.begin(Query(act))["game"]
+    while not (shown := viewer._sessions.get(game).shown())["over"]:
         number = next(act["number"] for act in shown["acts"][::-1] if act["allowed"])
-        viewer.say(Asked({"game": game, "act": number}))
+        viewer.say(Query({"game": game, "act": number}))
     data = dialgym.load_dataset(tmp_path / "games")
     words = data.filter(data["env"] == "dialgym/Wordle-20-utterance-v0")
     assert len(data) == 3

@@ -20,7 +20,7 @@ from dialgym.io.locks import LOCK
 from dialgym.registry import RegistryEntry, check_id, entry_of
 from dialgym.rollouts.policies import CHECKPOINT, find_language_model
 from dialgym.tasks.base import SYSTEM, USER
-from dialgym.viewer.asked import NotHereError
+from dialgym.viewer.query import NotHereError
 
 SAMPLES = "samples"
 MOST_POINTS = 1000
@@ -30,7 +30,7 @@ HOLDER = re.compile(r"process (?P<process>\d+) on (?P<host>.+)")
 LINE = re.compile(rf"({SYSTEM}|{USER}): (.*)")
 
 
-class Run:
+class RunFolder:
     """The folder of a training run, or of a language model.
 
     Args:
@@ -41,20 +41,20 @@ class Run:
         self.folder = folder
 
     def about(self) -> dict[str, Any]:
-        """What the page lists of the run."""
+        """Entry of the run in the page's list."""
         found = {"env": self.env_id() or "", "live": self.is_live(), "plays": self.plays()}
         return {**found, "language_model": self.is_language_model()}
 
     def plays(self) -> bool:
-        """Whether there is a model that can play."""
+        """Return True if there is a model that can play."""
         return (self.folder / CHECKPOINT).is_file() or self.is_language_model()
 
     def is_language_model(self) -> bool:
-        """Whether it is the folder of a language model, which can speak in any environment."""
+        """Return True for the folder of a language model, which can speak in any environment."""
         return find_language_model(self.folder) is not None
 
     def fits(self, entry: RegistryEntry) -> bool:
-        """Whether its model could play an environment, as far as the folder tells."""
+        """Return True if its model may play an environment, as far as the folder tells."""
         if self.is_language_model():
             return not entry.kind.of_acts
         env_id = self.env_id()
@@ -68,7 +68,7 @@ class Run:
         return {"name": "agents:ChatAgent", "talker": str(self.folder)}
 
     def is_live(self) -> bool:
-        """Whether a process holds the folder's lock; one that was killed has left it there."""
+        """Return True if a process holds the folder's lock; a killed one leaves the file there."""
         try:
             found = HOLDER.fullmatch((self.folder / LOCK).read_text("utf-8"))
         except (OSError, UnicodeDecodeError):
@@ -78,7 +78,7 @@ class Run:
         return is_running(int(found["process"]))
 
     def env_id(self) -> str | None:
-        """Where it learns, as far as its `config.yml` says so and the id is known here."""
+        """The environment of its `config.yml`, if its id is known here."""
         config = self.config()
         name = next(iter(config), None)
         try:

@@ -14,9 +14,9 @@ import pytest
 import dialgym
 from dialgym.io.http_server import listening
 from dialgym.io.locks import locked
-from dialgym.viewer.asked import Asked
-from dialgym.viewer.runs import read_samples
-from dialgym.viewer.sources import DIALOGUES, RUN, SCORES, Shelf, newest_runs
+from dialgym.viewer.inputs import DIALOGUES, RUN, SCORES, ViewerInputs, newest_runs
+from dialgym.viewer.query import Query
+from dialgym.viewer.training_runs import read_samples
 from tests.support.commands import fail
 from tests.support.waiting import HANG_GUARD
 
@@ -53,10 +53,10 @@ def test_each_kind_is_known_by_what_is_in_it(tmp_path):
     dialgym.collect(SMALL, "random", 2, path=tmp_path / "data")
     results = make_results(tmp_path / "scores.json")
     names = ["runs/one", "runs/one/learning_curve.csv", "data", "data/none"][:3]
-    shelf = Shelf([str(tmp_path / name) for name in names] + [str(results)])
-    kinds = [(source.kind, source.name) for source in shelf.sources.values()]
+    inputs = ViewerInputs([str(tmp_path / name) for name in names] + [str(results)])
+    kinds = [(source.kind, source.name) for source in inputs.sources.values()]
     assert kinds == [(RUN, "one"), (RUN, "runs/one"), (DIALOGUES, "data"), (SCORES, "scores")]
-    for source in shelf.sources.values():
+    for source in inputs.sources.values():
         json.dumps(source.about())
 
 
@@ -64,14 +64,14 @@ def test_a_folder_of_runs_gives_each(tmp_path):
     for name in ("a", "b"):
         make_run(tmp_path / "runs" / name)
     (tmp_path / "runs" / "empty").mkdir()
-    shelf = Shelf([str(tmp_path / "runs")])
-    assert [source.name for source in shelf.sources.values()] == ["a", "b"]
+    inputs = ViewerInputs([str(tmp_path / "runs")])
+    assert [source.name for source in inputs.sources.values()] == ["a", "b"]
     assert {Path(run).name for run in newest_runs(tmp_path / "runs")} == {"a", "b"}
     assert newest_runs(tmp_path / "nothing") == []
 
 
 def test_a_run_is_shown_as_it_stands(tmp_path):
-    run = Shelf([str(make_run(tmp_path / "one"))]).sources[0].content
+    run = ViewerInputs([str(make_run(tmp_path / "one"))]).sources[0].content
     found = run.shown()
     assert found["env"] == SMALL
     assert not found["live"]
@@ -91,7 +91,7 @@ def test_a_run_is_shown_as_it_stands(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="who is running is told by POSIX systems alone")
 def test_a_run_that_was_killed_is_not_live(tmp_path):
-    run = Shelf([str(make_run(tmp_path / "one"))]).sources[0].content
+    run = ViewerInputs([str(make_run(tmp_path / "one"))]).sources[0].content
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     lock = tmp_path / "one" / ".lock"
@@ -104,7 +104,7 @@ def test_a_run_that_was_killed_is_not_live(tmp_path):
 def test_a_run_that_has_only_begun_is_shown(tmp_path):
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "config.yml").write_text("no/such-id-v0: {}\n", "utf-8")
-    found = Shelf([str(tmp_path / "new")]).sources[0].content.shown()
+    found = ViewerInputs([str(tmp_path / "new")]).sources[0].content.shown()
     assert (found["env"], found["curve"]["steps"], found["samples"]) == ("", [], [])
 
 
@@ -121,7 +121,7 @@ def test_results_are_shown(tmp_path):
     from dialgym.viewer.api import open_viewer
 
     viewer = open_viewer([str(make_results(tmp_path / "r.json"))], tmp_path / "ratings")
-    (found,) = viewer.results(Asked({"source": "0"}))["results"]
+    (found,) = viewer.results(Query({"source": "0"}))["results"]
     assert found["name"] == "random"
     assert len(found["environments"][SMALL]["returns"][0]) == 2
 
@@ -165,8 +165,8 @@ def test_the_command_prints_its_address_and_ends_with_an_interrupt(tmp_path):
         assert "showing 1 source at http://127.0.0.1:" in line
         assert "/?token=" in line
         address, token = line.split()[-1].split("/?token=")
-        asked = Request(f"{address}/api/about?env={own}", headers={"X-Dialgym-Token": token})
-        with urlopen(asked, timeout=HANG_GUARD) as answer:  # named by --env, and no other
+        query = Request(f"{address}/api/about?env={own}", headers={"X-Dialgym-Token": token})
+        with urlopen(query, timeout=HANG_GUARD) as answer:  # named by --env, and no other
             assert json.load(answer)["task"] == "Signals"
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=HANG_GUARD)
