@@ -10,7 +10,7 @@ from torch.nn.functional import mse_loss
 
 from agents.acts.actor_critic import ActorCritic
 from agents.buffers.dialogues import Dialogues
-from agents.returns import values_ahead, vtrace
+from agents.returns import bootstrap_values, vtrace
 
 
 class A2C(ActorCritic):
@@ -53,7 +53,7 @@ class A2C(ActorCritic):
             values[:, 0].detach(),
             ratios,
             batch.last,
-            self.ahead(batch),
+            self.bootstrap_values(batch),
             self.gamma,
             self.gae_lambda,
         )
@@ -72,7 +72,7 @@ class A2C(ActorCritic):
         return -gain.mean()
 
     @torch.no_grad()
-    def ahead(self, batch: Dialogues) -> Tensor:
+    def bootstrap_values(self, batch: Dialogues) -> Tensor:
         """(N,): V of what would have followed where a limit cut a dialogue off; else 0."""
         values = self.policy.predict_values(batch.after[batch.cut])
-        return values_ahead(batch.cut, values[:, 0])
+        return bootstrap_values(batch.cut, values[:, 0])

@@ -14,7 +14,7 @@ from agents.acts.actor_critic import ActorCritic
 from agents.acts.trust_region import TrustRegion
 from agents.buffers.dialogues import Dialogues
 from agents.policies.belief import BeliefPolicy
-from agents.returns import retrace, values_ahead
+from agents.returns import bootstrap_values, retrace
 
 
 class ActorQPolicy(BeliefPolicy):
@@ -113,7 +113,7 @@ class ACER(ActorCritic):
             q_values.gather(1, at)[:, 0],
             probs.gather(1, at)[:, 0] / batch.behaviour,
             batch.last,
-            values_ahead(cut, after),
+            bootstrap_values(cut, after),
             self.gamma,
         )
 

@@ -12,7 +12,7 @@ from torch.nn.functional import mse_loss
 
 from agents.acts.actor_critic import ActorCritic
 from agents.buffers.dialogues import Dialogues
-from agents.returns import discounted, values_ahead
+from agents.returns import bootstrap_values, discounted_returns
 from agents.updater import check_tensor
 
 
@@ -164,11 +164,11 @@ class ENAC(ActorCritic):
     def returns(self, batch: Dialogues, log_probs: Tensor) -> Tensor:
         """The return from each decision on (N,), with its entropy."""
         with torch.no_grad():
-            ahead = values_ahead(
-                batch.cut, self.policy.predict_values(batch.after[batch.cut])[:, 0]
-            )
+            values = self.policy.predict_values(batch.after[batch.cut])[:, 0]
         rewards = batch.rewards - self.ent_coef * log_probs
-        return discounted(rewards, batch.last, ahead, self.gamma)
+        columns = (rewards.double(), batch.last, bootstrap_values(batch.cut, values).double())
+        sums, ends, following = (column.cpu().numpy() for column in columns)
+        return rewards.new_tensor(discounted_returns(sums, self.gamma, ends, following))
 
     def step(self, slope: Tensor) -> Tensor:
         """How far to go along w: the KL divergence of dialogues is 1/2 mean (phi w)^2 there."""

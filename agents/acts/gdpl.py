@@ -318,10 +318,10 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
         """Put rewards (T, N) into the buffer, and compute advantages and returns anew."""
         buffer = self.rollout_buffer
         with torch.no_grad():
-            ahead = self.policy.predict_values(turns.seen_after)[:, 0] * cut  # bootstrap
+            following = self.policy.predict_values(turns.seen_after)[:, 0] * cut  # bootstrap
             last, _ = self.policy.obs_to_tensor(self._last_obs)  # type: ignore[arg-type]
             last_values = self.policy.predict_values(last)
-        buffer.rewards = rewards + self.gamma * ahead.cpu().numpy().reshape(rewards.shape)
+        buffer.rewards = rewards + self.gamma * following.cpu().numpy().reshape(rewards.shape)
         buffer.compute_returns_and_advantage(last_values, np.asarray(self._last_episode_starts))
 
     # Stable-Baselines3

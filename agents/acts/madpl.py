@@ -23,6 +23,7 @@ from torch.nn.functional import mse_loss
 from agents.acts.base import ActAlgorithm
 from agents.acts.pairs import Game, OwnRewards, Played
 from agents.policies.belief import BeliefPolicy
+from agents.returns import discounted_returns
 from agents.storage.models import load
 from dialgym.views.spaces import maskable
 from dialgym.views.two_party import ActTwoPartyEnv
@@ -286,13 +287,11 @@ class MADPL(ActAlgorithm):
         GAE of r + gamma V(s') - V(s) (eqs. 4 to 6), with V of the target network.
         """
         values = torch.stack(self.target_values(turns.both, party), -1)
-        ahead = torch.stack(self.target_values(turns.both_after, party), -1)
-        ahead = ahead * ~turns.terminated[:, None]
-        errors = turns.rewards + self.gamma * ahead - values
-        advantages, later = torch.zeros_like(errors), torch.zeros(2, device=errors.device)
-        for i in range(len(errors) - 1, -1, -1):
-            later = errors[i] + self.gamma * self.gae_lambda * later * ~turns.last[i]
-            advantages[i] = later
+        following = torch.stack(self.target_values(turns.both_after, party), -1)
+        following = following * ~turns.terminated[:, None]
+        errors = turns.rewards + self.gamma * following - values
+        columns = errors.cpu().numpy(), self.gamma * self.gae_lambda, turns.last.cpu().numpy()
+        advantages = errors.new_tensor(discounted_returns(*columns))
         more = turns.actions, turns.masks, turns.log_probs, advantages, advantages + values
         return Batch(party, turns.both, *more)
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import mse_loss
 
 from agents.acts.base import ActAlgorithm, Decisions
+from agents.returns import discounted_returns
 from agents.updater import check_rewards
 from dialgym.errors import one_of
 
@@ -74,10 +75,10 @@ class PG(ActAlgorithm):
                 return False
             self._update_info_buffer(infos, dones)
             steps.append((seen, actions, masks, log_probs, values, playing.copy()))
-            rewards_of.append(rewards + self._ahead(infos, dones))
+            rewards_of.append(rewards + self._bootstrap_values(infos, dones))
             playing &= ~dones
             seen = after
-        self.rollout = self._decisions(steps, returns_of(np.stack(rewards_of), self.gamma))
+        self.rollout = self._decisions(steps, discounted_returns(np.stack(rewards_of), self.gamma))
         return True
 
     @torch.no_grad()
@@ -88,15 +89,15 @@ class PG(ActAlgorithm):
         return actions, values[:, 0], log_probs
 
     @torch.no_grad()
-    def _ahead(self, infos: list[dict[str, Any]], dones: np.ndarray) -> np.ndarray:
+    def _bootstrap_values(self, infos: list[dict[str, Any]], dones: np.ndarray) -> np.ndarray:
         """(n_envs,): gamma V of what would have followed where a limit cut a dialogue off."""
-        ahead = np.zeros(len(dones), np.float32)
+        values = np.zeros(len(dones), np.float32)
         if self.baseline == "value":
             for row in np.flatnonzero(dones).tolist():
                 if infos[row].get("TimeLimit.truncated"):
                     last, _ = self.policy.obs_to_tensor(infos[row]["terminal_observation"])
-                    ahead[row] = self.gamma * float(self.policy.predict_values(last))
-        return ahead
+                    values[row] = self.gamma * float(self.policy.predict_values(last))
+        return values
 
     def _decisions(self, steps: list[tuple[np.ndarray, ...]], returns: np.ndarray) -> Decisions:
         columns = [np.stack(column) for column in zip(*steps)]
@@ -106,11 +107,3 @@ class PG(ActAlgorithm):
         base = {"none": 0.0, "mean": found.mean(), "value": values}[self.baseline]
         arrays = (seen, actions, masks, log_probs, found - base, found)
         return Decisions(*(torch.as_tensor(array, device=self.device) for array in arrays))
-
-
-def returns_of(rewards: np.ndarray, gamma: float) -> np.ndarray:
-    """G (T, n) float32 of rewards (T, n), where those after an end are 0."""
-    returns, later = np.zeros_like(rewards, np.float32), np.zeros(rewards.shape[1], np.float32)
-    for t in range(len(rewards) - 1, -1, -1):
-        returns[t] = later = rewards[t] + gamma * later
-    return returns

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from agents.models.act_masks import random_below, uniform
 from agents.models.masking import count_acts
+from agents.returns import n_step_returns
 
 LEAST = 1e-6
 """Added to an error, so that no transition is never drawn again."""
@@ -144,7 +145,4 @@ class MaskedReplayBuffer(ReplayBuffer):
     ) -> np.ndarray:
         """(n,) float32: discounted sums of the first `length` rewards."""
         rewards = self._normalize_reward(self.rewards[steps, columns[:, None]], env)
-        ahead = np.arange(self.n_steps)
-        counted = np.where(ahead < length[:, None], self.gamma**ahead, 0.0)
-        total: np.ndarray = (rewards * counted).sum(1, dtype=np.float32)
-        return total
+        return n_step_returns(rewards, length, self.gamma)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 import dialgym
-from agents.acts.pg import returns_of
+from agents.returns import discounted_returns
 from dialgym.experiments.panel import Place
 from dialgym.rollouts.episodes import seeded
 from dialgym.rollouts.policies import takes_masks
@@ -72,5 +72,5 @@ def _decisions(
             steps.append((mean, std, np.where(playing, rewards, 0), playing.copy()))
             playing &= ~dones
     mean, std, rewards, played = (np.stack(column) for column in zip(*steps))
-    returns = returns_of(rewards, getattr(model, "gamma", 1.0))
+    returns = discounted_returns(rewards, getattr(model, "gamma", 1.0))
     return mean[played], std[played], returns[played]

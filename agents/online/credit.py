@@ -59,21 +59,6 @@ def turn_numbers(ends: np.ndarray) -> np.ndarray:
     return ends.cumsum(0) - ends
 
 
-def turn_returns(rewards: np.ndarray, turns: np.ndarray, gamma: float) -> np.ndarray:
-    """(K, n): of each turn the sum of its rewards and of those that follow, gamma a turn.
-
-    Args:
-        rewards: (T, n), 0 after the end.
-        turns: (T, n), of `turn_numbers`.
-        gamma: the discount from one turn to the next.
-    """
-    found = np.zeros((int(turns.max(initial=0)) + 1, rewards.shape[1]))
-    np.add.at(found, (turns, np.arange(rewards.shape[1])[None]), rewards)
-    for k in range(len(found) - 2, -1, -1):
-        found[k] += gamma * found[k + 1]
-    return found
-
-
 def turn_advantages(
     returns: np.ndarray,
     turns: np.ndarray,

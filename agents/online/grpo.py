@@ -23,13 +23,13 @@ from agents.online.credit import (
     same_turn,
     turn_advantages,
     turn_numbers,
-    turn_returns,
 )
 from agents.online.on_policy import SequenceAlgorithm
 from agents.online.ppo import turn_ends
 from agents.online.reference import k3
 from agents.online.surrogates import SURROGATES
 from agents.online.truths import continued, probabilities, rises, turn_starts
+from agents.returns import turn_returns
 from dialgym.errors import one_of, whole_number
 
 
@@ -280,12 +280,12 @@ class GRPO(SequenceAlgorithm):
         if self.credit == "episode":
             return whole
         turns = turn_numbers(ends)
-        ahead = turn_returns(rewards, turns, self.turn_gamma)
+        returns = turn_returns(rewards, turns, self.turn_gamma)
         if self.credit == "turn":
-            labels = same_turn(len(ahead), groups)
-            return turn_advantages(ahead, turns, said, labels, *how)
+            labels = same_turn(len(returns), groups)
+            return turn_advantages(returns, turns, said, labels, *how)
         labels = same_situation(self.rollout_buffer.steps("situations"), turns, said, groups)
-        among = turn_advantages(ahead, turns, said, labels, *how)
+        among = turn_advantages(returns, turns, said, labels, *how)
         return whole + np.float32(self.situation_weight) * among
 
     def _ends(self, said: np.ndarray) -> np.ndarray:

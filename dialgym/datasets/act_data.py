@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dialgym.datasets.returns import flat_returns_to_go
 from dialgym.datasets.tokens import shuffled_rows
 
 
@@ -99,7 +100,7 @@ def act_data(dataset: Any, gamma: float = 1.0) -> ActData:
         last & dataset["truncated"][dialogue],
         masks[before],
         masks[before + 1],
-        _returns_to_go(rewards, last, gamma).astype(np.float32),
+        flat_returns_to_go(rewards, last, gamma).astype(np.float32),
     )
     return ActData(decisions, offsets, kinds[0])
 
@@ -114,11 +115,3 @@ def _rows(column: Any, dtype: Any) -> np.ndarray:
 def _actions(column: Any) -> np.ndarray:
     found = _rows(column, np.int64)
     return found[:, 0] if found.shape[1] == 1 else found.astype(np.int8)
-
-
-def _returns_to_go(rewards: np.ndarray, last: np.ndarray, gamma: float) -> np.ndarray:
-    result, later = np.zeros(len(rewards)), 0.0
-    for i in range(len(rewards) - 1, -1, -1):
-        later = rewards[i] + (0.0 if last[i] else gamma * later)
-        result[i] = later
-    return result

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dialgym.datasets.packing import check_vocabulary, flat_arrays, kept_arrays
+from dialgym.datasets.returns import returns_to_go
 from dialgym.language.tokenizers import PAD
 from dialgym.views.layout import TokenLayout
 
@@ -157,20 +158,6 @@ def shuffled_rows(
         order = rng.permutation(count)
         for start in range(0, count - size + 1, size):
             yield order[start : start + size]
-
-
-def returns_to_go(reward: np.ndarray, is_action: np.ndarray, gamma: float = 1.0) -> np.ndarray:
-    """(B, L) float32: at each action ``G = r + gamma G'``, G' that of the next action; else 0."""
-    earned = np.where(is_action, reward, np.float32(0)).astype(np.float64)
-    if gamma == 1:
-        ahead = earned[:, ::-1].cumsum(1)[:, ::-1]
-        return np.where(is_action, ahead, 0).astype(np.float32)
-    result = np.zeros(reward.shape, np.float32)
-    later = np.zeros(len(reward))
-    for p in range(reward.shape[1] - 1, -1, -1):
-        later = np.where(is_action[:, p], earned[:, p] + gamma * later, later)
-        result[:, p] = np.where(is_action[:, p], later, 0)
-    return result
 
 
 def pack(

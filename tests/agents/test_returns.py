@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from agents.returns import discounted, retrace, values_ahead, vtrace
+from agents.returns import bootstrap_values, discounted_returns, retrace, vtrace
 
 GAMMA = 0.9
 
@@ -18,8 +18,8 @@ def played(request):
         columns = {name: rng.normal(size=length) for name in ("rewards", "values", "q_values")}
         columns["ratios"] = rng.exponential(size=length)
         columns["last"] = np.arange(length) == length - 1
-        ahead = rng.normal() if rng.random() < 0.5 else 0.0
-        columns["ahead"] = np.where(columns["last"], ahead, 0.0)
+        following = rng.normal() if rng.random() < 0.5 else 0.0
+        columns["following"] = np.where(columns["last"], following, 0.0)
         dialogues.append(columns)
     joined = {name: np.concatenate([d[name] for d in dialogues]) for name in dialogues[0]}
     return dialogues, {name: torch.as_tensor(column) for name, column in joined.items()}
@@ -27,6 +27,11 @@ def played(request):
 
 def chosen(columns, *names):
     return {name: columns[name] for name in names}
+
+
+def returns(columns):
+    rewards, ends, following = (columns[name].numpy() for name in ("rewards", "last", "following"))
+    return torch.as_tensor(discounted_returns(rewards, GAMMA, ends, following))
 
 
 def close(found, dialogues, slow):
@@ -37,21 +42,27 @@ def close(found, dialogues, slow):
 def test_returns_are_discounted_sums(played):
     dialogues, columns = played
 
-    def slow(rewards, ahead, **_):
-        paid = [*rewards, ahead[-1]]
+    def slow(rewards, following, **_):
+        paid = [*rewards, following[-1]]
         return [
             sum(GAMMA**k * r for k, r in enumerate(paid[t:])) for t in range(len(rewards))
         ]  # fmt: skip
 
-    close(discounted(**chosen(columns, "rewards", "last", "ahead"), gamma=GAMMA), dialogues, slow)
+    close(returns(columns), dialogues, slow)
+
+
+def test_returns_of_dialogues_side_by_side():
+    rewards = np.array([[1.0, 2], [0, 4], [8, 0]], np.float32)
+    assert discounted_returns(rewards, 0.5).tolist() == [[3, 4], [4, 4], [8, 0]]
+    assert discounted_returns(rewards, 0.5, following=np.array([8.0, 0]))[0].tolist() == [4, 4]
 
 
 def test_retrace_is_a_sum_over_what_followed(played):
     """Q + sum_s gamma^(s-t) (prod of traces) (r_s + gamma V_s+1 - Q_s), Munos et al. eq. 4."""
     dialogues, columns = played
 
-    def slow(rewards, values, q_values, ratios, ahead, **_):
-        after = [*values[1:], ahead[-1]]
+    def slow(rewards, values, q_values, ratios, following, **_):
+        after = [*values[1:], following[-1]]
         errors = rewards + GAMMA * np.array(after) - q_values
         traces = np.minimum(1, ratios)
         return [
@@ -63,7 +74,7 @@ def test_retrace_is_a_sum_over_what_followed(played):
             for t in range(len(rewards))
         ]
 
-    names = "rewards", "values", "q_values", "ratios", "last", "ahead"
+    names = "rewards", "values", "q_values", "ratios", "last", "following"
     close(retrace(**chosen(columns, *names), gamma=GAMMA), dialogues, slow)
 
 
@@ -72,8 +83,8 @@ def test_vtrace_is_a_sum_over_what_followed(played, gae_lambda):
     """V + sum_s gamma^(s-t) (prod of lambda c) delta_s, Espeholt et al. eq. 1."""
     dialogues, columns = played
 
-    def slow(rewards, values, ratios, ahead, **_):
-        errors = rewards + GAMMA * np.array([*values[1:], ahead[-1]]) - values
+    def slow(rewards, values, ratios, following, **_):
+        errors = rewards + GAMMA * np.array([*values[1:], following[-1]]) - values
         traces = np.minimum(1, ratios)
         return [
             values[t]
@@ -84,12 +95,12 @@ def test_vtrace_is_a_sum_over_what_followed(played, gae_lambda):
             for t in range(len(rewards))
         ]
 
-    names = "rewards", "values", "ratios", "last", "ahead"
+    names = "rewards", "values", "ratios", "last", "following"
     targets, advantages = vtrace(**chosen(columns, *names), gamma=GAMMA, gae_lambda=gae_lambda)
     close(targets, dialogues, slow)
 
-    def slow_advantages(rewards, values, ahead, **more):
-        later = [*slow(rewards, values, ahead=ahead, **more)[1:], ahead[-1]]
+    def slow_advantages(rewards, values, following, **more):
+        later = [*slow(rewards, values, following=following, **more)[1:], following[-1]]
         return rewards + GAMMA * np.array(later) - values
 
     close(advantages, dialogues, slow_advantages)
@@ -98,13 +109,12 @@ def test_vtrace_is_a_sum_over_what_followed(played, gae_lambda):
 def test_of_what_the_policy_chose_vtrace_is_the_return(played):
     _, columns = played
     columns = columns | {"ratios": torch.ones_like(columns["ratios"])}
-    names = "rewards", "values", "ratios", "last", "ahead"
+    names = "rewards", "values", "ratios", "last", "following"
     targets, advantages = vtrace(**chosen(columns, *names), gamma=GAMMA, gae_lambda=1.0)
-    returns = discounted(**chosen(columns, "rewards", "last", "ahead"), gamma=GAMMA)
-    torch.testing.assert_close(targets, returns)
-    torch.testing.assert_close(advantages, returns - columns["values"])
+    torch.testing.assert_close(targets, returns(columns))
+    torch.testing.assert_close(advantages, returns(columns) - columns["values"])
 
 
-def test_values_ahead_stand_where_a_limit_cut():
+def test_bootstrap_values_stand_where_a_limit_cut():
     cut = torch.tensor([False, True, False, True])
-    assert values_ahead(cut, torch.tensor([2.0, 3.0])).tolist() == [0, 2, 0, 3]
+    assert bootstrap_values(cut, torch.tensor([2.0, 3.0])).tolist() == [0, 2, 0, 3]

@@ -184,18 +184,18 @@ class FeudalDQN(Structured, DQN):  # type: ignore[misc]
     @torch.no_grad()
     def targets(self, batch: Transitions) -> Tensor:
         """(2, n): what Q of the chosen acts should be, by the master and by sub-policies."""
-        ahead, judge = self._ahead(batch)
+        following, judge = self._following(batch)
         branches, acts = self.q_net.q_net.choose(judge, batch.next_masks)
-        values = torch.stack((at(ahead.master, branches), at(ahead.acts, acts)))
+        values = torch.stack((at(following.master, branches), at(following.acts, acts)))
         return batch.rewards + batch.discounts * values
 
-    def _ahead(self, batch: Transitions) -> tuple[Parts, Parts]:
+    def _following(self, batch: Transitions) -> tuple[Parts, Parts]:
         """Q of the next states by the target network, and by that which chooses among them."""
-        ahead = self.q_net_target.parts(batch.next_observations)
+        following = self.q_net_target.parts(batch.next_observations)
         if not self.double:
-            return ahead, ahead
+            return following, following
         with in_mode(self.q_net, training=False):
-            return ahead, self.q_net.parts(batch.next_observations)
+            return following, self.q_net.parts(batch.next_observations)
 
 
 def at(values: Tensor, places: Tensor) -> Tensor:

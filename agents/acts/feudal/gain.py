@@ -61,13 +61,13 @@ class FeudalGain(FeudalDQN):
     def targets(self, batch: Transitions) -> Tensor:
         """(2, n): see `FeudalDQN`."""
         tree = self.q_net.q_net.hierarchy
-        ahead, judge = self._ahead(batch)
+        following, judge = self._following(batch)
         branches, _ = self.q_net.q_net.choose(judge, batch.next_masks)
-        masters = batch.rewards + batch.discounts * at(ahead.master, branches)
+        masters = batch.rewards + batch.discounts * at(following.master, branches)
         only_slots = tree.branches == REQUEST_INFO
         best = forbid(judge.acts, batch.next_masks & only_slots).argmax(1)
         # Where no act about a slot is allowed next, there is no more to gain.
-        more = (batch.next_masks & only_slots).any(1) * batch.discounts * at(ahead.acts, best)
+        more = (batch.next_masks & only_slots).any(1) * batch.discounts * at(following.acts, best)
         gain = information_gain(
             self.structure, batch.observations, batch.next_observations, tree.slots[batch.actions]
         )

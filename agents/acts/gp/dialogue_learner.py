@@ -12,7 +12,7 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import MaybeCallback
 from stable_baselines3.common.vec_env import VecEnv
 
-from agents.acts.gp.open_dialogues import Ahead, OpenDialogues, Returns
+from agents.acts.gp.open_dialogues import BootstrapValue, OpenDialogues, Returns
 from agents.acts.gp.policy import GPPolicy
 from agents.learner import ActLearner
 from agents.models.act_masks import allowed, allowed_at_the_end
@@ -24,7 +24,7 @@ class DialogueLearner(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
     """Stable-Baselines3's on-policy algorithm with rollouts that go on until a dialogue ends.
 
     An algorithm says how acts are chosen (`explore`), what its objectives are, what it believes to
-    follow a dialogue that was cut off (`ahead`), and learns from returns (`absorb`).
+    follow a dialogue that was cut off (`bootstrap_value`), and learns from returns (`absorb`).
 
     Attributes:
         generator: what acts are drawn with.
@@ -82,7 +82,7 @@ class DialogueLearner(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         """(n,) acts for beliefs (n, B) within masks (n, A), in training."""
         raise NotImplementedError
 
-    def ahead(self, belief: np.ndarray, mask: np.ndarray) -> Ahead:
+    def bootstrap_value(self, belief: np.ndarray, mask: np.ndarray) -> BootstrapValue:
         """Estimate the value that follows a belief (1, B) within its mask (1, A)."""
         raise NotImplementedError
 
@@ -145,11 +145,11 @@ class DialogueLearner(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         return np.array([[part.get(name, 0.0) for name in self.objectives] for part in parts])
 
     def _end(self, row: int, info: dict[str, Any], mask: np.ndarray) -> Returns:
-        ahead = None
+        following = None
         if info.get("TimeLimit.truncated"):
             last = allowed_at_the_end(mask, [info], self.action_space)
-            ahead = self.ahead(info["terminal_observation"][None], last)
-        return self.open.end(row, ahead)
+            following = self.bootstrap_value(info["terminal_observation"][None], last)
+        return self.open.end(row, following)
 
     def train(self) -> None:
         """Learn what the dialogues of the rollout led to."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from agents.returns import discounted_returns
 from agents.storage.values import storable
 
 
@@ -32,7 +33,7 @@ class Returns(NamedTuple):
         return cls(*map(np.concatenate, zip(*parts)))
 
 
-class Ahead(NamedTuple):
+class BootstrapValue(NamedTuple):
     """What is believed to follow a dialogue that a limit cut off."""
 
     mean: np.ndarray  # (K,)
@@ -57,23 +58,16 @@ class OpenDialogues:
         for dialogue, belief, act, reward in zip(self.decisions, beliefs, acts.tolist(), rewards):
             dialogue.append(Decision(belief, act, reward))
 
-    def end(self, row: int, ahead: Ahead | None = None) -> Returns:
+    def end(self, row: int, following: BootstrapValue | None = None) -> Returns:
         """The returns of a row's dialogue, R_t = r_t + gamma R_t+1; the next one begins.
 
         Args:
             row: whose dialogue has ended.
-            ahead: what would have followed, where a limit cut it off.
+            following: what would have followed, where a limit cut it off.
         """
         decisions, self.decisions[row] = self.decisions[row], []
-        later, gap = (np.zeros(1), 0.0) if ahead is None else ahead
-        returns, noise = [], []
-        for decision in reversed(decisions):
-            later, gap = decision.rewards + self.gamma * later, self.gamma**2 * gap
-            returns.append(later)
-            noise.append(1.0 + gap)
-        return Returns(
-            np.array([decision.belief for decision in decisions]),
-            np.array([decision.act for decision in decisions]),
-            np.array(returns[::-1]),
-            np.array(noise[::-1]),
-        )
+        beliefs, acts, rewards = map(np.array, zip(*decisions))
+        mean, noise = (0.0, 0.0) if following is None else following
+        returns = discounted_returns(rewards, self.gamma, following=mean)
+        gaps = discounted_returns(np.zeros(len(acts)), self.gamma**2, following=noise)
+        return Returns(beliefs, acts, returns, 1.0 + gaps)

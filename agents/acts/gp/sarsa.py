@@ -17,7 +17,7 @@ from agents.acts.gp.coordinates import TOP, Coordinates, Plain, coordinates_of
 from agents.acts.gp.dialogue_learner import DialogueLearner
 from agents.acts.gp.evidence import fitted_scales
 from agents.acts.gp.kernels import ActKernel, Kernel, kernel_named
-from agents.acts.gp.open_dialogues import Ahead, OpenDialogues, Returns
+from agents.acts.gp.open_dialogues import BootstrapValue, OpenDialogues, Returns
 from agents.acts.gp.q_process import QProcess
 from agents.argument_checks import COUNT, POSITIVE, require
 from agents.storage.models import load, save
@@ -170,11 +170,11 @@ class GPSarsa(DialogueLearner):
         values = weighted(*self._predict_all(beliefs, masks), drawn)
         return self.policy.drawn(*values, masks, self.scale)
 
-    def ahead(self, belief: np.ndarray, mask: np.ndarray) -> Ahead:
+    def bootstrap_value(self, belief: np.ndarray, mask: np.ndarray) -> BootstrapValue:
         """Estimate the value that follows a belief (1, B) by the best of the allowed acts."""
         means, variances = self._predict_all(belief, mask)
         best = int(np.where(mask, self.estimate(belief, mask)[0], -np.inf).argmax())
-        return Ahead(means[0, best], 1.0 + float(variances[0, best]) / self.sigma**2)
+        return BootstrapValue(means[0, best], 1.0 + float(variances[0, best]) / self.sigma**2)
 
     def absorb(self, found: Returns) -> None:
         """See `DialogueLearner`."""

@@ -8,7 +8,6 @@ from stable_baselines3.common.logger import Logger
 import agents
 import dialgym
 from agents import PG
-from agents.acts.pg import returns_of
 from tests.support.toy_acts import COST
 
 ID = "tests.support.toy_acts:Wishes-act"
@@ -22,11 +21,6 @@ def made(rows=8, **settings):
     model = PG("MlpPolicy", env(rows), seed=0, **settings)
     model.set_logger(Logger(None, []))
     return model
-
-
-def test_returns_are_discounted_sums():
-    rewards = np.array([[1.0, 2], [0, 4], [8, 0]], np.float32)
-    assert returns_of(rewards, 0.5).tolist() == [[3, 4], [4, 4], [8, 0]]
 
 
 @pytest.mark.parametrize("baseline", ["none", "mean", "value"])
@@ -76,11 +70,11 @@ def test_a_dialogue_that_is_cut_is_bootstrapped_with_values_alone():
     model = made(baseline="value", gamma=0.5)
     last = np.ones(9, np.float32)
     infos = [{"TimeLimit.truncated": True, "terminal_observation": last}, {}, {}]
-    ahead = model._ahead(infos, np.array([True, True, False]))
+    found = model._bootstrap_values(infos, np.array([True, True, False]))
     with torch.no_grad():
         value = model.policy.predict_values(torch.tensor(last[None])).item()
-    assert ahead.tolist() == [pytest.approx(0.5 * value), 0, 0]
-    assert not made(baseline="mean")._ahead(infos, np.array([True, True, False])).any()
+    assert found.tolist() == [pytest.approx(0.5 * value), 0, 0]
+    assert not made(baseline="mean")._bootstrap_values(infos, np.array([True, True, False])).any()
 
 
 @pytest.mark.parametrize("baseline", ["mean", "value"])

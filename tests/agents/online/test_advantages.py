@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from stable_baselines3.common.buffers import RolloutBuffer
 
 from agents.online.credit import group_advantages
-from agents.online.ppo import gae, opened, turn_ends, turn_level
+from agents.online.ppo import opened, turn_ends
 from agents.online.reference import KLControl
+from agents.returns import gae, turn_gae
 
 T, N = 12, 3
 PAIRS = np.array([0, 0, 1, 1])
@@ -78,7 +79,7 @@ def test_a_turn_is_one_action(seed):
     gamma, lam = 0.8, 0.7
     ends = dones | (rng.random((T, N)) < 0.4)
     ends[-1] = True
-    fast, targets = turn_level(rewards, values, dones, last, ends, gamma, lam)
+    fast, targets = turn_gae(rewards, values, dones, last, ends, gamma, lam)
     for n in range(N):
         stops = np.flatnonzero(ends[:, n])
         starts = np.array([0, *(stops[:-1] + 1)])
@@ -91,7 +92,7 @@ def test_a_turn_is_one_action(seed):
 
 def test_with_one_token_a_turn_both_levels_agree():
     rewards, values, dones, last, _ = rollout(1)
-    by_turn, _ = turn_level(rewards, values, dones, last, np.ones((T, N), bool), 0.9, 0.8)
+    by_turn, _ = turn_gae(rewards, values, dones, last, np.ones((T, N), bool), 0.9, 0.8)
     np.testing.assert_allclose(by_turn, gae(rewards, values, dones, last, 0.9, 0.8), atol=1e-6)
 
 

@@ -11,8 +11,8 @@ from agents.online.credit import (
     same_turn,
     turn_advantages,
     turn_numbers,
-    turn_returns,
 )
+from agents.returns import turn_returns
 
 T, N = 14, 8
 GROUPS = np.arange(N) // 4
@@ -71,9 +71,9 @@ def slow_advantages(played, gamma, alike):
 def test_turns_are_compared_with_those_of_their_number(played, gamma):
     rewards, ends, said, _ = played
     turns = turn_numbers(ends)
-    ahead = turn_returns(rewards, turns, gamma)
-    labels = same_turn(len(ahead), GROUPS)
-    found = turn_advantages(ahead, turns, said, labels, "mean", False)
+    returns = turn_returns(rewards, turns, gamma)
+    labels = same_turn(len(returns), GROUPS)
+    found = turn_advantages(returns, turns, said, labels, "mean", False)
     wanted = slow_advantages(played, gamma, lambda one, other: one[0] == other[0])
     np.testing.assert_allclose(found[said], wanted[said], atol=1e-6)
 
@@ -81,9 +81,9 @@ def test_turns_are_compared_with_those_of_their_number(played, gamma):
 def test_turns_are_compared_with_those_of_their_situation(played):
     rewards, ends, said, situations = played
     turns = turn_numbers(ends)
-    ahead = turn_returns(rewards, turns, 0.9)
+    returns = turn_returns(rewards, turns, 0.9)
     labels = same_situation(situations, turns, said, GROUPS)
-    found = turn_advantages(ahead, turns, said, labels, "mean", False)
+    found = turn_advantages(returns, turns, said, labels, "mean", False)
     wanted = slow_advantages(played, 0.9, lambda one, other: one[1] == other[1])
     np.testing.assert_allclose(found[said], wanted[said], atol=1e-6)
 
@@ -92,9 +92,9 @@ def test_a_turn_that_nobody_else_took_has_no_advantage():
     ends = np.ones((3, 2), bool)
     said = np.array([[True, True], [True, True], [False, True]])
     turns = turn_numbers(ends & said)
-    ahead = turn_returns(np.array([[-1.0, -1], [-1, -1], [0, -5]]), turns, 1.0)
-    labels = same_turn(len(ahead), np.zeros(2, int))
-    found = turn_advantages(ahead, turns, said, labels, "mean", True)
+    returns = turn_returns(np.array([[-1.0, -1], [-1, -1], [0, -5]]), turns, 1.0)
+    labels = same_turn(len(returns), np.zeros(2, int))
+    found = turn_advantages(returns, turns, said, labels, "mean", True)
     assert found[2, 1] == 0
     assert found[0].tolist() == pytest.approx([1, -1], abs=1e-5)
 

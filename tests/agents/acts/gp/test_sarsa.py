@@ -8,7 +8,7 @@ import pytest
 
 import agents
 import dialgym
-from agents.acts.gp.open_dialogues import Ahead, OpenDialogues
+from agents.acts.gp.open_dialogues import BootstrapValue, OpenDialogues
 from agents.acts.gp.sarsa import GPSarsa
 from tests.support.act_mdps import (
     beliefs_of,
@@ -74,7 +74,7 @@ def test_a_dialogue_cut_off_is_worth_what_is_believed_to_follow():
     dialogues = OpenDialogues(1, gamma=0.5)
     for reward in (1.0, 2.0):
         dialogues.add(np.zeros((1, 3)), np.array([1]), np.array([[reward]]))
-    found = dialogues.end(0, Ahead(np.array([8.0]), 4.0))
+    found = dialogues.end(0, BootstrapValue(np.array([8.0]), 4.0))
     assert_close(found.returns[:, 0], [1 + 0.5 * (2 + 0.5 * 8), 2 + 0.5 * 8])
     assert_close(found.noise, [1 + 4 / 16, 1 + 4 / 4])
     dialogues.add(np.zeros((1, 3)), np.array([1]), np.array([[3.0]]))
