@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
 import torch
@@ -16,9 +16,21 @@ from agents.argument_checks import check_bounds, check_device, check_env, check_
 from agents.decoding.replies import Chats
 from agents.distributed.processes import Processes
 from agents.models.exported import save_pretrained
+from agents.registry import POLICIES, load_class
 from agents.storage.models import SafeFiles, trained_in
 from agents.updater import Compute, Updater, check_number
 from dialgym.errors import arguments_of, check_arguments, unknown
+
+
+class RunOptions(TypedDict, total=False):
+    """Arguments of all learners, as everywhere in Stable-Baselines3."""
+
+    stats_window_size: int
+    tensorboard_log: str | None
+    policy_kwargs: dict[str, Any] | None
+    verbose: int
+    seed: int | None
+    device: torch.device | str
 
 
 class Learner(SafeFiles):
@@ -55,7 +67,9 @@ class Learner(SafeFiles):
         aliases = getattr(self, "policy_aliases", {})
         if policy_name in aliases:
             return aliases[policy_name]
-        error = unknown("policy", policy_name, aliases, type(self).__name__)
+        if policy_name in POLICIES:
+            return load_class(POLICIES[policy_name])
+        error = unknown("policy", policy_name, {*aliases, *POLICIES}, type(self).__name__)
         raise ValueError(
             f"{error} A policy class will do as well. An MlpPolicy reads the beliefs of act views; "
             "token views take a GPT policy."

@@ -7,7 +7,7 @@ from functools import wraps
 from inspect import Parameter, signature
 from numbers import Integral, Real
 from socket import gaierror
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, Unpack, get_args, get_origin
 
 import numpy as np
 
@@ -98,18 +98,43 @@ def unexpected(name: str, known: Iterable[str], where: str) -> UnexpectedArgumen
     )
 
 
-def arguments_of(cls: type) -> dict[str, Any]:
-    """Arguments of a constructor and of its parents', with defaults; `empty` for none."""
-    found: dict[str, Any] = {}
+def parameters_of(cls: type) -> dict[str, Parameter]:
+    """Parameters of a constructor, and those that it hands on to its parents.
+
+    By ``**kwargs`` it hands on all of theirs, by ``**kwargs: Unpack[Options]`` those of the typed
+    dictionary `Options`.
+    """
+    found: dict[str, Parameter] = {}
+    handed_on: set[str] | None = None
     for base in cls.__mro__:
         if "__init__" not in vars(base):
             continue
-        parameters = signature(vars(base)["__init__"]).parameters.values()
-        named = [p for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
-        found = {**{p.name: p.default for p in named}, **found}
-        if all(p.kind != p.VAR_KEYWORD for p in parameters):
+        make = vars(base)["__init__"]
+        parameters = signature(make).parameters.values()
+        for one in parameters:
+            known = handed_on is None or one.name in handed_on
+            if known and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
+                found.setdefault(one.name, one)
+        rest = next((one for one in parameters if one.kind is one.VAR_KEYWORD), None)
+        if rest is None:
             break
+        if (names := _unpacked(make, rest)) is not None:
+            handed_on = names if handed_on is None else handed_on & names
     return found
+
+
+def _unpacked(function: Any, rest: Parameter) -> set[str] | None:
+    """The keys of the typed dictionary that ``**rest`` is; None for any keyword."""
+    annotation = rest.annotation
+    if isinstance(annotation, str) and annotation.startswith("Unpack["):
+        annotation = eval(annotation, function.__globals__)
+    options = get_args(annotation)[:1] if get_origin(annotation) is Unpack else ()
+    return {*options[0].__annotations__} if options else None
+
+
+def arguments_of(cls: type) -> dict[str, Any]:
+    """Arguments of a constructor and of its parents', with defaults; `empty` for none."""
+    return {name: one.default for name, one in parameters_of(cls).items()}
 
 
 def check_arguments(given: Iterable[str], known: Iterable[str], where: str) -> None:

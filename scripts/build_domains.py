@@ -19,7 +19,7 @@ import yaml
 from domain_texts import DETAILS, NAMES, VALUES, Draw
 
 ROOT = Path(__file__).parents[1]
-OUT = ROOT / "dialgym" / "domains" / "builtin"
+OUT = ROOT / "dialgym" / "tasks" / "slot_filling" / "domain" / "builtin"
 MISSING = "not available"
 
 

@@ -3,8 +3,8 @@
     python scripts/count_files.py update   # one SequencePPO.train()
     python scripts/count_files.py rollout  # from `dialgym train ppo` to the first rollout
 
-A file counts if one of its functions or methods is called; what a module does when it is imported,
-its classes' bodies included, does not. `--list` shows the files with their functions.
+A file counts if one of its functions or methods is called; what runs while a module is imported
+does not count. `--list` shows the files with their functions.
 """
 
 from __future__ import annotations
@@ -50,7 +50,17 @@ class FileCounter:
         is_function = event == "call" and code.co_flags & CO_OPTIMIZED
         if is_function and code.co_filename.startswith(PACKAGES):
             path = str(Path(code.co_filename).relative_to(ROOT))
-            self.functions[path].add(code.co_qualname)
+            if code.co_qualname not in self.functions.get(path, ()) and not _importing(frame):
+                self.functions[path].add(code.co_qualname)
+
+
+def _importing(frame: FrameType | None) -> bool:
+    """Return True if a module is being imported by which the frame is called."""
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def count_update() -> FileCounter:

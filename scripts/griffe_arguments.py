@@ -16,6 +16,8 @@ from typing import Any
 
 import griffe
 
+from dialgym.errors import parameters_of
+
 SECTION = re.compile(r"^Args:\n((?:    .*\n?|\n(?=    ))*)", re.M)
 ITEM = re.compile(r"^    (\*{0,2}\w+(?:, \*{0,2}\w+)*): (.*(?:\n     .*|\n(?=\n?     ))*)", re.M)
 SEVERAL = re.compile(r"^    \*{0,2}\w+, [\w*, ]+: ", re.M)
@@ -25,16 +27,8 @@ ELSEWHERE = re.compile(r"as (?:of|in) `\w+`\.?$")
 
 def arguments_of(cls: type) -> dict[str, inspect.Parameter]:
     """The arguments of a class, and those that its parents take from ``*args`` and ``**kwargs``."""
-    found: dict[str, inspect.Parameter] = {}
-    for parent in cls.__mro__:
-        if "__init__" in vars(parent):
-            own = list(inspect.signature(vars(parent)["__init__"]).parameters.values())[1:]
-            named = [p for p in own if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-            found = {**found, **{p.name: p for p in named if p.name not in found}}
-            if all(p.kind != p.VAR_KEYWORD for p in own):
-                break
-            found = {name: p for name, p in found.items() if not name.startswith("_")}
-    return {name: p for name, p in found.items() if not name.startswith("_")}
+    found = parameters_of(cls)
+    return {name: p for name, p in found.items() if name != "self" and not name.startswith("_")}
 
 
 def meanings_in(text: str) -> dict[str, str]:

@@ -16,16 +16,16 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.recipes.tables import lmrl_score, with_interval
 from dialgym.cli.app import app
 from dialgym.experiments.panel import panel_named
-from dialgym.experiments.row import read_rows
+from dialgym.experiments.row_files import read_rows
 from dialgym.experiments.tables import markdown_table
 from dialgym.io.files import write_text
 
 ROWS = Path(__file__).parents[1] / "benchmarks" / "results"
 TABLES = {
     "leaderboard": "show --all",
-    "leaderboard_wordle": "compare wordle bc-ppo-separate bc-30 --way greedy",
-    "leaderboard_wordle_greedy": "compare wordle ilql bc-long --way greedy",
-    "leaderboard_wordle_drawn": "compare wordle ilql bc-long --way drawn",
+    "leaderboard_wordle": "compare wordle bc-ppo-separate bc-30 --actions greedy",
+    "leaderboard_wordle_greedy": "compare wordle ilql bc-long --actions greedy",
+    "leaderboard_wordle_drawn": "compare wordle ilql bc-long --actions drawn",
     "leaderboard_words": "compare slot-filling-words ppo handcrafted",
     "leaderboard_words_cloned": "compare slot-filling-words bc-ppo handcrafted",
     "leaderboard_domains": "compare multi-domain bc-ppo bc",
@@ -59,9 +59,12 @@ def lmrl_table() -> str:
     lines = [["learner", "drawn", "greedy", "greedy, by seed", "CPU s a run"]]
     for name in LEARNERS:
         own = sorted((r for r in rows if r.name == name), key=lambda r: r.seed)
+        returns = {
+            how: [r.column("return", how).mean() for r in own] for how in ("drawn", "greedy")
+        }
         drawn, greedy = (
-            np.array([lmrl_score(r.column("return", way).mean(), LEAST, STORED, best) for r in own])
-            for way in ("drawn", "greedy")
+            np.array([lmrl_score(value, LEAST, STORED, best) for value in means])
+            for means in returns.values()
         )
         seconds = np.mean([r.values["cost"]["cpu_seconds"] for r in own])
         by_seed = ", ".join(f"{score:.1f}" for score in greedy)

@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import Any
 
 MODULES = (
-    "dialgym", "agents", "dialgym.experiments", "dialgym.datasets", "dialgym.domains",
+    "dialgym", "agents", "dialgym.experiments", "dialgym.datasets",
     "dialgym.language", "dialgym.rewards", "dialgym.rollouts", "dialgym.simulators",
-    "dialgym.tasks", "dialgym.testing", "dialgym.viewer",
+    "dialgym.tasks", "dialgym.tasks.slot_filling.domain", "dialgym.testing", "dialgym.viewer",
 )  # fmt: skip
 """The modules whose `__all__` is public."""
 

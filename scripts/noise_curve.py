@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import dialgym
-from dialgym.domains.domain import load_domain
 from dialgym.experiments.plots import FAINT
 from dialgym.io.files import write_atomically, write_text
 from dialgym.optional import require
+from dialgym.tasks.slot_filling.domain.domain import load_domain
 
 ENV = "dialgym/SlotFilling-act-v0"
 DOMAINS = ("CamRestaurants", "SFRestaurants", "Laptops11")

@@ -6,8 +6,12 @@ hangs up: what would have got it out of there, chance, is gone.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from torch import Tensor
+
+from dialgym.errors import finite_number
 
 
 def unrepeated(
@@ -35,7 +39,7 @@ def unrepeated(
 
 
 def _parted(window: np.ndarray, tag: int) -> tuple[bytes, np.ndarray]:
-    """What was said before the utterance under way, as bytes of int64, and that with its tag."""
+    """The utterances before the one under way, as bytes of int64, and that one with its tag."""
     tags = np.flatnonzero(window == tag)
     if len(tags) < 2:
         return b"", window[:0]
@@ -44,7 +48,7 @@ def _parted(window: np.ndarray, tag: int) -> tuple[bytes, np.ndarray]:
 
 
 def _leads_back(before: bytes, begun: np.ndarray, token: int) -> bool:
-    """Whether the utterance under way and `token` stand, tag and all, in what was said `before`."""
+    """Return True if the utterance under way and `token` stand, tag and all, in those `before`."""
     looked_for = np.append(begun, token).tobytes()
     at = before.find(looked_for)
     while at % 8 and at >= 0:  # not where a token begins
@@ -60,3 +64,16 @@ def _alternative(probabilities: Tensor, before: bytes, begun: np.ndarray, least:
         if not _leads_back(before, begun, int(token)):
             return token
     return order[0]
+
+
+def check_repeats(least: float | None, space: Any) -> None:
+    """Raises ValueError for a bad probability, or a space without a `learner_tag`."""
+    if least is None:
+        return
+    if not 0 < finite_number("avoid_repeats", least) <= 1:
+        raise ValueError(f"avoid_repeats: expected a probability above 0 or None, got {least}")
+    if getattr(space, "learner_tag", None) is None:
+        raise ValueError(
+            "avoid_repeats: expected an observation space with a `learner_tag`, which tells the "
+            f"learner's utterances from others', got {type(space).__name__}; leave it out"
+        )

@@ -11,7 +11,7 @@ from scipy import stats
 
 import dialgym
 from agents.returns import discounted_returns
-from dialgym.experiments.panel import Place
+from dialgym.experiments.panel import PanelEnvironment
 from dialgym.rollouts.episodes import seeded
 from dialgym.rollouts.policies import takes_masks
 
@@ -22,7 +22,7 @@ LEAST = 1e-6  # of a deviation
 
 
 def calibration(
-    model: Any, environment: Place, seed: int, dialogues: int = DIALOGUES
+    model: Any, environment: PanelEnvironment, seed: int, dialogues: int = DIALOGUES
 ) -> dict[str, Any]:
     """Q(b, a) of the acts that a model takes, beside the returns G that follow.
 
@@ -53,7 +53,7 @@ def _means(values: np.ndarray, parts: Sequence[np.ndarray]) -> list[float]:
 
 
 def _decisions(
-    model: Any, environment: Place, seed: int, dialogues: int
+    model: Any, environment: PanelEnvironment, seed: int, dialogues: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean and deviation of Q, and the return, of each decision (M,) of so many dialogues."""
     masked, kwargs = takes_masks(model), {"text_info": False, **environment.settings}

@@ -11,16 +11,15 @@ from agents.experiments.staged_job import StagedJob, staged_folder
 from agents.experiments.training_job import TrainingJob
 from agents.registry import find
 from dialgym.errors import unknown
-from dialgym.experiments.panel import Learner, Panel, Place
-from dialgym.experiments.row import row_file
-from dialgym.experiments.row_checks import check_name
+from dialgym.experiments.panel import Panel, PanelEnvironment, PanelLearner
+from dialgym.experiments.row import check_name, row_file
 from dialgym.registry import entry_of
 
 
 def jobs_of(
     panel: Panel,
     algorithms: Sequence[str],
-    places: Sequence[Place],
+    environments: Sequence[PanelEnvironment],
     seeds: Sequence[int],
     out: Path,
     command: str = "",
@@ -30,7 +29,7 @@ def jobs_of(
     Args:
         panel: what is run.
         algorithms: learners of the panel, others of the table of algorithms, reference policies.
-        places: environments of the panel; those that an algorithm cannot play are left out.
+        environments: environments of the panel; those that an algorithm cannot play are left out.
         seeds: of the trainings.
         out: the folder of all panels; of the panel itself, where it has stages.
         command: as of `TrainingJob.asked`.
@@ -39,10 +38,11 @@ def jobs_of(
         ValueError: a name is unknown or may be of no row, nothing is left, or a setting is
             impossible.
     """
-    if panel.joined:
+    if panel.imported_from:
         raise ValueError(
             f"panel {panel.name!r} takes over the rows of another command: run "
-            f"`dialgym benchmark {panel.joined}`, with --results benchmarks/results/{panel.joined}"
+            f"`dialgym benchmark {panel.imported_from}`, with "
+            f"--results benchmarks/results/{panel.imported_from}"
         )
     jobs: list[TrainingJob] = []
     kind, folder_of = (StagedJob, staged_folder) if panel.stages else (TrainingJob, _row_folder)
@@ -50,28 +50,29 @@ def jobs_of(
     for seed in seeds:
         if not panel.stages:
             panel.check_seed(seed, "--seeds")
-        for place in places:
+        for environment in environments:
             for name in dict.fromkeys(algorithms):
                 learner = learner_named(panel, name)
                 called = check_name(name.replace(":", "."), "--algorithms, name of the row")
-                if learner is None or _plays(panel, learner, place):
-                    folder = root / folder_of(panel, place, called, seed)
-                    jobs.append(kind(panel, place, called, learner, seed, folder, command))
+                if learner is None or _plays(panel, learner, environment):
+                    folder = root / folder_of(panel, environment, called, seed)
+                    job = kind(panel, environment, called, learner, seed, folder, command)
+                    jobs.append(job)
     if not jobs:
         raise ValueError(
             f"--algorithms: none of {', '.join(algorithms) or 'no names'} plays "
-            f"{', '.join(place.short for place in places) or 'no environment'}"
+            f"{', '.join(environment.short for environment in environments) or 'no environment'}"
         )
     for job in jobs:
         job.description()
     return jobs
 
 
-def _row_folder(panel: Panel, place: Place, name: str, seed: int) -> Path:
-    return row_file(panel.name, name, place.id, seed).with_suffix("")
+def _row_folder(panel: Panel, environment: PanelEnvironment, name: str, seed: int) -> Path:
+    return row_file(panel.name, name, environment.id, seed).with_suffix("")
 
 
-def learner_named(panel: Panel, name: str) -> Learner | None:
+def learner_named(panel: Panel, name: str) -> PanelLearner | None:
     """Find a learner of the panel, or of the table of algorithms; None for a reference policy.
 
     Raises:
@@ -82,7 +83,7 @@ def learner_named(panel: Panel, name: str) -> Learner | None:
     if name in panel.references:
         return None
     try:
-        return Learner(name, find(name).name if ":" not in name else name)
+        return PanelLearner(name, find(name).name if ":" not in name else name)
     except ValueError:
         known = (*panel.algorithms, *panel.references, *agents.registry.names())
         raise unknown("algorithm", name, known, "--algorithms") from None
@@ -98,21 +99,23 @@ def jobs_asked_for(panel: Panel, names: Iterable[str] | None = None) -> int:
     Raises:
         ValueError: there is nothing to run in the panel, or a name is unknown.
     """
-    if panel.joined:
+    if panel.imported_from:
         raise ValueError(f"panel {panel.name!r} takes over the rows of another command")
     names = [*panel.references, *panel.algorithms] if names is None else names
     playing = (
-        learner is None or _plays(panel, learner, place)
+        learner is None or _plays(panel, learner, environment)
         for learner in map(partial(learner_named, panel), names)
-        for place in panel.environments
+        for environment in panel.environments
     )
     return panel.seeds * sum(playing)
 
 
-def _plays(panel: Panel, learner: Learner, place: Place) -> bool:
-    if learner.environments and place.id not in [panel.place(e).id for e in learner.environments]:
+def _plays(panel: Panel, learner: PanelLearner, environment: PanelEnvironment) -> bool:
+    if learner.environments and environment.id not in [
+        panel.environment(e).id for e in learner.environments
+    ]:
         return False
     chain = [learner, *([panel.algorithms[learner.start]] if learner.start else [])]
     rows = [find(one.algorithm) for one in chain]
-    kind = entry_of(place.id).kind.actions
+    kind = entry_of(environment.id).kind.actions
     return all(not row.plays or kind in row.kind for row in rows)

@@ -12,10 +12,16 @@ from typing import Any
 
 from agents.registry import ACTS, ALGORITHMS, STORED, find
 from agents.training.hyperparameters import check_classes
-from dialgym.domains.domain import COUNTERPARTS, Domain, domain_files, is_path, load_domain
 from dialgym.errors import unknown
-from dialgym.experiments.panel import Learner, Panel, Place, panel_named
+from dialgym.experiments.panel import Panel, PanelEnvironment, PanelLearner, panel_named
 from dialgym.io.files import read_yaml
+from dialgym.tasks.slot_filling.domain.domain import (
+    COUNTERPARTS,
+    Domain,
+    domain_files,
+    is_path,
+    load_domain,
+)
 from dialgym.trust import check_names
 
 DOMAINS: Mapping[str, str] = MappingProxyType(
@@ -50,7 +56,7 @@ class Task:
         return f"{self.domain}-Env{self.env}"
 
     @classmethod
-    def of(cls, environment: Place) -> Task:
+    def of(cls, environment: PanelEnvironment) -> Task:
         """Find the task of an environment of the panel."""
         if found := REGISTERED.fullmatch(environment.id):
             return cls(SHORT[found[1]], int(found[2]))
@@ -60,12 +66,12 @@ class Task:
         return cls(name, env, domain if path else None)
 
     @property
-    def environment(self) -> Place:
+    def environment(self) -> PanelEnvironment:
         """Its act view, with the settings that the id leaves open."""
         if self.files is None and self.domain in DOMAINS:
-            return Place(f"dialgym/{DOMAINS[self.domain]}-Env{self.env}-act-v0")
+            return PanelEnvironment(f"dialgym/{DOMAINS[self.domain]}-Env{self.env}-act-v0")
         settings = {"domain": self.files or self.domain, "env": self.env}
-        return Place("dialgym/SlotFilling-act-v0", settings)
+        return PanelEnvironment("dialgym/SlotFilling-act-v0", settings)
 
     def load(self) -> Domain:
         """Load its domain."""
@@ -79,7 +85,7 @@ def domain_order(domain: str) -> tuple[int, str]:
 
 
 def pydial_panel(
-    learners: Mapping[str, Learner | None],
+    learners: Mapping[str, PanelLearner | None],
     tasks: Sequence[Task],
     stages: Sequence[int] | None = None,
     episodes: int | None = None,
@@ -113,13 +119,13 @@ def pydial_panel(
         references=tuple(name for name, learner in learners.items() if learner is None),
         evaluation=replace(panel.evaluation, episodes=episodes),
         stages=stages,
-        joined=None,
+        imported_from=None,
     )
 
 
 def learners_of(
     names: Sequence[str], variants: str | Path | None = None
-) -> dict[str, Learner | None]:
+) -> dict[str, PanelLearner | None]:
     """Find learners by name: algorithms that play acts, scripted policies, variants of a file.
 
     Args:
@@ -138,7 +144,7 @@ def learners_of(
     return {name if one is None else one.name: one for name, one in zip(names, learners)}
 
 
-def read_variants(path: Path) -> dict[str, Learner]:
+def read_variants(path: Path) -> dict[str, PanelLearner]:
     """Read the learners of a YAML file; see `learners_of`."""
     rows = read_yaml(path)
     fits = isinstance(rows, Mapping) and all(isinstance(row, Mapping) for row in rows.values())
@@ -153,13 +159,13 @@ def read_variants(path: Path) -> dict[str, Learner]:
     return {str(name): _variant(str(name), dict(row)) for name, row in rows.items()}
 
 
-def _variant(name: str, row: dict[str, Any]) -> Learner:
+def _variant(name: str, row: dict[str, Any]) -> PanelLearner:
     algorithm = str(row.pop("algorithm"))
     _learner(algorithm, ())
-    return Learner(name, algorithm, row)
+    return PanelLearner(name, algorithm, row)
 
 
-def _learner(name: str, others: Iterable[str]) -> Learner | None:
+def _learner(name: str, others: Iterable[str]) -> PanelLearner | None:
     """A learner without hyperparameters of its own."""
     if name in SCRIPTED:
         return None
@@ -173,7 +179,7 @@ def _learner(name: str, others: Iterable[str]) -> Learner | None:
             f"--algorithms: expected what learns by playing dialogue acts, got {name!r}, which "
             f"learns from {' and '.join(row.kind)}"
         )
-    return Learner(row.name.replace(":", "."), name)
+    return PanelLearner(row.name.replace(":", "."), name)
 
 
 def tasks_of(domains: Sequence[str], envs: Sequence[int]) -> list[Task]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from agents.experiments.pydial_plots import plot_calibration, plot_curves, plot_ranking
 from agents.experiments.pydial_results import Results
 from agents.experiments.pydial_tables import markdown
-from dialgym.experiments.pydial_rows import origins_of
+from dialgym.experiments.pydial_ranking import origins_of
 from dialgym.experiments.rules import older_rules
 from dialgym.io.files import write_text
 

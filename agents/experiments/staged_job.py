@@ -15,14 +15,14 @@ from agents.experiments.job import RESULT, read_curve_rows
 from agents.experiments.pydial_panel import Task
 from agents.experiments.training_job import MODEL, TrainingJob, plain, remove
 from agents.training.callbacks import DIALOGUES_FILE, KEPT_MODEL
-from dialgym.domains.domain import pydial_folder
-from dialgym.experiments.panel import Panel, Place
+from dialgym.experiments.panel import Panel, PanelEnvironment
 from dialgym.experiments.protocol import AT_ONCE
-from dialgym.experiments.pydial_rows import NAMED
+from dialgym.experiments.pydial_ranking import NAMED
 from dialgym.experiments.rules import rules_of
 from dialgym.io.checksums import read_json_checked, write_json_checked
 from dialgym.rollouts.episodes import episode_seed
-from dialgym.rollouts.policies import learns_by_drawing
+from dialgym.rollouts.policies import learns_by_sampling
+from dialgym.tasks.slot_filling.domain.domain import pydial_folder
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class StagedJob(TrainingJob):
         ways = [False]
         if self.learner:
             policy = self.load(self.folder / "checkpoints" / KEPT_MODEL.format(dialogues))
-            draws = learns_by_drawing(policy)
+            draws = learns_by_sampling(policy)
             ways = [False, True] if draws and dialogues == self.stages[-1] else [draws]
         stages = [self._score(policy, dialogues, drawn) for drawn in ways]
         write_json_checked(file, {"stages": stages})
@@ -172,7 +172,7 @@ class StagedJob(TrainingJob):
             return None
 
 
-def staged_folder(panel: Panel, place: Place, name: str, seed: int) -> Path:
+def staged_folder(panel: Panel, place: PanelEnvironment, name: str, seed: int) -> Path:
     """Folder of a job, below that of the panel."""
     return Path(name, str(_task(place.id, tuple(place.settings.items()))), f"seed{seed}")
 
@@ -187,7 +187,7 @@ def source_of(task: Task) -> str:
 
 @cache
 def _task(env_id: str, settings: tuple[tuple[str, Any], ...]) -> Task:
-    return Task.of(Place(env_id, dict(settings)))
+    return Task.of(PanelEnvironment(env_id, dict(settings)))
 
 
 def _cost(folder: Path, dialogues: int) -> Mapping[str, float]:

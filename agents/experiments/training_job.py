@@ -19,9 +19,9 @@ from agents.storage.models import read_model
 from agents.training.checkpoint import BEFORE
 from agents.training.checkpoint import FILE as CHECKPOINT
 from agents.training.hyperparameters import read_hyperparameters
-from dialgym.experiments.panel import Learner, Panel, Place, Stored, digest
-from dialgym.experiments.protocol import hashes, played, way_of
-from dialgym.experiments.row_checks import FORM, settings_of
+from dialgym.experiments.panel import Panel, PanelEnvironment, PanelLearner, StoredDialogues, digest
+from dialgym.experiments.protocol import environment_hashes, protocol_figures, training_actions
+from dialgym.experiments.row import FORM, row_settings
 from dialgym.io.checksums import checksum
 from dialgym.io.files import read_json
 from dialgym.io.locks import locked
@@ -51,9 +51,9 @@ class TrainingJob(Job):
     """
 
     panel: Panel
-    environment: Place
+    environment: PanelEnvironment
     name: str
-    learner: Learner | None
+    learner: PanelLearner | None
     seed: int
     folder: Path
     asked: str = ""
@@ -78,7 +78,7 @@ class TrainingJob(Job):
             return self.asked
         chosen = ["--algorithms", self.name, "--envs", self.environment.short]
         seeds = f"{self.seed}-{self.seed}"
-        words = ["leaderboard", "run", self.panel.name, *chosen, "--seeds", seeds]
+        words = ["benchmark", self.panel.name, *chosen, "--seeds", seeds]
         return shlex.join(["dialgym", *words])
 
     @property
@@ -99,7 +99,7 @@ class TrainingJob(Job):
                 "kind": "trained" if self.learner else "scripted",
                 "policy": self.learner.algorithm if self.learner else self.name,
                 "settings": self._settings(self.learner) if self.learner else {},
-                **settings_of(self.environment),
+                **row_settings(self.environment),
             }
         )
 
@@ -111,10 +111,12 @@ class TrainingJob(Job):
             way, more = "scripted", {}
             if self.learner:
                 policy = self.load(self.folder / MODEL)
-                way = way_of(policy)
+                way = training_actions(policy)
                 more = {"model": checksum(self.folder / MODEL), "data": data}
-            scores = played(self.panel, self.environment, policy, self.seed, bool(self.learner))
-            known = {**hashes(self.panel, self.environment), **more}
+            scores = protocol_figures(
+                self.panel, self.environment, policy, self.seed, bool(self.learner)
+            )
+            known = {**environment_hashes(self.panel, self.environment), **more}
         return {
             **scores,
             "way": way,
@@ -161,13 +163,13 @@ class TrainingJob(Job):
 
     # Training
 
-    def _chain(self) -> list[Learner]:
+    def _chain(self) -> list[PanelLearner]:
         """The learner, and before it the one whose model it begins with."""
         assert self.learner is not None
         first = self.learner.start
         return [*([self.panel.algorithms[first]] if first else []), self.learner]
 
-    def _budget(self, learner: Learner) -> tuple[str, int]:
+    def _budget(self, learner: PanelLearner) -> tuple[str, int]:
         """The unit that the learner is measured in, and how many.
 
         Raises:
@@ -185,7 +187,7 @@ class TrainingJob(Job):
             f"got {budget}"
         )
 
-    def hyperparameters(self, learner: Learner) -> dict[str, Any]:
+    def hyperparameters(self, learner: PanelLearner) -> dict[str, Any]:
         """The hyperparameters of a learner here.
 
         Raises:
@@ -195,7 +197,7 @@ class TrainingJob(Job):
         row, kind = find(learner.algorithm), entry.kind.actions
         return read_hyperparameters(row, entry.id, learner.hyperparameters, None, kind)
 
-    def _settings(self, learner: Learner) -> dict[str, Any]:
+    def _settings(self, learner: PanelLearner) -> dict[str, Any]:
         unit, amount = self._budget(learner)
         settings = self.hyperparameters(learner)
         settings |= {"n_timesteps": amount} if unit != "dialogues" else {"dialogues": amount}
@@ -225,7 +227,9 @@ class TrainingJob(Job):
                 self._train_one(learner, folder, dataset, begin)
         return digests
 
-    def _train_one(self, learner: Learner, folder: Path, dataset: Any, begin: Path | None) -> None:
+    def _train_one(
+        self, learner: PanelLearner, folder: Path, dataset: Any, begin: Path | None
+    ) -> None:
         unit, amount = self._budget(learner)
         dialogues = amount if unit == "dialogues" else None
         train_quietly(
@@ -243,7 +247,7 @@ class TrainingJob(Job):
             init_from=begin,
         )
 
-    def _stored(self) -> Stored:
+    def _stored(self) -> StoredDialogues:
         if self.environment.data is None:
             raise ValueError(f"{self}: expected `data` in the panel {self.panel.label}, got none")
         return self.environment.data

@@ -6,7 +6,6 @@ while it reads the longest one, so only the maximal sequences need a forward.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +14,7 @@ from torch import Tensor
 
 from agents.models.backbone import Backbone
 from agents.models.cache import to_device
+from agents.models.gpt import buckets
 
 PAD = 0
 
@@ -69,22 +69,6 @@ def _as_strings(tokens: np.ndarray) -> np.ndarray:
     size = 1 if tokens.max(initial=0) < 256 else 4
     big_endian = np.ascontiguousarray(tokens.astype(f">u{size}"))
     return big_endian.view(f"S{size * tokens.shape[1]}")[:, 0]
-
-
-def buckets(lengths: np.ndarray, ratio: float, smallest: int = 1) -> Iterator[np.ndarray]:
-    """Split rows by length, so that padding to the longest of a bucket wastes little.
-
-    Longest first; a bucket closes before a length below `ratio` times its longest, once it
-    holds `smallest` tokens. Yields index arrays.
-    """
-    order = np.argsort(-lengths, kind="stable")
-    start = 0
-    for i in range(1, len(order)):
-        longest = lengths[order[start]]
-        if lengths[order[i]] < ratio * longest and (i - start) * longest >= smallest:
-            yield order[start:i]
-            start = i
-    yield order[start:]
 
 
 def last_hidden(

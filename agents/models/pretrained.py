@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from agents.models.backbone import Backbone
 from agents.models.exported import NAMES
-from agents.models.gpt import GPT, GPTConfig
+from agents.models.gpt import GPT
+from agents.models.gpt_config import GPTConfig
 from agents.models.vocabulary import translate
 from dialgym.io.hub import model_folder, pretrained
 from dialgym.language.tokenizers import Tokenizer
@@ -91,7 +92,7 @@ def _convert(model: Any, window: int) -> Any:
 
 
 def _is_plain_gpt2(config: Any) -> bool:
-    """Whether a GPT-2 configuration is what our own GPT computes."""
+    """Return True if a GPT-2 configuration is what our own GPT computes."""
     return (
         config.activation_function in ("gelu_new", "gelu_pytorch_tanh")
         and config.scale_attn_weights

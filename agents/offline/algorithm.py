@@ -11,7 +11,7 @@ the algorithm reads it; `agents.updater` accumulates gradients and moves the wei
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import torch
@@ -27,17 +27,29 @@ from agents.buffers.sequences import Part, Sequences
 from agents.buffers.stored import DecisionBatch, Sampler, decisions_of, token_data
 from agents.buffers.stored_acts import StoredActs, act_decisions_of, stored_acts
 from agents.distributed.processes import Processes
-from agents.learner import UpdatedLearner
+from agents.learner import RunOptions, UpdatedLearner
 from agents.policies.belief import BeliefPolicy
 from agents.policies.gpt import GPTActorCritic, GPTPolicy
 from agents.storage.models import trained_in
 from agents.updater import Compute
 from dialgym.datasets import ActData, TokenBatch, TokenData
 
-Dialogues = TokenBatch | ActData
+DialogueSample = TokenBatch | ActData
 """Some dialogues of a dataset, as tokens or as beliefs and acts."""
 Losses = tuple[Tensor, dict[str, Tensor]]
 """Losses (n,) of a batch, and metrics (n,): averaged over decisions, minimised and logged."""
+
+
+class OfflineOptions(RunOptions, total=False):
+    """Arguments that all offline algorithms have in common."""
+
+    learning_rate: float | Schedule
+    batch_size: int
+    gamma: float
+    max_grad_norm: float
+    compute: Compute | Mapping[str, Any] | None
+    log_interval: int
+    _init_setup_model: bool
 
 
 class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
@@ -83,13 +95,8 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         max_grad_norm: float = 1.0,
         compute: Compute | Mapping[str, Any] | None = None,
         log_interval: int = 100,
-        stats_window_size: int = 100,
-        tensorboard_log: str | None = None,
-        policy_kwargs: dict[str, Any] | None = None,
-        verbose: int = 0,
-        seed: int | None = None,
-        device: torch.device | str = "auto",
         _init_setup_model: bool = True,
+        **run: Unpack[RunOptions],
     ) -> None:
         self.algorithm = type(self).__name__  # for whoever loads the file
         self.batch_size = batch_size
@@ -103,15 +110,10 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
             policy,
             env,
             learning_rate,
-            policy_kwargs=policy_kwargs,
-            stats_window_size=stats_window_size,
-            tensorboard_log=tensorboard_log,
-            verbose=verbose,
-            device=device,
             support_multi_env=True,
             monitor_wrapper=True,
-            seed=seed,
             supported_action_spaces=(spaces.Discrete, spaces.MultiBinary),
+            **run,  # type: ignore[misc]
         )
         if _init_setup_model:
             self._setup_model()
@@ -255,7 +257,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
 
     # From dialogues to batches
 
-    def batch(self, dialogues: Dialogues) -> Any:
+    def batch(self, dialogues: DialogueSample) -> Any:
         """All decisions in `dialogues` as one batch, such as `loss` reads."""
         sequences = self.read(dialogues)
         [batch] = self.batches(
@@ -269,7 +271,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         for part in sequences.parts(everything, most_tokens or self.updater.most_tokens):
             yield self.gather(sequences, part)
 
-    def read(self, dialogues: Dialogues) -> Sequences:
+    def read(self, dialogues: DialogueSample) -> Sequences:
         """The decisions in stored dialogues, and in which states of the masker they were taken."""
         if isinstance(dialogues, ActData):
             return act_decisions_of(dialogues, self.device)
@@ -285,7 +287,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         return self.batch_class.gather(sequences, part, self.allowed(sequences, part.rows))
 
     def allowed(self, sequences: Sequences, rows: Tensor) -> Tensor | None:
-        """What could be chosen (n, A) at `rows` (n,), and what was; None for everything."""
+        """The actions (n, A) that could be chosen, or were, at `rows` (n,); None for all."""
         columns = sequences.columns
         if "masks" in columns:
             allowed = columns["masks"][rows]

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
+from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.buffers.sequences import Sequences
 from agents.buffers.stored import DecisionBatch
-from agents.offline.algorithm import Dialogues, Losses, OfflineAlgorithm
+from agents.offline.algorithm import DialogueSample, Losses, OfflineAlgorithm, OfflineOptions
 from dialgym.datasets import TokenBatch
 from dialgym.language.tokenizers import PAD, TAGS
+
+
+class BCOptions(OfflineOptions, total=False):
+    """Arguments of `BC` that its kin shares."""
+
+    both_parties: bool
 
 
 class BC(OfflineAlgorithm):
@@ -24,12 +31,20 @@ class BC(OfflineAlgorithm):
     Args:
         both_parties: learn to say what the other party says, too: more to learn a language from,
             where the two speak the same. Constraints of the task are then left out of the loss.
-        args, kwargs: as of `OfflineAlgorithm`.
+        policy, env, dataset: as of `OfflineAlgorithm`.
+        kwargs: further arguments of `OfflineAlgorithm`.
     """
 
-    def __init__(self, *args: Any, both_parties: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        policy: str | type[BasePolicy],
+        env: Any,
+        dataset: Any = None,
+        both_parties: bool = False,
+        **kwargs: Unpack[OfflineOptions],
+    ) -> None:
         self.both_parties = both_parties
-        super().__init__(*args, **kwargs)
+        super().__init__(policy, env, dataset, **kwargs)
 
     def _setup_model(self) -> None:
         super()._setup_model()
@@ -42,7 +57,7 @@ class BC(OfflineAlgorithm):
         )
         return -log_prob * batch.is_action, {"entropy": entropy * batch.is_action}
 
-    def read(self, dialogues: Dialogues) -> Sequences:
+    def read(self, dialogues: DialogueSample) -> Sequences:
         if self.both_parties and isinstance(dialogues, TokenBatch):
             dialogues = _everything_said(dialogues)
         return super().read(dialogues)

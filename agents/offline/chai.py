@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from agents.buffers.stored import UtteranceBatch, scattered
 from agents.decoding.generation import Prompts, Utterances, room_of, sample_utterances
 from agents.models.prefixes import lengths_of
 from agents.offline.algorithm import Losses
-from agents.offline.ilql import bellman_target, next_values
+from agents.offline.ilql import ValueOptions, bellman_target, next_values
 from agents.offline.utterance_ilql import UtteranceAlgorithm
 from agents.policies.utterance import UtteranceGPTPolicy
 
@@ -67,7 +67,7 @@ class CHAI(UtteranceAlgorithm):
         policy: `CHAIPolicy`, or "GPTPolicy", which names it here.
         env, dataset: as of `OfflineAlgorithm`.
         clone_steps: gradient steps of cloning, of those that `learn` counts.
-        samples: replies that the clone proposes in each state, anew each step.
+        samples: replies that the clone proposes in each state, again each step.
         random_samples: of random tokens in each state, for the regulariser.
         cql_weight: of the regulariser.
         kwargs: further arguments of `UtteranceAlgorithm`.
@@ -88,7 +88,7 @@ class CHAI(UtteranceAlgorithm):
         samples: int = 5,
         random_samples: int = 5,
         cql_weight: float = 0.1,
-        **kwargs: Any,
+        **kwargs: Unpack[ValueOptions],
     ) -> None:
         self.clone_steps = clone_steps
         self.samples, self.random_samples = samples, random_samples
@@ -110,7 +110,7 @@ class CHAI(UtteranceAlgorithm):
 
     @property
     def cloning(self) -> bool:
-        """Whether the next gradient step is one of the language model."""
+        """Return True if the next gradient step is one of the language model."""
         return self._n_updates < self.clone_steps
 
     def gradient_step(self, rows: np.ndarray) -> dict[str, float]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.buffers.stored import DecisionBatch
-from agents.offline.ilql import ILQL, Estimates, bellman_target, next_values
+from agents.offline.ilql import ILQL, Estimates, QOptions, bellman_target, next_values
 
 
 class CQL(ILQL):
@@ -31,7 +31,7 @@ class CQL(ILQL):
         dataset: Any = None,
         expectile: float = 0.5,
         cql_weight: float = 0.1,
-        **kwargs: Any,
+        **kwargs: Unpack[QOptions],
     ) -> None:
         super().__init__(policy, env, dataset, expectile=expectile, cql_weight=cql_weight, **kwargs)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from agents.buffers.stored import DecisionBatch
 from agents.models.observations import FeatureEmbedding
 from agents.models.return_embedding import ReturnEmbedding, add_to_embeddings
 from agents.offline.algorithm import Losses
-from agents.offline.bc import BC
+from agents.offline.bc import BC, BCOptions
 from agents.policies.gpt import GPTPolicy
 from dialgym.datasets import TokenData
 
@@ -98,7 +98,7 @@ class DecisionTransformer(BC):
         env: Any,
         dataset: Any = None,
         target_return: float | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[BCOptions],
     ) -> None:
         self.target_return = target_return
         super().__init__(policy, env, dataset, **kwargs)

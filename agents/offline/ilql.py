@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 import torch
@@ -17,12 +17,18 @@ from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.buffers.stored import DecisionBatch
+from agents.models.heads import chosen
 from agents.models.masking import FORBIDDEN
-from agents.offline.algorithm import Losses, OfflineAlgorithm
+from agents.offline.algorithm import Losses, OfflineAlgorithm, OfflineOptions
 from agents.policies.belief import ValueBeliefPolicy
-from agents.policies.gpt import chosen
 from agents.policies.value import ValueGPTPolicy
 from dialgym.errors import one_of
+
+
+class ValueOptions(OfflineOptions, total=False):
+    """Arguments that all algorithms with values have in common."""
+
+    tau: float
 
 
 class ValueAlgorithm(OfflineAlgorithm):
@@ -52,7 +58,7 @@ class ValueAlgorithm(OfflineAlgorithm):
         env: Any,
         dataset: Any = None,
         tau: float = 0.005,
-        **kwargs: Any,
+        **kwargs: Unpack[OfflineOptions],
     ) -> None:
         self.tau = self._share("tau", tau)
         super().__init__(policy, env, dataset, **kwargs)
@@ -93,12 +99,23 @@ class ValueAlgorithm(OfflineAlgorithm):
 
 
 class Estimates(NamedTuple):
-    """What the networks say of n decisions among A actions."""
+    """The networks' estimates of n decisions among A actions."""
 
     log_prob: Tensor  # (n,) float32, log pi(a | s) of what was said, by the cloned policy
     q: Tensor  # (2, n, A) float32
     v: Tensor  # (n,) float32
     target_q: Tensor  # (n, A) float32, min target Q, without gradient
+
+
+class QOptions(ValueOptions, total=False):
+    """Arguments of `ILQL` that its kin shares."""
+
+    q_weight: float
+    v_weight: float
+    cql_temperature: float
+    policy_weight: float
+    awac_beta: float
+    awac_clip: float
 
 
 class ILQL(ValueAlgorithm):
@@ -144,7 +161,7 @@ class ILQL(ValueAlgorithm):
         policy_weight: float = 1.0,
         awac_beta: float = 0.0,
         awac_clip: float = 100.0,
-        **kwargs: Any,
+        **kwargs: Unpack[ValueOptions],
     ) -> None:
         self.expectile = self._share("expectile", expectile)
         self.q_weight, self.v_weight = q_weight, v_weight
@@ -195,12 +212,12 @@ class ILQL(ValueAlgorithm):
         return loss, {**losses, "q": q_said.mean(0) * batch.is_action, "v": v * batch.is_action}
 
     def q_targets(self, batch: DecisionBatch, estimates: Estimates) -> Tensor:
-        """What both Q (n,) of what was said regress to: r + gamma V(s')."""
+        """The targets (n,) of both Q of what was said: r + gamma V(s')."""
         following = next_values(estimates.v)
         return bellman_target(batch.rewards, following, batch.not_done, self.gamma)
 
     def v_targets(self, batch: DecisionBatch, target_said: Tensor) -> Tensor:
-        """What V (n,) is an expectile of: min target Q(s, a) (n,) of what was said."""
+        """The values (n,) of which V is an expectile: min target Q(s, a) (n,) of what was said."""
         return target_said
 
     def q_error(self, errors: Tensor) -> Tensor:
@@ -231,11 +248,12 @@ class SingleStepRL(ILQL):
         dataset: Any = None,
         returns: str = "bootstrap",
         expectile: float = 0.5,
-        **kwargs: Any,
+        cql_weight: float = 1e-4,
+        **kwargs: Unpack[QOptions],
     ) -> None:
         one_of("returns", returns, ["bootstrap", "monte-carlo"], "SingleStepRL")
         self.returns = returns
-        super().__init__(policy, env, dataset, expectile=expectile, **kwargs)
+        super().__init__(policy, env, dataset, expectile, cql_weight=cql_weight, **kwargs)
 
     def q_targets(self, batch: DecisionBatch, estimates: Estimates) -> Tensor:
         if self.returns == "monte-carlo":

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from gymnasium import spaces
+from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.buffers.stored import DecisionBatch
 from agents.models.bernoulli import entry_log_probs
 from agents.offline.algorithm import Losses
-from agents.offline.bc import BC
+from agents.offline.bc import BC, BCOptions
 from agents.policies.belief import BeliefPolicy
 
 
@@ -28,7 +29,8 @@ class MLE(BC):
         pos_weight: w.
         value_coef: weight of the squared error of the value to the return, so that the clone has a
             critic for online learning to begin with; 0 leaves it untrained.
-        args, kwargs: as of `BC`.
+        policy, env, dataset: as of `BC`.
+        kwargs: further arguments of `BC`.
 
     Where one act, or token, is chosen at a time it is `BC`, whatever the weights.
 
@@ -37,10 +39,16 @@ class MLE(BC):
     """
 
     def __init__(
-        self, *args: Any, pos_weight: float = 5.0, value_coef: float = 0.0, **kwargs: Any
+        self,
+        policy: str | type[BasePolicy],
+        env: Any,
+        dataset: Any = None,
+        pos_weight: float = 5.0,
+        value_coef: float = 0.0,
+        **kwargs: Unpack[BCOptions],
     ) -> None:
         self.pos_weight, self.value_coef = pos_weight, value_coef
-        super().__init__(*args, **kwargs)
+        super().__init__(policy, env, dataset, **kwargs)
 
     def loss(self, batch: DecisionBatch) -> Losses:
         policy, actions = self.policy, batch.actions
@@ -62,7 +70,7 @@ class MLE(BC):
 
 
 def agreement(greedy: Tensor, actions: Tensor, is_action: Tensor) -> dict[str, Tensor]:
-    """How far greedy choices (n, A) are those of the data: exact, and F1 of the acts, each (n,)."""
+    """Agreement of greedy choices (n, A) with the data: exact, and F1 of the acts, each (n,)."""
     chosen, wanted = greedy.bool(), actions.bool()
     both = (chosen & wanted).sum(-1)
     f1 = (2 * both / (chosen.sum(-1) + wanted.sum(-1)).clamp(min=1)).where(

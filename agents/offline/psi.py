@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import torch
 import torch.nn.functional as F
@@ -10,7 +10,7 @@ from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.buffers.stored import DecisionBatch
-from agents.offline.ilql import ILQL, Estimates, bellman_target, next_values
+from agents.offline.ilql import ILQL, Estimates, QOptions, bellman_target, next_values
 
 
 class PsiLearning(ILQL):
@@ -34,7 +34,7 @@ class PsiLearning(ILQL):
         reward_scale: float = 0.1,
         expectile: float = 0.5,
         cql_weight: float = 0.0,
-        **kwargs: Any,
+        **kwargs: Unpack[QOptions],
     ) -> None:
         self.reward_scale = reward_scale
         super().__init__(policy, env, dataset, expectile=expectile, cql_weight=cql_weight, **kwargs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import torch
 from stable_baselines3.common.policies import BasePolicy
@@ -11,9 +11,15 @@ from torch import Tensor
 
 from agents.buffers.sequences import Part, Sequences
 from agents.buffers.stored import UtteranceBatch, scattered, utterances_of
-from agents.offline.algorithm import Dialogues, Losses
-from agents.offline.ilql import ValueAlgorithm, bellman_target, expectile_loss, next_values
-from agents.policies.gpt import chosen
+from agents.models.heads import chosen
+from agents.offline.algorithm import DialogueSample, Losses
+from agents.offline.ilql import (
+    ValueAlgorithm,
+    ValueOptions,
+    bellman_target,
+    expectile_loss,
+    next_values,
+)
 from agents.policies.utterance import UtteranceGPTPolicy
 
 
@@ -39,7 +45,7 @@ class UtteranceAlgorithm(ValueAlgorithm):
         if self.policy.decoding.max_tokens is None and self.data is not None:
             self.policy.decoding.max_tokens = self.data.layout.said_limit
 
-    def read(self, dialogues: Dialogues) -> Sequences:
+    def read(self, dialogues: DialogueSample) -> Sequences:
         """As of `OfflineAlgorithm`, with `token_weights`.
 
         The updater divides all sums by the number of utterances; a mean over tokens has to make up
@@ -101,7 +107,7 @@ class UtteranceILQL(UtteranceAlgorithm):
         q_weight: float = 1.0,
         v_weight: float = 1.0,
         policy_weight: float = 1.0,
-        **kwargs: Any,
+        **kwargs: Unpack[ValueOptions],
     ) -> None:
         self.expectile = self._share("expectile", expectile)
         self.q_weight, self.v_weight, self.policy_weight = q_weight, v_weight, policy_weight

@@ -8,7 +8,7 @@ in `on_policy.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from torch import Tensor
 
 from agents.buffers.sequences import SequenceBuffer
 from agents.distributed.processes import Processes
-from agents.learner import UpdatedLearner
+from agents.learner import RunOptions, UpdatedLearner
 from agents.models.build import check_same_tokens
 from agents.models.observations import has_masks
 from agents.online.reference import FrozenPolicy, KLControl
@@ -30,8 +30,22 @@ from agents.storage.models import load
 from agents.updater import Compute
 
 
+class OnlineOptions(RunOptions, total=False):
+    """Arguments that all online algorithms over tokens have in common."""
+
+    learning_rate: float | Schedule
+    n_steps: int
+    batch_size: int
+    ent_coef: float | Schedule
+    max_grad_norm: float
+    kl: KLControl | Mapping[str, Any] | None
+    env_masks: bool | None
+    compute: Compute | Mapping[str, Any] | None
+    _init_setup_model: bool
+
+
 class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
-    """What `SequencePPO`, `NLPO` and `GRPO` are to Stable-Baselines3.
+    """Base of `SequencePPO`, `NLPO` and `GRPO` in the shape of Stable-Baselines3.
 
     Rollout and update are `SequenceAlgorithm`'s.
 
@@ -85,13 +99,8 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
         kl: KLControl | Mapping[str, Any] | None = None,
         env_masks: bool | None = None,
         compute: Compute | Mapping[str, Any] | None = None,
-        stats_window_size: int = 100,
-        tensorboard_log: str | None = None,
-        policy_kwargs: dict[str, Any] | None = None,
-        verbose: int = 0,
-        seed: int | None = None,
-        device: torch.device | str = "auto",
         _init_setup_model: bool = True,
+        **run: Unpack[RunOptions],
     ) -> None:
         self.algorithm = type(self).__name__
         self.batch_size = batch_size
@@ -113,14 +122,9 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
             use_sde=False,
             sde_sample_freq=-1,
             rollout_buffer_class=SequenceBuffer,  # type: ignore[arg-type]
-            stats_window_size=stats_window_size,
-            tensorboard_log=tensorboard_log,
-            policy_kwargs=policy_kwargs,
-            verbose=verbose,
-            seed=seed,
-            device=device,
             supported_action_spaces=(spaces.Discrete,),
             _init_setup_model=False,
+            **run,  # type: ignore[misc]
         )
         if _init_setup_model:
             self._setup_model()
@@ -144,7 +148,7 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
             self.env_masks = not known and self.env.has_attr("action_masks")
 
     def _make_reference(self) -> FrozenPolicy:
-        """What learning begins with, or the model at `kl.reference`, whose weights we then keep.
+        """The policy now, or the model at `kl.reference`, whose weights we then keep.
 
         Its constructor's arguments are saved, so that our file can be loaded without that one.
         """
@@ -260,7 +264,7 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
     def _masks_to_predict(
         self, observation: Any, given: np.ndarray | None
     ) -> np.ndarray | Tensor | None:
-        """What `predict` lets the policy say; None leaves it to the observation and its space."""
+        """Masks for `predict`; None leaves them to the observation and its space."""
         return given if self.policy.config["mask"] else None
 
     # Saving

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from agents.models.masking import FORBIDDEN
 from agents.models.observations import Observed
 from agents.models.prefixes import last_hidden
 from agents.models.rollout_cache import RolloutCaches
-from agents.online.ppo import SequencePPO
+from agents.online.ppo import PPOOptions, SequencePPO
 from agents.online.reference import FrozenPolicy
 from dialgym.language.tokenizers import END
 
@@ -52,7 +52,7 @@ class NLPO(SequencePPO):
         top_p: float = 0.9,
         min_tokens: int = 10,
         mask_every: int = 20,
-        **kwargs: Any,
+        **kwargs: Unpack[PPOOptions],
     ) -> None:
         self.top_p = top_p
         self.min_tokens = min_tokens
@@ -107,7 +107,7 @@ class NLPO(SequencePPO):
 
     @torch.no_grad()
     def _nucleus(self, seen: Observed, allowed: Tensor | None) -> Tensor:
-        """What may be said (b, V) bool, among `allowed` (b, V)."""
+        """The tokens (b, V) bool that may be said, among `allowed` (b, V)."""
         run = self.policy.execution
         logits = self.mask_policy(seen, run.cache and seen.total <= run.cache_rows)
         if allowed is not None:

@@ -6,7 +6,8 @@ An algorithm is what it makes of a rollout (`collect_rollouts`) and one `loss(ba
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,18 +17,21 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from agents.buffers.sequences import (
-    Batch,
     Part,
     Rollout,
+    SequenceBatch,
     SequenceBuffer,
     Sequences,
     minibatches,
 )
 from agents.models.cache import to_device
 from agents.models.masking import packed_bits
-from agents.models.observations import Observed, has_masks
+from agents.models.observations import Observed
 from agents.online.algorithm import OnlineAlgorithm
 from agents.updater import check_rewards
+
+Range = tuple[float, float]
+Surrogate = Callable[[SequenceBatch, Tensor, Range], tuple[Tensor, dict[str, Tensor]]]
 
 
 class SequenceAlgorithm(OnlineAlgorithm):
@@ -87,7 +91,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
             "rewards": rewards,
             "dones": dones,
         }
-        step |= self._noted(infos)
+        step |= self._step_extras(infos)
         if masks is not None:
             step["masks"] = self._kept_masks(masks, rows, env.num_envs)
         starts = np.asarray(self._last_episode_starts, bool)
@@ -97,12 +101,12 @@ class SequenceAlgorithm(OnlineAlgorithm):
         self._last_obs, self._last_episode_starts = new_obs, dones  # type: ignore[assignment]
         return {row: infos[row] for row in np.flatnonzero(dones).tolist()}
 
-    def _noted(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+    def _step_extras(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
         """Further arrays (n_envs, ...) to keep of a step, by name; here none."""
         return {}
 
     def _masks(self, env: VecEnv, seen: Observed) -> np.ndarray | Tensor | None:
-        """What may be said (b, V) bool and has to be kept; None leaves it to the automaton."""
+        """Masks (b, V) bool that have to be kept; None leaves them to the automaton."""
         if self.env_masks:
             indices = None if seen.rows is None else seen.rows.tolist()
             return np.stack(env.env_method("action_masks", indices=indices)).astype(bool)
@@ -110,9 +114,8 @@ class SequenceAlgorithm(OnlineAlgorithm):
 
     @property
     def _keeps_masks(self) -> bool:
-        """Whether `_masks` gives any."""
-        carried = has_masks(self.observation_space) and self.policy.config["mask"]
-        return bool(self.env_masks) or carried
+        """Return True if `_masks` gives any."""
+        return bool(self.env_masks) or self.policy.reads_masks
 
     def _kept_masks(self, masks: Any, rows: np.ndarray, total: int) -> Any:
         """Bits (total, ceil(V / 8)) of masks (b, V) of the `rows`, on the side where they are."""
@@ -157,7 +160,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
         return result
 
     def _allowed(self, sequences: Sequences, rows: Tensor) -> Tensor | None:
-        """What could be said at the decisions `rows` (n,), as `Batch.allowed`."""
+        """The tokens allowed at the decisions `rows` (n,), as `SequenceBatch.allowed`."""
         if self._keeps_masks:
             return sequences.columns["masks"][rows]
         if self.policy.masker is not None:
@@ -166,7 +169,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
 
     # The update
 
-    def loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(self, batch: SequenceBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """Loss (n,) of each decision, whose mean is minimised, and metrics (n,) to be logged."""
         raise NotImplementedError
 
@@ -207,14 +210,14 @@ class SequenceAlgorithm(OnlineAlgorithm):
                 return False
         return True
 
-    def batches(self, chosen: np.ndarray) -> Iterator[Batch]:
+    def batches(self, chosen: np.ndarray) -> Iterator[SequenceBatch]:
         """The sequences `chosen` (s,) of the rollout: a minibatch, in pieces that fit in memory."""
         sequences = self.rollout.sequences
         advantages = self._minibatch_advantages(sequences.decisions(chosen))
         for part in sequences.parts(chosen, self.updater.most_tokens):
             yield self._batch(part, advantages)
 
-    def _batch(self, part: Part, advantages: Tensor) -> Batch:
+    def _batch(self, part: Part, advantages: Tensor) -> SequenceBatch:
         allowed = self._allowed(self.rollout.sequences, part.rows)
         return self.rollout.batch(part, advantages, allowed)
 
@@ -232,3 +235,76 @@ class SequenceAlgorithm(OnlineAlgorithm):
         self.logger.record("reference/kl", mean)
         self.logger.record("reference/kl_coef", self.kl_coef)
         self.kl_coef = self.kl.steered(self.kl_coef, mean, int(count))
+
+
+# Surrogates of the policy gradient: losses of single decisions, and how far the policy has moved.
+# Each takes a batch of n decisions, their log-probabilities (n,) now, and how far below and above 1
+# a ratio pi(a | s) / pi_old(a | s) may count; and gives (n,) losses and metrics.
+
+
+def token_surrogate(
+    batch: SequenceBatch, log_prob: Tensor, clip_range: Range
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """PPO's pessimistic loss (Schulman et al. 2017, equation 7), a ratio each decision.
+
+    -min(ratio A, clip(ratio, 1 - low, 1 + high) A).
+    """
+    log_ratio = log_prob - batch.log_probs
+    loss = _pessimistic(batch, log_ratio, clip_range)
+    return loss, _metrics(loss, log_ratio, clip_range)
+
+
+def sequence_surrogate(
+    batch: SequenceBatch, log_prob: Tensor, clip_range: Range
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """The same of whole dialogues: GSPO (Zheng et al. 2025, arXiv 2507.18071, equations 5 and 13).
+
+    The ratio of a dialogue is exp of the mean log ratio of its decisions. Its value stands at each
+    of them, and the gradient is that of the decision, so that advantages may differ within it.
+    """
+    log_ratio = log_prob - batch.log_probs
+    row = batch.at // batch.tokens.shape[1]
+    sums = log_ratio.new_zeros(batch.tokens.shape[0], 2)
+    sums.index_add_(0, row, torch.stack([log_ratio, torch.ones_like(log_ratio)], 1).detach())
+    mean = (sums[:, 0] / sums[:, 1].clamp(min=1))[row]
+    loss = _pessimistic(batch, mean + log_prob - log_prob.detach(), clip_range)
+    return loss, _metrics(loss, mean, clip_range)
+
+
+def weight_surrogate(
+    batch: SequenceBatch, log_prob: Tensor, clip_range: Range
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """-sg(clip(ratio)) A log pi: CISPO (MiniMax 2025, arXiv 2506.13585, equation 4).
+
+    A ratio out of range bounds what a decision weighs, and does not silence it.
+    """
+    log_ratio = log_prob - batch.log_probs
+    weight = _clipped(log_ratio.detach().exp(), clip_range)
+    loss = -weight * batch.advantages * log_prob
+    return loss, _metrics(loss, log_ratio, clip_range)
+
+
+SURROGATES: Mapping[str, Surrogate] = MappingProxyType(
+    {"token": token_surrogate, "sequence": sequence_surrogate, "weight": weight_surrogate}
+)
+
+
+def _pessimistic(batch: SequenceBatch, log_ratio: Tensor, clip_range: Range) -> Tensor:
+    ratio = log_ratio.exp()
+    clipped = _clipped(ratio, clip_range)
+    return -(batch.advantages * ratio).minimum(batch.advantages * clipped)
+
+
+def _clipped(ratio: Tensor, clip_range: Range) -> Tensor:
+    low, high = clip_range
+    return ratio.clamp(1 - low, 1 + high)
+
+
+@torch.no_grad()
+def _metrics(loss: Tensor, log_ratio: Tensor, clip_range: Range) -> dict[str, Tensor]:
+    ratio = log_ratio.exp()
+    return {
+        "policy_gradient_loss": loss,
+        "approx_kl": ratio - 1 - log_ratio,  # Schulman 2020, "Approximating KL divergence": k3
+        "clip_fraction": (ratio != _clipped(ratio, clip_range)).float(),
+    }

@@ -7,7 +7,7 @@ the gradient step.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -19,15 +19,30 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from agents.argument_checks import check_bounds
-from agents.buffers.sequences import Batch, Rollout, SequenceBuffer
+from agents.buffers.sequences import Rollout, SequenceBatch, SequenceBuffer
 from agents.models.observations import Observed
-from agents.online.on_policy import SequenceAlgorithm
-from agents.online.surrogates import token_surrogate
+from agents.online.algorithm import OnlineOptions
+from agents.online.on_policy import SequenceAlgorithm, token_surrogate
 from agents.returns import gae, turn_gae
 from dialgym.errors import one_of
 
 LEVELS = ("token", "turn")
 TRUNCATIONS = ("bootstrap", "terminal")
+
+
+class PPOOptions(OnlineOptions, total=False):
+    """Arguments of `SequencePPO` that `NLPO` shares."""
+
+    n_epochs: int
+    gamma: float
+    gae_lambda: float
+    clip_range: float | Schedule
+    clip_range_vf: float | Schedule | None
+    target_kl: float | None
+    normalize_advantage: bool
+    advantage_level: str
+    vf_coef: float
+    truncation: str
 
 
 class SequencePPO(SequenceAlgorithm):
@@ -41,6 +56,7 @@ class SequencePPO(SequenceAlgorithm):
 
     Args:
         policy, env: as of `OnlineAlgorithm`.
+        n_epochs: passes over a rollout.
         gamma, gae_lambda: discount and decay, by `advantage_level`.
         clip_range: of the probability ratio; a number or a schedule.
         clip_range_vf: of the values' change; None does not clip.
@@ -65,6 +81,7 @@ class SequencePPO(SequenceAlgorithm):
         self,
         policy: str | type[ActorCriticPolicy],
         env: GymEnv | str,
+        n_epochs: int = 4,
         gamma: float = 1.0,
         gae_lambda: float = 0.95,
         clip_range: float | Schedule = 0.2,
@@ -74,7 +91,7 @@ class SequencePPO(SequenceAlgorithm):
         advantage_level: str = "token",
         vf_coef: float = 0.5,
         truncation: str = "bootstrap",
-        **kwargs: Any,
+        **kwargs: Unpack[OnlineOptions],
     ) -> None:
         one_of("advantage_level", advantage_level, LEVELS, "SequencePPO")
         one_of("truncation", truncation, TRUNCATIONS, "SequencePPO")
@@ -86,7 +103,7 @@ class SequencePPO(SequenceAlgorithm):
         self.normalize_advantage = normalize_advantage
         self.advantage_level = advantage_level
         self.truncation = truncation
-        super().__init__(policy, env, **kwargs)
+        super().__init__(policy, env, n_epochs=n_epochs, **kwargs)
         self.gamma, self.gae_lambda, self.vf_coef = gamma, gae_lambda, vf_coef
 
     def _setup_model(self) -> None:
@@ -194,7 +211,7 @@ class SequencePPO(SequenceAlgorithm):
 
     # The update
 
-    def loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(self, batch: SequenceBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """Clipped surrogate + vf_coef * value loss - ent_coef * entropy (equation 9 there)."""
         remaining = self._current_progress_remaining
         ent_coef = self.ent_coef(remaining)  # type: ignore[operator]
@@ -245,7 +262,7 @@ def value_loss(
 
 
 def turn_ends(lengths: np.ndarray, last_lengths: np.ndarray, dones: np.ndarray) -> np.ndarray:
-    """Which decisions (T, N) ended an utterance: more than their own token was appended.
+    """Find the decisions (T, N) that ended an utterance: more than their own token was appended.
 
     Args:
         lengths: (T, N) tokens of the observation before each decision.

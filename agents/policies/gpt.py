@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import torch
@@ -22,18 +22,19 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import Tensor
 
 from agents.decoding.distributions import TokenDistribution
-from agents.decoding.repeats import unrepeated
+from agents.decoding.repeats import check_repeats, unrepeated
 from agents.decoding.sampling import Masks, Sampling, say_tokens
 from agents.models.build import Execution, build_networks
 from agents.models.cache import to_device
 from agents.models.exported import save_pretrained
-from agents.models.heads import PolicyHead, log_probs_of, masked_logits
+from agents.models.heads import log_probs_of, masked_logits
 from agents.models.masking import FORBIDDEN, TokenMasker, fitting
 from agents.models.observations import (
     FeatureEmbedding,
     Observed,
     check_spaces,
     feature_count,
+    has_masks,
     token_space,
 )
 from agents.models.prefixes import last_hidden
@@ -43,8 +44,16 @@ from dialgym.errors import finite_number
 MASK_TYPES = np.ndarray | Tensor
 
 
+class PolicyOptions(TypedDict, total=False):
+    """Arguments of all policies, as everywhere in Stable-Baselines3."""
+
+    use_sde: bool
+    optimizer_class: type[torch.optim.Optimizer]
+    optimizer_kwargs: dict[str, Any] | None
+
+
 class GPTActorCritic(BasePolicy):
-    """What every GPT policy shares; comes first among the bases of a policy class.
+    """Base of all GPT policies; comes first among the bases of a policy class.
 
     Args:
         observation_space: `Box(0, V - 1, (L,), int)`, token ids, padded with 0 on either side;
@@ -109,16 +118,14 @@ class GPTActorCritic(BasePolicy):
         execution: Execution | Mapping[str, Any] | None = None,
         temperature: float = 1.0,
         avoid_repeats: float | None = None,
-        use_sde: bool = False,
-        optimizer_class: type[torch.optim.Optimizer] = torch.optim.Adam,
-        optimizer_kwargs: dict[str, Any] | None = None,
+        **options: Unpack[PolicyOptions],
     ) -> None:
-        if use_sde:
+        if options.pop("use_sde", False):
             raise ValueError("GPTPolicy: use_sde=True is for continuous actions; leave it out")
         check_spaces(observation_space, action_space)
         if finite_number("temperature", temperature) <= 0:
             raise ValueError(f"temperature: expected a number above 0, got {temperature}")
-        _check_repeats(avoid_repeats, token_space(observation_space))
+        check_repeats(avoid_repeats, token_space(observation_space))
         self.config = {
             "preset": preset,
             "n_layer": n_layer,
@@ -141,13 +148,12 @@ class GPTActorCritic(BasePolicy):
             lr_schedule,
             net_arch=[],
             ortho_init=False,  # would overwrite the GPT's own initialisation
-            optimizer_class=optimizer_class,
-            optimizer_kwargs=optimizer_kwargs,
+            **options,
         )
 
     @property
     def execution(self) -> Execution:
-        """How the networks are run."""
+        """The settings by which the networks are run."""
         execution: Execution = self.config["execution"]
         return execution
 
@@ -164,6 +170,7 @@ class GPTActorCritic(BasePolicy):
         self.value_backbone = networks.value_backbone
         self.policy_head, self.value_head = networks.policy_head, networks.value_head
         automaton = getattr(space, "automaton", None) if c["mask"] else None
+        self.reads_masks: bool = c["mask"] and has_masks(self.observation_space)
         self.masker: TokenMasker | None = None
         if automaton is not None:
             self.masker = TokenMasker(automaton, getattr(space, "learner_tag", -1))
@@ -213,15 +220,14 @@ class GPTActorCritic(BasePolicy):
         return last_hidden(caches.backbone, seen.tokens, self.execution.group, bias=bias)
 
     def set_training_mode(self, mode: bool) -> None:
-        if mode:  # an update follows
-            self.caches.forget()
-            self.value_caches.forget()
+        if mode:  # an update follows, after which nothing cached is valid
+            self.caches.version = self.value_caches.version = None
         super().set_training_mode(mode)
 
     # Distributions
 
     def allowed(self, seen: Observed, masks: MASK_TYPES | None = None) -> Tensor | None:
-        """What may be said (B, V) bool: `masks`, else the observation's own, else the automaton's.
+        """Allowed tokens (B, V) bool: `masks`, else the observation's, else the automaton's.
 
         None where nothing is known to be forbidden.
 
@@ -359,7 +365,7 @@ class GPTActorCritic(BasePolicy):
         return log_probs_of(self.policy_head, hidden, actions, allowed)[0]
 
     def _bias(self, embed: FeatureEmbedding | None, features: Tensor | None) -> tuple[Tensor, ...]:
-        """What backbones take as a further argument, where there are features."""
+        """A further argument of backbones, where there are features."""
         return () if features is None or embed is None else (embed(features),)
 
     def save_pretrained(self, folder: str | Path, lora: str = "merged") -> Path:
@@ -389,28 +395,3 @@ class GPTPolicy(GPTActorCritic, ActorCriticPolicy):  # type: ignore[misc]
 
 class MaskableGPTPolicy(GPTActorCritic, MaskableActorCriticPolicy):  # type: ignore[misc]
     """`GPTPolicy` with the env's own action masks: `MaskablePPO(MaskableGPTPolicy, env)`."""
-
-
-def _check_repeats(least: float | None, space: Any) -> None:
-    if least is None:
-        return
-    if not 0 < finite_number("avoid_repeats", least) <= 1:
-        raise ValueError(f"avoid_repeats: expected a probability above 0 or None, got {least}")
-    if getattr(space, "learner_tag", None) is None:
-        raise ValueError(
-            "avoid_repeats: expected an observation space with a `learner_tag`, which tells the "
-            f"learner's utterances from others', got {type(space).__name__}; leave it out"
-        )
-
-
-def token_log_probs(head: PolicyHead, hidden: Tensor, allowed: Tensor | None) -> Tensor:
-    """Log-probabilities (N, V) of every token, from hidden states (N, d) and masks (N, V)."""
-    logits = head(hidden)
-    if allowed is not None:
-        logits = logits.masked_fill(~allowed, FORBIDDEN)
-    return logits.log_softmax(-1)
-
-
-def chosen(of_tokens: Tensor, actions: Tensor) -> Tensor:
-    """Of numbers (N, V), those of the tokens `actions` (N,)."""
-    return of_tokens.gather(1, actions[:, None])[:, 0]

@@ -10,7 +10,8 @@ import numpy as np
 from dialgym.language.tokenizers import END
 from dialgym.tasks.wordle import Wordle
 from dialgym.tasks.wordle.policies import Optimal
-from dialgym.views.dialogue import Dialogue, find_speaker
+from dialgym.views.dialogue import Dialogue
+from dialgym.views.speakers import find_speaker
 
 BATCH = 1024
 SCRIPT = 4096  # actions drawn beforehand

@@ -1,4 +1,4 @@
-"""CPU time to spend, and what came of it."""
+"""CPU time to spend, and counts of tries and failures."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ import numpy as np
 
 @dataclass
 class Tally:
-    """How often something was tried, and what went wrong.
+    """Counts of tries, and descriptions of failures.
 
     Attributes:
         kind: of attack, a row of the table.
@@ -45,7 +45,7 @@ class Budget:
         self._until = spent() + seconds
 
     def __bool__(self) -> bool:
-        """Whether some are left."""
+        """Return True if some are left."""
         return spent() < self._until
 
 

@@ -1,4 +1,4 @@
-"""Work in forked processes, which can be killed, and what they leave running."""
+"""Work in forked processes, which can be killed, and a check for processes left behind."""
 
 import os
 import signal
@@ -45,7 +45,7 @@ class Child:
         assert status == 0, f"ended with status {status}: {self._said()}"
 
     def kill(self, after: float = 0.0) -> bool:
-        """Kill it after some seconds, with SIGKILL; whether it had not ended before."""
+        """Kill it after some seconds, with SIGKILL; return True if it was still running."""
         alive = self._ended(after) is None
         if alive:
             os.kill(self.pid, signal.SIGKILL)

@@ -1,7 +1,7 @@
 """Damaged files: shards, models and checkpoints, cache entries, results.
 
-Whoever opens one says so in one clear error that names it, or makes what was lost anew, or does not
-need what was damaged. Nobody takes it for something else.
+Opening one is one clear error that names it, or makes the lost part again, or does not need it. A
+damaged file is never taken for another.
 """
 
 import os

@@ -14,7 +14,6 @@ import numpy as np
 
 import dialgym
 from benchmarks.soak.budget import Budget, Tally, within
-from benchmarks.soak.texts import random_text
 
 ROWS = 256
 SECONDS = 0.3
@@ -72,7 +71,7 @@ class Game:
         self.returns = np.zeros(ROWS)
 
     def actions(self) -> Any:
-        """Something for each row: what is allowed, anything, or what means something else."""
+        """Actions for each row: allowed ones, any, or ones with another meaning."""
         if isinstance(self.space, gym.spaces.Text):
             return tuple(random_text(self.rng, self.space) for _ in range(ROWS))
         way = self.rng.random()
@@ -113,7 +112,7 @@ class Game:
         assert self.single.observation_space.contains(own), "an observation outside its space"
 
     def refuse(self) -> int:
-        """Bad arguments of both; how many.
+        """Try bad arguments on both; return their number.
 
         Raises:
             AssertionError: one was taken, or the error is not a clear one.
@@ -131,7 +130,7 @@ class Game:
 
 
 def bad_actions(space: gym.Space, rng: np.random.Generator) -> list[Any]:
-    """What is no action of one row, and no actions of `ROWS`."""
+    """Values that are no action of one row, and no actions of `ROWS`."""
     bad = [None, float("nan"), object(), {}, [], [None] * ROWS, [[]] * ROWS, np.zeros((ROWS, 2, 2))]
     bad += [np.full(ROWS, np.nan), np.full(ROWS, np.inf), [1.5] * ROWS, b"bytes", [b"x"] * ROWS]
     if isinstance(space, gym.spaces.Text):
@@ -153,7 +152,7 @@ def bad_resets(names: Collection[str]) -> list[dict[str, Any]]:
 
 
 def _taken(what: str, call: Any, *args: Any, **kwargs: Any) -> str:
-    """What is wrong with how an argument is refused; nothing where it is refused clearly."""
+    """Describe a fault in the refusal of an argument; empty if it is refused clearly."""
     given = f"{what}: {str(args or kwargs)[:60]}"
     try:
         call(*args, **kwargs)
@@ -162,3 +161,21 @@ def _taken(what: str, call: Any, *args: Any, **kwargs: Any) -> str:
     except Exception as error:
         return f"{given}: {type(error).__name__}: {error}"
     return f"{given} was taken"
+
+
+# Texts
+
+PIECES = (
+    "", " ", "\n", "\x00", "\ud800", "é", "🙂", "\u202e", "<end>", "<system>", "<user>", "system:",
+    "inform(food=\"thai\")", "inform(", "))))", "request(area)|bye()", "=,=", "crane", "b y b b g",
+    "yes", "no", "is it red?", "0", "-1", "1e999", "nan", "%s%n", "{0}", "\\", "'", '"', "a" * 3000,
+    "(" * 500, ",".join("ab" * 300), "  tabs\tand  spaces ", "ﬀ", "I\u0307", "\r\n", "|" * 40,
+)  # fmt: skip
+
+
+def random_text(rng: np.random.Generator, space: gym.spaces.Text) -> str:
+    """Now and then a text of the space, else odd pieces in a row."""
+    if rng.random() < 0.3:
+        letters = np.array(list(space.characters))
+        return "".join(rng.choice(letters, int(rng.integers(1, min(space.max_length, 60)))))
+    return "".join(PIECES[i] for i in rng.integers(len(PIECES), size=int(rng.integers(1, 4))))

@@ -1,11 +1,9 @@
-"""Kills with SIGKILL at random moments: of workers, of their parents, and of whoever writes files.
+"""Kills with SIGKILL at random moments, of processes that write files.
 
-Whoever is killed is begun again, and has to end with what it makes when it is left alone.
+A killed process is started again, and has to end with what it makes when it is left alone.
 """
 
-import os
 import shutil
-import signal
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -16,93 +14,25 @@ from typing import Any
 import numpy as np
 
 import dialgym
-from benchmarks.soak.budget import Budget, Tally, within
+from benchmarks.soak.budget import Budget, Tally
 from benchmarks.soak.children import Child
-from benchmarks.soak.runs import Run, dialogues, learned
-
-WORDS, WISHES = "dialgym/Wordle-20-v0", "dialgym/SlotFilling-act-v0"
+from benchmarks.soak.runs import WISHES, Run, dialogues, learned
 
 
 def kills(budget: Budget, rng: np.random.Generator, folder: Path) -> Iterator[Tally]:
     """An attack; at least one round, in which each algorithm is killed once."""
     trainers = Trainers(rng, folder / "trainers")
     collections = Collections(rng, folder, 0), Collections(rng, folder, 2)
-    writers = cycle((*collections, Tables(rng, folder), Grid(rng, folder)))
+    writers = cycle((*collections, Grid(rng, folder)))
     for number, name in enumerate(cycle(trainers.names)):
         if number >= len(trainers.names) and not budget:
             return
         yield trainers.kill(name)
         yield next(writers).kill()
-        if number % 2:
-            yield kill_worker(rng)
-            yield kill_parent(rng, folder)
-
-
-# Pools
-
-
-def kill_worker(rng: np.random.Generator) -> Tally:
-    """Kill a worker amid a step: the result of the step or one clear error, and nothing hangs."""
-    tally = Tally("workers killed", tries=1)
-    pool: Any = dialgym.make_vec(WORDS, 6, workers=3)
-    twin: Any = dialgym.make_vec(WORDS, 6)
-    with tally.noting("a pool"), within(60):
-        pool.reset(seed=1), twin.reset(seed=1)
-        for _ in range(int(rng.integers(5))):
-            _step(pool, twin, rng)
-        victim = pool.pool.workers[int(rng.integers(3))].process
-        actions = twin.action_space.sample()
-        pool.step_async(actions)
-        time.sleep(float(rng.random() * 0.002))
-        os.kill(victim.pid, signal.SIGKILL)
-        expected = twin.step(actions)
-        try:
-            assert _alike(pool.step_wait(), expected), "a wrong result"
-            victim.wait()
-            pool.step(actions)
-        except RuntimeError as error:
-            if "ended unexpectedly (exit status -9)" not in str(error):
-                raise
-        else:
-            raise AssertionError("a step without one of the workers")
-    with tally.noting("closing a pool"), within(30):
-        processes = [worker.process for worker in pool.pool.workers]
-        pool.close()
-        assert all(process.poll() is not None for process in processes), "orphans"
-    return tally
-
-
-def _step(pool: Any, twin: Any, rng: np.random.Generator) -> None:
-    actions = rng.integers(0, twin.single_action_space.n, 6)
-    assert _alike(pool.step(actions), twin.step(actions)), "a wrong result"
-
-
-def _alike(first: Any, second: Any) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(first[:-1], second[:-1], strict=True))
-
-
-def kill_parent(rng: np.random.Generator, folder: Path) -> Tally:
-    """Kill the process that has a pool: its workers end."""
-    tally = Tally("parents of pools killed", tries=1)
-
-    def play() -> None:
-        pool: Any = dialgym.make_vec(WORDS, 6, workers=2)
-        pool.reset(seed=0)
-        while True:
-            pool.step(pool.action_space.sample())
-
-    with tally.noting("a parent"):
-        child = Child(play, folder / "parent.log")
-        child.kill(float(rng.random() * 1.5))
-        child.leaves_nothing()
-    return tally
-
-
-# Writers of files
 
 
 class Writer:
-    """Work that writes into a folder, and what it makes there when nobody disturbs it.
+    """Work that writes into a folder, and its result without a kill.
 
     Args:
         rng: of the moments.
@@ -116,11 +46,11 @@ class Writer:
         self.seconds, self.whole = 0.0, self._first()
 
     def work(self, place: Path, again: bool) -> None:
-        """Begin, or go on."""
+        """Start, or continue."""
         raise NotImplementedError
 
     def made(self, place: Path) -> Any:
-        """What has been made, to be compared by `same`."""
+        """The result, to be compared by `same`."""
         raise NotImplementedError
 
     def same(self, one: Any, other: Any) -> bool:
@@ -185,29 +115,6 @@ class Collections(Writer):
             assert found.cast(expected.schema).equals(expected), f"{file.name} is another"
 
 
-class Tables(Writer):
-    """The benchmark and its files."""
-
-    FILES = ("results.json", "table.md", "games.txt")
-
-    def __init__(self, rng: np.random.Generator, folder: Path) -> None:
-        super().__init__(rng, folder / "tables", "benchmarks killed")
-
-    def work(self, place: Path, again: bool) -> None:
-        from dialgym.experiments import benchmark
-
-        benchmark({"random": "random", "optimal": "optimal"}, [WORDS], 60).save(place)
-
-    def made(self, place: Path) -> Any:
-        return {name: (place / name).read_bytes() for name in self.FILES}
-
-    def halfway(self, place: Path) -> None:
-        """What is there is whole."""
-        for name in self.FILES:
-            if (place / name).exists():
-                assert (place / name).read_bytes() == self.whole[name], f"{name} is another"
-
-
 class Grid(Writer):
     """A grid of PyDial's benchmark: trained, tested at two stages, and tested again."""
 
@@ -218,10 +125,10 @@ class Grid(Writer):
         from agents.experiments.panel_jobs import jobs_of
         from agents.experiments.pydial_panel import pydial_panel, tasks_of
         from agents.experiments.run import run_jobs
-        from dialgym.experiments.panel import Learner
+        from dialgym.experiments.panel import PanelLearner
 
         small = {"n_envs": 4, "n_steps": 16, "batch_size": 64, "policy_kwargs": {"net_arch": [16]}}
-        learners = {"small": Learner("small", "maskable-ppo", small), "handcrafted": None}
+        learners = {"small": PanelLearner("small", "maskable-ppo", small), "handcrafted": None}
         panel = pydial_panel(learners, tasks_of(["CR"], [1]), (10, 20), 10)
         _, failures = run_jobs(jobs_of(panel, [*learners], panel.environments, [0], place), 0)
         assert not failures, failures

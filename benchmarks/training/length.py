@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from agents.models import gpt
-from agents.models.packing import Packing
+from agents.models.gpt import Packing
 from benchmarks.environments.timing import Figure
 from benchmarks.training.alternate import alternate
 from benchmarks.training.learner import Learner

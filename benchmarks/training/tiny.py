@@ -21,7 +21,7 @@ from torch import Tensor
 
 import dialgym
 from agents.buffers.episodes import EpisodeRolloutBuffer
-from agents.models.gpt import PRESETS
+from agents.models.gpt_config import PRESETS
 from agents.online.ppo import SequencePPO
 from agents.policies.gpt import GPTPolicy
 from benchmarks.environments.timing import Figure

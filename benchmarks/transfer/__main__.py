@@ -13,12 +13,12 @@ from benchmarks.transfer.axes import AXES, Axis
 from benchmarks.transfer.jobs import jobs_of
 from benchmarks.transfer.pictures import draw
 from benchmarks.transfer.table import as_markdown, cells_of
-from dialgym.cli.benchmark_pydial import check_failures, grid_progress, parse_seeds
-from dialgym.cli.boards import OUT
-from dialgym.cli.common import words
+from dialgym.cli.benchmark import ROWS
+from dialgym.cli.common import check_failures, job_progress, parse_seeds, words
 from dialgym.errors import unknown
 from dialgym.experiments.panel import Panel, panel_named, panels
-from dialgym.experiments.row import Submission, read_rows
+from dialgym.experiments.row import ExperimentRow
+from dialgym.experiments.row_files import read_rows
 from dialgym.io.files import write_text
 
 
@@ -35,10 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(str(error))
 
 
-def _one(axis: Axis, panel: Panel, rows: list[Submission], given: argparse.Namespace) -> None:
+def _one(axis: Axis, panel: Panel, rows: list[ExperimentRow], given: argparse.Namespace) -> None:
     command = shlex.join(["python", "-m", "benchmarks.transfer", *sys.argv[1:]])
     jobs = jobs_of(axis, panel, rows, given.episodes, given.out, command)
-    with grid_progress("dialogues") as report:
+    with job_progress("dialogues") as report:
         found, failures = run_jobs(jobs, given.workers, None, report)
     results = {job: found[job] for job in jobs if job in found}
     if results:
@@ -59,7 +59,7 @@ def _write(axis: Axis, panel: Panel, text: str, results: dict, docs: Path) -> No
     print(f"wrote {table} and {picture}")
 
 
-def _rows(panel: Panel, given: argparse.Namespace) -> list[Submission]:
+def _rows(panel: Panel, given: argparse.Namespace) -> list[ExperimentRow]:
     """The rows that were asked for.
 
     Raises:
@@ -70,7 +70,7 @@ def _rows(panel: Panel, given: argparse.Namespace) -> list[Submission]:
     for name in names:
         if name not in {row.name for row in rows}:
             raise unknown("row", name, sorted({row.name for row in rows}), "--algorithms")
-    places = [panel.place(name).id for name in words(given.envs or "")]
+    places = [panel.environment(name).id for name in words(given.envs or "")]
     seeds = None if given.seeds is None else parse_seeds(given.seeds)
     found = [
         row
@@ -83,7 +83,7 @@ def _rows(panel: Panel, given: argparse.Namespace) -> list[Submission]:
         where = ", ".join(str(folder / panel.name) for folder in given.results)
         raise ValueError(
             f"panel {panel.label}: expected rows of the leaderboard with their models in {where}, "
-            f"got none of those asked for. Make them by `dialgym leaderboard run {panel.name}`."
+            f"got none of those asked for. Make them by `dialgym benchmark {panel.name}`."
         )
     return found
 
@@ -100,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--episodes", type=int, default=500, help="dialogues a seed and setting")
     parser.add_argument("--workers", type=int, default=1, help="processes, one thread each; or 0")
     parser.add_argument(
-        "--results", type=Path, nargs="+", default=[OUT], help=f"folders of rows; default {OUT}"
+        "--results", type=Path, nargs="+", default=[ROWS], help=f"folders of rows; default {ROWS}"
     )
     parser.add_argument("--out", type=Path, default=Path("runs/transfer"), help="of the figures")
     parser.add_argument(

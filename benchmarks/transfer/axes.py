@@ -10,11 +10,11 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from dialgym.experiments.panel import Panel, Place
+from dialgym.experiments.panel import Panel, PanelEnvironment
 from dialgym.registry import entry_of
 from dialgym.rollouts.player import make_dialogue
-from dialgym.simulators.agenda import USERS
 from dialgym.tasks.multiwoz.user import BEHAVIOURS
+from dialgym.tasks.slot_filling.user import USERS
 from dialgym.views.making import make_vec
 
 ERROR_RATES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
@@ -57,12 +57,12 @@ class Axis:
 
     name: str
     title: str
-    targets: Callable[[Panel, Place], Sequence[Target]]
-    home: Callable[[Place], str]
+    targets: Callable[[Panel, PanelEnvironment], Sequence[Target]]
+    home: Callable[[PanelEnvironment], str]
     scripted: bool = True
 
 
-def _errors(_: Panel, place: Place) -> list[Target]:
+def _errors(_: Panel, place: PanelEnvironment) -> list[Target]:
     if "error_rate" not in signature(type(_task(place))).parameters:
         return []
     return [
@@ -71,7 +71,7 @@ def _errors(_: Panel, place: Place) -> list[Target]:
     ]
 
 
-def _error_rate(place: Place) -> str:
+def _error_rate(place: PanelEnvironment) -> str:
     return _percent(_task(place).error_rate)
 
 
@@ -79,20 +79,20 @@ def _percent(rate: float) -> str:
     return f"{100 * rate:g} %"
 
 
-def _users(_: Panel, place: Place) -> list[Target]:
+def _users(_: Panel, place: PanelEnvironment) -> list[Target]:
     kinds = KINDS_OF_USERS.get(_task(place).name, {})
     return [Target(name, place.id, {**place.settings, "user": u}) for name, u in kinds.items()]
 
 
-def _user(place: Place) -> str:
+def _user(place: PanelEnvironment) -> str:
     task = _task(place)
     kinds = KINDS_OF_USERS.get(task.name, {})
     return next((name for name, user in kinds.items() if user == task.user), str(task.user))
 
 
-def _environments(panel: Panel, place: Place) -> list[Target]:
+def _environments(panel: Panel, place: PanelEnvironment) -> list[Target]:
     return [
-        Target(other.short, other.id, other.scored)
+        Target(other.short, other.id, other.scoring_settings)
         for other in panel.environments
         if spaces_of(other) == spaces_of(place)
     ]
@@ -122,7 +122,7 @@ AXES: Mapping[str, Axis] = MappingProxyType(
 class Spaces:
     """What a policy of an environment sees and does; equal ones let it play in the other."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: PanelEnvironment) -> None:
         env: Any = make_vec(
             entry_of(place.id), 1, autoreset_mode="Disabled", **place.settings
         ).unwrapped
@@ -146,14 +146,14 @@ class Spaces:
         return f"{seen}, {self.actions} actions"
 
 
-def spaces_of(place: Place) -> Spaces:
+def spaces_of(place: PanelEnvironment) -> Spaces:
     """What a policy of this environment sees and does."""
     return _spaces(place.id, json.dumps(dict(place.settings), sort_keys=True))
 
 
 @cache
 def _spaces(env_id: str, settings: str) -> Spaces:
-    return Spaces(Place(env_id, json.loads(settings)))
+    return Spaces(PanelEnvironment(env_id, json.loads(settings)))
 
 
 def exchanges(panel: Panel) -> list[tuple[str, list[str]]]:
@@ -173,5 +173,5 @@ def exchanges(panel: Panel) -> list[tuple[str, list[str]]]:
     return [(str(spaces), names) for spaces, names in groups]
 
 
-def _task(place: Place) -> Any:
+def _task(place: PanelEnvironment) -> Any:
     return make_dialogue(place.id, place.settings).task

@@ -12,9 +12,8 @@ import dialgym
 from agents.experiments.job import Job
 from benchmarks.transfer.axes import Axis, Target
 from dialgym.experiments.panel import Panel
-from dialgym.experiments.protocol import AT_ONCE, model_of
-from dialgym.experiments.row import Submission
-from dialgym.experiments.row_checks import columns, statistics
+from dialgym.experiments.protocol import AT_ONCE
+from dialgym.experiments.row import ExperimentRow, episode_columns, episode_means
 from dialgym.versions import hardware
 
 FORM = "dialgym transfer row 1"
@@ -38,7 +37,7 @@ class TransferJob(Job):
 
     axis: Axis
     panel: Panel
-    row: Submission
+    row: ExperimentRow
     target: Target
     episodes: int
     folder: Path
@@ -49,7 +48,7 @@ class TransferJob(Job):
         return hash(self.folder)
 
     def __str__(self) -> str:
-        place = self.panel.place(self.row.id).short
+        place = self.panel.environment(self.row.id).short
         return f"{self.row.name} of {place} seed {self.row.seed} at {self.target.name}"
 
     def __reduce__(self) -> Any:
@@ -65,7 +64,7 @@ class TransferJob(Job):
     @property
     def home(self) -> bool:
         """Whether the target is what the model was trained in."""
-        return self.target.name == self.axis.home(self.panel.place(self.row.id))
+        return self.target.name == self.axis.home(self.panel.environment(self.row.id))
 
     def description(self) -> dict[str, Any]:
         """What is played by whom."""
@@ -79,7 +78,7 @@ class TransferJob(Job):
             "model": self.row.values["hashes"].get("model"),
             "trained_in": self.row.id,
             "seed": self.row.seed,
-            "way": self.row.way,
+            "way": self.row.actions,
             "target": self.target.name,
             "id": self.target.id,
             "env_kwargs": dict(self.target.settings),
@@ -91,18 +90,18 @@ class TransferJob(Job):
     def figures(self) -> dict[str, Any]:
         """Return, success and length of every episode."""
         result = dialgym.evaluate(
-            model_of(self.row),
+            self.row.find_policy(),
             self.target.id,
             self.episodes,
             [self.panel.evaluation.seed + self.row.seed],
             dict(self.target.settings),
             num_envs=AT_ONCE,
-            deterministic=self.row.way != "drawn",
+            deterministic=self.row.actions != "drawn",
         )
-        episodes = columns(result[self.target.id])
+        episodes = episode_columns(result[self.target.id])
         return {
             "episodes": episodes,
-            "statistics": statistics(episodes),
+            "statistics": episode_means(episodes),
             "source": result.stand_ins.get(self.target.id, "as named"),
             "hardware": hardware(),
         }
@@ -133,7 +132,7 @@ def _made_again(axis: str, *given: Any) -> TransferJob:
 def jobs_of(
     axis: Axis,
     panel: Panel,
-    rows: Sequence[Submission],
+    rows: Sequence[ExperimentRow],
     episodes: int,
     out: Path,
     command: str = "",
@@ -154,9 +153,9 @@ def jobs_of(
     order = {place.id: i for i, place in enumerate(panel.environments)}
     found = []
     for row in sorted(rows, key=lambda row: (row.seed, order[row.id], row.name)):
-        if row.way == "scripted" and not axis.scripted:
+        if row.actions == "scripted" and not axis.scripted:
             continue
-        place = panel.place(row.id)
+        place = panel.environment(row.id)
         home = out.resolve() / axis.name / panel.name / row.name / f"{place.short}-seed{row.seed}"
         for target in axis.targets(panel, place):
             folder = home / target.name.replace(" %", "").replace("/", "-")

@@ -53,7 +53,7 @@ def cells_of(results: Mapping[TransferJob, Mapping[str, Any]]) -> dict[Key, dict
 
 def _trained_in(job: TransferJob) -> str:
     """``CamRestaurants-Env5-v0 (unfriendly)``."""
-    place = job.panel.place(job.row.id)
+    place = job.panel.environment(job.row.id)
     home = job.axis.home(place)
     return place.short if home == place.short else f"{place.short} ({home})"
 

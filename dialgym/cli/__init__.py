@@ -9,7 +9,8 @@
 | `train` | ``train`` |
 | `train_models` | ``train guesser``, ``train reward-model`` |
 | `serve` | ``serve-visual`` |
-| `benchmark`, `report` | ``evaluate``, ``benchmark``, ``report`` |
+| `evaluate` | ``evaluate``, ``report`` |
+| `benchmark`, `leaderboard` | ``benchmark`` plays ids, suites and panels, ``leaderboard`` reads |
 | `view` | ``view`` |
 | `app`, `common` | the program, and parts that commands share |
 | `terminal` | encodings and width |

@@ -8,16 +8,20 @@ import typer
 from typer.core import TyperGroup
 
 import dialgym
-from dialgym.cli.benchmark import benchmark, evaluate
-from dialgym.cli.benchmark_pydial import benchmark_pydial
+from dialgym.cli.benchmark import (
+    benchmark,
+    benchmark_panel,
+    benchmark_pydial,
+    benchmark_references,
+)
 from dialgym.cli.chat import chat
 from dialgym.cli.collect import collect
 from dialgym.cli.common import complain, stopped
-from dialgym.cli.data import data, import_, push
+from dialgym.cli.data import data, import_, import_command, push
+from dialgym.cli.evaluate import evaluate, report
 from dialgym.cli.leaderboard import leaderboard
 from dialgym.cli.new import new
 from dialgym.cli.play import play
-from dialgym.cli.report import report
 from dialgym.cli.serve import serve_visual
 from dialgym.cli.tasks import check, check_domain, list_ids
 from dialgym.cli.terminal import read_any_bytes
@@ -27,23 +31,29 @@ from dialgym.cli.view import view
 
 KNOWN = (ValueError, ImportError, OSError, FloatingPointError)
 """Errors of our functions for bad arguments, missing packages or files, and NaN."""
+LATE = {"train": train_command, "import": import_command}
+"""Commands whose options are fields of a dataclass, which takes a while to import."""
 
 
 class Commands(TyperGroup):
     """Commands whose known errors are one line and exit code 2; 130 and 143 for signals.
 
-    A command's name may be of two words: ``train reward-model`` stands beside ``train``.
+    A command's name may be of two words: ``train reward-model`` stands beside ``train``. A second
+    word in capitals stands for an argument: ``benchmark wordle`` is ``benchmark PANEL``.
     """
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         longer = " ".join(args[:2])
         if len(args) > 1 and longer in self.commands:
             return longer, self.commands[longer], args[2:]
+        argument = f"{args[0]} PANEL"
+        if len(args) > 1 and not args[1].startswith("-") and argument in self.commands:
+            return args[0], self.commands[argument], args[1:]
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A command by its name; `train` makes its options when it is asked for."""
-        return train_command() if cmd_name == "train" else super().get_command(ctx, cmd_name)
+        """A command by its name; those of `LATE` make their options only now."""
+        return LATE[cmd_name]() if cmd_name in LATE else super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -103,5 +113,7 @@ app.command("serve-visual")(serve_visual)
 app.command("view")(view)
 app.command("evaluate")(evaluate)
 app.command("benchmark")(benchmark)
+app.command("benchmark PANEL")(benchmark_panel)
 app.command("benchmark pydial")(benchmark_pydial)
+app.command("benchmark references")(benchmark_references)
 app.add_typer(leaderboard, name="leaderboard")

@@ -12,6 +12,8 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as RichProgress
 
 from dialgym.errors import did_you_mean
 from dialgym.io.files import parse_yaml
@@ -80,7 +82,7 @@ def complete_policies(ctx: typer.Context) -> list[str]:
 
 @contextmanager
 def resumable(flag: str = "", without: str = "") -> Iterator[None]:
-    """Say, where the block is interrupted, by what; and the command that goes on: with `flag`."""
+    """Print, if the block is interrupted, the signal and the command that resumes, with `flag`."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
@@ -90,7 +92,7 @@ def resumable(flag: str = "", without: str = "") -> Iterator[None]:
 
 
 def stopped(interrupt: KeyboardInterrupt, *more: str) -> typer.Exit:
-    """Say what interrupted a command, and give the exit that says so."""
+    """Print what interrupted a command; return its exit."""
     what = str(interrupt) or "interrupted"
     err = Console(stderr=True, highlight=False, soft_wrap=True)
     for text in (f"\n{what[0].upper()}{what[1:]}.", *more):
@@ -188,3 +190,77 @@ def progress(what: str, total: int, unit: str = "episodes") -> Iterator[Callable
     """Show how much is done while the block runs; yields the function that says how much more."""
     with Progress(what, total, unit) as shown:
         yield shown.advance
+
+
+# Many trainings
+
+
+def check_failures(failures: Mapping[Any, str]) -> None:
+    """Raise ValueError where jobs have failed, and say why."""
+    if failures:
+        reasons = "; ".join(f"{cell}: {reason}" for cell, reason in failures.items())
+        raise ValueError(
+            f"{len(failures)} jobs have failed ({reasons}). The same command tries them again."
+        )
+
+
+def parse_seeds(text: str) -> list[int]:
+    """``"3"`` as 0, 1, 2; ``"0,2"`` as 0 and 2; ``"100-102"`` as 100, 101, 102.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    found: list[int] = []
+    if span := re.fullmatch(r"\s*(?:(\d+)\s*-)?\s*(\d+)\s*", text):
+        first, last = span.groups()
+        found = list(range(int(last)) if first is None else range(int(first), int(last) + 1))
+    elif re.fullmatch(r"\s*(\d+\s*,\s*)+(\d+\s*)?", text):
+        found = numbers(text, "--seeds")
+    if not found or len(set(found)) < len(found):
+        raise ValueError(
+            "--seeds: expected how many seeds, or which, such as 10, 0,1,2 or 100-104; got "
+            f"{text!r}."
+        )
+    return found
+
+
+@contextmanager
+def job_progress(unit: str = "dialogues") -> Iterator[Callable[[Any], None]]:
+    """A bar of units with the time left, and a line for each cell that has ended."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    hidden = not console.is_terminal
+    with RichProgress(*columns, console=console, transient=True, disable=hidden) as bar:
+        shown = bar.add_task(unit, total=None)
+
+        def report(progress: Any) -> None:
+            left = (
+                "" if progress.seconds_left is None else f", {duration(progress.seconds_left)} left"
+            )
+            jobs = f"{progress.jobs_done} of {progress.jobs} jobs"
+            bar.update(
+                shown,
+                description=f"{jobs}{left}",
+                total=progress.length,
+                completed=progress.done,
+            )
+            if progress.ended:
+                console.print(
+                    f"[{jobs}{left}] {_line(*progress.ended)}", markup=False, soft_wrap=True
+                )
+
+        yield report
+
+
+def _line(job: Any, found: Any) -> str:
+    """A job and what came of it."""
+    if not isinstance(found, dict):
+        return f"{job}: failed: {found.reason}"
+    return f"{job}: {job.summary(found)} ({duration(found['seconds'])})"
+
+
+def duration(seconds: float) -> str:
+    """``2 h 05 min``, ``3 min``, ``40 s``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"

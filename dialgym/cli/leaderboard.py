@@ -1,108 +1,42 @@
-"""``dialgym leaderboard``: run panels, show and compare their rows, add and check one's own."""
+"""``dialgym leaderboard``: show and compare the rows of panels, add and check rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from dialgym.cli.benchmark_pydial import check_failures, grid_progress, parse_seeds
-from dialgym.cli.boards import KEPT, OUT, boards_of, print_board, total
-from dialgym.cli.common import (
-    Ray,
-    Trust,
-    Workers,
-    complain,
-    console,
-    require_agents,
-    resumable,
-    words,
-)
-from dialgym.cli.rows import expect_models, imported, missing, problems_of, read, rows_below
-from dialgym.experiments.panel import Panel, Place, panel_named, panels
+from dialgym.cli.benchmark import ROWS, PanelName, complete_panels
+from dialgym.cli.common import Trust, complain, console, require_agents
+from dialgym.cli.evaluate import add
+from dialgym.errors import one_of
+from dialgym.experiments.panel import Panel, panel_named, panels
+
+KEPT = Path("benchmarks/results")
 
 leaderboard = typer.Typer(
-    no_args_is_help=True, help="Panels of environments: run, show, compare, add, check."
+    no_args_is_help=True, help="Rows of panels: show, compare, add, check; dialgym benchmark plays."
 )
 
-
-def complete_panels() -> list[str]:
-    """Names of panels, for completion."""
-    return list(panels())
-
-
-PanelName = Annotated[
-    str,
-    typer.Argument(
-        metavar="PANEL",
-        autocompletion=complete_panels,
-        help="Its name; wordle@0.1 is wordle with a tenth of the budgets, and has its own rows.",
-    ),
-]
 Markdown = Annotated[
     Path | None, typer.Option(help="A file to write the tables into, too, as Markdown.")
 ]
 Results = Annotated[
     list[Path] | None,
     typer.Option(
-        help=f"Folders of rows, the first counts most; by default {KEPT} and {OUT}.",
+        help=f"Folders of rows, the first counts most; by default {KEPT} and {ROWS}.",
         show_default=False,
     ),
 ]
-Way = Annotated[
+Actions = Annotated[
     str | None,
     typer.Option(
         metavar="drawn|greedy",
-        help="How all models play; by default each as it was trained.",
+        help="How all models choose their actions; by default each as it was trained.",
         show_default=False,
     ),
 ]
-Envs = Annotated[
-    str | None,
-    typer.Option(metavar="ID,ID,...", help="Environments of the panel; all by default."),
-]
-Out = Annotated[Path, typer.Option(help="Folder of the runs and rows, which go on from there.")]
-
-
-@leaderboard.command("run")
-def run(
-    panel: PanelName,
-    algorithms: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME,NAME,...",
-            help="Learners and reference policies of the panel, or algorithms; all of the panel "
-            "by default.",
-            show_default=False,
-        ),
-    ] = None,
-    envs: Envs = None,
-    seeds: Annotated[
-        str | None, typer.Option(metavar="N", help="How many, from 0; or which: 0,1,2 or 3-5.")
-    ] = None,
-    workers: Workers = 1,
-    ray: Ray = None,
-    out: Out = OUT,
-) -> None:
-    """Train and score learners by a panel's protocol: a file for each environment and seed.
-
-    What has been done is not done again; killed at any moment, the same command goes on.
-    """
-    require_agents()
-    from agents.experiments.panel_jobs import jobs_of
-    from agents.experiments.run import run_jobs
-
-    chosen = panel_named(panel)
-    names = words(algorithms or "") or [*chosen.references, *chosen.algorithms]
-    places = _places(chosen, envs)
-    jobs = jobs_of(chosen, names, places, parse_seeds(seeds or str(chosen.seeds)), out)
-    with resumable(), grid_progress("timesteps") as report:
-        _, failures = run_jobs(jobs, workers, ray, report)
-    where = out / chosen.name
-    hint = f"rows in {where}: dialgym leaderboard show {panel} --results {out}"
-    console.print(hint, style="dim", soft_wrap=True)
-    check_failures(failures)
 
 
 @leaderboard.command("show")
@@ -112,13 +46,13 @@ def show(
         typer.Argument(metavar="[PANEL]", autocompletion=complete_panels, show_default=False),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All panels.")] = False,
-    way: Way = None,
+    actions: Actions = None,
     results: Results = None,
     markdown: Markdown = None,
 ) -> None:
     """Show the table of a panel: means with intervals, ranks with ties, costs; or all and a sum."""
-    from dialgym.experiments.panel_tables import as_markdown
-    from dialgym.experiments.totals import as_markdown as totals_as_markdown
+    from dialgym.experiments.panel_costs import costs_as_markdown
+    from dialgym.experiments.panel_tables import ranking_as_markdown
     from dialgym.io.files import write_text
 
     if (panel is None) == (not every):
@@ -126,12 +60,12 @@ def show(
             f"show: expected either a panel or --all; the panels are {', '.join(panels())}"
         )
     chosen = [panel_named(name) for name in ([panel] if panel else panels())]
-    boards = [boards_of(one, results, every, way) for one in chosen]
-    for board in chain.from_iterable(boards):
-        print_board(board)
-    texts = [as_markdown(board) for board in chain.from_iterable(boards)]
+    rankings = [rankings_of(one, results, every, actions) for one in chosen]
+    for ranking in chain.from_iterable(rankings):
+        print_ranking(ranking)
+    texts = [ranking_as_markdown(ranking) for ranking in chain.from_iterable(rankings)]
     if every:
-        texts.append(totals_as_markdown([total(of, results) for of in boards]))
+        texts.append(costs_as_markdown([costs_of(each, results) for each in rankings]))
         console.print(texts[-1], markup=False, soft_wrap=True)
     if markdown:
         write_text(markdown, "\n".join(texts))
@@ -142,15 +76,16 @@ def compare(
     panel: PanelName,
     first: Annotated[str, typer.Argument(metavar="A", help="A row.")],
     second: Annotated[str, typer.Argument(metavar="B", help="Another.")],
-    way: Way = None,
+    actions: Actions = None,
     results: Results = None,
     markdown: Markdown = None,
 ) -> None:
     """Compare two rows in each environment that both have played."""
-    from dialgym.experiments.panel_tables import compare as compared
+    from dialgym.experiments.panel_tables import compare_rows
     from dialgym.io.files import write_text
 
-    text = compared(boards_of(panel_named(panel), results, way=way)[0], first, second)
+    ranking, *_ = rankings_of(panel_named(panel), results, actions=actions)
+    text = compare_rows(ranking, first, second)
     console.print(text, markup=False, soft_wrap=True)
     if markdown:
         write_text(markdown, text)
@@ -160,63 +95,107 @@ def compare(
 def html(
     panel: PanelName,
     out: Annotated[Path, typer.Option(help="The HTML file.")],
-    way: Way = None,
+    actions: Actions = None,
     results: Results = None,
 ) -> None:
     """Write a panel as one page that needs no network: table, profile, curves, origin."""
-    from dialgym.experiments.panel_tables import write_page
+    from dialgym.experiments.pages import write_ranking
 
-    write_page(out, boards_of(panel_named(panel), results, way=way)[0])
+    ranking, *_ = rankings_of(panel_named(panel), results, actions=actions)
+    write_ranking(out, ranking)
     console.print(f"wrote {out}", style="dim")
 
 
-@leaderboard.command("add")
-def add(
-    panel: PanelName,
-    policies: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="POLICY...",
-            help="Runs or checkpoints, one for each seed; or a registered policy, or MODULE:CLASS.",
-        ),
-    ],
-    name: Annotated[str | None, typer.Option(help="What the table calls it.")] = None,
-    envs: Envs = None,
-    seeds: Annotated[
-        str, typer.Option(metavar="N", help="Of a policy that is not trained: how many, or which.")
-    ] = "1",
-    out: Out = OUT,
-    trust: Trust = False,
-) -> None:
-    """Score a model or policy of your own by a panel's protocol: it joins the table."""
-    from dialgym.experiments.protocol import score
-    from dialgym.experiments.row_checks import check_name
-    from dialgym.rollouts.policies import find_checkpoint, policy_name
+# Reading
 
-    chosen = panel_named(panel)
-    default = policy_name(policies[0]).replace(":", ".")
-    called = check_name(default if name is None else name, "--name")
-    models = [find_checkpoint(policy) is not None for policy in policies]
-    if not all(models) and (any(models) or len(policies) > 1):
+
+def rankings_of(
+    panel: Panel, results: list[Path] | None, quiet: bool = False, actions: str | None = None
+) -> list[Any]:
+    """The rankings of a panel, that of the data that are named first.
+
+    Args:
+        panel: of the rows.
+        results: folders of rows.
+        quiet: a panel may have no rows, or its rows be of the actions of their training alone.
+        actions: as of `Ranking.all_of`.
+    """
+    from dialgym.experiments.pydial_ranking import ranking_of_csv
+    from dialgym.experiments.ranking import Ranking
+    from dialgym.experiments.row import MODEL_ACTIONS
+    from dialgym.experiments.row_files import read_rows
+
+    folders = results or [KEPT, ROWS]
+    if actions is not None:
+        one_of("--actions", actions, MODEL_ACTIONS)
+    if panel.imported_from is not None:
+        if actions is not None and not quiet:
+            raise ValueError(
+                f"--actions: panel {panel.name!r} takes over the rows of another command, each "
+                "played as it was trained; leave --actions out"
+            )
+        found = _tables_of(panel, results)
+        if found or not quiet:
+            return [ranking_of_csv(panel, found or folders[0] / panel.imported_from)]
+    rows = read_rows(folders, panel)
+    if not rows and not quiet:
+        where = ", ".join(str(folder / panel.name) for folder in folders)
         raise ValueError(
-            "add: expected checkpoints, one for each seed, or one policy; got "
-            f"{', '.join(policies)}"
+            f"panel {panel.label}: expected rows such as ppo/ID-seed0.json in {where}, got none. "
+            f"Make some by `dialgym benchmark {panel.name}`, or say where they are "
+            "(--results FOLDER)."
         )
-    work: list[tuple[Any, Place, int, str]] = []
-    if all(models):
-        work = _trainings(chosen, policies, trust)
+    return Ranking.all_of(panel, rows, actions)
+
+
+def costs_of(rankings: list[Any], results: list[Path] | None) -> Any:
+    """Costs of a panel, and the share of it that is done."""
+    from dialgym.experiments.panel_costs import panel_costs
+    from dialgym.experiments.pydial_ranking import training_seconds
+
+    panel: Panel = rankings[0].panel
+    if panel.imported_from is None:
+        require_agents()
+        from agents.experiments.panel_jobs import jobs_asked_for
+
+        return panel_costs(rankings, jobs_asked_for(panel), None)
+    folder = _tables_of(panel, results)
+    return panel_costs(rankings, None, None if folder is None else training_seconds(folder))
+
+
+def _tables_of(panel: Panel, results: list[Path] | None) -> Path | None:
+    """The first folder that is there of those that another command keeps its tables in."""
+    found = (folder / str(panel.imported_from) for folder in results or [KEPT, ROWS])
+    return next((folder for folder in found if folder.is_dir()), None)
+
+
+def print_ranking(ranking: Any) -> None:
+    """Print the table, without some columns where the terminal is narrow; Markdown elsewhere."""
+    from dialgym.experiments import panel_tables
+    from dialgym.experiments.measure_tables import measures_as_markdown
+    from dialgym.experiments.tables import WIDE, rich_table
+
+    if not console.is_terminal or not ranking.rows:
+        console.print(panel_tables.ranking_as_markdown(ranking), markup=False, soft_wrap=True)
     else:
-        own: Any = imported(policies[0], True)
-        work = [
-            (own, place, seed, "scripted")
-            for seed in parse_seeds(seeds)
-            for place in _places(chosen, envs)
-        ]
-    for policy, place, seed, way in work:
-        told = policy if isinstance(policy, str) else policies[0]
-        file = score(chosen, place, policy, called, seed, out, way, trust, told)
-        console.print(f"wrote {file}", style="dim", soft_wrap=True)
-    console.print(f"dialgym leaderboard show {panel} --results {out}", style="dim", soft_wrap=True)
+        names = panel_tables.ranking_head(ranking)
+        shown = range(len(names)) if console.width >= WIDE + 40 else [0, 1, 2, 4]
+        rows = [[cells[i] for i in shown] for cells in panel_tables.ranking_rows(ranking)]
+        head, caption = [names[i] for i in shown], panel_tables.ranking_caption(ranking)
+        console.print(rich_table(head, {ranking.title: rows}, caption, left=1))
+        if ranking.older_rules:
+            console.print(ranking.older_rules, style="yellow", markup=False, soft_wrap=True)
+        if measures := measures_as_markdown(ranking):
+            console.print(measures, markup=False, soft_wrap=True)
+    if any(row.rows for row in ranking.rows):
+        text = f"Can be played again: {panel_tables.describe_replays(ranking)}.\n"
+        console.print(text, style="dim", markup=False, soft_wrap=True)
+
+
+leaderboard.command("add")(add)
+
+
+# Checks
 
 
 @leaderboard.command("check")
@@ -233,32 +212,28 @@ def check(
     trust: Trust = False,
 ) -> None:
     """Check rows of the leaderboard: form, completeness, hashes, statistics; by --replay all."""
-    from dialgym.experiments.row import Submission, repeated
+    from dialgym.experiments.row import ExperimentRow
+    from dialgym.experiments.row_files import repeated_models
     from dialgym.experiments.rules import older_rules
 
-    found = {file: read(file) for path in files for file in rows_below(path)}
+    found = {file: _read(file) for path in files for file in _files_below(path)}
     alone = {path for path in files if not path.is_dir()}  # wherever they were fetched to
-    whole = [row for row in found.values() if isinstance(row, Submission)]
-    if model is not None:
-        expect_models(whole)
-    wrong_together = repeated(whole)
-    bad = 0
+    rows = [row for row in found.values() if isinstance(row, ExperimentRow)]
+    if model is not None and rows and all(row.is_scripted for row in rows):
+        raise ValueError(
+            "--model: expected the row of a model, got scripted rows alone, which say their policy "
+            "themselves. Leave --model out."
+        )
+    repeated, bad = repeated_models(rows), 0
     for file, row in found.items():
-        wrong = [*problems_of(row, file not in alone, replayed, model, trust)]
-        wrong += [wrong_together[file]] if file in wrong_together else []
-        for text in wrong:
-            complain(f"{file}: {text}")
+        wrong = [*_problems_of(row, file not in alone, replayed, model, trust)]
+        wrong += [repeated[file]] if file in repeated else []
         bad += bool(wrong)
-        if not wrong:
-            how = "played again alike" if replayed else (
-                "form, hashes and statistics hold; not played again (--replay)"
-            )  # fmt: skip
-            mark = "" if row.sealed else "; WITHOUT A CHECKSUM"
-            console.print(f"{file}: {how}{mark}", markup=False, soft_wrap=True)
-    if older := older_rules(row.origin for row in whole):
+        _print_check(file, row, wrong, replayed)
+    if older := older_rules(row.origin for row in rows):
         console.print(older, style="yellow", markup=False, soft_wrap=True)
     try:
-        for text in missing(whole, [path for path in files if path.is_dir()]):
+        for text in missing_cells(rows, [path for path in files if path.is_dir()]):
             console.print(text, style="yellow", markup=False, soft_wrap=True)
     except ImportError as error:  # all rows have been checked
         console.print(f"cells not counted: {error}", style="yellow", markup=False, soft_wrap=True)
@@ -266,50 +241,93 @@ def check(
         raise typer.Exit(2)
 
 
-# What they share
+def _print_check(file: Path, row: Any, wrong: Sequence[str], replayed: bool) -> None:
+    for text in wrong:
+        complain(f"{file}: {text}")
+    if not wrong:
+        how = "played again alike" if replayed else (
+            "form, hashes and statistics hold; not played again (--replay)"
+        )  # fmt: skip
+        mark = "" if row.sealed else "; WITHOUT A CHECKSUM"
+        console.print(f"{file}: {how}{mark}", markup=False, soft_wrap=True)
 
 
-def _places(panel: Panel, envs: str | None) -> list[Place]:
-    return [panel.place(name) for name in words(envs)] if envs else list(panel.environments)
-
-
-def _trainings(
-    panel: Panel, policies: Sequence[str], trust: bool
-) -> list[tuple[Any, Place, int, str]]:
-    """Models with their environments, seeds and ways; those of an environment are seeds 0, 1, 2.
+def _files_below(path: Path) -> list[Path]:
+    """The files of rows below a folder; a file itself.
 
     Raises:
-        ValueError: two are the same, or one was not trained as the panel says.
+        ValueError: there are none.
     """
-    from dialgym.io.checksums import checksum
-    from dialgym.rollouts.policies import find_checkpoint
-
-    found: list[tuple[Any, Place, int, str]] = []
-    known: dict[str, str] = {}
-    for policy in policies:
-        digits = checksum(find_checkpoint(policy) or Path(policy))
-        if digits in known:
-            raise ValueError(
-                f"add: expected checkpoints of different trainings, got one as {known[digits]} and "
-                f"as {policy}: one training counts once. Leave one out."
-            )
-        known[digits] = policy
-        place, way = _trained_in(panel, policy, trust)
-        seed = sum(1 for _, other, _, _ in found if other.id == place.id)
-        found.append((policy, place, seed, way))
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.rglob("*-seed*.json"))
+    if not found:
+        raise ValueError(f"check: expected rows (ID-seedN.json) below {str(path)!r}, got none")
     return found
 
 
-def _trained_in(panel: Panel, policy: str, trust: bool) -> tuple[Place, str]:
-    """The environment of a model, and how it was trained to be played."""
-    from dialgym.experiments.protocol import way_of
-    from dialgym.rollouts.player import opened_where_trained
+def _read(file: Path) -> Any:
+    """The row in a file, or its problem as a text."""
+    from dialgym.experiments.row_files import read_row
 
-    opened, entry, settings = opened_where_trained(policy, trust)
-    place = panel.place(entry.id)
-    if dict(settings) != dict(place.settings):
-        raise ValueError(
-            f"{policy} was trained with the settings {settings}; the panel {panel.label} plays "
-            f"{place.short} with {dict(place.settings)}"
-        )
-    return place, way_of(opened)
+    try:
+        return read_row(file)
+    except (ValueError, OSError) as error:
+        return str(error)
+
+
+def _problems_of(
+    row: Any, placed: bool, replayed: bool, model: Path | None, trust: bool
+) -> Iterator[str]:
+    """Problems of what `_read` gave; the other rows are checked all the same.
+
+    Args:
+        row: of a file, or what is wrong with its form.
+        placed: the file lies in a folder of rows, where its path tells which it is.
+        replayed: its model or policy is played again.
+        model: where the model lies, if not beside the file.
+        trust: code of the row may be imported.
+    """
+    from dialgym.experiments.protocol import replay_row
+    from dialgym.experiments.row_files import path_problem
+
+    if isinstance(row, str):
+        yield row
+        return
+    if placed and (wrong := path_problem(row)):
+        yield wrong
+    if not replayed:
+        return
+    try:
+        yield from replay_row(row, row.find_policy(model), trust)
+    except (ValueError, ImportError, OSError) as error:
+        yield str(error)
+    except Exception as error:  # a policy of your own raises whatever it does
+        yield f"its policy cannot be played: {type(error).__name__}: {error}"
+
+
+def missing_cells(rows: Sequence[Any], folders: Sequence[Path]) -> Iterator[str]:
+    """Tell what the rows of folders lack of their panels' environments and seeds."""
+    found: dict[tuple[str, str], set[tuple[str, int]]] = {}
+    for row in rows:
+        if any(row.file.is_relative_to(folder) for folder in folders):
+            key = row.values["panel"], row.name
+            found.setdefault(key, set()).add((row.id, row.seed))
+    for (name, row_name), cells in found.items():
+        wanted = _wanted_cells(panel_named(name), row_name, len(cells))
+        if len(cells) < wanted:
+            yield f"{name}/{row_name}: {len(cells)} of {wanted} cells of the panel"
+
+
+def _wanted_cells(panel: Panel, name: str, there: int) -> int:
+    """Cells that `dialgym benchmark` has for a row of the name; all, where it knows none."""
+    every = len(panel.environments) * panel.seeds
+    if there >= every:
+        return every
+    require_agents()
+    from agents.experiments.panel_jobs import jobs_asked_for
+
+    try:
+        return jobs_asked_for(panel, [name])
+    except ValueError:
+        return every

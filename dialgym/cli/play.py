@@ -21,10 +21,11 @@ from dialgym.registry import RegistryEntry, entry_of, make_task
 from dialgym.simulators import Speaker
 from dialgym.simulators.human import examples, turns_of
 from dialgym.tasks import Task
-from dialgym.views.dialogue import Dialogue, other_party
+from dialgym.views.dialogue import Dialogue
+from dialgym.views.speakers import other_party
 
 EXPERT = "optimal"
-"""Who is the expert where the registry names none."""
+"""Expert if the registry names none."""
 
 
 def play(
@@ -63,7 +64,8 @@ def play(
     It begins with the rules; /help shows all of them and what may be said, /hint what an expert
     would say, /undo takes back what you said last, /quit ends. Lines may be piped in.
     """
-    from dialgym.rollouts.player import Player, make_dialogue, opened_for
+    from dialgym.rollouts.player import Player, make_dialogue, policy_names
+    from dialgym.rollouts.policies import open_policy
 
     entry = entry_of(id)
     suited = make_task(entry, {}).for_people if policy is None else {}
@@ -77,14 +79,15 @@ def play(
         table = PlayConsole(dialogue.task, as_, entry, expert)
         chosen: Any = table.person(hints)
     else:
-        chosen = opened_for(policy, [entry], {**kwargs, "simulator": None}, trust)
+        names = policy_names([entry], {**kwargs, "simulator": None})
+        chosen = open_policy(policy, names, dialogue.learner, trust)
     if hasattr(chosen, "predict") and not entry.kind.numeric:
         entry = entry.in_view("token")
     player = Player(entry, chosen, kwargs, num_envs=1)
     fixed = settings(option, "--option")
     while True:
         try:
-            held, played = player.hold((number, 0), fixed)
+            held, played = player.play_one((number, 0), fixed)
             break
         except UndoError:
             console.print(f"Taken back: {chosen.take_back()}", style="dim", markup=False)
@@ -121,14 +124,14 @@ class PlayConsole:
         task: the rules.
         party: the person's.
         entry: the environment.
-        expert: the name of who is asked for hints.
+        expert: name of the speaker that gives hints.
     """
 
     def __init__(self, task: Task, party: str, entry: RegistryEntry, expert: str) -> None:
         self.task, self.party, self.entry, self.expert = task, party, entry, expert
 
     def person(self, hints: bool) -> Speaker:
-        """The person as a speaker, who is shown hints unasked where that is wanted."""
+        """The person as a speaker, with hints before each turn if they are wanted."""
         from dialgym.simulators.human import HumanSpeaker
 
         if hints and not self._knows_expert:
@@ -202,7 +205,7 @@ class PlayConsole:
 
 
 def rules(task: Task) -> list[str]:
-    """The rules of a task in paragraphs: its docstring, as far as it is for who plays."""
+    """The rules of a task in paragraphs: the part of its docstring for players."""
     text = (getdoc(type(task)) or "").partition("\nArgs:")[0].replace("`", "")
     found = [part.strip("\n") for part in text.split("\n\n")[1:] if part.strip()]
     return [part if part.startswith((" ", "-")) else " ".join(part.split()) for part in found]

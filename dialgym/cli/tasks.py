@@ -38,7 +38,7 @@ COLUMNS: dict[str, Callable[[registry.RegistryEntry], str]] = {
     "settings": lambda entry: " ".join(f"{k}={v}" for k, v in entry.row.settings.items()),
     "what": lambda entry: entry.row.description,
 }
-"""What `dialgym list` can show of an id, by the name of the column."""
+"""Columns of `dialgym list` by name."""
 SHOWN = "id,random,expert,what"
 
 
@@ -180,8 +180,8 @@ def check_domain(
     The exit code is 1 where something is wrong with it.
     """
 
-    from dialgym.domains.domain import find_faults, load_domain, sizes
     from dialgym.tasks.slot_filling.acts import act_names
+    from dialgym.tasks.slot_filling.domain.domain import find_faults, load_domain, sizes
     from dialgym.tasks.slot_filling.tracker import Layout
 
     try:

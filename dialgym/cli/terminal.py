@@ -1,4 +1,4 @@
-"""The terminal as the program finds it: the encoding of texts and file names, and the width."""
+"""Terminal of the program: encoding of texts and file names, and width."""
 
 import codecs
 import os
@@ -28,7 +28,7 @@ def prepare_terminal() -> None:
 
 
 def read_any_bytes() -> None:
-    """Take what is no text on standard input for replacement characters."""
+    """Read invalid bytes on standard input as replacement characters."""
     _reconfigure(sys.stdin, "replace")
 
 

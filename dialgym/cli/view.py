@@ -1,4 +1,4 @@
-"""``dialgym view``: runs, data sets and results in the browser, to look at, play and rate."""
+"""``dialgym view``: view runs, data sets and results in the browser, play and rate."""
 
 import webbrowser
 from pathlib import Path

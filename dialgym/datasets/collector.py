@@ -37,7 +37,7 @@ HUB = "hub"
 VERSIONS = "dialgym"
 """Of the recipe's file: the versions of dialgym that have collected, in their order."""
 SURROUNDINGS = "surroundings"
-"""Of the recipe's file: the state of what `Task.surroundings` tells, the files of a domain say."""
+"""Of the recipe's file: a hash of `Task.surroundings`, such as the files of a domain."""
 SHARD = re.compile(r"dialogues-(\d+)-(\d+)\.parquet")
 
 
@@ -85,7 +85,7 @@ def _plain(value: Any) -> Any:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C was pressed while episodes were played.
+    """Ctrl-C while episodes were played.
 
     Attributes:
         episodes: that are over.
@@ -93,7 +93,7 @@ class Interrupted(KeyboardInterrupt):
     """
 
     def __init__(self, episodes: range, table: Any) -> None:
-        super().__init__("interrupted; what is whole is kept")
+        super().__init__("interrupted; whole shards are kept")
         self.episodes, self.table = episodes, table
 
 
@@ -122,7 +122,7 @@ class Collector:
         )
 
     def facts(self) -> dict[str, Any]:
-        """Those of the recipe, and the state of the files that its environment is made of."""
+        """Facts of the recipe, and the state of the files of its environment."""
         task = self.player.task
         state = task.surroundings(task.made_with or {})
         digest = None if state is None else hashlib.sha256(repr(state).encode()).hexdigest()[:16]
@@ -179,8 +179,8 @@ def whole_number(what: str, value: Any, least: int) -> None:
 class Folder:
     """The files of one collection; the name of each says which episodes it holds.
 
-    A file that is there was written as a whole, and its checksum tells whether it still is what was
-    written. What is missing is what no whole file is named after.
+    Each file was written as a whole; its checksum tells if it is damaged. The missing episodes are
+    those of no whole file.
 
     Args:
         path: where the files are.
@@ -190,7 +190,7 @@ class Folder:
         self.path = Path(path)
 
     def prepare(self, collector: Collector, episodes: int) -> list[range]:
-        """Make the folder ready to take `episodes` of a collector; the shards that are missing.
+        """Prepare the folder for `episodes` of a collector; return the missing shards.
 
         Raises:
             ValueError: it holds another collection, or a longer one.
@@ -227,7 +227,7 @@ class Folder:
         return max(whole, key=len, default=range(part.start, part.start))
 
     def complete(self, part: range, collector: Collector, report: Report) -> None:
-        """Collect what is missing of a shard, and write it; interrupted, write what there is.
+        """Collect the missing episodes of a shard and write it, also if interrupted.
 
         Raises:
             KeyboardInterrupt: Ctrl-C was pressed.
@@ -253,7 +253,7 @@ class Folder:
         try:
             rows = check_table(file)
         except ValueError as error:
-            warnings.warn(f"{error} Its episodes are collected anew.", stacklevel=5)
+            warnings.warn(f"{error} Its episodes are collected again.", stacklevel=5)
             return True
         return rows < len(part)
 
@@ -287,7 +287,7 @@ class Folder:
             )
 
     def _note_version(self) -> None:
-        """Write down the version that collects; say where it is another than before."""
+        """Write down the version that collects; warn if it differs from that before."""
         facts, own = self._described(self.path / RECIPE), VERSION
         before = facts.get(VERSIONS) or []
         if own in before[-1:]:
@@ -306,7 +306,7 @@ class Folder:
         if not isinstance(found, dict) or "env" not in found:
             raise ValueError(
                 f"collect: {str(file)!r}: expected what determines a collection; got "
-                f"{str(found)[:60]!r}. Remove the folder to collect anew, or give another path."
+                f"{str(found)[:60]!r}. Remove the folder to collect again, or give another path."
             )
         return found
 
@@ -319,7 +319,7 @@ class Folder:
         return found
 
     def note_hub(self) -> None:
-        """Write down the commits of what the dialogues took from the hub, if anything."""
+        """Write down the commits of everything that was read from the hub."""
         if found := commits():
             facts = self._described(self.path / RECIPE)
             write_text(self.path / RECIPE, json.dumps({**facts, HUB: found}, indent=1))
@@ -330,5 +330,5 @@ class Folder:
         write_table(file, table)
 
     def tidy(self) -> None:
-        """Remove what killed collectors left; the files of living ones stay."""
+        """Remove leftovers of killed collectors; the files of living ones stay."""
         remove_leftovers(self.path, "dialogues-*.parquet*")

@@ -181,7 +181,7 @@ class Dataset:
         """The dialogues as token arrays, just as the token env shows them.
 
         Args:
-            reencode: encode the text anew where token ids of another vocabulary were logged.
+            reencode: encode the text again where token ids of another vocabulary were logged.
             cache: keep the arrays, to be mapped into memory the next time; None: from 10,000
                 dialogues on.
             kwargs: settings of the token env (``tokenizer=``, ``window=``) other than those that
@@ -196,7 +196,7 @@ class Dataset:
         return pack(self, layout_of(env, **{**settings, **kwargs}), reencode, cache)
 
     def acts(self, gamma: float = 1.0) -> ActData:
-        """The acts that were chosen as arrays, with what they were chosen by: for offline learning.
+        """Chosen acts as arrays, with observations and masks: for offline learning.
 
         Args:
             gamma: discount of the returns.
@@ -236,10 +236,10 @@ class Dataset:
     def from_dialogues(
         cls, source: Any, out: str | PathLike[str] | None = None, **choices: Any
     ) -> "Dataset":
-        """Dialogues of one's own, from files or rows of any form.
+        """Import your own dialogues, from files or rows of any form.
 
-        ``dataset.report`` says what was understood, and what was left out and why. Of data with
-        splits it is the one to train on; `load_dataset` takes the others from the folder.
+        ``dataset.report`` tells what was read and what was left out and why. Of data with splits
+        the result is the one to train on; `load_dataset` takes the others from the folder.
 
         Args:
             source: a file, folder or zip of JSONL, JSON, CSV, TSV or Parquet, ``hf:NAME``, or

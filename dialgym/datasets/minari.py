@@ -11,8 +11,8 @@ from dialgym.datasets.schema import Origin, Recorder, acts_name
 from dialgym.language import Utterance, render_transcript
 from dialgym.optional import require
 from dialgym.registry import MAKE_VIEW, RegistryEntry, check_id, entry_of, path_of
-from dialgym.rollouts import Played, make_dialogue
-from dialgym.rollouts.played import Decisions, Turns
+from dialgym.rollouts import EpisodeBatch, make_dialogue
+from dialgym.rollouts.episode_batch import Decisions, RecordedTurns
 from dialgym.tasks import PartyActs
 from dialgym.trust import check_names
 from dialgym.views.act_env import act_spaces, acts_of
@@ -90,8 +90,8 @@ def table_of_minari(name: str) -> Any:
 
 def _played(
     episode: Any, about: Mapping[str, Any], number: int, learner: str, acts: PartyActs | None
-) -> Played:
-    turns, decisions = Turns(), None
+) -> EpisodeBatch:
+    turns, decisions = RecordedTurns(), None
     rewards = np.asarray(episode.rewards, np.float64)
     infos = episode.infos or {}
     if acts is None:
@@ -102,7 +102,7 @@ def _played(
         lines = [Utterance(learner, _names(acts, action)) for action in episode.actions]
         turns.add(lines, range(len(lines)), rewards.tolist())
     options = about.get("options") or {}
-    return Played(
+    return EpisodeBatch(
         [int(about.get("seed") or 0)],
         [number],
         rewards.sum(keepdims=True),

@@ -16,8 +16,8 @@ from dialgym.io.registry_file import load
 from dialgym.kinds import KINDS
 from dialgym.language.tokenizers import END, TAGS
 from dialgym.registry import Environment, entry_of
-from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.making import split_kwargs
+from dialgym.views.spaces import TokenLayout, tokenizer_of
 
 CHUNK = 2**15
 VERSION = "tokens-2"
@@ -107,7 +107,7 @@ def _check_ids(ids: np.ndarray, size: int) -> None:
         raise ValueError(
             f"token data: expected token ids from 0 to {size - 1}; the dialogues have logged "
             f"{int(strange[0])} ({len(strange)} of {len(ids)} are beyond). The data is damaged: "
-            "collect it anew, or give reencode=True to encode its text."
+            "collect it again, or give reencode=True to encode its text."
         )
 
 
@@ -125,7 +125,7 @@ def check_vocabulary(dataset: Any, layout: TokenLayout, reencode: bool) -> None:
         raise ValueError(
             f"token data: expected token ids of the vocabulary {mine}; "
             f"the dialogues have logged ids of {', '.join(strange)}. Give the tokenizer that they "
-            "were collected with, or reencode=True to encode their text anew."
+            "were collected with, or reencode=True to encode their text again."
         )
 
 
@@ -182,7 +182,7 @@ def _cut(
     layout: TokenLayout,
     truncated: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The arrays and offsets, without what a truncated episode's window did not show any more.
+    """Arrays and offsets, without the tokens beyond the window of truncated episodes.
 
     Raises:
         ValueError: a dialogue goes on beyond the window.
@@ -234,7 +234,7 @@ def content_key(dataset: Any, layout: TokenLayout, reencode: bool) -> str:
 
 
 class _Sink:
-    """A file that keeps only the digest of what is written to it."""
+    """A file that keeps only the digest of its content."""
 
     closed = False
 

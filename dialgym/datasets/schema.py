@@ -14,17 +14,17 @@ from dialgym.io.files import check_regular
 from dialgym.io.tables import check_parquet
 from dialgym.language import Tokenizer
 from dialgym.optional import require
-from dialgym.rollouts import Played
-from dialgym.rollouts.played import Decisions, Role, Turns
+from dialgym.rollouts import EpisodeBatch
+from dialgym.rollouts.episode_batch import Decisions, RecordedTurns, Role
 from dialgym.views.dialogue import Dialogue
 
 PURPOSE = "storing dialogues"
 FOLDER = "{folder}"
 """Stands in stored settings for the folder in which the dialogues lie, wherever that is."""
 ROWS = 1024
-"""That are looked at together."""
+"""Rows that are validated together."""
 RATIO = 1000
-"""How many times its size a file of dialogues may be in memory: beliefs and masks compress well."""
+"""Largest ratio of a file's size in memory to that on disk: beliefs and masks compress well."""
 
 
 def arrow() -> Any:
@@ -66,7 +66,7 @@ def check_table(file: Path) -> int:
     except (arrow().ArrowException, OSError, UnicodeDecodeError) as error:
         raise ValueError(
             f"{str(file)!r}: expected a Parquet file; it is none, or broken ({error}). "
-            "Write it again; a collection that `collect` makes anew has what is missing."
+            "Write it again; a collection that `collect` makes again has the missing rows."
         ) from error
     return rows
 
@@ -143,7 +143,7 @@ class Origin:
 
 
 class Recorder:
-    """Takes dialogues as they have been played, and makes a table of them.
+    """Recorder of played dialogues as an Arrow table.
 
     Args:
         origin: what they have in common.
@@ -152,14 +152,14 @@ class Recorder:
 
     def __init__(self, origin: Origin, options: Mapping[str, Any] | None = None) -> None:
         self.origin, self._options = origin, json.dumps(dict(options or {}))
-        self._turns = Turns()
+        self._turns = RecordedTurns()
         self._rows: dict[str, list[Any]] = {name: [] for name in _BY_ROW}
         self._decisions: list[Decisions] = []
 
     def __len__(self) -> int:
         return len(self._turns.sizes)
 
-    def add(self, played: Played) -> None:
+    def add(self, played: EpisodeBatch) -> None:
         """Record dialogues that were played with ``record=True``."""
         assert played.turns is not None
         for name, column in vars(self._turns).items():
@@ -202,7 +202,7 @@ class Recorder:
         return pa.table([columns[name] for name in layout.names], schema=layout)
 
     def _chosen(self, layout: Any, n: int) -> dict[str, Any]:
-        """The columns of what was chosen; nulls where the learner chose no acts."""
+        """The columns of chosen acts; nulls where the learner chose none."""
         pa = arrow()
         if not self._decisions:
             return {name: pa.nulls(n, layout.field(name).type) for name in CHOSEN}
@@ -213,7 +213,7 @@ class Recorder:
 
 
 CHOSEN = {"observations": "observations", "actions": "actions", "action_masks": "masks"}
-"""Columns of what was chosen, and the names that `Decisions` has for them."""
+"""Columns of chosen acts, with their names in `Decisions`."""
 _BY_ROW = (
     *("terminated", "truncated", "success", "options"),
     *("seed", "episode", "kind", "source", "branch"),

@@ -9,7 +9,7 @@ import numpy as np
 from dialgym.datasets.packing import check_vocabulary, flat_arrays, kept_arrays
 from dialgym.datasets.returns import returns_to_go
 from dialgym.language.tokenizers import PAD
-from dialgym.views.layout import TokenLayout
+from dialgym.views.spaces import TokenLayout
 
 CACHED_FROM = 10_000
 """Dialogues from which on `pack` keeps the arrays unless told otherwise."""

@@ -28,7 +28,7 @@ START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); " \
         "from dialgym.datasets.workers import main; main()"  # fmt: skip
 
 PATIENCE = 10.0
-"""Seconds that workers have to write what is whole, where their parent ends early."""
+"""Seconds that workers have to write whole episodes if their parent ends early."""
 
 
 def collect_in_workers(
@@ -70,7 +70,7 @@ def collect_in_workers(
 
 
 def _end(process: Any, deadline: float) -> None:
-    """Let a worker write what is whole of its shard."""
+    """Let a worker write the whole episodes of its shard."""
     try:
         process.wait(max(0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
@@ -127,9 +127,9 @@ def _empty(todo: "SimpleQueue[range]") -> None:
 
 
 def main() -> None:
-    """A worker: collect what the parent asks for by standard input, until it hangs up."""
+    """Run a worker: collect the shards that the parent asks for, until it hangs up."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a policy prints is no answer
+    os.dup2(2, 1)  # a policy may print
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which then says so
     signal.signal(signal.SIGTERM, _interrupt)

@@ -4,7 +4,7 @@
 |---|---|
 | `evaluate`, `result` | `evaluate`: one policy on any ids; `Result`: its episodes and figures |
 | `benchmark` | `benchmark`: several policies side by side, with dialogues to look at |
-| `multi_domain` | `evaluate_domains`: policies that share a dialogue over several domains |
+| `multi_domain` | `multi_domain_env`: several domains in a dialogue; `evaluate_domains` |
 | `statistics` | means, intervals, differences, probabilities of improvement |
 | `panel` | `Panel`: environments, learners, budgets and the evaluation, read strictly |
 | `protocol`, `measures` | how a policy is scored for a panel's row, and how a row is replayed |
@@ -30,14 +30,14 @@ from dialgym.experiments.statistics import (
     performance_profile,
     probability_of_improvement,
 )
-from dialgym.rollouts import MisfitError, Policy, Predictor, episode_seed
+from dialgym.rollouts import IncompatiblePolicyError, Policy, Predictor, episode_seed
 
 __all__ = [
     "Benchmark",
     "Episodes",
     "Estimate",
     "Fingerprint",
-    "MisfitError",
+    "IncompatiblePolicyError",
     "Policy",
     "Predictor",
     "Result",

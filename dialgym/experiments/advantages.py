@@ -1,7 +1,7 @@
-"""What each turn was worth: true advantages, by continuing dialogues many times, and estimates.
+"""True advantages of turns by repeated continuation, and their estimates.
 
 A learner does not know what is hidden, so the value of its situation is a mean over what may be:
-each continuation draws the hidden thing from the exact posterior, and whatever else is drawn anew.
+each continuation draws the hidden thing from the exact posterior, and whatever else is drawn again.
 Where a task has no exact posterior, values are those of the dialogue as it is, hidden things and
 all: what luck they gave a learner is then a part of its advantage.
 """
@@ -19,8 +19,8 @@ import numpy as np
 from dialgym.experiments.statistics import RESAMPLES, Estimate, interval
 from dialgym.registry import Environment, entry_of
 from dialgym.rollouts.episodes import seeded
-from dialgym.rollouts.policies import Predictor, shown_as_learned, takes_masks
-from dialgym.rollouts.waves import at_last_act
+from dialgym.rollouts.policies import Predictor, observation_adapter, takes_masks
+from dialgym.rollouts.waves import keep_observation
 from dialgym.tasks import ExactPosterior
 from dialgym.views.making import make_vec
 from dialgym.views.saved import SavedDialogue
@@ -43,8 +43,8 @@ class Decision(NamedTuple):
     estimate: float
 
 
-class Worth(NamedTuple):
-    """Of m turns, as far as so many continuations tell.
+class TurnAdvantages(NamedTuple):
+    """True advantages of m turns, as far as so many continuations tell.
 
     Attributes:
         advantages: (m,) Q - V, undiscounted.
@@ -65,9 +65,9 @@ def true_advantages(
     seed: int = 0,
     env_kwargs: Mapping[str, Any] | None = None,
     num_envs: int = 256,
-    suppose: bool = True,
-) -> Worth:
-    """How much better each turn was than what a policy does on average in its place.
+    sample_hidden: bool = True,
+) -> TurnAdvantages:
+    """Compute how much better each turn was than a policy does on average in its place.
 
     Q is the mean return of `continuations` dialogues that begin with the turn's own tokens, V that
     of as many that do not; the policy draws the rest.
@@ -80,8 +80,8 @@ def true_advantages(
         seed: of everything that is drawn.
         env_kwargs: as for ``gym.make``.
         num_envs: dialogues at once.
-        suppose: draw what is hidden from the exact posterior in each continuation; False leaves it
-            as it is, in any task.
+        sample_hidden: draw what is hidden from the exact posterior in each continuation; False
+            leaves it as it is, in any task.
 
     Raises:
         ValueError: the posterior is asked for and the task has none, or there are fewer than 2
@@ -92,17 +92,17 @@ def true_advantages(
     kwargs = {**(env_kwargs or {}), "autoreset_mode": "Disabled"}
     made: Any = make_vec(entry_of(env), num_envs, **kwargs).unwrapped
     with closing(made) as own:
-        if suppose and not isinstance(own.task, ExactPosterior):
+        if sample_hidden and not isinstance(own.task, ExactPosterior):
             raise ValueError(
                 f"true advantages need the exact posterior of what is hidden; {own.task.name} has "
-                "none (dialgym.tasks.ExactPosterior). With suppose=False what is hidden stays as "
-                "it is."
+                "none (dialgym.tasks.ExactPosterior). With sample_hidden=False what is "
+                "hidden stays as it is."
             )
         own.reset(seed=seed)
         with seeded(policy, seed):
-            returns = _continued(policy, own, decisions, continuations, seed, suppose)
+            returns = _continued(policy, own, decisions, continuations, seed, sample_hidden)
     (q, v), errors = returns.mean(-1), returns.std(-1, ddof=1) / np.sqrt(continuations)
-    return Worth(q - v, np.hypot(*errors), v)
+    return TurnAdvantages(q - v, np.hypot(*errors), v)
 
 
 def _continued(
@@ -111,19 +111,21 @@ def _continued(
     decisions: Sequence[Decision],
     continuations: int,
     seed: int,
-    suppose: bool,
+    sample_hidden: bool,
 ) -> np.ndarray:
     """(2, m, c) returns of continuations: with the turn's own tokens, and without."""
     rng = np.random.default_rng(seed)
-    supposed = [
-        _supposed(env.task, d.before, continuations, rng) if suppose else [d.before] * continuations
+    dialogues = [
+        _hidden_samples(env.task, d.before, continuations, rng)
+        if sample_hidden
+        else [d.before] * continuations
         for d in decisions
     ]
     jobs = [
         (dialogue, decision.actions if forced else decision.actions[:0])
         for forced in (True, False)
-        for decision, dialogues in zip(decisions, supposed)
-        for dialogue in dialogues
+        for decision, own in zip(decisions, dialogues)
+        for dialogue in own
     ]
     returns = np.zeros(len(jobs))
     for start in range(0, len(jobs), env.num_envs):
@@ -133,14 +135,14 @@ def _continued(
     return returns.reshape(2, len(decisions), continuations)
 
 
-def _supposed(
+def _hidden_samples(
     task: Any, before: SavedDialogue, count: int, rng: np.random.Generator
 ) -> list[SavedDialogue]:
     """The dialogue with hidden things drawn from the posterior, evenly (systematic resampling)."""
     shares = task.posterior(before.state).cumsum()
     at = (np.arange(count) + rng.random()) / count
-    places = np.searchsorted(shares, at * shares[-1], side="right").clip(max=len(shares) - 1)
-    return [replace(before, state=task.suppose(before.state, int(place))) for place in places]
+    rows = np.searchsorted(shares, at * shares[-1], side="right").clip(max=len(shares) - 1)
+    return [replace(before, state=task.suppose(before.state, int(row))) for row in rows]
 
 
 def _wave(
@@ -151,7 +153,7 @@ def _wave(
 ) -> np.ndarray:
     """Returns (w,) of dialogues that go on at once, each with what must be said first."""
     rows, masked, state = np.arange(len(wave)), takes_masks(policy), None
-    view = shown_as_learned(policy)
+    view = observation_adapter(policy)
     env.reset(seed=0)
     seen = env.restore_state([dialogue for dialogue, _ in wave], rows, seeds)
     alive = np.arange(env.num_envs) < len(wave)
@@ -174,7 +176,7 @@ def _wave(
         env.deactivate(start)
         if not alive.any():
             break
-        seen = at_last_act(seen, after, alive)
+        seen = keep_observation(seen, after, alive)
     return returns[: len(wave)]
 
 
@@ -185,7 +187,7 @@ def _masks(env: Any, alive: np.ndarray) -> dict[str, np.ndarray]:
 
 
 class Agreement(NamedTuple):
-    """How estimates of m advantages agree with the truth; each with its 95 % interval.
+    """Agreement of estimates of m advantages with the truth; each with its 95 % interval.
 
     Attributes:
         correlation: Pearson's, corrected for the errors of what is measured (Spearman 1904).
@@ -198,8 +200,8 @@ class Agreement(NamedTuple):
     error: Estimate
 
 
-def agreement(decisions: Sequence[Decision], worth: Worth, seed: int = 0) -> Agreement:
-    """Compare what a learner estimated with what turns were worth.
+def agreement(decisions: Sequence[Decision], truth: TurnAdvantages, seed: int = 0) -> Agreement:
+    """Compare the estimates of a learner with true advantages.
 
     Intervals are of bootstrap resamples of whole dialogues.
 
@@ -210,7 +212,7 @@ def agreement(decisions: Sequence[Decision], worth: Worth, seed: int = 0) -> Agr
     episodes, number = np.unique([d.episode for d in decisions], return_inverse=True)
     if len(episodes) < 2:
         raise ValueError(f"agreement: expected turns of 2 or more dialogues, got {len(episodes)}")
-    columns = _moments(estimates, worth)
+    columns = _moments(estimates, truth)
     sums = np.stack([np.bincount(number, column) for column in columns])  # (7, episodes)
     counts = np.random.default_rng(seed).multinomial(
         len(episodes), np.full(len(episodes), 1 / len(episodes)), RESAMPLES
@@ -219,10 +221,9 @@ def agreement(decisions: Sequence[Decision], worth: Worth, seed: int = 0) -> Agr
     return Agreement(*(Estimate(float(f), *interval(d)) for f, d in zip(found, drawn)))
 
 
-def _moments(estimates: np.ndarray, worth: Worth) -> list[np.ndarray]:
-    truth = worth.advantages
-    ones = np.ones_like(truth)
-    return [ones, estimates, truth, estimates**2, truth**2, estimates * truth, worth.errors**2]
+def _moments(estimates: np.ndarray, truth: TurnAdvantages) -> list[np.ndarray]:
+    x, y = estimates, truth.advantages
+    return [np.ones_like(y), x, y, x**2, y**2, x * y, truth.errors**2]
 
 
 def _figures(sums: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """`evaluate`: score any policy on any ids."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,9 @@ import numpy as np
 from dialgym.errors import whole_number
 from dialgym.experiments.result import DRAWN, GREEDY, Episodes, Result
 from dialgym.registry import Environment, RegistryEntry, entry_of
-from dialgym.rollouts import Played, Player, Policy, Report
-from dialgym.rollouts.player import opened_for, opened_where_trained
-from dialgym.rollouts.policies import learns_by_drawing, policy_name
+from dialgym.rollouts import EpisodeBatch, Player, Policy, Report
+from dialgym.rollouts.player import open_where_trained, policy_names
+from dialgym.rollouts.policies import learns_by_sampling, open_policy, policy_name
 from dialgym.simulators import is_oracle
 
 NEUTRAL = {"tokenizer", "action_masks"}
@@ -29,6 +30,8 @@ def evaluate(
     deterministic: bool | None = None,
     trust: bool = False,
     report: Report = lambda ended: None,
+    record: bool = False,
+    options: Mapping[str, Any] | None = None,
 ) -> Result:
     """Let a policy play `episodes` episodes for each seed in each environment, or where it learned.
 
@@ -55,6 +58,8 @@ def evaluate(
         trust: read a checkpoint where it is a pickle, such as Stable-Baselines3 writes; that can
             run code of whoever made it.
         report: called with the number of episodes that have just ended.
+        record: what is said is kept, in `Episodes.dialogues`.
+        options: of every reset; they fix hidden parts of the dialogues.
 
     Raises:
         ValueError: an argument is impossible, or the policy does not fit the environment.
@@ -64,28 +69,29 @@ def evaluate(
     """
     kwargs, called = dict(env_kwargs or {}), name or policy_name(policy)
     if ids is None:
-        policy, ids, remembered = opened_where_trained(policy, trust)
+        policy, ids, remembered = open_where_trained(policy, trust)
         kwargs = {**remembered, **kwargs}
     several = isinstance(ids, Iterable) and not isinstance(ids, str)
     wanted: Any = ids if several else [ids]
-    places = {entry.id: entry for entry in map(entry_of, wanted)}
-    _check(places, episodes, seeds)
-    opened = opened_for(policy, list(places.values()), kwargs, trust)
+    entries = {entry.id: entry for entry in map(entry_of, wanted)}
+    _check(entries, episodes, seeds)
+    names = policy_names(entries.values(), kwargs)
+    opened = open_policy(policy, names, kwargs.get("learner", "system"), trust)
     jobs = [(seed, episode) for seed in seeds for episode in range(episodes)]
-    drawing = learns_by_drawing(opened)
+    drawing = learns_by_sampling(opened)
     best = not drawing if deterministic is None else deterministic
     by_id = {}
     stand_ins: dict[str, str] = {}
     oracle = False
-    for entry in places.values():
+    for entry in entries.values():
         size = min(num_envs, len(jobs))
-        player = Player(entry, opened, kwargs, num_envs=size, deterministic=best)
-        played = list(player.play(jobs, report=report))
-        player.close()
+        player = Player(entry, opened, kwargs, num_envs=size, deterministic=best, record=record)
+        with closing(player):
+            played = list(player.play(jobs, options, report))
         stand_in, oracle = player.task.stand_in, oracle or is_oracle(player.policy)
         if stand_in:
             stand_ins[entry.id] = stand_in
-        by_id[entry.id] = arranged(played, len(seeds), _references(entry, kwargs, stand_in))
+        by_id[entry.id] = to_episodes(played, len(seeds), _references(entry, kwargs, stand_in))
     actions = (GREEDY if best else DRAWN) if drawing else ""
     return Result(called, tuple(seeds), by_id, kwargs, stand_ins, oracle, actions)
 
@@ -101,8 +107,8 @@ def _references(
     return random, expert
 
 
-def arranged(
-    played: Iterable[Played], seeds: int, references: tuple[float, float] | None = None
+def to_episodes(
+    played: Iterable[EpisodeBatch], seeds: int, references: tuple[float, float] | None = None
 ) -> Episodes:
     """Dialogues, as many for each of some seeds, as `Episodes`.
 
@@ -122,11 +128,12 @@ def arranged(
         scores = 100 * (returns - random) / (expert - random)
     solved, lengths = rows(p.success for p in parts), rows(p.lengths for p in parts)
     metrics = {name: rows(p.metrics[name] for p in parts) for name in parts[0].metrics}
-    return Episodes(returns, solved, lengths, scores, metrics)
+    said = tuple(parts) if parts[0].turns is not None else ()
+    return Episodes(returns, solved, lengths, scores, metrics, said)
 
 
-def _check(places: Collection[str], episodes: int, seeds: Sequence[int]) -> None:
-    if not places:
+def _check(ids: Collection[str], episodes: int, seeds: Sequence[int]) -> None:
+    if not ids:
         raise ValueError("evaluate: ids is empty; expected at least one id. See `dialgym list`.")
     whole_number("episodes", episodes, "evaluate")
     if not isinstance(seeds, Sequence) or isinstance(seeds, str):

@@ -1,7 +1,7 @@
 """Tables of language measures: of all rows in each environment, and of two rows' differences.
 
-A measure is compared in one way of playing: greedy replies are of fewer words, and more alike,
-than drawn ones.
+A measure is compared with actions chosen in one way: greedy replies are of fewer words, and more
+alike, than drawn ones.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from html import escape
 
 import numpy as np
 
-from dialgym.experiments.panel import Place
-from dialgym.experiments.ranking import Board, Contestant, Part, difference, labelled
-from dialgym.experiments.row import RETURN
-from dialgym.experiments.row_checks import WAYS
+from dialgym.experiments.panel import PanelEnvironment
+from dialgym.experiments.ranking import RankedPolicy, Ranking, SeedScores, difference, label_of
+from dialgym.experiments.row import ACTIONS, MODEL_ACTIONS, RETURN, SCRIPTED
 from dialgym.experiments.statistics import format_estimate, format_interval, mean_difference
 from dialgym.experiments.tables import markdown_table
 from dialgym.io.html_tables import html_table
@@ -24,29 +23,31 @@ USUAL = 3
 """Digits that are shown of a measure."""
 
 
-def measured_as(row: Contestant, place: Place, name: str, way: str) -> Contestant | None:
-    """A row with a measure, played one way in one environment, in place of the metric.
+def measure_row(
+    row: RankedPolicy, environment: PanelEnvironment, name: str, actions: str
+) -> RankedPolicy | None:
+    """Rank a row by a measure in one environment, with actions chosen in one way.
 
     None where its runs have not been measured so.
     """
-    own = sorted((one for one in row.rows if one.id == place.id), key=lambda one: one.seed)
-    found = [one.measure(name, way) for one in own]
+    own = sorted((one for one in row.rows if one.id == environment.id), key=lambda one: one.seed)
+    found = [one.measure(name, actions) for one in own]
     known = [values for values in found if values is not None]
     if not known or len(known) < len(found):
         return None
-    part = Part(tuple(one.seed for one in own), np.array(known))
-    return Contestant(row.name, way, {place.id: part})
+    part = SeedScores(tuple(one.seed for one in own), np.array(known))
+    return RankedPolicy(row.name, actions, {environment.id: part})
 
 
-def measures_as_markdown(board: Board) -> str:
+def measures_as_markdown(ranking: Ranking) -> str:
     """The tables of all environments that have measures; nothing where none has."""
-    parts = [f"### {title}\n\n{markdown_table(rows)}" for title, rows in _tables(board)]
+    parts = [f"### {title}\n\n{markdown_table(rows)}" for title, rows in _tables(ranking)]
     return "\n".join([*parts, *([NOTE] if parts else [])])
 
 
-def measures_as_html(board: Board) -> str:
+def measures_as_html(ranking: Ranking) -> str:
     """The same, as HTML."""
-    parts = [f"<h3>{escape(title)}</h3>{html_table(rows)}" for title, rows in _tables(board)]
+    parts = [f"<h3>{escape(title)}</h3>{html_table(rows)}" for title, rows in _tables(ranking)]
     note = escape(NOTE.replace("`", ""))
     return "".join([*parts, f'<p class="note">{note}</p>' if parts else ""])
 
@@ -58,33 +59,40 @@ judge which pays no reward; `distinct2` and `sacrebleu` are of all replies of a 
 """
 
 
-def _tables(board: Board) -> Iterator[tuple[str, list[list[str]]]]:
+def _tables(ranking: Ranking) -> Iterator[tuple[str, list[list[str]]]]:
     """Of each environment with measures the title and the cells, the head first."""
-    for place in filter(lambda place: place.measures, board.panel.environments):
+    for environment in _measured(ranking):
         rows = [
-            [labelled(row.name, way), *cells]
-            for row in board.rows
-            for way in WAYS
-            if (cells := [_cell(row, place, name, way) for name in (RETURN, *place.measures)])
-            and any(cells)
+            [label_of(row.name, actions), *cells]
+            for row in ranking.rows
+            for actions in ACTIONS
+            if any(cells := _cells(row, environment, actions))
         ]
         if rows:
-            head = ["policy", RETURN, *place.measures]
-            yield f"{board.title}: {place.short}", [head, *rows]
+            head = ["policy", RETURN, *environment.measures]
+            yield f"{ranking.title}: {environment.short}", [head, *rows]
 
 
-def _cell(row: Contestant, place: Place, name: str, way: str) -> str:
-    found = measured_as(row, place, name, way)
-    return "" if found is None else format_estimate(found.estimate, _digits(name))
+def _measured(ranking: Ranking) -> list[PanelEnvironment]:
+    return [environment for environment in ranking.panel.environments if environment.measures]
+
+
+def _cells(row: RankedPolicy, environment: PanelEnvironment, actions: str) -> list[str]:
+    names = (RETURN, *environment.measures)
+    found = {name: measure_row(row, environment, name, actions) for name in names}
+    return [
+        "" if one is None else format_estimate(one.estimate, _digits(name))
+        for name, one in found.items()
+    ]
 
 
 def _digits(name: str) -> int:
     return DIGITS.get(name, USUAL)
 
 
-def compare_measures(board: Board, first: str, second: str) -> str:
+def compare_measures(ranking: Ranking, first: str, second: str) -> str:
     """The differences of two rows in each measure, as Markdown; nothing where there are none."""
-    rows = list(_differences(board, board[first], board[second]))
+    rows = list(_differences(ranking, ranking[first], ranking[second]))
     if not rows:
         return ""
     head = ["environment", "measure", "played", first, second, "difference", "over replies", "%"]
@@ -98,37 +106,36 @@ same dialogue. Per cent: of the second row's figure.
 """
 
 
-def _differences(board: Board, a: Contestant, b: Contestant) -> Iterator[list[str]]:
-    for place in filter(lambda place: place.measures, board.panel.environments):
-        for way, other in _ways(a, b):
-            for name in (RETURN, *place.measures):
-                one, two = measured_as(a, place, name, way), measured_as(b, place, name, other)
-                if one is None or two is None:
-                    continue
-                found = difference(one, two)
-                assert found is not None
-                pair = one.parts[place.id], two.parts[place.id]
-                base, digits = two.estimate.value, _digits(name)
-                yield [
-                    place.short,
-                    name,
-                    way if way == other else f"{way}, {other}",
-                    format_estimate(one.estimate, digits),
-                    format_estimate(two.estimate, digits),
-                    format_estimate(found, digits),
-                    format_interval(over_replies(*pair), digits),
-                    f"{100 * found.value / abs(base):+.1f}" if base else "-",
-                ]
+def _differences(ranking: Ranking, a: RankedPolicy, b: RankedPolicy) -> Iterator[list[str]]:
+    for environment in _measured(ranking):
+        for first, second in _compared_actions(a, b):
+            played = first if first == second else f"{first}, {second}"
+            for name in (RETURN, *environment.measures):
+                one = measure_row(a, environment, name, first)
+                two = measure_row(b, environment, name, second)
+                if one is not None and two is not None:
+                    cells = _difference_cells(one, two, environment.id, _digits(name))
+                    yield [environment.short, name, played, *cells]
 
 
-def _ways(a: Contestant, b: Contestant) -> Sequence[tuple[str, str]]:
-    """Ways of playing in which two rows are compared: the same one where both have it."""
-    if "scripted" in (a.way, b.way):
-        return [(a.way, b.way)]
-    return [(way, way) for way in WAYS[:2]]
+def _difference_cells(one: RankedPolicy, two: RankedPolicy, env_id: str, digits: int) -> list[str]:
+    found, base = difference(one, two), two.estimate.value
+    assert found is not None
+    return [
+        *(format_estimate(each, digits) for each in (one.estimate, two.estimate, found)),
+        format_interval(over_replies(one.scores[env_id], two.scores[env_id]), digits),
+        f"{100 * found.value / abs(base):+.1f}" if base else "-",
+    ]
 
 
-def over_replies(one: Part, other: Part) -> tuple[float, float] | None:
+def _compared_actions(a: RankedPolicy, b: RankedPolicy) -> Sequence[tuple[str, str]]:
+    """The actions with which two rows are compared: the same where both have them."""
+    if SCRIPTED in (a.actions, b.actions):
+        return [(a.actions, b.actions)]
+    return [(actions, actions) for actions in MODEL_ACTIONS]
+
+
+def over_replies(one: SeedScores, other: SeedScores) -> tuple[float, float] | None:
     """The interval of the difference if other replies of the same runs had been drawn.
 
     None where single replies are not known, or the dialogues were others.

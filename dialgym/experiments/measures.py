@@ -17,7 +17,7 @@ from dialgym.io.strict_reader import all_finite
 from dialgym.rewards import Reply
 from dialgym.rewards.metrics import BLEU, DISTINCT, NAMES, Metrics
 from dialgym.rewards.table import reward_rows
-from dialgym.rollouts import Played
+from dialgym.rollouts import EpisodeBatch
 from dialgym.tasks.replies import ReplyTask
 
 JUDGE = "judge"
@@ -34,8 +34,10 @@ def known_measures() -> list[str]:
     return [*dict.fromkeys([JUDGE, *NAMES, *reward_rows()])]
 
 
-def measured(task: Any, names: Sequence[str], parts: Iterable[Played]) -> dict[str, Any]:
-    """What a row keeps of the replies of some dialogues, the first reply of each.
+def measure_replies(
+    task: Any, names: Sequence[str], parts: Iterable[EpisodeBatch]
+) -> dict[str, Any]:
+    """Measure the replies of some dialogues, the first reply of each, as a row keeps them.
 
     Args:
         task: the rules that they were played by.
@@ -60,7 +62,7 @@ def measured(task: Any, names: Sequence[str], parts: Iterable[Played]) -> dict[s
     return {"replies": {name: single[name] for name in names if name in single}, "figures": figures}
 
 
-def replies_of(task: ReplyTask, part: Played) -> Iterator[Reply]:
+def replies_of(task: ReplyTask, part: EpisodeBatch) -> Iterator[Reply]:
     """The first reply of the learner in each dialogue, as the rewards saw it."""
     if part.turns is None:
         raise ValueError("measures need what was said: play with record=True")
@@ -73,9 +75,9 @@ def replies_of(task: ReplyTask, part: Played) -> Iterator[Reply]:
         begin += size
 
 
-def misfits(names: Sequence[str], way: str, part: Any, episodes: int) -> Iterator[str]:
-    """What is wrong with the measures of a row that has these, played one way."""
-    where = f"measures, {way}"
+def measure_problems(names: Sequence[str], actions: str, part: Any, episodes: int) -> Iterator[str]:
+    """Problems of the measures of a row that should have these, with actions of one kind."""
+    where = f"measures, {actions}"
     if not isinstance(part, Mapping) or part.keys() != {"replies", "figures"}:
         yield f"{where}: expected replies and figures, got {part!r:.40}"
         return
@@ -94,8 +96,8 @@ def misfits(names: Sequence[str], way: str, part: Any, episodes: int) -> Iterato
             yield f"{where}, figures, {name}: expected the mean of the replies, {np.mean(column):g}"
 
 
-def differing(kept: Values, again: Values) -> Iterator[str]:
-    """Where measures of the same replies are others when they are computed again."""
+def differing_measures(kept: Values, again: Values) -> Iterator[str]:
+    """Tell which measures of the same replies are others when they are computed again."""
     for name, value in kept["figures"].items():
         found = again["figures"][name]
         if abs(value - found) > CLOSE:

@@ -1,4 +1,4 @@
-"""A benchmark, or a run, as one HTML file that needs no network: figures, curve, dialogues, origin.
+"""Pages of results, each one HTML file that needs no network: of a benchmark, a run, a panel.
 
 Every text goes through `html.escape`; there is no script in the page, and its content security
 policy allows none.
@@ -11,10 +11,24 @@ from itertools import groupby
 from os import PathLike
 from pathlib import Path
 
-from dialgym.experiments.benchmark import Benchmark, Game, Line
+import numpy as np
+
+from dialgym.experiments.benchmark import Benchmark
+from dialgym.experiments.curves import Curve
+from dialgym.experiments.measure_tables import measures_as_html
+from dialgym.experiments.panel_tables import (
+    UNITS,
+    describe_replays,
+    ranking_caption,
+    ranking_head,
+    ranking_rows,
+)
+from dialgym.experiments.ranking import Ranking
 from dialgym.experiments.result import PREFIX, Result, caption, labels
-from dialgym.experiments.statistics import Estimate, format_interval
-from dialgym.experiments.svg import draw_curves, draw_intervals
+from dialgym.experiments.row import SCRIPTED
+from dialgym.experiments.samples import SampleDialogue, SampleUtterance
+from dialgym.experiments.statistics import Estimate, format_interval, performance_profile
+from dialgym.experiments.svg import draw_curves, draw_intervals, draw_profiles
 from dialgym.io.files import write_text
 from dialgym.io.html_tables import html_table
 from dialgym.tasks.base import SYSTEM, USER
@@ -123,20 +137,24 @@ def _dialogues(found: Benchmark) -> Iterator[str]:
         for job, alike in groupby(games, key=lambda game: game.job):
             shown = list(alike)
             hidden = shown[0].hidden
-            told = f' <span class="hidden">{escape(hidden)}</span>' if hidden else ""
-            yield f'<h4>seed {job[0]}, episode {job[1]}{told}</h4>\n<div class="row">'
+            note = f' <span class="hidden">{escape(hidden)}</span>' if hidden else ""
+            yield f'<h4>seed {job[0]}, episode {job[1]}{note}</h4>\n<div class="row">'
             yield from map(_game, shown)
             yield "</div>\n"
 
 
-def _game(game: Game) -> str:
+def _game(game: SampleDialogue) -> str:
     badge = '<b class="good">solved</b>' if game.solved else '<b class="bad">not solved</b>'
     turns = "1 turn" if game.turns == 1 else f"{game.turns} turns"
-    head = f"<strong>{escape(game.policy)}</strong> {badge} {turns}, return {game.gained:.3g}"
-    return f'<article><p class="head">{head}</p>{"".join(map(_line, game.lines))}</article>'
+    head = (
+        f"<strong>{escape(game.policy)}</strong> {badge} {turns}, return {game.episode_return:.3g}"
+    )
+    return (
+        f'<article><p class="head">{head}</p>{"".join(map(_utterance, game.utterances))}</article>'
+    )
 
 
-def _line(line: Line) -> str:
+def _utterance(line: SampleUtterance) -> str:
     side = "private" if line.private else "own" if line.own else "other"
     pieces = [(escape(text), _classes(style)) for text, style in line.pieces]
     text = "".join(f'<span class="{kind}">{part}</span>' if kind else part for part, kind in pieces)
@@ -177,3 +195,107 @@ def _origin(found: Benchmark, hyperparameters: Facts) -> str:
 def plain_facts(values: Mapping[str, object], names: Iterable[str]) -> dict[str, str]:
     """Those of some values that say something, as text."""
     return {name: str(values[name]) for name in names if values.get(name) not in (None, "", {}, [])}
+
+
+# A panel
+
+SHOWN = 4
+"""Rows of which curves are drawn, the best."""
+
+
+def write_ranking(path: str | PathLike[str], ranking: Ranking) -> None:
+    """Write a panel as one HTML file that needs no network.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    measures, curves = measures_as_html(ranking), "".join(_ranking_curves(ranking))
+    parts = [
+        section("table", "Table", _html_table(ranking)),
+        section("measures", "Measures", measures) if measures else "",
+        section("profile", "Performance profile", _profiles(ranking)) if ranking.rows else "",
+        section("curves", "Learning", curves) if curves else "",
+        section("origin", "How it was made", _ranking_origin(ranking)),
+    ]
+    write_text(Path(path), page(f"Leaderboard: {ranking.title}", "".join(parts)))
+
+
+def _html_table(ranking: Ranking) -> str:
+    if not ranking.rows:
+        return "<p>No rows yet.</p>"
+    rows = [
+        [*cells[:3], "", *cells[3:]] for cells in (ranking_head(ranking), *ranking_rows(ranking))
+    ]
+    bars = draw_intervals([row.estimate for row in ranking.rows])
+    return (
+        html_table(rows, "ranking", left=1, bars=(3, bars))
+        + f'<p class="note">{escape(ranking_caption(ranking))}</p>'
+        f'<p class="note">{escape(ranking.older_rules)}</p>'
+    )
+
+
+def _profiles(ranking: Ranking) -> str:
+    """The share of runs above each value, of the first rows."""
+    runs = {
+        row.name: np.concatenate([part.values.mean(1) for part in row.scores.values()])[None]
+        for row in ranking.rows[: min(ranking.complete, SHOWN)]
+    }
+    low = min(float(v.min()) for v in runs.values())
+    high = max(float(v.max()) for v in runs.values())
+    at = np.linspace(low, high if high > low else low + 1, 101)
+    shares = {name: performance_profile(values, list(at)) for name, values in runs.items()}
+    note = (
+        f"Share of runs, over all environments, whose mean {UNITS[ranking.metric]} is above a "
+        f"value; of the best {len(runs)} rows with all environments."
+    )
+    return f'{draw_profiles(at, shares)}<p class="note">{escape(note)}</p>'
+
+
+def _ranking_curves(ranking: Ranking) -> Iterator[str]:
+    """Of each environment the learning curves of the best rows, the mean of their runs."""
+    for environment in ranking.panel.environments:
+        found: list[Curve] = []
+        references = _scripted(ranking, environment.id)
+        for row in ranking.rows:
+            own = [np.array(r.values["curve"], float) for r in row.rows if r.id == environment.id]
+            own = [curve for curve in own if len(curve) > 1]
+            if own and len(found) < SHOWN:
+                steps = np.linspace(max(c[0, 0] for c in own), min(c[-1, 0] for c in own), 100)
+                mean = np.mean([np.interp(steps, c[:, 0], c[:, 2]) for c in own], axis=0)
+                found.append(Curve(row.name, steps, mean, references))
+        if found:
+            yield f"<h3>{escape(environment.short)}</h3>{draw_curves(found)}"
+
+
+def _scripted(ranking: Ranking, env_id: str) -> dict[str, float]:
+    """The mean returns of the scripted policies there, by name."""
+    scripted = [row for row in ranking.rows if row.actions == SCRIPTED]
+    found = {row.name: [r for r in row.rows if r.id == env_id] for row in scripted}
+    return {
+        name: float(np.mean([r.values["statistics"][r.actions]["return"] for r in own]))
+        for name, own in found.items()
+        if own
+    }
+
+
+def _ranking_origin(ranking: Ranking) -> str:
+    rows = [one for row in ranking.rows for one in row.rows]
+    hours = sum(float(one.values["cost"].get("cpu_seconds", 0)) for one in rows) / 3600
+    machines = sorted({str(one.values["hardware"].get("processor")) for one in rows})
+    facts = {
+        "panel": ranking.panel.label,
+        "about": ranking.panel.description,
+        "environments": ", ".join(environment.short for environment in ranking.panel.environments),
+        "files": str(len(rows)) if rows else f"tables of {ranking.panel.imported_from}",
+        "checksums": f"missing in rows of {', '.join(ranking.unsealed)}"
+        if ranking.unsealed
+        else "all",
+        "can be played again": describe_replays(ranking),
+        "CPU hours": f"{hours:.1f}" if rows else "not known",
+        "hardware": ", ".join(machines) or "not known",
+        "commands": "; ".join(sorted({str(one.values["command"]) for one in rows}))
+        or "see tables.md",
+        "this page": command_line() or "from Python",
+        "versions": ", ".join(f"{k} {v}" for k, v in versions().items() if v),
+    }
+    return facts_list(facts)

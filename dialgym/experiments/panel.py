@@ -29,7 +29,7 @@ Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredDialogues:
     """The dialogues that learners read which do not play.
 
     Attributes:
@@ -46,7 +46,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Place:
+class PanelEnvironment:
     """An environment of a panel.
 
     Attributes:
@@ -64,13 +64,13 @@ class Place:
     settings: Values = field(default_factory=dict)
     budget: Mapping[str, int] = field(default_factory=dict)
     goals: tuple[Values, ...] = ()
-    data: Stored | None = None
+    data: StoredDialogues | None = None
     held_out: Values = field(default_factory=dict)
     measures: tuple[str, ...] = ()
     budgets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
-    def scored(self) -> dict[str, Any]:
+    def scoring_settings(self) -> dict[str, Any]:
         """The settings in which policies are scored."""
         return {**self.settings, **self.held_out}
 
@@ -84,13 +84,13 @@ class Place:
         budgets = {name: _scaled(budget, share) for name, budget in self.budgets.items()}
         return replace(self, budget=_scaled(self.budget, share), budgets=budgets)
 
-    def budget_of(self, learner: Learner) -> dict[str, int]:
-        """What a learner may take here: the environment's, its own, or its own here."""
+    def budget_of(self, learner: PanelLearner) -> dict[str, int]:
+        """The budget of a learner here: the environment's, its own, or its own here."""
         return {**self.budget, **learner.budget, **self.budgets.get(learner.name, {})}
 
 
 @dataclass(frozen=True)
-class Learner:
+class PanelLearner:
     """An algorithm of a panel.
 
     Attributes:
@@ -120,7 +120,7 @@ def _scaled(budget: Mapping[str, int], share: float) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How a policy is scored.
+    """Protocol by which policies are scored.
 
     Attributes:
         episodes: of each seed of training, drawn and greedy.
@@ -147,8 +147,8 @@ class Panel:
         seeds: trainings of each learner.
         references: scripted policies that stand beside them.
         metric: what rows are ranked by: the normalised score, the return or the success.
-        joined: the folder of `benchmarks/results` whose rows it takes over: trainings that another
-            command made. There is nothing to run then.
+        imported_from: the folder of `benchmarks/results` whose tables it is of: trainings that
+            another command made. There is nothing to run then.
         stages: after how many dialogues of training a learner is tested; none where it is scored
             at the end alone.
     """
@@ -156,24 +156,24 @@ class Panel:
     name: str
     version: int
     description: str
-    environments: tuple[Place, ...]
-    algorithms: Mapping[str, Learner] = field(default_factory=dict)
+    environments: tuple[PanelEnvironment, ...]
+    algorithms: Mapping[str, PanelLearner] = field(default_factory=dict)
     evaluation: Evaluation = field(default_factory=Evaluation)
     seeds: int = 5
     references: tuple[str, ...] = ()
     metric: str = "score"
-    joined: str | None = None
+    imported_from: str | None = None
     stages: tuple[int, ...] = ()
 
-    def place(self, env_id: str) -> Place:
+    def environment(self, env_id: str) -> PanelEnvironment:
         """The environment of an id, with or without the namespace.
 
         Raises:
             ValueError: the panel has none of that name.
         """
-        for place in self.environments:
-            if env_id in (place.id, place.short):
-                return place
+        for environment in self.environments:
+            if env_id in (environment.id, environment.short):
+                return environment
         raise unknown("environment", env_id, (p.short for p in self.environments), self.label)
 
     def check_seed(self, seed: int, where: str) -> None:
@@ -195,7 +195,7 @@ class Panel:
         Raises:
             ValueError: the share is not between 0 and 1, or the panel has no budgets.
         """
-        if self.joined:
+        if self.imported_from:
             raise ValueError(
                 f"panel {self.name!r} takes over the rows of another command, and has no budgets "
                 "to take a share of"
@@ -209,7 +209,7 @@ class Panel:
             self,
             name=f"{self.name}{SHARE}{share:g}",
             description=f"{self.description} With {100 * share:g} % of the budgets.",
-            environments=tuple(place.scaled(share) for place in self.environments),
+            environments=tuple(environment.scaled(share) for environment in self.environments),
             algorithms={name: one.scaled(share) for name, one in self.algorithms.items()},
         )
 
@@ -224,38 +224,40 @@ class Panel:
         row = StrictReader(where, values, _fields(cls, "name"))
         settings, budget = row.get("settings", dict, {}), row.numbers("budget", BUDGETS)
         data = _stored(f"{where}, data", row.get("data", dict, None))
-        common = Place("", settings, budget, (), data, row.get("held_out", dict, {}))
+        common = PanelEnvironment("", settings, budget, (), data, row.get("held_out", dict, {}))
         listed = enumerate(row.get("environments", list))
-        places = tuple(_place(f"{where}, environments[{i}]", v, common) for i, v in listed)
+        environments = tuple(
+            _environment(f"{where}, environments[{i}]", v, common) for i, v in listed
+        )
         learners = row.get("algorithms", dict, {})
         found = cls(
             name,
             row.count("version"),
             row.get("description", str),
-            places,
+            environments,
             {key: _learner(where, str(key), value) for key, value in learners.items()},
             _evaluation(f"{where}, evaluation", row.get("evaluation", dict, {})),
             row.count("seeds", 5),
             tuple(row.get("references", list, [])),
             row.one_of("metric", METRICS, "score"),
-            row.get("joined", str, None),
+            row.get("imported_from", str, None),
             tuple(row.get("stages", list, [])),
         )
         return found._checked(where)
 
     def _checked(self, where: str) -> Self:
-        ids = [place.id for place in self.environments]
+        ids = [environment.id for environment in self.environments]
         if not ids or len(set(ids)) < len(ids):
             raise ValueError(f"{where}, environments: expected distinct ids, got {ids}")
         for learner in self.algorithms.values():
             if learner.start is not None and learner.start not in self.algorithms:
                 raise unknown("learner", learner.start, self.algorithms, f"{where}, start")
             for env_id in learner.environments:
-                self.place(env_id)
-        for place in self.environments:
-            for name in place.budgets:
+                self.environment(env_id)
+        for environment in self.environments:
+            for name in environment.budgets:
                 if name not in self.algorithms:
-                    at = f"{where}, {place.short}, budgets"
+                    at = f"{where}, {environment.short}, budgets"
                     raise unknown("learner", name, self.algorithms, at)
         return self
 
@@ -292,12 +294,20 @@ def _panels() -> Mapping[str, Panel]:
     return {name: Panel.of(name, values) for name, values in rows.items()}
 
 
-def protocol_of(panel: Panel, place: Place) -> str:
-    """A hash of how policies are scored in an environment."""
-    scored = {**vars(panel.evaluation), "settings": place.settings, "goals": place.goals}
-    more = {"held_out": place.held_out, "measures": place.measures}
+def protocol_of(panel: Panel, environment: PanelEnvironment) -> str:
+    """Hash how policies are scored in an environment; rows keep it, so its names are fixed."""
+    evaluation = panel.evaluation
+    scored = {
+        "episodes": evaluation.episodes,
+        "seed": evaluation.seed,
+        "trials": evaluation.trials,
+        "target": evaluation.target,
+        "settings": environment.settings,
+        "goals": environment.goals,
+    }
+    more = {"held_out": environment.held_out, "measures": environment.measures}
     scored |= {name: value for name, value in more.items() if value}
-    return digest([panel.name, panel.version, place.id, scored])
+    return digest([panel.name, panel.version, environment.id, scored])
 
 
 def digest(values: Any) -> str:
@@ -309,16 +319,18 @@ def digest(values: Any) -> str:
 # Reading
 
 
-def _place(where: str, values: Any, common: Place) -> Place:
+def _environment(where: str, values: Any, common: PanelEnvironment) -> PanelEnvironment:
     """An environment, whose own entries go over what all have in common; an id alone will do."""
-    row = StrictReader(where, {"id": values} if isinstance(values, str) else values, _fields(Place))
+    row = StrictReader(
+        where, {"id": values} if isinstance(values, str) else values, _fields(PanelEnvironment)
+    )
     try:
         env_id = entry_of(row.get("id", str)).id
     except ValueError as error:
         raise ValueError(f"{where}, id: {error}") from None
     goals = row.get("goals", list, [])
     own = _stored(f"{where}, data", row.get("data", dict, None))
-    return Place(
+    return PanelEnvironment(
         env_id,
         {**common.settings, **row.get("settings", dict, {})},
         {**common.budget, **row.numbers("budget", BUDGETS)},
@@ -335,9 +347,9 @@ def _budgets(where: str, values: Values) -> dict[str, dict[str, int]]:
     return {name: row.numbers(name, BUDGETS) for name in values}
 
 
-def _learner(where: str, name: str, values: Any) -> Learner:
-    row = StrictReader(f"{where}, algorithms, {name}", values or {}, _fields(Learner, "name"))
-    return Learner(
+def _learner(where: str, name: str, values: Any) -> PanelLearner:
+    row = StrictReader(f"{where}, algorithms, {name}", values or {}, _fields(PanelLearner, "name"))
+    return PanelLearner(
         name,
         row.get("algorithm", str, name),
         row.get("hyperparameters", dict, {}),
@@ -357,14 +369,14 @@ def _evaluation(where: str, values: Values) -> Evaluation:
     )
 
 
-def _stored(where: str, values: Values | None) -> Stored | None:
+def _stored(where: str, values: Values | None) -> StoredDialogues | None:
     if values is None:
         return None
-    row = StrictReader(where, values, _fields(Stored))
-    return Stored(
+    row = StrictReader(where, values, _fields(StoredDialogues))
+    return StoredDialogues(
         row.get("policy", str),
         row.count("episodes"),
-        row.count("seed", Stored.seed),
+        row.count("seed", StoredDialogues.seed),
         row.get("policy_kwargs", dict, {}),
     )
 

@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dialgym.experiments.curves import Curve, smooth
 from dialgym.experiments.result import PREFIX, Result, labels
+from dialgym.experiments.samples import SampleDialogue
 from dialgym.experiments.statistics import Estimate
 from dialgym.io.files import write_atomically
 from dialgym.optional import require
-
-if TYPE_CHECKING:
-    from dialgym.experiments.benchmark import Game
 
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#332288")
 """Told apart by colour-blind readers too (Okabe and Ito 2008); with `STYLES` for more lines."""
@@ -156,7 +154,7 @@ def plot_scores(results: Sequence[Result], path: Path) -> None:
     tidy(axes)
     for i, (result, colour) in enumerate(zip(results, _colours(results))):
         own = {(env_id, result.label(env_id)) for env_id in result.by_id}
-        where = [k for k, place in enumerate(ids) if place in own]
+        where = [k for k, pair in enumerate(ids) if pair in own]
         parts = [result.by_id[ids[k][0]] for k in where]
         bars: Any = [p.score if scored else p.mean_return for p in parts]
         bounds: Any = [p.score_interval if scored else p.interval for p in parts]
@@ -164,8 +162,8 @@ def plot_scores(results: Sequence[Result], path: Path) -> None:
         axes.bar(x, bars, 0.9 * width, color=colour, label=result.name, zorder=2)
         spread = np.abs(np.array(bounds).T - bars)
         axes.errorbar(x, bars, spread, fmt="none", ecolor=INK, elinewidth=1, capsize=2, zorder=3)
-        for place, part, bound in zip(x, parts, bounds):
-            _label(axes, place, bound, part.mean_return)
+        for at, part, bound in zip(x, parts, bounds):
+            _label(axes, at, bound, part.mean_return)
     axes.set_xticks(range(len(ids)), [label.removeprefix(PREFIX) for _, label in ids])
     axes.tick_params(axis="x", length=0)
     axes.set_xlim(-0.6, len(ids) - 0.4)
@@ -207,7 +205,7 @@ def plot_curves(curves: Sequence[Curve], path: Path) -> None:
     save_figure(figure, path)
 
 
-def plot_games(games: Sequence["Game"], path: Path, title: str) -> None:
+def plot_games(games: Sequence[SampleDialogue], path: Path, title: str) -> None:
     """The pictures of the games: a column for each policy, a row for each hidden state.
 
     Raises:
@@ -231,9 +229,9 @@ def plot_games(games: Sequence["Game"], path: Path, title: str) -> None:
     save_figure(figure, path)
 
 
-def _heading(game: "Game", first: bool) -> str:
-    gained = f"return {game.gained:g}"
-    return f"{game.policy}\n\n{gained}" if first else gained
+def _heading(game: SampleDialogue, first: bool) -> str:
+    text = f"return {game.episode_return:g}"
+    return f"{game.policy}\n\n{text}" if first else text
 
 
 def _label(axes: Any, x: float, bounds: tuple[float, float], value: float) -> None:

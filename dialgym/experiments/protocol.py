@@ -1,91 +1,154 @@
-"""The protocol of the leaderboard: how a policy is played for a row, and how a row is replayed."""
+"""Protocol of panels: how a policy is scored for a row, and how a row is replayed."""
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from dialgym.experiments.evaluate import arranged
-from dialgym.experiments.measures import CLOSE, differing, measured
-from dialgym.experiments.panel import Panel, Place, panel_named, protocol_of
-from dialgym.experiments.row import Submission, row_file
-from dialgym.experiments.row_checks import (
+from dialgym.experiments.evaluate import evaluate
+from dialgym.experiments.measures import CLOSE, differing_measures, measure_replies
+from dialgym.experiments.panel import Panel, PanelEnvironment, panel_named, protocol_of
+from dialgym.experiments.result import DRAWN, GREEDY, Episodes
+from dialgym.experiments.row import (
     AS_NAMED,
     COLUMNS,
     FORM,
-    MODEL_WAYS,
+    MODEL_ACTIONS,
     SCRIPTED,
-    check_author,
-    columns,
-    references_of,
-    settings_of,
-    statistics,
+    ExperimentRow,
+    episode_columns,
+    episode_means,
+    row_file,
+    row_settings,
+    score_references,
 )
+from dialgym.experiments.row_checks import check_author
 from dialgym.experiments.rules import rules_of
 from dialgym.io.checksums import checksum, write_json_checked
 from dialgym.io.files import check_writable, explained, read_json, write_atomically
 from dialgym.registry import entry_of
 from dialgym.rollouts import Policy
-from dialgym.rollouts.player import Player, make_dialogue
-from dialgym.rollouts.policies import find_checkpoint, learns_by_drawing, open_policy
+from dialgym.rollouts.player import make_dialogue, policy_names
+from dialgym.rollouts.policies import find_checkpoint, learns_by_sampling, open_policy
 from dialgym.versions import command_line, hardware, versions
 
 AT_ONCE = 128
 """Dialogues at a time: draws depend on it, so it is a part of the protocol."""
 
 
-def played(
-    panel: Panel, place: Place, policy: Policy, seed: int, predicts: bool, trust: bool = False
+@dataclass(frozen=True)
+class _Scoring:
+    """A policy that plays by a panel's protocol with one seed.
+
+    Attributes:
+        panel, environment: what is played.
+        policy: opened.
+        seed: of the training.
+    """
+
+    panel: Panel
+    environment: PanelEnvironment
+    policy: Any
+    seed: int
+
+    def figures(self, actions: Sequence[str]) -> dict[str, Any]:
+        """Episodes, statistics, trials and measures, as they stand in a row."""
+        names = self.environment.measures
+        parts = {each: self._play(each) for each in actions}
+        episodes = {each: episode_columns(part) for each, part in parts.items()}
+        goals = self.environment.goals
+        found = {
+            "episodes": episodes,
+            "statistics": {each: episode_means(part) for each, part in episodes.items()},
+            "trials": {each: self._trials(each) for each in actions} if goals else {},
+        }
+        if names:
+            environment = self.environment
+            task = make_dialogue(environment.id, environment.scoring_settings).task
+            found["measures"] = {
+                each: measure_replies(task, names, part.dialogues) for each, part in parts.items()
+            }
+        return found
+
+    def _play(self, actions: str) -> Episodes:
+        count = self.panel.evaluation.episodes
+        return self._evaluate(actions, count, AT_ONCE, record=bool(self.environment.measures))
+
+    def _trials(self, actions: str) -> list[list[bool]]:
+        """(G, n) successes of n dialogues of each goal."""
+        count = self.panel.evaluation.trials
+        parts = (
+            self._evaluate(actions, count, count, options=goal) for goal in self.environment.goals
+        )
+        return [[bool(s) for s in part.solved[0]] for part in parts]
+
+    def _evaluate(self, actions: str, episodes: int, num_envs: int, **more: Any) -> Episodes:
+        environment = self.environment
+        result = evaluate(
+            self.policy,
+            environment.id,
+            episodes,
+            (self.panel.evaluation.seed + self.seed,),
+            environment.scoring_settings,
+            num_envs=num_envs,
+            deterministic=actions != DRAWN,
+            **more,
+        )
+        return result[environment.id]
+
+
+def protocol_figures(
+    panel: Panel,
+    environment: PanelEnvironment,
+    policy: Policy,
+    seed: int,
+    is_model: bool,
+    trust: bool = False,
 ) -> dict[str, Any]:
-    """The figures of a policy by the panel's protocol, as they stand in a row.
+    """Score a policy by the panel's protocol: its figures, as they stand in a row.
 
     Args:
-        panel, place: what is played.
+        panel, environment: what is played.
         policy: as of `dialgym.evaluate`.
         seed: of the training.
-        predicts: it is a model: it plays drawn and greedily; else it plays once.
+        is_model: it plays drawn and greedily; else it plays once.
         trust: as of `dialgym.evaluate`.
     """
-    ways = MODEL_WAYS if predicts else (SCRIPTED,)
-    held = {way: _held(panel, place, policy, seed, way, trust) for way in ways}
-    measures = {way: found for way, (_, found) in held.items()}
-    return {
-        "episodes": {way: part for way, (part, _) in held.items()},
-        "statistics": {way: statistics(part) for way, (part, _) in held.items()},
-        "trials": {way: _trials(panel, place, policy, seed, way, trust) for way in ways}
-        if place.goals
-        else {},
-        **({"measures": measures} if place.measures else {}),
-    }
+    actions = MODEL_ACTIONS if is_model else (SCRIPTED,)
+    opened = _open(environment, policy, trust)
+    return _Scoring(panel, environment, opened, seed).figures(actions)
 
 
-def score(
+def _open(environment: PanelEnvironment, policy: Policy, trust: bool) -> Any:
+    names = policy_names([entry_of(environment.id)], environment.scoring_settings)
+    return open_policy(policy, names, trust=trust)
+
+
+def score_policy(
     panel: Panel,
-    place: Place,
+    environment: PanelEnvironment,
     policy: Policy,
     name: str,
     seed: int,
     out: Path,
-    way: str = "drawn",
+    actions: str = DRAWN,
     trust: bool = False,
-    told: str | None = None,
 ) -> Path:
-    """Score a policy of one's own by the protocol, and write its row, with its model beside it.
+    """Score your own policy by the protocol, and write its row, with its model beside it.
 
     Args:
-        panel, place: what is played.
+        panel, environment: what is played.
         policy: as of `dialgym.evaluate`: a name, a checkpoint, an object.
         name: of the row.
         seed: of its training, or which of several such policies it is.
         out: the folder of all panels.
-        way: how a model was trained: drawn or greedy.
+        actions: how a model was trained: drawn or greedy.
         trust: as of `dialgym.evaluate`.
-        told: what the row says of the policy, by which it is found again, such as
-            ``module:object``; by default see `policy_path`.
 
     Returns:
         The row's file.
@@ -96,49 +159,50 @@ def score(
         OSError: the row cannot be written; nothing has been played then.
     """
     started, cpu = time.monotonic(), time.process_time()
-    file = out / row_file(panel.name, name, place.id, seed)
+    file = out / row_file(panel.name, name, environment.id, seed)
     model = find_checkpoint(policy) if isinstance(policy, (str, Path)) else None
-    told = told or policy_path(policy)
-    check_author(panel, place, name, seed, SCRIPTED if model is None else "model", told)
+    label = policy_path(policy)
+    kind = SCRIPTED if model is None else "model"
+    check_author(panel, environment, name, seed, kind, label)
     digits = None if model is None else checksum(model)
-    _refuse_another(file, digits, told)
+    _refuse_another(file, digits, label)
     _refuse_again(file, digits)
     check_writable(file.parent if model is None else file.with_suffix(""))
-    found = played(panel, place, policy, seed, model is not None, trust)
-    known = hashes(panel, place)
+    found = protocol_figures(panel, environment, policy, seed, model is not None, trust)
+    known = environment_hashes(panel, environment)
     if model is not None:
         kept = file.with_suffix("") / "model.zip"
         if not (kept.exists() and kept.samefile(model)):
             write_atomically(kept, lambda temporary: shutil.copyfile(model, temporary))
         known["model"] = digits
-    spent = {"wall_seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - cpu}
+    cost = {"wall_seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - cpu}
     row = {
         "form": FORM,
         "panel": panel.name,
         "version": panel.version,
-        "id": place.id,
+        "id": environment.id,
         "name": name,
         "seed": seed,
-        "kind": SCRIPTED if model is None else "model",
-        "policy": told,
+        "kind": kind,
+        "policy": label,
         "settings": {},
-        **settings_of(place),
+        **row_settings(environment),
         **found,
-        "way": SCRIPTED if model is None else way,
+        "way": SCRIPTED if model is None else actions,
         "hashes": known,
         "curve": [],
-        "cost": {key: round(value, 1) for key, value in spent.items()},
+        "cost": {key: round(value, 1) for key, value in cost.items()},
         "hardware": hardware(),
         "command": command_line(),
         "versions": versions(),
-        "seconds": round(spent["wall_seconds"], 1),
+        "seconds": round(cost["wall_seconds"], 1),
     }
     write_json_checked(file, row, indent=1)
     return file
 
 
 def _refuse_another(file: Path, model: str | None, policy: str) -> None:
-    """Raises ValueError where a file is the row of another model, or of another scripted policy."""
+    """Raise ValueError where a file is the row of another model, or of another scripted policy."""
     if not file.exists():
         return
     row, kept = _row_in(file)
@@ -151,7 +215,7 @@ def _refuse_another(file: Path, model: str | None, policy: str) -> None:
 
 
 def _refuse_again(file: Path, model: str | None) -> None:
-    """Raises ValueError where a model has a row beside a file, with another seed."""
+    """Raise ValueError where a model has a row beside a file, with another seed."""
     stem = file.stem.rpartition("-seed")[0]
     for other in sorted(file.parent.glob(f"{stem}-seed*.json")) if model else ():
         if other != file and _row_in(other)[1] == model:
@@ -170,9 +234,9 @@ def _row_in(file: Path) -> tuple[Mapping[str, Any], Any]:
     return row, found.get("model") if isinstance(found, Mapping) else None
 
 
-def way_of(model: Any) -> str:
+def training_actions(model: Any) -> str:
     """``drawn`` or ``greedy``: how a model was trained, by which its rows are ranked."""
-    return "drawn" if learns_by_drawing(model) else "greedy"
+    return DRAWN if learns_by_sampling(model) else GREEDY
 
 
 def policy_path(policy: Policy) -> str:
@@ -182,67 +246,26 @@ def policy_path(policy: Policy) -> str:
     return f"{type(policy).__module__}:{type(policy).__qualname__}"
 
 
-def _held(
-    panel: Panel, place: Place, policy: Policy, seed: int, way: str, trust: bool
-) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """The episodes of a row played one way, and the measures of their replies."""
-    count = panel.evaluation.episodes
-    player = _player(place, policy, min(AT_ONCE, count), way, trust, bool(place.measures))
-    try:
-        parts = list(player.play([(panel.evaluation.seed + seed, e) for e in range(count)]))
-        found = measured(player.task, place.measures, parts) if place.measures else {}
-    finally:
-        player.close()
-    return columns(arranged(parts, 1)), found
-
-
-def _player(
-    place: Place, policy: Policy, num_envs: int, way: str, trust: bool, record: bool = False
-) -> Player:
-    return Player(
-        place.id,
-        policy,
-        place.scored,
-        num_envs=num_envs,
-        deterministic=way != "drawn",
-        record=record,
-        trust=trust,
-    )
-
-
-def _trials(
-    panel: Panel, place: Place, policy: Policy, seed: int, way: str, trust: bool
-) -> list[list[bool]]:
-    """(G, n) successes of n dialogues of each goal."""
-    first, count = panel.evaluation.seed + seed, panel.evaluation.trials
-    player = _player(place, policy, count, way, trust)
-    rows = []
-    try:
-        for goal in place.goals:
-            parts = list(player.play([(first, e) for e in range(count)], goal))
-            rows.append([bool(s) for part in parts for s in part.success])
-    finally:
-        player.close()
-    return rows
-
-
-def hashes(panel: Panel, place: Place) -> dict[str, Any]:
-    """What figures of an environment depend on beside the policy.
+def environment_hashes(panel: Panel, environment: PanelEnvironment) -> dict[str, Any]:
+    """Hash what figures of an environment depend on beside the policy.
 
     `rules` is the fingerprint of `rules_of`: whatever moves a simulator, a set of goals or a data
     set moves it. `protocol` is a hash of what the panel says of the environment.
     """
-    entry = entry_of(place.id)
-    source = make_dialogue(entry, place.scored).task.stand_in or AS_NAMED
+    entry = entry_of(environment.id)
+    source = make_dialogue(entry, environment.scoring_settings).task.stand_in or AS_NAMED
     return {
-        "rules": rules_of(entry, place.scored)._asdict(),
+        "rules": rules_of(entry, environment.scoring_settings)._asdict(),
         "source": source,
-        "protocol": protocol_of(panel, place),
-        "references": references_of(place, source),
+        "protocol": protocol_of(panel, environment),
+        "references": score_references(environment, source),
     }
 
 
-def replay(row: Submission, policy: Policy, trust: bool = False) -> list[str]:
+# Replay
+
+
+def replay_row(row: ExperimentRow, policy: Policy, trust: bool = False) -> list[str]:
     """Play a row's policy again, and say where its episodes are others.
 
     Args:
@@ -250,33 +273,40 @@ def replay(row: Submission, policy: Policy, trust: bool = False) -> list[str]:
         policy: the model or policy that it is of.
         trust: as of `dialgym.evaluate`.
     """
-    panel = panel_named(row.values["panel"])
-    place = panel.place(row.id)
-    wrong = []
-    expected, here = row.values["hashes"], hashes(panel, place)
-    for key in ("rules", "source"):
-        if key in expected and here[key] != expected[key]:
+    panel, values = panel_named(row.values["panel"]), row.values
+    environment = panel.environment(row.id)
+    wrong = [*_other_hashes(values["hashes"], environment_hashes(panel, environment))]
+    opened = _open(environment, policy, trust)
+    if not row.is_scripted:
+        actions = training_actions(opened)
+        if actions != row.actions:
             wrong.append(
-                f"hashes, {key}: the environment here is another ({here[key]!r}, the row's is "
-                f"{expected[key]!r}): other data, or another version"
+                f"way: the model was trained to be played {actions}, the row says {row.actions}"
             )
-    if row.values["kind"] != SCRIPTED:
-        way = way_of(open_policy(policy, (), "system", trust))
-        if way != row.way:
-            wrong.append(f"way: the model was trained to be played {way}, the row says {row.way}")
-    for way, part in row.values["episodes"].items():
-        again, measures = _held(panel, place, policy, row.seed, way, trust)
-        wrong += [f"{way}, {text}" for text in _other_episodes(part, again)]
-        trials = _trials(panel, place, policy, row.seed, way, trust) if place.goals else []
-        wrong += [f"{way}, {text}" for text in _other_trials(row.values["trials"], way, trials)]
-        if place.measures:
-            kept = row.values["measures"][way]
-            wrong += [f"{way}, measures, {text}" for text in differing(kept, measures)]
+    again = _Scoring(panel, environment, opened, row.seed).figures([*values["episodes"]])
+    for actions, part in values["episodes"].items():
+        found = [*_other_episodes(part, again["episodes"][actions])]
+        trials = again["trials"].get(actions, [])
+        found += _other_trials(values["trials"].get(actions, []), trials)
+        if environment.measures:
+            kept, measured = values["measures"][actions], again["measures"][actions]
+            found += [f"measures, {text}" for text in differing_measures(kept, measured)]
+        wrong += [f"{actions}, {text}" for text in found]
     return wrong
 
 
+def _other_hashes(expected: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
+    """Tell in what the environment here is not that of the row."""
+    for key in ("rules", "source"):
+        if key in expected and here[key] != expected[key]:
+            yield (
+                f"hashes, {key}: the environment here is another ({here[key]!r}, the row's is "
+                f"{expected[key]!r}): other data, or another version"
+            )
+
+
 def _other_episodes(part: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[str]:
-    """Where episodes of a file are not those that were played again."""
+    """Tell which episodes of a file are not those that were played again."""
     for key in COLUMNS:
         pairs = enumerate(zip(part[key], again[key], strict=True))
         other = [e for e, (a, b) in pairs if abs(a - b) > CLOSE]
@@ -288,32 +318,8 @@ def _other_episodes(part: Mapping[str, Any], again: Mapping[str, Any]) -> Iterat
             )
 
 
-def _other_trials(trials: Mapping[str, Any], way: str, again: list[list[bool]]) -> Iterator[str]:
-    """Where the successes of a goal's dialogues are others when they are played again."""
-    for goal, (kept, found) in enumerate(zip(trials.get(way, []), again, strict=True)):
-        if kept != found:
-            yield f"trials, goal {goal}: {sum(kept)} successes in the file, {sum(found)} played"
-
-
-def model_of(row: Submission, given: str | Path | None = None) -> Path | str:
-    """The policy of a row, to be played: what a scripted row says, or the file of a model.
-
-    Args:
-        row: the row.
-        given: where its model lies, if it has one; beside the file if None.
-
-    Raises:
-        FileNotFoundError: it is not there.
-        ValueError: it is another model.
-    """
-    if row.values["kind"] == SCRIPTED:
-        return str(row.values["policy"])
-    path = Path(given) if given else row.model_file
-    path = path / "model.zip" if path.is_dir() else path
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"{str(row.file)!r}: its model is not at {str(path)!r}. Say where it is (--model FILE)."
-        )
-    if checksum(path) != row.values["hashes"].get("model"):
-        raise ValueError(f"{str(path)!r} is not the model of {str(row.file)!r}: another checksum")
-    return path
+def _other_trials(kept: Sequence[Any], again: Sequence[Sequence[bool]]) -> Iterator[str]:
+    """Tell for which goals dialogues that were played again have other successes."""
+    for goal, (before, found) in enumerate(zip(kept, again, strict=True)):
+        if before != found:
+            yield f"trials, goal {goal}: {sum(before)} successes in the file, {sum(found)} played"

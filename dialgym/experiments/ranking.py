@@ -1,4 +1,4 @@
-"""What the rows of a panel say: means with intervals, ranks with ties, comparisons, gaps.
+"""Ranking of the rows of a panel: means with intervals, ranks with ties, comparisons, gaps.
 
 A row of the table is a name with several runs (trainings) in several environments. Environments
 weigh the same. Intervals of a row are of a stratified bootstrap: in each environment the runs are
@@ -18,8 +18,7 @@ import numpy as np
 
 from dialgym.errors import unknown
 from dialgym.experiments.panel import Panel
-from dialgym.experiments.row import Submission
-from dialgym.experiments.row_checks import AS_NAMED
+from dialgym.experiments.row import AS_NAMED, SCRIPTED, ExperimentRow
 from dialgym.experiments.rules import Fingerprint, RowOrigin, older_rules
 from dialgym.experiments.statistics import (
     Estimate,
@@ -32,11 +31,8 @@ from dialgym.experiments.statistics import (
     welch_difference,
 )
 
-SMOOTH = 5
-"""Rows of a learning curve in whose mean the target is to be reached."""
 
-
-class Part(NamedTuple):
+class SeedScores(NamedTuple):
     """A row of the table in one environment.
 
     Attributes:
@@ -49,31 +45,31 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Contestant:
+class RankedPolicy:
     """A row of the table.
 
     Attributes:
         name: of it.
-        way: how it is played: drawn, greedy or scripted.
-        parts: by id.
-        other: the same played the other way, drawn or greedy; empty for scripted policies.
+        actions: how it is played: drawn, greedy or scripted.
+        scores: by id.
+        other_scores: the same with the other actions, drawn or greedy; empty if scripted.
         success: (K, E) per cent, by id.
-        rows: the files; none of a joined panel.
+        rows: the files; none where means of runs alone are known.
         origins: the rules that its rows say they were played by.
     """
 
     name: str
-    way: str
-    parts: Mapping[str, Part]
-    other: Mapping[str, Part] = field(default_factory=dict)
+    actions: str
+    scores: Mapping[str, SeedScores]
+    other_scores: Mapping[str, SeedScores] = field(default_factory=dict)
     success: Mapping[str, np.ndarray] = field(default_factory=dict)
-    rows: Sequence[Submission] = ()
+    rows: Sequence[ExperimentRow] = ()
     origins: Sequence[RowOrigin] = ()
 
     @property
     def label(self) -> str:
         """The name, and in brackets how a model plays."""
-        return labelled(self.name, self.way)
+        return label_of(self.name, self.actions)
 
     @cached_property
     def estimate(self) -> Estimate:
@@ -99,29 +95,29 @@ class Contestant:
 
     @property
     def other_mean(self) -> float | None:
-        """The metric when it is played the other way, over the same environments; None for none."""
-        if self.other.keys() != self.parts.keys():
+        """The metric with the other actions, over the same environments; None for none."""
+        if self.other_scores.keys() != self.scores.keys():
             return None
-        return float(np.mean([part.values.mean() for part in self.other.values()]))
+        return float(np.mean([part.values.mean() for part in self.other_scores.values()]))
 
     @property
     def runs(self) -> int:
         """In the environment that has fewest."""
-        return min(len(part.seeds) for part in self.parts.values())
+        return min(len(part.seeds) for part in self.scores.values())
 
     @cached_property
     def by_seed(self) -> np.ndarray:
         """(K,) means over environments of the seeds that all of them have."""
-        common = set.intersection(*(set(part.seeds) for part in self.parts.values()))
+        common = set.intersection(*(set(part.seeds) for part in self.scores.values()))
         chosen = [
-            [part.values[part.seeds.index(seed)].mean() for part in self.parts.values()]
+            [part.values[part.seeds.index(seed)].mean() for part in self.scores.values()]
             for seed in sorted(common)
         ]
         return np.mean(chosen, axis=1) if chosen else np.zeros(0)
 
     def pass_k(self, k: int) -> float | None:
         """pass^k over the goals of all environments and runs; None where no goals were fixed."""
-        trials = [row.values["trials"].get(self.way) for row in self.rows]
+        trials = [row.values["trials"].get(self.actions) for row in self.rows]
         found = [pass_hat_k(np.array(t, bool), k) for t in trials if t and len(t[0]) >= k]
         return float(np.mean(found)) if found else None
 
@@ -132,16 +128,16 @@ class Contestant:
         return float(np.mean(known)) if known else None
 
     @property
-    def _ordered(self) -> list[Part]:
-        return [self.parts[env_id] for env_id in sorted(self.parts)]
+    def _ordered(self) -> list[SeedScores]:
+        return [self.scores[env_id] for env_id in sorted(self.scores)]
 
 
-def labelled(name: str, way: str) -> str:
-    """What a table calls a row that plays so."""
-    return name if way == "scripted" else f"{name} ({way})"
+def label_of(name: str, actions: str) -> str:
+    """Name a row in tables, with how a model plays in brackets."""
+    return name if actions == SCRIPTED else f"{name} ({actions})"
 
 
-def difference(first: Contestant, second: Contestant) -> Estimate | None:
+def difference(first: RankedPolicy, second: RankedPolicy) -> Estimate | None:
     """Estimate how much higher the mean of the first is, over the environments of both.
 
     None for no such environment; see `welch_difference`. Runs of the same seeds are compared in
@@ -150,38 +146,38 @@ def difference(first: Contestant, second: Contestant) -> Estimate | None:
     Raises:
         ImportError: SciPy, of the extra ``agents``, is not installed.
     """
-    common = [(first.parts[i], second.parts[i]) for i in _common(first, second)]
+    common = [(first.scores[i], second.scores[i]) for i in _common(first, second)]
     if not common:
         return None
     paired = [a.seeds == b.seeds and a.values.shape == b.values.shape for a, b in common]
     return welch_difference((a.values, b.values, pair) for (a, b), pair in zip(common, paired))
 
 
-def improvement(first: Contestant, second: Contestant) -> Estimate | None:
+def improvement(first: RankedPolicy, second: RankedPolicy) -> Estimate | None:
     """Estimate the probability that a run of the first is better, the mean over environments.
 
     None where they have no environment in common, or one run only of either.
     """
     ids = _common(first, second)
-    pairs = [(first.parts[i].values, second.parts[i].values) for i in ids]
+    pairs = [(first.scores[i].values, second.scores[i].values) for i in ids]
     if not pairs or min(min(len(x), len(y)) for x, y in pairs) < 2:
         return None
     return mean_improvement(pairs)
 
 
-def _common(first: Contestant, second: Contestant) -> list[str]:
+def _common(first: RankedPolicy, second: RankedPolicy) -> list[str]:
     """Ids of the environments that both have."""
-    return sorted(first.parts.keys() & second.parts.keys())
+    return sorted(first.scores.keys() & second.scores.keys())
 
 
 def is_better(found: Estimate | None) -> bool:
-    """Whether an interval of a difference lies above 0."""
+    """Return True if the interval of a difference lies above 0."""
     return found is not None and found.low > 0
 
 
 @dataclass(frozen=True, eq=False)
-class Board:
-    """The table of a panel.
+class Ranking:
+    """Policies of a panel, the best first.
 
     Attributes:
         panel: of which.
@@ -191,24 +187,24 @@ class Board:
     """
 
     panel: Panel
-    rows: Sequence[Contestant]
+    rows: Sequence[RankedPolicy]
     metric: str
     source: str = AS_NAMED
 
     @classmethod
     def all_of(
-        cls, panel: Panel, rows: Sequence[Submission], way: str | None = None
-    ) -> list[Board]:
-        """A table for each source: figures on what stands in do not compare with others.
+        cls, panel: Panel, rows: Sequence[ExperimentRow], actions: str | None = None
+    ) -> list[Ranking]:
+        """Make a ranking for each source: figures on what stands in do not compare with others.
 
         Args:
             panel: of the rows.
             rows: of its version.
-            way: drawn or greedy, in which all models play; None for that of their training.
+            actions: drawn or greedy, for all models; None for those of their training.
         """
         sources = sorted({row.source for row in rows}, key=lambda name: (name != AS_NAMED, name))
-        boards = (cls.of(panel, [r for r in rows if r.source == one], way) for one in sources)
-        made = [replace(board, source=one) for board, one in zip(boards, sources)]
+        rankings = (cls.of(panel, [r for r in rows if r.source == one], actions) for one in sources)
+        made = [replace(ranking, source=one) for ranking, one in zip(rankings, sources)]
         return made or [cls.of(panel, [])]
 
     @property
@@ -220,7 +216,7 @@ class Board:
     def changed(self) -> list[str]:
         """Environments whose rows were not all made with the same data and simulator."""
         known: dict[str, set[Fingerprint]] = {}
-        for row in (one for contestant in self.rows for one in contestant.rows):
+        for row in (one for policy in self.rows for one in policy.rows):
             known.setdefault(row.id, set()).update([row.origin.rules] if row.origin.rules else [])
         return sorted(env_id for env_id, rules in known.items() if len(rules) > 1)
 
@@ -240,20 +236,20 @@ class Board:
         return [row.name for row in self.rows if not all(one.is_replayable for one in row.rows)]
 
     @classmethod
-    def of(cls, panel: Panel, rows: Sequence[Submission], way: str | None = None) -> Board:
-        """Of the files of a panel, all of one source; `way` as of `all_of`."""
+    def of(cls, panel: Panel, rows: Sequence[ExperimentRow], actions: str | None = None) -> Ranking:
+        """Rank the rows of a panel, all of one source; `actions` as of `all_of`."""
         scored = all(row.column("score") is not None for row in rows)
         metric = panel.metric if panel.metric != "score" or scored else "return"
         names = dict.fromkeys(row.name for row in rows)
         by_name = [[r for r in rows if r.name == name] for name in names]
-        made = [contestant(own, metric, way) for own in by_name]
+        made = [ranked_policy(own, metric, actions) for own in by_name]
         return cls.sorted(panel, made, metric)
 
     @classmethod
-    def sorted(cls, panel: Panel, rows: Sequence[Contestant], metric: str) -> Board:
-        """Of contestants."""
+    def sorted(cls, panel: Panel, rows: Sequence[RankedPolicy], metric: str) -> Ranking:
+        """Rank policies, those with all environments first."""
         wide = _widest(rows)
-        key = lambda row: (not wide <= {*row.parts}, -row.estimate.value, row.name)  # noqa: E731
+        key = lambda row: (not wide <= {*row.scores}, -row.estimate.value, row.name)  # noqa: E731
         return cls(panel, sorted(rows, key=key), metric)
 
     @cached_property
@@ -273,11 +269,11 @@ class Board:
 
     @cached_property
     def complete(self) -> int:
-        """How many rows, the first ones, have all environments that any row is ranked in."""
+        """Number of rows, the first ones, that have all environments that any row is ranked in."""
         wide = _widest(self.rows)
-        return sum(wide <= {*row.parts} for row in self.rows)
+        return sum(wide <= {*row.scores} for row in self.rows)
 
-    def __getitem__(self, name: str) -> Contestant:
+    def __getitem__(self, name: str) -> RankedPolicy:
         for row in self.rows:
             if row.name == name:
                 return row
@@ -286,49 +282,35 @@ class Board:
     @cached_property
     def gap(self) -> float | None:
         """The median of the minimum detectable gaps of the rows with two runs or more."""
-        seeds = [row.by_seed for row in self.rows if row.way != "scripted"]
+        seeds = [row.by_seed for row in self.rows if row.actions != SCRIPTED]
         gaps = [minimum_detectable_gap(means[:, None]) for means in seeds if len(means) > 1]
         return float(np.median(gaps)) if gaps else None
 
 
-def _widest(rows: Sequence[Contestant]) -> frozenset[str]:
-    """Where rows are ranked: in the most environments that a row has, of equally many in those
+def _widest(rows: Sequence[RankedPolicy]) -> frozenset[str]:
+    """The environments that rows are ranked in: the most that a row has; of equally many those
     that most rows have."""
-    sets = Counter(frozenset(row.parts) for row in rows)
+    sets = Counter(frozenset(row.scores) for row in rows)
     return max(sets, key=lambda ids: (len(ids), sets[ids], *sorted(ids)), default=frozenset())
 
 
-def contestant(rows: Sequence[Submission], metric: str, asked: str | None = None) -> Contestant:
-    """The rows of one name together, played as `asked` if they are, else as they were trained."""
+def ranked_policy(
+    rows: Sequence[ExperimentRow], metric: str, asked: str | None = None
+) -> RankedPolicy:
+    """Put the rows of one name together, with actions as `asked`, else as they were trained."""
     played = asked if all(asked in row.values["episodes"] for row in rows) else None
-    way = played or rows[0].way
-    other = {"drawn": "greedy", "greedy": "drawn"}.get(way, "")
-    parts, others, success = {}, {}, {}
+    actions = played or rows[0].actions
+    other = {"drawn": "greedy", "greedy": "drawn"}.get(actions, "")
+    scores, others, success = {}, {}, {}
     for env_id in sorted({row.id for row in rows}):
         own = sorted((row for row in rows if row.id == env_id), key=lambda row: row.seed)
         seeds = tuple(row.seed for row in own)
-        parts[env_id] = Part(seeds, np.array([row.column(metric, played) for row in own], float))
+        scores[env_id] = SeedScores(
+            seeds, np.array([row.column(metric, played) for row in own], float)
+        )
         success[env_id] = np.array([row.column("success", played) for row in own], float)
         if other and all(other in row.values["episodes"] for row in own):
             found = np.array([row.column(metric, other) for row in own], float)
-            others[env_id] = Part(seeds, found)
+            others[env_id] = SeedScores(seeds, found)
     origins = [row.origin for row in rows]
-    return Contestant(rows[0].name, way, parts, others, success, rows, origins)
-
-
-def cost_of_score(row: Submission, target: float) -> tuple[float, float] | None:
-    """Timesteps and seconds of training until the learning curve reached a score; None if never.
-
-    The mean of `SMOOTH` rows of the curve counts.
-    """
-    references = row.values["hashes"].get("references")
-    if references is None or len(row.values["curve"]) < SMOOTH:
-        return None
-    random, expert = references
-    curve = np.array(row.values["curve"], float)
-    means = np.convolve(curve[:, 2], np.ones(SMOOTH) / SMOOTH, "valid")
-    reached = np.flatnonzero(100 * (means - random) / (expert - random) >= target)
-    if not len(reached):
-        return None
-    steps, seconds, _ = curve[reached[0] + SMOOTH - 1]
-    return float(steps), float(seconds)
+    return RankedPolicy(rows[0].name, actions, scores, others, success, rows, origins)

@@ -11,11 +11,11 @@ from dialgym.registry import Row, entry_of
 from dialgym.rollouts import Report
 
 EPISODES = 20_000
-"""Where a row does not say how many."""
+"""Of a row that does not say how many."""
 LONGEST = 101
 """Characters of a line of the registry, its end included."""
 EXPERT = "optimal"
-"""Who is the expert where a row's scores do not name one as `expert_policy`."""
+"""The expert where a row's scores do not name one as `expert_policy`."""
 
 
 def reference_scores(
@@ -43,7 +43,7 @@ def reference_scores(
 
 
 def episodes_of(row: Row) -> int:
-    """How many episodes a row's scores are made of."""
+    """Number of episodes that a row's scores are made of."""
     return int({**row.builtin_scores, **row.scores}.get("episodes", EPISODES))
 
 

@@ -26,6 +26,7 @@ from dialgym.experiments.tables import markdown_table, rich_table
 from dialgym.io.checksums import read_json_checked, write_json_checked
 from dialgym.io.html_tables import html_table
 from dialgym.registry import NAMESPACE
+from dialgym.rollouts import EpisodeBatch
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -45,6 +46,7 @@ class Episodes:
         scores: (K, E) float64, 100 (r - random) / (expert - random); None without references.
         metrics: (K, E) float64 each, by name: what the task measures of a dialogue that is over
             (`Task.metrics`; -1 where there was nothing to measure). Empty for several environments.
+        dialogues: what was said, where that was asked for; it is in no file.
     """
 
     returns: np.ndarray
@@ -52,6 +54,7 @@ class Episodes:
     lengths: np.ndarray
     scores: np.ndarray | None = None
     metrics: Mapping[str, np.ndarray] = field(default_factory=dict)
+    dialogues: tuple[EpisodeBatch, ...] = ()
 
     def __repr__(self) -> str:
         low, high = self.interval
@@ -140,12 +143,12 @@ class Result:
 
     @property
     def name(self) -> str:
-        """What tables call the policy: with what it knows, or how its actions were chosen."""
+        """Name in tables: with what the policy knows, or how its actions were chosen."""
         mark = "oracle" if self.oracle else self.actions
         return f"{self.policy} ({mark})" if mark else self.policy
 
     def label(self, env_id: str) -> str:
-        """What tables call an environment: its id, and in brackets what stood in for it."""
+        """Name of an environment in tables: its id, and in brackets what stood in for it."""
         return f"{env_id} ({self.stand_ins[env_id]})" if env_id in self.stand_ins else env_id
 
     def __getitem__(self, env_id: str) -> Episodes:
@@ -331,7 +334,7 @@ ORACLE = " Oracle: a policy that knows what is hidden from its party, which no l
 
 
 def caption(*results: Result) -> str:
-    """What the figures of a table mean."""
+    """Tell what the figures of a table mean."""
     result = results[0]
     episodes = next(iter(result.by_id.values())).returns.shape[1]
     more = BUILT_IN if any(r.stand_ins for r in results) else ""

@@ -1,13 +1,13 @@
-"""Rows of the leaderboard as files: one training, or one policy, in one environment of a panel.
+"""Rows of experiments: one training, or one policy, in one environment of a panel.
 
-``PANEL/NAME/ID-seedN.json`` has the return, success and length of every episode, what made them and
-what they depend on (`dialgym.experiments.row_checks`).
+The file ``PANEL/NAME/ID-seedN.json`` has the return, success and length of every episode, what made
+them and what they depend on. `row_files` reads them, `row_checks` says what is wrong with one.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,23 +15,35 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.experiments.panel import Panel
-from dialgym.experiments.row_checks import AS_NAMED, SCRIPTED, problems
+from dialgym.experiments.panel import PanelEnvironment
+from dialgym.experiments.result import DRAWN, GREEDY, Episodes
 from dialgym.experiments.rules import Fingerprint, RowOrigin
-from dialgym.io.checksums import read_json_sealed
+from dialgym.io.checksums import checksum
+from dialgym.registry import entry_of
 
+FORM = "dialgym leaderboard row 1"
+SCRIPTED = "scripted"
+MODEL_ACTIONS = (DRAWN, GREEDY)
+ACTIONS = (*MODEL_ACTIONS, SCRIPTED)
+"""Choice of actions, ``way`` in a file: drawn, or the likeliest; a scripted policy's own."""
 RETURN = "return"
+COLUMNS = {"returns": RETURN, "solved": "success", "lengths": "turns"}
+"""Columns that are kept of episodes, and the names of their means."""
+AS_NAMED = "as named"
+"""The source of data for which nothing stood in."""
+NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""Names that a row may have: they are those of folders, and stand in tables."""
 Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Submission:
-    """A row's file.
+class ExperimentRow:
+    """A row of an experiment.
 
     Attributes:
-        values: its content, in which `problems` has found nothing wrong.
+        values: content of its file, in which `row_problems` has found nothing wrong.
         file: where it is from.
-        sealed: whether it has the checksum of its content.
+        sealed: it has the checksum of its content.
     """
 
     values: Values
@@ -40,7 +52,7 @@ class Submission:
 
     @property
     def name(self) -> str:
-        """What tables call the row."""
+        """Name in tables."""
         return str(self.values["name"])
 
     @property
@@ -54,36 +66,14 @@ class Submission:
         return int(self.values["seed"])
 
     @property
-    def way(self) -> str:
-        """The way the policy was trained, by which it is ranked."""
+    def actions(self) -> str:
+        """The choice of actions while the policy learned, by which it is ranked."""
         return str(self.values["way"])
 
     @property
-    def model_file(self) -> Path:
-        """Path of its model, if it is here."""
-        return self.file.with_suffix("") / "model.zip"
-
-    @property
-    def is_replayable(self) -> bool:
-        """True if its policy is here, so that `dialgym leaderboard check --replay` can play it."""
-        return self.values["kind"] == SCRIPTED or self.model_file.is_file()
-
-    def measure(self, name: str, way: str) -> np.ndarray | None:
-        """(E,) a measure of each reply, (1,) where it is of all of them; None if not measured.
-
-        The ``return`` is one, too.
-        """
-        if name == RETURN:
-            return self.column(RETURN, way)
-        part = self.values.get("measures", {}).get(way)
-        if part is None or name not in part["figures"]:
-            return None
-        return np.asarray(part["replies"].get(name, [part["figures"][name]]), float)
-
-    @cached_property
-    def _references(self) -> tuple[float, float] | None:
-        kept = self.values["hashes"].get("references")
-        return None if kept is None else (float(kept[0]), float(kept[1]))
+    def is_scripted(self) -> bool:
+        """True if its policy is no model."""
+        return bool(self.values["kind"] == SCRIPTED)
 
     @property
     def source(self) -> str:
@@ -99,101 +89,142 @@ class Submission:
         stand_in = None if self.source == AS_NAMED else self.source
         return RowOrigin(self.name, self.id, settings, stand_in, rules)
 
-    def column(self, metric: str, way: str | None = None) -> np.ndarray | None:
+    # Its policy
+
+    @property
+    def model_file(self) -> Path:
+        """Path of its model, if it is here."""
+        return self.file.with_suffix("") / "model.zip"
+
+    @property
+    def is_replayable(self) -> bool:
+        """True if its policy is here, so that `dialgym leaderboard check --replay` can play it."""
+        return self.is_scripted or self.model_file.is_file()
+
+    def find_policy(self, given: str | Path | None = None) -> str:
+        """The policy, to be opened: what a scripted row says, or the path of its model.
+
+        Args:
+            given: where its model lies, if it has one; beside the file if None.
+
+        Raises:
+            FileNotFoundError: it is not there.
+            ValueError: it is another model.
+        """
+        if self.is_scripted:
+            return str(self.values["policy"])
+        path = Path(given) if given else self.model_file
+        path = path / "model.zip" if path.is_dir() else path
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{str(self.file)!r}: its model is not at {str(path)!r}. Say where it is "
+                "(--model FILE)."
+            )
+        if checksum(path) != self.values["hashes"].get("model"):
+            raise ValueError(
+                f"{str(path)!r} is not the model of {str(self.file)!r}: another checksum"
+            )
+        return str(path)
+
+    # Its figures
+
+    def column(self, metric: str, actions: str | None = None) -> np.ndarray | None:
         """(E,) the score (None without references), the return or the success of each episode."""
-        part = self.values["episodes"].get(way or self.way)
+        part = self.values["episodes"].get(actions or self.actions)
         if part is None:
             return None
         if metric == "success":
             return 100 * np.asarray(part["solved"], float)
         returns = np.asarray(part["returns"], float)
-        if metric == "return":
+        if metric == RETURN:
             return returns
         if self._references is None:
             return None
         random, expert = self._references
         return np.asarray(100 * (returns - random) / (expert - random))
 
+    @cached_property
+    def _references(self) -> tuple[float, float] | None:
+        kept = self.values["hashes"].get("references")
+        return None if kept is None else (float(kept[0]), float(kept[1]))
 
-def read_submission(path: str | Path) -> Submission:
-    """The row in a file.
+    def measure(self, name: str, actions: str) -> np.ndarray | None:
+        """(E,) a measure of each reply, (1,) where it is of all of them; None if not measured.
 
-    Raises:
-        FileNotFoundError: there is none.
-        ValueError: it is no row, is not complete, is damaged, or its statistics are not those of
-            its episodes; the message says all that is wrong.
-    """
-    file = Path(path)
-    return _checked(*_values(file), file)
+        The ``return`` is one, too.
+        """
+        if name == RETURN:
+            return self.column(RETURN, actions)
+        part = self.values.get("measures", {}).get(actions)
+        if part is None or name not in part["figures"]:
+            return None
+        return np.asarray(part["replies"].get(name, [part["figures"][name]]), float)
+
+    def steps_to_target(self, target: float, smooth: int = 5) -> float | None:
+        """Timesteps of training until the learning curve reached a score; None if never.
+
+        The mean of `smooth` rows of the curve counts.
+        """
+        if self._references is None or len(self.values["curve"]) < smooth:
+            return None
+        random, expert = self._references
+        curve = np.array(self.values["curve"], float)
+        means = np.convolve(curve[:, 2], np.ones(smooth) / smooth, "valid")
+        reached = np.flatnonzero(100 * (means - random) / (expert - random) >= target)
+        return float(curve[reached[0] + smooth - 1, 0]) if len(reached) else None
+
+
+# Writing
 
 
 def row_file(panel: str, name: str, env_id: str, seed: int) -> Path:
-    """Where the file of a row lies, below the folder of all panels."""
+    """Path of a row's file, below the folder of all panels."""
     return Path(panel, name, f"{env_id.rpartition('/')[2]}-seed{seed}.json")
 
 
-def misplaced(row: Submission) -> str | None:
-    """What is wrong with the place of a row's file, where tables would pass over it; or None."""
-    wanted = row_file(row.values["panel"], row.name, row.id, row.seed).parts
-    found = Path(os.path.abspath(row.file)).parts[-len(wanted) :]
-    if found == wanted:
-        return None
-    return (
-        f"its path: expected {'/'.join(wanted)} at the end, as its content says, got "
-        f"{'/'.join(found)}: move it there, or have the row made anew"
-    )
+def episode_columns(part: Episodes) -> dict[str, list[Any]]:
+    """Return, success and length of each episode of one seed."""
+    return {
+        "returns": [round(float(r), 6) for r in part.returns[0]],
+        "solved": [int(s) for s in part.solved[0]],
+        "lengths": [int(n) for n in part.lengths[0]],
+    }
 
 
-def repeated(rows: Iterable[Submission]) -> Mapping[Path, str]:
-    """Files of rows whose model is that of a row of the name with another seed, and what is wrong.
+def episode_means(part: Values) -> dict[str, float]:
+    """Means of `episode_columns`."""
+    return {name: round(float(np.mean(part[key])), 6) for key, name in COLUMNS.items()}
 
-    One training would count as two.
+
+def row_settings(environment: PanelEnvironment) -> dict[str, Any]:
+    """The settings of an environment, as they stand in a row: of training, and of scoring."""
+    held_out = {"held_out": dict(environment.held_out)} if environment.held_out else {}
+    return {"env_kwargs": dict(environment.settings), **held_out}
+
+
+def score_references(environment: PanelEnvironment, source: str) -> list[float] | None:
+    """The returns of the random policy and the expert, between which scores lie; None for none.
+
+    Args:
+        environment: whose settings, if it has any, leave no references.
+        source: what stood in for the data that the settings name, or `AS_NAMED`.
     """
-    first: dict[tuple[str, ...], Submission] = {}
-    found = {}
-    for row in rows:
-        if row.values["kind"] == SCRIPTED:
-            continue
-        model = row.values["hashes"]["model"]
-        known = first.setdefault((row.values["panel"], row.name, row.id, model), row)
-        if known.seed != row.seed:
-            found[row.file] = (
-                f"hashes, model: expected another model than that of {str(known.file)!r}, got the "
-                "same: one training counts once. Remove one of the two rows"
-            )
-    return found
+    if environment.scoring_settings:
+        return None
+    scores = entry_of(environment.id).row.references(None if source == AS_NAMED else source)
+    random, expert = scores.get("random"), scores.get("expert")
+    return None if random is None or expert is None or random == expert else [random, expert]
 
 
-def read_rows(folders: Iterable[Path], panel: Panel) -> list[Submission]:
-    """The rows of a panel's version below some folders; of equal ones that of the first folder.
+def check_name(name: str, where: str) -> str:
+    """The name of a row, if it may be one.
 
     Raises:
-        ValueError: a file is no row, is damaged, or lies where another row should.
+        ValueError: it may not; the message begins with `where`.
     """
-    found: dict[tuple[str, str, int], Submission] = {}
-    for folder in folders:
-        for file in sorted((folder / panel.name).glob("*/*-seed*.json")):
-            values, sealed = _values(file)
-            if _of_another_version(values, panel):
-                continue
-            row = _checked(values, sealed, file)
-            if wrong := misplaced(row):
-                raise ValueError(f"{str(file)!r}: {wrong}.")
-            found.setdefault((row.name, row.id, row.seed), row)
-    return list(found.values())
-
-
-def _values(file: Path) -> tuple[Any, bool]:
-    return read_json_sealed(file, "a row of the leaderboard, as JSON")
-
-
-def _checked(values: Any, sealed: bool, file: Path) -> Submission:
-    wrong = list(problems(values))
-    if wrong:
-        raise ValueError(f"{str(file)!r} is no row of the leaderboard: {'; '.join(wrong)}.")
-    return Submission(values, file, sealed)
-
-
-def _of_another_version(values: Any, panel: Panel) -> bool:
-    known = isinstance(values, Mapping) and values.get("panel") == panel.name
-    return known and isinstance(values.get("version"), int) and values["version"] != panel.version
+    if not NAME.fullmatch(name):
+        raise ValueError(
+            f"{where}: expected up to 64 letters (a to z), digits, dots, dashes and underscores, "
+            f"a letter or digit first, got {name!r:.80}"
+        )
+    return name

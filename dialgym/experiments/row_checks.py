@@ -1,7 +1,7 @@
-"""The form of a row: what stands in its file, and what is wrong with one.
+"""Checks of a row's content: form, completeness, bounds, statistics.
 
-`problems` plays nothing. What it cannot find out, whether the episodes are those of the model, is
-for `dialgym.experiments.protocol.replay`.
+`row_problems` plays nothing. Whether the episodes are those of the policy is for
+`dialgym.experiments.protocol.replay_row`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,20 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import unknown
-from dialgym.experiments.measures import CLOSE, misfits
-from dialgym.experiments.panel import Panel, Place, panel_named, protocol_of
-from dialgym.experiments.result import Episodes
+from dialgym.experiments.measures import CLOSE, measure_problems
+from dialgym.experiments.panel import Panel, PanelEnvironment, panel_named, protocol_of
+from dialgym.experiments.row import (
+    ACTIONS,
+    AS_NAMED,
+    COLUMNS,
+    FORM,
+    MODEL_ACTIONS,
+    SCRIPTED,
+    check_name,
+    episode_means,
+    row_settings,
+    score_references,
+)
 from dialgym.experiments.rules import Fingerprint
 from dialgym.experiments.statistics import pass_hat_k
 from dialgym.io.strict_reader import all_finite
@@ -24,11 +35,6 @@ from dialgym.rollouts.player import make_dialogue
 from dialgym.rollouts.policies import named_policies
 from dialgym.views.dialogue import Dialogue
 
-FORM = "dialgym leaderboard row 1"
-MODEL_WAYS = ("drawn", "greedy")
-SCRIPTED = "scripted"
-WAYS = (*MODEL_WAYS, SCRIPTED)
-"""How a policy is asked: what it says is drawn, or the likeliest; a scripted one knows no such."""
 KINDS = ("trained", "model", SCRIPTED)
 ENTRIES: Mapping[str, type | tuple[type, ...]] = {
     "form": str, "panel": str, "version": int, "id": str, "name": str, "seed": int, "kind": str,
@@ -36,13 +42,7 @@ ENTRIES: Mapping[str, type | tuple[type, ...]] = {
     "episodes": dict, "statistics": dict, "trials": dict, "curve": list, "cost": dict,
     "hardware": dict, "versions": dict, "command": str, "seconds": (int, float),
 }  # fmt: skip
-"""What a row has, and of which type."""
-COLUMNS = {"returns": "return", "solved": "success", "lengths": "turns"}
-"""What is kept of each episode, and what its mean is called."""
-AS_NAMED = "as named"
-"""The source of data for which nothing stood in."""
-NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""What a row may be called: its name is that of a folder, and stands in tables."""
+"""Entries of a row, and their types."""
 SHA256 = re.compile("[0-9a-f]{64}")
 MOST = dict.fromkeys(("cpu_seconds", "wall_seconds", "seconds"), 1e9)
 """Seconds that a row may have cost: some thirty years."""
@@ -50,64 +50,11 @@ MOST_STEPS = 1e15
 FARTHEST = {1: 0.7, 4: 0.9}
 """By k, how far pass^k of the few goals may be below s^k, of the success s of episodes: in the kept
 rows it is .37 and .71 below at most."""
+Bounds = Mapping[str, tuple[float, float]]
 Values = Mapping[str, Any]
 
 
-# Writing
-
-
-def columns(part: Episodes) -> dict[str, list[Any]]:
-    """Return, success and length of each episode of one seed."""
-    return {
-        "returns": [round(float(r), 6) for r in part.returns[0]],
-        "solved": [int(s) for s in part.solved[0]],
-        "lengths": [int(n) for n in part.lengths[0]],
-    }
-
-
-def statistics(part: Values) -> dict[str, float]:
-    """Means over the episodes."""
-    return {name: round(float(np.mean(part[key])), 6) for key, name in COLUMNS.items()}
-
-
-def settings_of(place: Place) -> dict[str, Any]:
-    """The settings of an environment, as they stand in a row: of training, and of scoring."""
-    held_out = {"held_out": dict(place.held_out)} if place.held_out else {}
-    return {"env_kwargs": dict(place.settings), **held_out}
-
-
-def references_of(place: Place, source: str) -> list[float] | None:
-    """The returns of the random policy and the expert, between which scores lie; None for none.
-
-    Args:
-        place: whose settings, if it has any, leave no references.
-        source: what stood in for the data that the settings name, or `AS_NAMED`.
-    """
-    if place.scored:
-        return None
-    scores = entry_of(place.id).row.references(None if source == AS_NAMED else source)
-    random, expert = scores.get("random"), scores.get("expert")
-    return None if random is None or expert is None or random == expert else [random, expert]
-
-
-def check_name(name: str, where: str) -> str:
-    """The name of a row, if it may be one.
-
-    Raises:
-        ValueError: it may not; the message begins with `where`.
-    """
-    if not NAME.fullmatch(name):
-        raise ValueError(
-            f"{where}: expected up to 64 letters (a to z), digits, dots, dashes and underscores, "
-            f"a letter or digit first, got {name!r:.80}"
-        )
-    return name
-
-
-# Checking
-
-
-def problems(values: Any) -> Iterator[str]:
+def row_problems(values: Any) -> Iterator[str]:
     """All that is wrong with the content of a file, as texts; nothing is played."""
     if not isinstance(values, Mapping) or values.get("form") != FORM:
         got = values.get("form") if isinstance(values, Mapping) else values
@@ -116,7 +63,7 @@ def problems(values: Any) -> Iterator[str]:
     bad = [name for name, kind in ENTRIES.items() if not _is(values.get(name), kind)]
     yield from (f"{name}: expected {_kind(name)}, got {values.get(name)!r:.40}" for name in bad)
     if not bad:
-        yield from _misfits(values)
+        yield from _content_problems(values)
 
 
 def _is(value: Any, kind: type | tuple[type, ...]) -> bool:
@@ -130,34 +77,34 @@ def _kind(name: str) -> str:
     )
 
 
-def _misfits(values: Values) -> Iterator[str]:
+def _content_problems(values: Values) -> Iterator[str]:
     try:
         panel = panel_named(values["panel"])
-        place = panel.place(values["id"])
+        environment = panel.environment(values["id"])
     except ValueError as error:
         yield str(error)
         return
     if values["version"] != panel.version:
         yield f"version: expected {panel.version} of {panel.name!r}, got {values['version']}"
         return
-    if values["id"] != place.id:
-        yield f"id: expected {place.id!r}, in full, got {values['id']!r}"
-    dialogue = _dialogue_of(place)
+    if values["id"] != environment.id:
+        yield f"id: expected {environment.id!r}, in full, got {values['id']!r}"
+    dialogue = _dialogue_of(environment)
     yield from _of_author(values, panel, dialogue)
-    yield from _of_hashes(values["hashes"], panel, place)
-    for name, wanted in {"held_out": {}, **settings_of(place)}.items():
+    yield from _of_hashes(values["hashes"], panel, environment)
+    for name, wanted in {"held_out": {}, **row_settings(environment)}.items():
         if values.get(name, {}) != wanted:
             yield f"{name}: expected the panel's, {wanted}, got {values.get(name)!r:.80}"
     yield from _of_model(values)
-    yield from _of_ways(values)
-    ends = _ends_of(dialogue, str(values["hashes"].get("source", AS_NAMED)))
-    for way, part in values["episodes"].items():
-        wrong = [*_of_episodes(way, part, values["statistics"].get(way), panel, ends)]
-        wrong += _of_trials(way, values["trials"].get(way), place, panel)
-        yield from wrong or _apart(way, part, values["trials"].get(way))
-    if place.measures:
-        yield from _of_measures(values, place, panel)
-    yield from _of_training(values, ends)
+    yield from _of_actions(values)
+    bounds = _bounds_of(dialogue, str(values["hashes"].get("source", AS_NAMED)))
+    for actions, part in values["episodes"].items():
+        wrong = [*_of_episodes(actions, part, values["statistics"].get(actions), panel, bounds)]
+        wrong += _of_trials(actions, values["trials"].get(actions), environment, panel)
+        yield from wrong or _of_success(actions, part, values["trials"].get(actions))
+    if environment.measures:
+        yield from _of_measures(values, environment, panel)
+    yield from _of_training(values, bounds)
 
 
 def _of_author(values: Values, panel: Panel, dialogue: Dialogue | None) -> Iterator[str]:
@@ -174,14 +121,16 @@ def _of_author(values: Values, panel: Panel, dialogue: Dialogue | None) -> Itera
             yield str(error)
 
 
-def check_author(panel: Panel, place: Place, name: str, seed: int, kind: str, policy: str) -> None:
-    """Look at who a row is to be of, before anything is played for it.
+def check_author(
+    panel: Panel, environment: PanelEnvironment, name: str, seed: int, kind: str, policy: str
+) -> None:
+    """Check the name, seed and policy of a row that is to be made.
 
     Raises:
         ValueError: the seed is none of the panel's, or the name is that of another policy.
     """
     panel.check_seed(seed, "seed")
-    _check_reserved(name, kind, policy, panel, _dialogue_of(place))
+    _check_reserved(name, kind, policy, panel, _dialogue_of(environment))
 
 
 def _check_reserved(
@@ -198,8 +147,8 @@ def _check_reserved(
         )
 
 
-def _of_hashes(hashes: Values, panel: Panel, place: Place) -> Iterator[str]:
-    if hashes.get("protocol") != protocol_of(panel, place):
+def _of_hashes(hashes: Values, panel: Panel, environment: PanelEnvironment) -> Iterator[str]:
+    if hashes.get("protocol") != protocol_of(panel, environment):
         yield "hashes, protocol: expected the panel's, got another: made by another protocol"
     if "rules" in hashes:  # rows that are older than rules have none
         try:
@@ -207,7 +156,7 @@ def _of_hashes(hashes: Values, panel: Panel, place: Place) -> Iterator[str]:
         except ValueError as error:
             yield f"hashes, {error}"
     found = hashes.get("references")
-    wanted = references_of(place, str(hashes.get("source", AS_NAMED)))
+    wanted = score_references(environment, str(hashes.get("source", AS_NAMED)))
     if found != wanted:
         yield (
             f"hashes, references: expected those of the registry, {wanted}, got {found!r:.80}: "
@@ -221,56 +170,56 @@ def _of_model(values: Values) -> Iterator[str]:
         yield f"hashes, model: expected the SHA-256 of the model, got {found!r:.80}"
 
 
-def _of_ways(values: Values) -> Iterator[str]:
-    for name, known in (("kind", KINDS), ("way", WAYS)):
+def _of_actions(values: Values) -> Iterator[str]:
+    for name, known in (("kind", KINDS), ("way", ACTIONS)):
         if values[name] not in known:
             yield str(unknown(name, values[name], known))
-    wanted = [SCRIPTED] if values["kind"] == SCRIPTED else [*MODEL_WAYS]
+    wanted = [SCRIPTED] if values["kind"] == SCRIPTED else [*MODEL_ACTIONS]
     if sorted(values["episodes"]) != wanted:
         yield f"episodes: expected {' and '.join(wanted)}, got {[*values['episodes']]}"
     for name in ("statistics", "trials"):
-        if beyond := [way for way in values[name] if way not in values["episodes"]]:
+        if beyond := [each for each in values[name] if each not in values["episodes"]]:
             yield f"{name}: expected those of the episodes alone, got {', '.join(beyond)}"
     if values["way"] not in values["episodes"]:
         yield f"episodes: expected those of its way, {values['way']}, got {[*values['episodes']]}"
 
 
 def _of_episodes(
-    way: str, part: Any, found: Any, panel: Panel, ends: Mapping[str, tuple[float, float]]
+    actions: str, part: Any, found: Any, panel: Panel, bounds: Bounds
 ) -> Iterator[str]:
     count = panel.evaluation.episodes
     for key in COLUMNS:
         column = part.get(key) if isinstance(part, Mapping) else None
         if not isinstance(column, list) or len(column) != count or not all_finite(column):
             got = f"{len(column)}" if isinstance(column, Sequence) else repr(column)
-            yield f"episodes, {way}, {key}: expected {count} finite numbers, got {got}"
+            yield f"episodes, {actions}, {key}: expected {count} finite numbers, got {got}"
             return
     if not set(part["solved"]) <= {0, 1}:
-        yield f"episodes, {way}, solved: expected 0 or 1"
+        yield f"episodes, {actions}, solved: expected 0 or 1"
     if any(length % 1 for length in part["lengths"]):
-        yield f"episodes, {way}, lengths: expected whole numbers"
-    yield from _beyond(way, part, ends)
-    right = statistics(part)
-    told: list[Any] = [found.get(name) for name in right] if isinstance(found, Mapping) else []
-    known = bool(told) and all_finite(told)
-    if not known or not np.allclose(told, [*right.values()], rtol=0, atol=CLOSE):
-        yield f"statistics, {way}: expected those of the episodes, {right}, got {found}"
+        yield f"episodes, {actions}, lengths: expected whole numbers"
+    yield from _out_of_bounds(actions, part, bounds)
+    right = episode_means(part)
+    stated: list[Any] = [found.get(name) for name in right] if isinstance(found, Mapping) else []
+    known = bool(stated) and all_finite(stated)
+    if not known or not np.allclose(stated, [*right.values()], rtol=0, atol=CLOSE):
+        yield f"statistics, {actions}: expected those of the episodes, {right}, got {found}"
 
 
-def _dialogue_of(place: Place) -> Dialogue | None:
+def _dialogue_of(environment: PanelEnvironment) -> Dialogue | None:
     """A dialogue of an environment; None where its data or packages are not here."""
     try:
-        return make_dialogue(entry_of(place.id), place.scored)
+        return make_dialogue(entry_of(environment.id), environment.scoring_settings)
     except (ImportError, OSError, ValueError):
         return None
 
 
-def _ends_of(dialogue: Dialogue | None, source: str) -> dict[str, tuple[float, float]]:
+def _bounds_of(dialogue: Dialogue | None, source: str) -> dict[str, tuple[float, float]]:
     """The lowest and highest return and length of an episode; none where they are not known here.
 
     Args:
         dialogue: of the environment.
-        source: of the data of a row; the returns of other data may have other ends.
+        source: of the data of a row; the returns of other data may have other bounds.
     """
     if dialogue is None or (dialogue.task.stand_in or AS_NAMED) != source:
         return {}
@@ -278,30 +227,32 @@ def _ends_of(dialogue: Dialogue | None, source: str) -> dict[str, tuple[float, f
     return {"returns": facts.returns[dialogue.learner], "lengths": (1, facts.turn_limit)}
 
 
-def _beyond(way: str, part: Values, ends: Mapping[str, tuple[float, float]]) -> Iterator[str]:
-    for key, (low, high) in ends.items():
+def _out_of_bounds(actions: str, part: Values, bounds: Bounds) -> Iterator[str]:
+    for key, (low, high) in bounds.items():
         found = [value for value in part[key] if not low - CLOSE <= value <= high + CLOSE]
         if found:
             yield (
-                f"episodes, {way}, {key}: expected {low:g} to {high:g}, the environment's "
+                f"episodes, {actions}, {key}: expected {low:g} to {high:g}, the environment's "
                 f"bounds, got {found[0]!r:.40}"
             )
 
 
-def _of_trials(way: str, found: Any, place: Place, panel: Panel) -> Iterator[str]:
-    goals, count = len(place.goals), panel.evaluation.trials
+def _of_trials(
+    actions: str, found: Any, environment: PanelEnvironment, panel: Panel
+) -> Iterator[str]:
+    goals, count = len(environment.goals), panel.evaluation.trials
     rows = found if isinstance(found, list) else []
     if not goals and found is None:
         return
     whole = len(rows) == goals and all(isinstance(r, list) and len(r) == count for r in rows)
     if not whole or not all(isinstance(one, bool) for row in rows for one in row):
         yield (
-            f"trials, {way}: expected {count} truth values for each of {goals} goals, "
+            f"trials, {actions}: expected {count} truth values for each of {goals} goals, "
             f"got {found!r:.80}"
         )
 
 
-def _apart(way: str, part: Values, trials: Any) -> Iterator[str]:
+def _of_success(actions: str, part: Values, trials: Any) -> Iterator[str]:
     """Yield problems of a policy that solves the episodes and fails with the goals of pass^k."""
     success = float(np.mean(part["solved"]))
     for k, most in FARTHEST.items():
@@ -310,22 +261,24 @@ def _apart(way: str, part: Values, trials: Any) -> Iterator[str]:
         passed = pass_hat_k(np.array(trials, bool), k)
         if success**k - passed > most:
             yield (
-                f"trials, {way}: pass^{k} is {100 * passed:.1f} %, and {100 * success:.1f} % of "
-                f"the episodes are solved: expected {100 * (success**k - most):.1f} % at least"
+                f"trials, {actions}: pass^{k} is {100 * passed:.1f} %, and {100 * success:.1f} % "
+                f"of the episodes are solved: expected {100 * (success**k - most):.1f} % at least"
             )
 
 
-def _of_measures(values: Values, place: Place, panel: Panel) -> Iterator[str]:
+def _of_measures(values: Values, environment: PanelEnvironment, panel: Panel) -> Iterator[str]:
     found = values.get("measures")
     if not isinstance(found, Mapping):
-        yield f"measures: expected {', '.join(place.measures)} for each way, got {found!r:.40}"
+        names = ", ".join(environment.measures)
+        yield f"measures: expected {names} for each way, got {found!r:.40}"
         return
-    for way in values["episodes"]:
-        yield from misfits(place.measures, way, found.get(way), panel.evaluation.episodes)
+    for actions in values["episodes"]:
+        part, episodes = found.get(actions), panel.evaluation.episodes
+        yield from measure_problems(environment.measures, actions, part, episodes)
 
 
-def _of_training(values: Values, ends: Mapping[str, tuple[float, float]]) -> Iterator[str]:
-    low, high = ends.get("returns", (-np.inf, np.inf))
+def _of_training(values: Values, bounds: Bounds) -> Iterator[str]:
+    low, high = bounds.get("returns", (-np.inf, np.inf))
     before = [0.0, 0.0]
     for i, row in enumerate(values["curve"]):
         if not isinstance(row, list) or len(row) != 3 or not all_finite(row):

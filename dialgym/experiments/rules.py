@@ -15,8 +15,8 @@ from hashlib import sha256
 from typing import Any, NamedTuple, Self
 
 from dialgym.registry import Environment, RegistryEntry, entry_of
-from dialgym.rollouts.played import Played
-from dialgym.rollouts.player import Player, make_dialogue, names_in
+from dialgym.rollouts.episode_batch import EpisodeBatch
+from dialgym.rollouts.player import Player, make_dialogue, policy_names
 
 DIALOGUES = 50
 """Of each of the policies."""
@@ -114,12 +114,12 @@ def _policies(entry: RegistryEntry, settings: Mapping[str, Any]) -> list[str]:
     """A scripted policy, and a random one, as far as there are any."""
     dialogue = make_dialogue(entry, settings)
     scripted = [*dialogue.task.speakers.get(dialogue.learner, {})]
-    known = names_in(entry, settings)
+    known = policy_names([entry], settings)
     wanted = [MIXTURE if MIXTURE in known else next(iter(scripted), RANDOM), RANDOM]
     return [name for name in dict.fromkeys(wanted) if name in known]
 
 
-def _lines(played: Played) -> list[str]:
+def _lines(played: EpisodeBatch) -> list[str]:
     """Texts, rewards and ends of dialogues as lines; numbers without their last digits."""
     turns = played.turns
     assert turns is not None  # they were asked for

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import ServiceError
+from dialgym.io.typed_json import Json
 from dialgym.parallel.shared_arrays import FINAL, SEEN, Layout, SharedArrays
 from dialgym.views.info import Info
 from dialgym.views.making import make_batched_view
-from dialgym.views.typed_json import Json
 
 
 def main(socket: int, file: int) -> None:

@@ -11,15 +11,15 @@
 | `player` | `Player`: an environment and a policy, which picks the loop |
 """
 
+from dialgym.rollouts.episode_batch import EpisodeBatch
 from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng
-from dialgym.rollouts.played import Played
 from dialgym.rollouts.player import Player, make_dialogue
-from dialgym.rollouts.policies import MisfitError, Policy, Predictor
+from dialgym.rollouts.policies import IncompatiblePolicyError, Policy, Predictor
 
 __all__ = [
+    "EpisodeBatch",
+    "IncompatiblePolicyError",
     "Job",
-    "MisfitError",
-    "Played",
     "Player",
     "Policy",
     "Predictor",

@@ -7,24 +7,30 @@ from typing import Any
 import numpy as np
 from gymnasium.utils.seeding import np_random
 
+from dialgym.rollouts.episode_batch import (
+    Decisions,
+    EpisodeBatch,
+    RecordedTurns,
+    Role,
+    metric_columns,
+)
 from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng
-from dialgym.rollouts.played import Decisions, Played, Role, Turns, metric_columns
 from dialgym.simulators import Speaker, shown_to
 from dialgym.simulators.base import check_text
 from dialgym.tasks import ActPolicy, PartyActs
 from dialgym.tasks.generators import Logs, Scripts, Tree
 from dialgym.views.dialogue import Dialogue
-from dialgym.views.layout import clean
+from dialgym.views.spaces import clean
 
 TOGETHER = 128
 """Episodes that are handed over at once."""
 
 
-class Game:
+class OpenDialogue:
     """A dialogue under way, its generator, and what the learner's utterances have earned.
 
     Args:
-        dialogue: its rules and its other party; begun anew, and used up to the end of the game.
+        dialogue: its rules and its other party; begun again, and used up to the end of the game.
         job: seed and number of the episode.
         options: of reset.
         acts: the learner's, where it chooses acts.
@@ -44,16 +50,16 @@ class Game:
         self.seed = episode_seed(*job)
         self.rng = np_random(self.seed)[0]
         self.role = Role()
-        self.places: list[int] = []  # where in the transcript its utterances stand
+        self.positions: list[int] = []  # where in the transcript its utterances stand
         self.rewards: list[float] = []
         self.chosen: list[tuple[np.ndarray, Any, np.ndarray]] = []
         self.exchange = dialogue.start(self.rng, options)
-        self.gained = self.exchange.reward
+        self.episode_return = self.exchange.reward
         self.length = len(self.exchange.heard)
 
     @property
     def over(self) -> bool:
-        """Whether the dialogue has ended."""
+        """Tell if the dialogue has ended."""
         return self.exchange.over
 
     def say(self, text: str) -> None:
@@ -70,8 +76,8 @@ class Game:
 
     def _say(self, text: str) -> None:
         self.exchange = self.dialogue.say(text, self.rng)
-        self.gained += self.exchange.reward
-        self.places.append(self.length)
+        self.episode_return += self.exchange.reward
+        self.positions.append(self.length)
         self.rewards.append(self.exchange.reward)
         self.length += 1 + len(self.exchange.heard)
 
@@ -101,7 +107,7 @@ class Game:
         if not self.over:
             self.exchange = self.exchange._replace(truncated=True)
 
-    def play(self, policy: Any, rng: np.random.Generator) -> "Game":
+    def play(self, policy: Any, rng: np.random.Generator) -> "OpenDialogue":
         """Let a scripted policy, with a generator of its own, play to the end."""
         while not self.exchange.over:
             if self.acts is None:
@@ -110,19 +116,19 @@ class Game:
                 self.choose(policy, rng)
         return self
 
-    def copy(self) -> "Game":
+    def copy(self) -> "OpenDialogue":
         """The same game at the same point, to go on in another way.
 
         Its generator is in the same state, so that seed and utterances still replay it.
         """
-        other = object.__new__(Game)
+        other = object.__new__(OpenDialogue)
         other.__dict__.update(self.__dict__)
         other.dialogue, other.rng = self.dialogue.copy(), deepcopy(self.rng)
-        other.places, other.rewards = self.places.copy(), self.rewards.copy()
+        other.positions, other.rewards = self.positions.copy(), self.rewards.copy()
         return other
 
     def decisions(self) -> Decisions:
-        """What was chosen."""
+        """The choices, and what they were made by."""
         assert self.acts is not None
         observations, actions, masks = zip(*self.chosen)
         state, dtype = self.dialogue.state, np.int8 if self.acts.multiple else np.int64
@@ -134,8 +140,11 @@ class Game:
 
 
 def play_games(
-    games_of: Callable[[Job], Sequence[Game]], jobs: Sequence[Job], record: bool, report: Report
-) -> Iterator[Played]:
+    games_of: Callable[[Job], Sequence[OpenDialogue]],
+    jobs: Sequence[Job],
+    record: bool,
+    report: Report,
+) -> Iterator[EpisodeBatch]:
     """Play episodes one after the other; each is one game, or several.
 
     Args:
@@ -153,7 +162,7 @@ def play_games(
         yield table.played()
 
 
-def as_played(game: Game) -> Played:
+def as_played(game: OpenDialogue) -> EpisodeBatch:
     """One game that is over, with what was said."""
     table = _Table(record=True)
     table.add(game)
@@ -161,33 +170,33 @@ def as_played(game: Game) -> Played:
 
 
 class _Table:
-    """Games that are over, as columns; a dialogue may begin anew once it has been added."""
+    """Games that are over, as columns; a dialogue may begin again once it has been added."""
 
     def __init__(self, record: bool) -> None:
-        self.turns = Turns() if record else None
+        self.turns = RecordedTurns() if record else None
         self.decisions: list[Decisions] = []
         self.rows: list[tuple[Any, ...]] = []
         self.metrics: list[Mapping[str, float]] = []
 
-    def add(self, game: Game) -> None:
+    def add(self, game: OpenDialogue) -> None:
         dialogue, end = game.dialogue, game.exchange
         self.rows.append(
             (
-                *(game.seed, game.job[1], game.role, game.gained, dialogue.turn),
+                *(game.seed, game.job[1], game.role, game.episode_return, dialogue.turn),
                 *(game.options, bool(end.success), end.terminated, end.truncated),
             )
         )
         self.metrics.append(dialogue.task.metrics(dialogue.state))
         if self.turns is not None:
             lines = dialogue.task.transcript(dialogue.state, dialogue.learner)
-            self.turns.add(lines, game.places, game.rewards)
+            self.turns.add(lines, game.positions, game.rewards)
             if game.acts is not None:
                 self.decisions.append(game.decisions())
 
-    def played(self) -> Played:
+    def played(self) -> EpisodeBatch:
         seeds, episodes, roles, returns, lengths, options, *ends = zip(*self.rows)
         success, terminated, truncated = (np.array(column, bool) for column in ends)
-        return Played(
+        return EpisodeBatch(
             list(seeds),
             list(episodes),
             np.array(returns, np.float64),
@@ -205,15 +214,15 @@ class _Table:
 
 def tree_games(
     tree: Tree, dialogue: Dialogue, job: Job, options: Mapping[str, Any] | None
-) -> Iterator[Game]:
+) -> Iterator[OpenDialogue]:
     """A dialogue of the tree's source, then its branches, in order of place."""
-    points = _play_source(tree, Game(dialogue, job, options), job)
+    points = _play_source(tree, OpenDialogue(dialogue, job, options), job)
     points[-1].role = Role(tree.kind)
     yield points[-1]
     number = 0
     for branch in tree.branches:
-        places = range(len(points) - 1) if branch.after is None else [branch.after]
-        for after in places:
+        positions = range(len(points) - 1) if branch.after is None else [branch.after]
+        for after in positions:
             if after >= len(points) - 1:  # it had ended by then
                 continue
             for _ in range(branch.games):
@@ -223,7 +232,7 @@ def tree_games(
                 yield game.play(branch.policy, policy_rng(*job, number))
 
 
-def _play_source(tree: Tree, game: Game, job: Job) -> list[Game]:
+def _play_source(tree: Tree, game: OpenDialogue, job: Job) -> list[OpenDialogue]:
     """The game after each number of the learner's utterances; the last one is over."""
     rng = policy_rng(*job)
     points = []
@@ -233,10 +242,10 @@ def _play_source(tree: Tree, game: Game, job: Job) -> list[Game]:
     return [*points, game]
 
 
-def script_games(scripts: Scripts, dialogue: Dialogue, job: Job) -> list[Game]:
+def script_games(scripts: Scripts, dialogue: Dialogue, job: Job) -> list[OpenDialogue]:
     """A dialogue that was written in advance; if it stops while open, it is truncated."""
     script = scripts.script(dialogue.task, policy_rng(*job))
-    game = Game(dialogue, job, script.options)
+    game = OpenDialogue(dialogue, job, script.options)
     texts = iter(script.texts)
     while not game.over and (text := next(texts, None)) is not None:
         game.say(text)
@@ -246,7 +255,7 @@ def script_games(scripts: Scripts, dialogue: Dialogue, job: Job) -> list[Game]:
 
 def log_games(
     logs: Logs, dialogue: Dialogue, job: Job, acts: PartyActs | None, record: bool
-) -> list[Game]:
+) -> list[OpenDialogue]:
     """A dialogue of a corpus; if it stops while open, it is truncated.
 
     Raises:
@@ -260,7 +269,7 @@ def log_games(
         )
     log = logs.log(task, number)
     other = _Repeated([text for party, text in log.turns if party != learner])
-    game = Game(Dialogue(task, learner, other), job, log.options, acts, record)
+    game = OpenDialogue(Dialogue(task, learner, other), job, log.options, acts, record)
     own = [text for party, text in log.turns if party == learner]
     for text in own:
         if game.over:
@@ -287,6 +296,6 @@ def speaker_games(
     options: Mapping[str, Any] | None,
     acts: PartyActs | None,
     record: bool,
-) -> list[Game]:
+) -> list[OpenDialogue]:
     """A dialogue of a scripted policy, which chooses among `acts` where they are given."""
-    return [Game(dialogue, job, options, acts, record).play(policy, policy_rng(*job))]
+    return [OpenDialogue(dialogue, job, options, acts, record).play(policy, policy_rng(*job))]

@@ -1,6 +1,6 @@
 """`Player`: an environment and a policy, opened once, that play any number of episodes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -11,27 +11,28 @@ from dialgym.errors import with_settings
 from dialgym.io.registry_file import load
 from dialgym.kinds import numeric_kinds
 from dialgym.registry import Environment, RegistryEntry, check_id, entry_of
+from dialgym.rollouts.episode_batch import EpisodeBatch
 from dialgym.rollouts.episodes import Job, Report
 from dialgym.rollouts.games import log_games, play_games, script_games, speaker_games, tree_games
-from dialgym.rollouts.played import Played
 from dialgym.rollouts.policies import (
     Policy,
     find_checkpoint,
     named_policies,
     open_policy,
     policy_name,
-    policy_place,
+    training_place,
 )
 from dialgym.rollouts.waves import SIZE, play_batch, play_env
 from dialgym.simulators import BatchSpeaker, Speaker, is_oracle
 from dialgym.tasks import ActPolicy
 from dialgym.tasks.generators import Logs, Scripts, Tree
 from dialgym.trust import check_names
-from dialgym.views.dialogue import Dialogue, find_speaker
+from dialgym.views.dialogue import Dialogue
 from dialgym.views.making import make_vec, split_kwargs
+from dialgym.views.speakers import find_speaker
 
 Source = Policy | Tree | Scripts | Logs
-"""What dialogues can come from."""
+"""Sources of dialogues."""
 GENERATORS = (Tree, Scripts, Logs)
 
 
@@ -43,27 +44,13 @@ def make_dialogue(env: Environment, kwargs: Mapping[str, Any]) -> Dialogue:
     return Dialogue(task, learner, find_speaker(task, learner, parts.get("simulator")))
 
 
-def names_in(entry: RegistryEntry, kwargs: Mapping[str, Any]) -> set[str]:
-    """The names of the policies that an environment has."""
-    dialogue = make_dialogue(entry, kwargs)
-    return {*named_policies(dialogue.task, dialogue.learner, entry.view)}
-
-
-def opened_for(
-    policy: Policy, entries: Sequence[RegistryEntry], kwargs: Mapping[str, Any], trust: bool = False
-) -> Any:
-    """A policy that is to play in several environments: a checkpoint is loaded, a name stays one.
-
-    Raises:
-        ValueError: none of the environments knows the name, or it is nothing that could play.
-        ValueError, FileNotFoundError, ImportError: as in `open_policy`, which says what `trust` is.
-    """
+def policy_names(entries: Iterable[RegistryEntry], kwargs: Mapping[str, Any]) -> set[str]:
+    """The names of the policies that some environments have."""
     dialogues = [(make_dialogue(entry, kwargs), entry.view) for entry in entries]
-    named = {name for d, view in dialogues for name in named_policies(d.task, d.learner, view)}
-    return open_policy(policy, named, dialogues[0][0].learner, trust)
+    return {name for d, view in dialogues for name in named_policies(d.task, d.learner, view)}
 
 
-def opened_where_trained(
+def open_where_trained(
     policy: Policy, trust: bool = False
 ) -> tuple[Any, RegistryEntry, dict[str, Any]]:
     """A trained policy, the environment that it was trained in, and the settings of that.
@@ -80,8 +67,8 @@ def opened_where_trained(
             f"and there is no run or checkpoint of that name. Name one, as in "
             f"`dialgym evaluate {policy} Wordle-20-v0`."
         )
-    opened = open_policy(policy, (), "system", trust)
-    place = policy_place(opened)
+    opened = open_policy(policy, trust=trust)
+    place = training_place(opened)
     if place is None:
         raise ValueError(
             f"{policy_name(policy)} does not say where it was trained. Name the environment, as in "
@@ -115,7 +102,7 @@ class Player:
         policy_kwargs: settings of a registered policy.
         num_envs: dialogues at once, for a policy with `predict`.
         deterministic: such a policy takes the likeliest action, else samples.
-        record: what is said is kept, and on an act view what is chosen; see `Played`. There a
+        record: what is said is kept, and on an act view what is chosen; see `EpisodeBatch`. There a
             policy that has both `reply` and `act` then chooses acts, and else speaks.
         trust: a checkpoint may be a pickle, which can run code of whoever made it.
 
@@ -156,13 +143,13 @@ class Player:
 
     @property
     def chooses_acts(self) -> bool:
-        """Whether the policy chooses acts, rather than words or tokens."""
+        """Tell if the policy chooses acts, rather than words or tokens."""
         by_acts = self._predicts or not isinstance(self.policy, (Speaker, Tree, Scripts))
         return self.entry.kind.of_acts and by_acts
 
     @property
     def tokenizer(self) -> Any:
-        """Whose ids the policy says; None where it speaks in text or by acts."""
+        """Tokenizer of the ids that the policy says; None where it speaks in text or by acts."""
         return getattr(self.env, "tokenizer", None) if self._predicts else None
 
     @cached_property
@@ -176,7 +163,7 @@ class Player:
         jobs: Sequence[Job],
         options: Mapping[str, Any] | None = None,
         report: Report = lambda ended: None,
-    ) -> Iterator[Played]:
+    ) -> Iterator[EpisodeBatch]:
         """Play episodes, a pair of seed and number each, in their order.
 
         Args:
@@ -212,8 +199,10 @@ class Player:
             policy, self.task, self.learner, batch, jobs, fixed, self.record, report
         )  # fmt: skip
 
-    def hold(self, job: Job, options: Mapping[str, Any] | None = None) -> tuple[Dialogue, Played]:
-        """Play one episode: the dialogue as it then stands, and what came of it.
+    def play_one(
+        self, job: Job, options: Mapping[str, Any] | None = None
+    ) -> tuple[Dialogue, EpisodeBatch]:
+        """Play one episode: the dialogue at its end, and how it went.
 
         Where its policy has `predict`, the player must be of one dialogue at once.
         """
@@ -228,7 +217,7 @@ class Player:
         if "env" in self.__dict__:
             self.env.close()
 
-    def _games(self, games_of: Any, jobs: Sequence[Job], report: Report) -> Iterator[Played]:
+    def _games(self, games_of: Any, jobs: Sequence[Job], report: Report) -> Iterator[EpisodeBatch]:
         return play_games(games_of, jobs, self.record, report)
 
     def _open(self, policy: Source, settings: dict[str, Any], trust: bool) -> Any:

@@ -17,14 +17,16 @@ from dialgym.rollouts.episodes import seed_policy
 from dialgym.rollouts.random_text import allowed_text
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, Task
+from dialgym.tasks.lookup import find_object
+from dialgym.trust import distrusted, is_code
 from dialgym.views.env_spec import made_from
 from dialgym.views.wrappers import replacement
 
 CHECKPOINT = "model.zip"
 UNFINISHED = "checkpoint.zip"
-"""What a run has before it has a model."""
+"""File of a run that has no model yet."""
 CONFIGS = ("config.json", "adapter_config.json")
-"""What the folder of a language model has."""
+"""Files of which the folder of a language model has one."""
 READERS = "dialgym.checkpoints"
 """Entry points that load a saved model from a path."""
 
@@ -57,8 +59,8 @@ class AllowedOnly:
     def __init__(self, model: Any) -> None:
         self.model, self.choose = model, model.replace_forbidden
         self.observation_space, self.action_space = model.observation_space, model.action_space
-        self.trained_in, self.learns_by_drawing = policy_place(model), learns_by_drawing(model)
-        self.shown_as_learned = shown_as_learned(model)
+        self.trained_in, self.learns_by_sampling = training_place(model), learns_by_sampling(model)
+        self.observation_adapter = observation_adapter(model)
         self._rng = np.random.default_rng(0)
 
     def set_random_seed(self, seed: int) -> None:
@@ -86,22 +88,22 @@ class AllowedOnly:
         return actions, state
 
 
-def learns_by_drawing(policy: Any) -> bool:
-    """Whether a policy's actions are drawn from a distribution while it learns.
+def learns_by_sampling(policy: Any) -> bool:
+    """Tell if a policy's actions are drawn from a distribution while it learns.
 
     Otherwise the best one by value is taken, but for exploration, or nothing is played. What draws
     is evaluated as it learned, by drawing: its likeliest actions are other, and often worse,
     dialogues. A policy may say so by an attribute of this name; on-policy algorithms of
     Stable-Baselines3, which keep a rollout, need not.
     """
-    said = getattr(policy, "learns_by_drawing", None)
+    said = getattr(policy, "learns_by_sampling", None)
     return hasattr(policy, "rollout_buffer_class") if said is None else bool(said)
 
 
 Policy = str | PathLike[str] | Speaker | ActPolicy | Predictor
 
 
-class MisfitError(ValueError):
+class IncompatiblePolicyError(ValueError):
     """The policy was made for other observations or actions than the environment has."""
 
 
@@ -118,7 +120,7 @@ class RandomText:
 
 
 def policy_name(policy: Policy) -> str:
-    """What a table calls a policy: its registered name, its run or checkpoint, or its class."""
+    """Name of a policy in tables: its registered name, its run or checkpoint, or its class."""
     if not isinstance(policy, (str, PathLike)):
         return type(policy).__name__
     path = Path(policy)
@@ -128,7 +130,7 @@ def policy_name(policy: Policy) -> str:
 def named_policies(
     task: Task, learner: str, view: str, acts_first: bool = False
 ) -> Mapping[str, Any]:
-    """What makes each policy that a party of a task has by name.
+    """Constructors of the policies of a party, by their registered names.
 
     Args:
         task, learner: the rules, and the party.
@@ -141,25 +143,29 @@ def named_policies(
     return words | ({**spoken, **chosen} if acts_first else {**chosen, **spoken})
 
 
-def open_policy(policy: Policy, named: Collection[str], learner: str, trust: bool = False) -> Any:
-    """The policy itself where it is an object or a checkpoint; a registered name stays a name.
+def open_policy(
+    policy: Policy, named: Collection[str] = (), learner: str = "system", trust: bool = False
+) -> Any:
+    """Open a policy: a checkpoint is loaded, ``module:object`` imported; a name stays a name.
 
     Args:
         policy: of the learner.
         named: the names that are registered.
         learner: the party.
-        trust: a checkpoint may be a pickle, which can run code of whoever made it.
+        trust: a checkpoint may be a pickle, and a module is imported: both can run code of whoever
+            made them.
 
     Raises:
-        ValueError: it is nothing that could play; the message says what could. Or the checkpoint
-            is a pickle, and not trusted.
+        ValueError: it is nothing that could play; the message says what could. Or it would run
+            code, and is not trusted.
         FileNotFoundError: there is no such checkpoint.
         ImportError: a checkpoint is given and what reads it cannot be imported.
     """
     if isinstance(policy, (str, PathLike)):
         if policy in named:
             return policy
-        policy = _load(policy, named, learner, trust)
+        imported = isinstance(policy, str) and is_code(policy) and not Path(policy).exists()
+        policy = _import(str(policy), trust) if imported else _load(policy, named, learner, trust)
     if getattr(policy, "replace_forbidden", None):
         return AllowedOnly(policy)
     if isinstance(policy, (Speaker, ActPolicy, Predictor)):
@@ -171,8 +177,26 @@ def open_policy(policy: Policy, named: Collection[str], learner: str, trust: boo
     )
 
 
+def _import(path: str, trust: bool) -> Any:
+    """Import the object of ``module:object``, or make one of ``module:Class``."""
+    if not trust:
+        raise distrusted(path, "policy")
+    found = find_object(path, "policy")
+    if not isinstance(found, type):
+        return found
+    try:
+        signature(found).bind()
+    except TypeError as error:
+        raise ValueError(
+            f"policy {path!r}: expected a class that needs no arguments, or an object; got one "
+            f"that does ({error}). Make an object of it in its module, and give that "
+            "(module:object)."
+        ) from error
+    return found()
+
+
 def find_language_model(path: str | PathLike[str]) -> str | None:
-    """What names a language model: a folder of one, or something of the Hugging Face hub."""
+    """Find a language model: its folder, or its name on the Hugging Face hub."""
     if str(path).startswith(PREFIX):
         return str(path)
     folder = Path(path).expanduser()
@@ -208,7 +232,7 @@ def _load(path: str | PathLike[str], named: Collection[str], learner: str, trust
 
 
 def checkpoint_reader(file: Path | str) -> Callable[..., Any]:
-    """What loads saved models: an entry point, so that nothing here knows who trains them.
+    """Loader of saved models: an entry point, so that nothing here knows who trains them.
 
     It is called with the path and ``trust``, whether pickles may be read.
 
@@ -232,27 +256,27 @@ def checkpoint_reader(file: Path | str) -> Callable[..., Any]:
 
 
 def takes_masks(policy: Predictor) -> bool:
-    """Whether `predict` has an argument `action_masks`, as MaskablePPO's."""
+    """Tell if `predict` has an argument `action_masks`, as MaskablePPO's."""
     return "action_masks" in signature(policy.predict).parameters
 
 
 def check_fit(policy: Any, env: Any) -> None:
-    """Raise a MisfitError where the policy's spaces, if it tells them, are not those of `env`."""
+    """Raise an IncompatiblePolicyError where the policy's known spaces are not those of `env`."""
     space = getattr(policy, "observation_space", None)
     seen = getattr(space, "shape", None)
     said = getattr(getattr(policy, "action_space", None), "n", None)
     window, size = env.single_observation_space.shape, env.single_action_space.n
-    place = policy_place(policy) or {}
+    place = training_place(policy) or {}
     trained = f" It was trained in {describe_place(place)}." if place else ""
     if seen not in (None, window) or said not in (None, size):
-        raise MisfitError(
+        raise IncompatiblePolicyError(
             f"{type(policy).__name__} sees {seen} and says one of {said} tokens; {env.spec.id} "
             f"shows {window} and has {size}.{trained} Use it where it was trained, with the same "
             "env_kwargs (--set)."
         )
     tokenizers = [getattr(s, "tokenizer", None) for s in (space, env.single_observation_space)]
     if None not in tokenizers and tokenizers[0] != tokenizers[1]:
-        raise MisfitError(
+        raise IncompatiblePolicyError(
             f"{type(policy).__name__} learned another vocabulary of {size} tokens than "
             f"{env.spec.id} has here: the same ids would be other words.{trained} Use it there, "
             "with the same tokenizer and files."
@@ -261,15 +285,15 @@ def check_fit(policy: Any, env: Any) -> None:
     strange = [(a, b) for a, b in zip(place.get("acts", acts), acts) if a != b]
     if strange:
         learned, here = strange[0]
-        raise MisfitError(
+        raise IncompatiblePolicyError(
             f"{type(policy).__name__} learned other acts than {env.spec.id} has here, such as "
             f"{learned!r} for {here!r}: the same numbers would be other acts.{trained} Use it "
             "there, with the same settings and files."
         )
 
 
-def shown_as_learned(policy: Any) -> Callable[[Any], Any]:
-    """What makes an env's observations (N, ...) those that a policy learned from.
+def observation_adapter(policy: Any) -> Callable[[Any], Any]:
+    """Function from an env's observations (N, ...) to those that a policy learned from.
 
     A model that was trained in Stable-Baselines3's ``VecNormalize(norm_obs=True)`` is shown them
     with the statistics that this has now; any other policy, as they are.
@@ -277,7 +301,7 @@ def shown_as_learned(policy: Any) -> Callable[[Any], Any]:
     Raises:
         ValueError: the model says that it learned so, and has no statistics.
     """
-    view: Callable[[Any], Any] = getattr(policy, "shown_as_learned", lambda seen: seen)
+    view: Callable[[Any], Any] = getattr(policy, "observation_adapter", lambda seen: seen)
     normalize = policy.get_vec_normalize_env() if hasattr(policy, "get_vec_normalize_env") else None
     if normalize is not None and normalize.norm_obs:
         view = normalize.normalize_obs
@@ -291,8 +315,8 @@ def shown_as_learned(policy: Any) -> Callable[[Any], Any]:
     return view
 
 
-def policy_place(policy: Any) -> Mapping[str, Any] | None:
-    """Where a policy was trained, as of `dialgym.views.env_spec.made_from`; None where unknown."""
+def training_place(policy: Any) -> Mapping[str, Any] | None:
+    """Place of a policy's training, as of `dialgym.views.env_spec.made_from`; None if unknown."""
     live = policy.get_env() if hasattr(policy, "get_env") else None
     found: Mapping[str, Any] | None = made_from(live) or getattr(policy, "trained_in", None)
     return found

@@ -7,7 +7,7 @@ import numpy as np
 from dialgym.language import AnyText, Constraint, Tokenizer
 from dialgym.language.tokenizers import FIRST_TEXT
 from dialgym.tasks import Task
-from dialgym.views.layout import tokenizer_of
+from dialgym.views.spaces import tokenizer_of
 
 
 def random_text(task: Task, party: str, rng: np.random.Generator) -> str:

@@ -1,4 +1,4 @@
-"""Many dialogues at a time, in waves: an episode a row, and rows that are over wait for the others.
+"""Waves of dialogues: an episode a row, and rows that are over wait for the others.
 
 Rows that went on to the next episode until enough have ended would favour short ones.
 """
@@ -11,9 +11,9 @@ from gymnasium.utils.seeding import np_random
 
 from dialgym.io.finite_weights import check_finite
 from dialgym.language.tokenizers import recorded
+from dialgym.rollouts.episode_batch import Decisions, EpisodeBatch, RecordedTurns, metric_columns
 from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng, seeded
-from dialgym.rollouts.played import Decisions, Played, Turns, metric_columns
-from dialgym.rollouts.policies import Predictor, check_fit, shown_as_learned, takes_masks
+from dialgym.rollouts.policies import Predictor, check_fit, observation_adapter, takes_masks
 from dialgym.simulators import BatchSpeaker, all_shown_to, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
 from dialgym.tasks.returns import watch_returns
@@ -34,7 +34,7 @@ def play_batch(
     options: Mapping[str, Any],
     record: bool,
     report: Report,
-) -> Iterator[Played]:
+) -> Iterator[EpisodeBatch]:
     """Let a scripted policy play episodes; they are those that it plays one by one.
 
     Args:
@@ -78,7 +78,7 @@ class _ScriptedWave:
     def play(self, policy: BatchSpeaker) -> None:
         own = [policy_rng(*job) for job in self.jobs]
         rows = np.arange(len(self.jobs))
-        rows = self._hear(rows, self.batch.reset(rows, self.rngs, self.options))
+        rows = self._append(rows, self.batch.reset(rows, self.rngs, self.options))
         while len(rows):
             chosen = rows.tolist()
             states = all_shown_to(policy, self.task, self.batch.states(rows), self.learner)
@@ -86,9 +86,9 @@ class _ScriptedWave:
             texts = np.array(said, np.str_)
             outcome = self.batch.say(rows, texts, self.rngs)
             self._note(rows, np.full(len(rows), self.me), texts, outcome.reward, True)
-            rows = self._hear(rows, outcome)
+            rows = self._append(rows, outcome)
 
-    def _hear(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
+    def _append(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
         """Note what was heard and which dialogues are over; the rows that go on."""
         heard = rows[outcome.heard_rows]
         self._note(heard, outcome.heard_parties, outcome.heard_texts, np.zeros(len(heard)), False)
@@ -113,8 +113,8 @@ class _ScriptedWave:
         if self.record:
             self.notes.append((rows, parties, texts, rewards, np.full(len(rows), said)))
 
-    def played(self) -> Played:
-        return Played(
+    def played(self) -> EpisodeBatch:
+        return EpisodeBatch(
             self.seeds,
             [episode for _, episode in self.jobs],
             self.returns,
@@ -131,11 +131,11 @@ class _ScriptedWave:
         rows = np.arange(len(self.jobs))
         return self.batch.states(rows) if self.task.facts.metrics else ()
 
-    def _turns(self) -> Turns:
+    def _turns(self) -> RecordedTurns:
         rows, *columns = (np.concatenate(column) for column in zip(*self.notes))
         order = np.argsort(rows, kind="stable")
         party, text, reward, said = (column[order] for column in columns)
-        return Turns(
+        return RecordedTurns(
             np.bincount(rows, minlength=len(self.jobs)).tolist(),
             np.array(self.task.parties, object)[party].tolist(),
             text.tolist(),
@@ -153,7 +153,7 @@ def play_env(
     record: bool,
     report: Report,
     deterministic: bool,
-) -> Iterator[Played]:
+) -> Iterator[EpisodeBatch]:
     """Let a policy with `predict` play episodes, in waves of as many as `env` has dialogues.
 
     A policy that has Stable-Baselines3's ``set_random_seed`` is seeded for each wave, so that a
@@ -169,8 +169,8 @@ def play_env(
         deterministic: the likeliest action, else a sampled one.
 
     Raises:
-        MisfitError: the policy was made for other spaces.
-        ValueError: as of `shown_as_learned`, or a weight is not finite.
+        IncompatiblePolicyError: the policy was made for other spaces.
+        ValueError: as of `observation_adapter`, or a weight is not finite.
     """
     check_fit(policy, env)
     remedy = "It has learned nothing that can be scored; load a checkpoint from before."
@@ -208,14 +208,14 @@ class _EnvWave:
         self.kept: list[tuple[Any, ...]] = []  # by step: actions, closed, reward, seen, mask
         self.last: list[tuple[Any, ...]] = [()] * k  # by row: lines, and what was seen at the end
         # where utterances will stand; a task's own vectorised form is asked for the first alone
-        self.places = [[self._length(row)] for row in range(k)] if record else []
+        self.positions = [[self._length(row)] for row in range(k)] if record else []
         self.looped = isinstance(self.own.dialogues, LoopedBatch)
 
     def play(self, policy: Predictor, deterministic: bool, report: Report) -> None:
-        masked, state, view = takes_masks(policy), None, shown_as_learned(policy)
+        masked, state, view = takes_masks(policy), None, observation_adapter(policy)
         start = np.ones(self.env.num_envs, bool)
         while self.alive.any():
-            seen, mask = self._at_last_act(self._masks() if masked or self.acts else None)
+            seen, mask = self._keep_observations(self._masks() if masked or self.acts else None)
             shown = {} if mask is None or not masked else {"action_masks": self._form(mask)}
             actions, state = policy.predict(
                 view(seen),
@@ -229,7 +229,7 @@ class _EnvWave:
             if self.record:
                 closed = info["turn"] > 0
                 if self.looped:
-                    self._note_places(closed)
+                    self._note_positions(closed)
                 more = (seen, mask) if self.acts else ()
                 self.kept.append((np.array(actions), closed, reward, *more))
             self._score(reward, info["turn"])
@@ -239,13 +239,13 @@ class _EnvWave:
                 report(int(ended.sum()))
                 self.own.deactivate(ended)
 
-    def _at_last_act(self, mask: np.ndarray | None) -> tuple[Any, np.ndarray | None]:
-        """What the policy sees; of a dialogue that is over, what it saw when it last acted."""
+    def _keep_observations(self, mask: np.ndarray | None) -> tuple[Any, np.ndarray | None]:
+        """Observations and masks; of a dialogue that is over, those when it last acted."""
         seen = self.observation
         if self.shown and not self.alive.all():
             old_seen, old_mask = self.shown
-            seen = at_last_act(old_seen, seen, self.alive)
-            mask = None if mask is None else at_last_act(old_mask, mask, self.alive)
+            seen = keep_observation(old_seen, seen, self.alive)
+            mask = None if mask is None else keep_observation(old_mask, mask, self.alive)
         self.shown = seen, mask
         return seen, mask
 
@@ -256,9 +256,9 @@ class _EnvWave:
     def _form(self, masks: np.ndarray) -> np.ndarray:
         return maskable(masks, self.env.single_action_space)
 
-    def _note_places(self, closed: np.ndarray) -> None:
+    def _note_positions(self, closed: np.ndarray) -> None:
         for row in np.flatnonzero(closed & self.alive).tolist():
-            self.places[row].append(self._length(row))
+            self.positions[row].append(self._length(row))
 
     def _length(self, row: int) -> int:
         return len(self.own.dialogues.transcript(row))
@@ -276,7 +276,7 @@ class _EnvWave:
         truncated: np.ndarray,
         info: Mapping[str, Any],
     ) -> None:
-        """Note how dialogues ended, before they begin anew."""
+        """Note how dialogues ended, before they begin again."""
         self.terminated[ended], self.truncated[ended] = terminated[ended], truncated[ended]
         self.success[ended] = info["is_success"][ended]
         measured = group_of(info, "metrics")
@@ -291,10 +291,10 @@ class _EnvWave:
             seen = () if masks is None else (self.observation[row], masks[row])
             self.last[row] = (lines, *seen)
 
-    def played(self) -> Played:
+    def played(self) -> EpisodeBatch:
         k = len(self.jobs)
         kept = [np.stack(column) for column in zip(*self.kept)] if self.record else []
-        return Played(
+        return EpisodeBatch(
             self.seeds,
             [episode for _, episode in self.jobs],
             self.returns[:k],
@@ -307,26 +307,26 @@ class _EnvWave:
             metrics={name: values[:k] for name, values in self.metrics.items()},
         )
 
-    def _turns(self, actions: np.ndarray, closed: np.ndarray, rewards: np.ndarray) -> Turns:
-        turns = Turns()
+    def _turns(self, actions: np.ndarray, closed: np.ndarray, rewards: np.ndarray) -> RecordedTurns:
+        turns = RecordedTurns()
         shown = None if self.acts else recorded(actions)
         for row, steps in enumerate(self.steps[: len(self.jobs)].tolist()):
             ends = np.flatnonzero(closed[:steps, row])
             tokens = None
             if shown is not None:
                 tokens = [ids.tolist() for ids in np.split(shown[:steps, row], ends + 1)]
-            places = self._places(row, len(ends))
-            turns.add(self.last[row][0], places, rewards[ends, row].tolist(), tokens)
+            positions = self._positions(row, len(ends))
+            turns.add(self.last[row][0], positions, rewards[ends, row].tolist(), tokens)
         return turns
 
-    def _places(self, row: int, count: int) -> list[int]:
-        """Where the `count` utterances of a learner stand in its transcript."""
+    def _positions(self, row: int, count: int) -> list[int]:
+        """Positions of the `count` utterances of a learner in its transcript."""
         if self.looped:
-            return self.places[row][:count]
+            return self.positions[row][:count]
         # its transcripts are made when asked for, which costs more than playing; what its learner
         # did not say itself, it was told at the beginning
-        lines, told, me = self.last[row][0], self.places[row][0], self.own.learner
-        found = [i for i in range(told, len(lines)) if lines[i].speaker == me]
+        lines, first, me = self.last[row][0], self.positions[row][0], self.own.learner
+        found = [i for i in range(first, len(lines)) if lines[i].speaker == me]
         if len(found) != count:
             raise RuntimeError(
                 f"{self.own.task.name}: in its vectorised form the transcript has {len(found)} "
@@ -351,13 +351,13 @@ class _EnvWave:
         return found
 
 
-def at_last_act(before: Any, now: Any, alive: np.ndarray) -> Any:
-    """What n dialogues show; those that are over, what they showed `before`, which is legal play.
+def keep_observation(before: Any, now: Any, alive: np.ndarray) -> Any:
+    """Observations of n dialogues; of those that are over, those `before`, which are legal play.
 
     Args:
         before, now: arrays (n, ...), or mappings of such.
         alive: (n,) bool.
     """
     if isinstance(now, Mapping):
-        return {key: at_last_act(before[key], now[key], alive) for key in now}
+        return {key: keep_observation(before[key], now[key], alive) for key in now}
     return np.where(alive.reshape(-1, *[1] * (now.ndim - 1)), now, before)

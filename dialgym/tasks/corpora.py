@@ -11,6 +11,8 @@ from dialgym.errors import unknown
 from dialgym.io.cache import cached_arrays
 from dialgym.io.tables import fingerprint
 
+BUILT_IN = "built-in"
+"""The source of data that is part of the package, and stands in for a corpus."""
 Corpus = TypeVar("Corpus")
 
 

@@ -11,7 +11,8 @@ from dialgym.tasks import ActPolicy, ActSpeaker, Task
 from dialgym.testing.scripts import require
 from dialgym.views.act_env import ActEnv, act_spaces
 from dialgym.views.act_vector_env import ActVectorEnv
-from dialgym.views.dialogue import Dialogue, find_speaker, other_party
+from dialgym.views.dialogue import Dialogue
+from dialgym.views.speakers import find_speaker, other_party
 from dialgym.views.two_party import ActTwoPartyEnv
 
 Actions = Sequence[Any]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dialgym.debug import enforced
+from dialgym.io.typed_json import from_json, to_json
 from dialgym.language import Utterance
 from dialgym.language.text import UNKNOWN
 from dialgym.tasks import Outcome, Task
@@ -18,7 +19,6 @@ from dialgym.testing.acts import check_acts
 from dialgym.testing.observed import check_observed
 from dialgym.testing.scripts import random_utterance, require
 from dialgym.views.saved import state_type
-from dialgym.views.typed_json import from_json, to_json
 
 
 def check_task(task: Task, episodes: int = 50, seed: int = 0) -> None:

@@ -9,8 +9,9 @@ from dialgym.language.tokenizers import END
 from dialgym.tasks import Task
 from dialgym.testing.acts import check_act_views
 from dialgym.testing.scripts import random_utterance, require
-from dialgym.views.dialogue import Dialogue, find_speaker
-from dialgym.views.layout import token_limit
+from dialgym.views.dialogue import Dialogue
+from dialgym.views.spaces import token_limit
+from dialgym.views.speakers import find_speaker
 from dialgym.views.token_env import TokenEnv
 from dialgym.views.token_vector_env import TokenVectorEnv
 from dialgym.views.two_party import TokenTwoPartyEnv, TwoPartyEnv, UtteranceTwoPartyEnv

@@ -20,7 +20,7 @@ from dialgym.viewer.query import NotHereError, Query
 from dialgym.viewer.ratings import Rater, Ratings
 from dialgym.viewer.replay import replayed
 from dialgym.viewer.training_runs import RunFolder
-from dialgym.views.dialogue import other_party
+from dialgym.views.speakers import other_party
 
 MOST_EPISODES = 200
 MOST_HELD = 64  # dialogues under way, and comparisons, that are remembered
@@ -30,15 +30,15 @@ Values = Callable[[Dataset], dict[int, dict[str, float]]]
 
 @dataclass
 class Viewer:
-    """All that is shown, and what people do with it.
+    """State of the viewer: its inputs, ratings and dialogues under way.
 
     Attributes:
         inputs: runs, data sets and results.
-        ratings: where ratings are kept.
-        settings: of the environments that are played in the browser.
-        talk: what a language model says to a text and the utterances before; None without a model.
-        games: where dialogues that people have held are kept as a data set; None for nowhere.
-        values: what a model thinks of the learner's turns in a dataset of one dialogue, by place.
+        ratings: of replies.
+        settings: of environments that are played in the browser.
+        talk: a language model's reply to a text and the utterances before; None without a model.
+        games: folder for dialogues of people as a data set; None to keep none.
+        values: a model's value estimates of turns in a dataset of one dialogue, by index.
     """
 
     inputs: ViewerInputs
@@ -53,10 +53,10 @@ class Viewer:
         self._sessions: LRU[ChatSession] = LRU(MOST_HELD)
         self._comparisons: LRU[Comparison] = LRU(MOST_HELD)
 
-    # What there is
+    # Inputs
 
     def sources(self, query: Query) -> dict[str, Any]:
-        """All sources, the ids of environments, and how many ratings there are."""
+        """All inputs, the ids of environments, and the number of ratings."""
         return {
             "sources": [source.about() for source in [*self.inputs.sources.values()]],
             "envs": _choices(),
@@ -75,7 +75,7 @@ class Viewer:
         return {**listing.dialogue(row), "scores": self.rater.scores(listing, row)}
 
     def replay(self, query: Query) -> dict[str, Any]:
-        """The same held once more; see `replayed`. With `values`, those of the model."""
+        """A replayed dialogue; see `replayed`. With `values`, those of the model."""
         listing, row = self._listing(query), query.whole("row")
         one = listing.one(row)
         found = replayed(one)
@@ -131,7 +131,7 @@ class Viewer:
         return self.ratings.counts()
 
     def next_pair(self, query: Query) -> dict[str, Any]:
-        """The next two replies that nobody has compared yet."""
+        """The next two replies that have not been compared."""
         return self.rater.next(self._comparison(query))
 
     def prefer(self, query: Query) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class Viewer:
         return self.rater.prefer(self._comparison(query), query.whole("pair"), verdict)
 
     def unrate(self, query: Query) -> dict[str, Any]:
-        """Take a rating back."""
+        """Remove a rating."""
         if not self.ratings.remove(query.text("key")):
             raise NotHereError("there is no such rating.")
         return self.ratings.counts()

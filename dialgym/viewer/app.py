@@ -1,7 +1,7 @@
-"""The viewer over HTTP: its page, what the page asks, and who may ask (see `guard`).
+"""The viewer over HTTP: its page and the routes of the page's requests (see `guard`).
 
-The page is the files of `static`, which load nothing from elsewhere. What plays dialogues runs in
-one thread, one request after the other; what only looks does not wait for it.
+The page is the files of `static`, which load nothing from elsewhere. Requests that play dialogues
+run in one thread, one after the other; the others do not wait for them.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ KINDS = {
     ".svg": "image/svg+xml",
 }
 BAD = (ValueError, TypeError, ImportError, OSError, FloatingPointError, RuntimeError)
-"""What our functions raise for what cannot be."""
+"""Errors of our functions for bad requests."""
 LOG = logging.getLogger(__name__)
 Call = Callable[[Query], Mapping[str, Any]]
 
@@ -126,7 +126,7 @@ def _handler(route: Route, guard: Guard, players: ThreadPoolExecutor) -> Any:
             return json_answer(404, {"detail": str(error)}, HEADERS)
         except BAD as error:
             return json_answer(400, {"detail": str(error)}, HEADERS)
-        except Exception as error:  # of a task or policy of one's own, say
+        except Exception as error:  # of your own task or policy, say
             LOG.exception("%s %s", route.method, request.url.path)
             text = f"{type(error).__name__}: {error} (the terminal says where)"
             return json_answer(500, {"detail": text}, HEADERS)

@@ -13,13 +13,13 @@ from dialgym.io.files import parse_yaml
 from dialgym.language import Letters, Lexicon
 from dialgym.registry import Environment, RegistryEntry, entry_of, make_task
 from dialgym.rollouts.episodes import policy_rng
-from dialgym.rollouts.games import Game, as_played
+from dialgym.rollouts.games import OpenDialogue, as_played
 from dialgym.rollouts.player import make_dialogue
 from dialgym.simulators import Speaker, shown_to
 from dialgym.simulators.human import allows
 from dialgym.tasks import Task
 from dialgym.viewer.lines import pieces, rounded, turn
-from dialgym.views.dialogue import other_party
+from dialgym.views.speakers import other_party
 
 PERSON = "person"
 """The policy in stored dialogues of a person."""
@@ -64,9 +64,9 @@ class ChatSession:
         against = choice.against or self._expert_against(task)
         dialogue = make_dialogue(self.entry, {**kwargs, "simulator": against})
         self.settings = {**kwargs, "simulator": against} if against else kwargs
-        self.game = Game(dialogue, (choice.seed, 0), choice.options)
+        self.game = OpenDialogue(dialogue, (choice.seed, 0), choice.options)
         self.parts: list[dict[str, float]] = []  # components of what was said
-        self.before: list[tuple[Game, list[dict[str, float]]]] = []
+        self.before: list[tuple[OpenDialogue, list[dict[str, float]]]] = []
         self.rng = policy_rng(choice.seed, 0)
 
     @property
@@ -159,7 +159,7 @@ class ChatSession:
             "turns": self._turns(),
             "over": end.over,
             "success": bool(end.success) if end.over else None,
-            "return": game.gained,
+            "return": game.episode_return,
             "turn": dialogue.turn,
             "left": max(0, task.facts.turn_limit - dialogue.turn),
             "hidden": self._hidden() if end.over else [],
@@ -171,7 +171,7 @@ class ChatSession:
     def _turns(self) -> list[dict[str, Any]]:
         game, task = self.game, self.task
         lines = task.transcript(game.dialogue.state, self.choice.party)
-        own = {place: number for number, place in enumerate(game.places)}
+        own = {place: number for number, place in enumerate(game.positions)}
         found = []
         for place, line in enumerate(lines):
             number = own.get(place)

@@ -1,4 +1,4 @@
-"""The guard of the viewer: it answers whoever knows its token, from a page of its own.
+"""Access token and origin checks of the viewer.
 
 The token is a cookie that the browser sends to no other site's requests (`SameSite=Strict`); host
 and site of a caller are checked as for every server (`dialgym.io.http_server.Callers`).
@@ -46,7 +46,7 @@ class Guard(Callers):
     def check_request(
         self, method: str, headers: Mapping[str, str], cookies: Mapping[str, str], query: str = ""
     ) -> None:
-        """Look at a request.
+        """Check a request.
 
         Args:
             method: of HTTP.

@@ -25,13 +25,13 @@ RUN, DIALOGUES, SCORES = "run", "dialogues", "results"
 
 @dataclass
 class ViewerInput:
-    """One thing to be shown.
+    """An input of the viewer.
 
     Attributes:
         number: by which requests name it.
         kind: `RUN`, `DIALOGUES` or `SCORES`.
-        name: what the page calls it.
-        path: where it lies; empty where it was made here.
+        name: its name on the page.
+        path: of its file or folder; empty if it was made here.
         content: a `RunFolder`, a `Listing`, or a list of `Result`.
     """
 
@@ -48,7 +48,7 @@ class ViewerInput:
 
 
 class ViewerInputs:
-    """All sources, by number.
+    """All inputs, by number.
 
     Args:
         paths: of runs, data sets and results; or ``hf:NAME`` of a data set.
@@ -67,9 +67,9 @@ class ViewerInputs:
                 self.add(kind, name, where, content)
 
     def add(self, kind: str, name: str, path: str, content: Any) -> ViewerInput:
-        """One more source; a name that is taken already gets the folder before it, or a number.
+        """Add an input; a name that is taken gets the folder before it, or a number.
 
-        Of those that were made here the last `MOST_MADE` stay.
+        Of the inputs that were made here, the last `MOST_MADE` stay.
         """
         made = [number for number, source in self.sources.items() if not source.path]
         if not path and len(made) >= MOST_MADE:
@@ -141,7 +141,7 @@ class ViewerInputs:
 
 
 def newest_runs(folder: Path = Path("runs"), most: int = 20) -> list[str]:
-    """The runs that lie in a folder, the newest first; what is shown where nothing is named."""
+    """List the runs in a folder, the newest first: the default inputs."""
     if not folder.is_dir():
         return []
     runs = [p for p in folder.iterdir() if any((p / name).is_file() for name in RUN_FILES)]

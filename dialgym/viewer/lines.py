@@ -33,10 +33,10 @@ def turn(
     """An utterance.
 
     Args:
-        task: its rules; None where they are not to be had.
-        line: who said what.
-        said: whether it is one of the learner's own.
-        reward: what it earned, if it is.
+        task: its rules; None where they are unavailable.
+        line: speaker and text.
+        said: it is one of the learner.
+        reward: of the utterance, if it is.
         more: other values.
     """
     found = {"party": line.speaker, "text": line.text, "private": line.private, "said": said}
@@ -52,7 +52,7 @@ def number_as_text(value: Any) -> str | None:
 
 
 def first_words(texts: Sequence[str], most: int = 90) -> str:
-    """The beginning of what was said."""
+    """The first words of a dialogue."""
     text = " · ".join(texts)
     return text if len(text) <= most else f"{text[: most - 1]}…"
 

@@ -23,7 +23,7 @@ MOST_ROWS = 200
 
 
 class Listing:
-    """The dialogues of a data set; what does not change is read once.
+    """Dialogues of a data set, with cached columns.
 
     Args:
         dataset: the dialogues.

@@ -1,4 +1,4 @@
-"""Dialogues of two policies on the same seeds, and where they part.
+"""Dialogues of two policies on the same seeds, and the turns at which they part.
 
 Two dialogues of one seed have the same beginning, until the policies say different things: there
 the same situation has two replies, which people can compare.

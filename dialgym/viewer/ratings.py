@@ -32,7 +32,7 @@ LOWEST, HIGHEST = 1, 5
 
 
 class Ratings:
-    """The ratings in a folder, by a key of what was rated: a second one replaces the first.
+    """Ratings in a folder, by the key of the rated reply; a second rating replaces the first.
 
     Several viewers may write into one folder.
 
@@ -147,9 +147,9 @@ class Rater:
         self.ratings.put(SCORES, {**row_, **about})
 
     def next(self, comparison: Comparison) -> dict[str, Any]:
-        """The next pair that has no verdict yet, and how many there are; names are not told.
+        """The next pair without a verdict, and counts; names of policies are hidden.
 
-        Which policy stands on the left is drawn by the key, so that it is the same once more.
+        The key decides which policy is on the left, so that it stays the same.
         """
         rated = {**self.ratings.read(PREFERENCES), **self.ratings.read(TIES)}
         found: dict[str, Any] | None = None
@@ -167,7 +167,7 @@ class Rater:
         return {"next": found, "total": len(seen), "done": done, **self.ratings.counts()}
 
     def prefer(self, comparison: Comparison, number: int, verdict: str) -> dict[str, Any]:
-        """Write down which reply of a pair is better; what the page tells of it.
+        """Write down which reply of a pair is better; return the names of the policies.
 
         Args:
             comparison: of the pair.

@@ -1,7 +1,7 @@
-"""Stored dialogues held once more, for what is not stored: parts of rewards, and masks.
+"""Replay of stored dialogues, for facts that are not stored: parts of rewards, and masks.
 
-Seed, options and utterances give the same dialogue again, so that the rules can say of each turn
-what its reward was made of, what could have been said, and how much was still unknown.
+Seed, options and utterances give the same dialogue again; for each turn the rules then give the
+parts of its reward, the possible utterances, and the entropy of what is hidden.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ MOST_SHOWN = 60  # characters of an utterance whose masks are shown
 
 
 def replayed(one: Dataset) -> dict[str, Any]:
-    """A dialogue held again.
+    """Replay a dialogue.
 
     Args:
         one: a dataset of one row.
@@ -72,7 +72,7 @@ def _held(dialogue: Dialogue, row: Mapping[str, Any]) -> Iterator[tuple[int, dic
 
 
 def allowed(task: Task, state: Any, party: str, text: str) -> list[dict[str, Any]] | None:
-    """By character of a text, what could have stood there; None where anything could.
+    """Possible characters at each position of a text; None if any text is possible.
 
     `next` are the characters, None for any; `end` is whether the utterance could have ended there.
     """

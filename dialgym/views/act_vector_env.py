@@ -15,8 +15,8 @@ from dialgym.views.vector_base import DialogueVectorEnv, Info, Step
 
 
 @runtime_checkable
-class ActBatch(DialogueBatch, Protocol):
-    """What a task's vectorised form has beside its dialogues for this view; see `PartyActs`."""
+class ActDialogueBatch(DialogueBatch, Protocol):
+    """Vectorised form of a task with observations and masks of acts; see `PartyActs`."""
 
     def state(self, row: int) -> Any:
         """The dialogue of a row."""
@@ -32,7 +32,7 @@ class ActBatch(DialogueBatch, Protocol):
 
 
 class LoopedActs(LoopedBatch):
-    """An `ActBatch` row by row."""
+    """An `ActDialogueBatch` row by row."""
 
     def observations(self) -> np.ndarray:
         observe = self.task.acts[self.learner].observe
@@ -57,6 +57,7 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
     """
 
     view = "act"
+    dialogues: ActDialogueBatch
 
     def __init__(
         self,
@@ -68,8 +69,8 @@ class ActVectorEnv(DialogueVectorEnv, gym.vector.VectorEnv):
         super().__init__(task, num_envs, autoreset_mode, options)
         self.acts = acts_of(task, self.learner)
         self._batch_spaces(*act_spaces(self.acts))
-        found = self.dialogues
-        self.dialogues: ActBatch = found if isinstance(found, ActBatch) else self._loop()
+        if not isinstance(self.dialogues, ActDialogueBatch):
+            self.dialogues = self._loop()
 
     def _loop(self) -> "LoopedActs":
         other = find_speaker(self.task, self.learner, self.options.simulator)

@@ -112,7 +112,7 @@ class Dialogue:
             self._watch.unset(_ONE)
 
     def transcript(self) -> str:
-        """What the learner has seen, as text."""
+        """The learner's transcript as text."""
         return render_transcript(self.task.transcript(self.state, self.learner))
 
 

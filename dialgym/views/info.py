@@ -167,7 +167,7 @@ class BatchInfoForm:
         return {**values, **{f"_{name}": self._everywhere for name in values}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """What is shared is read-only in a copy too."""
+        """Make what is shared read-only in a copy too."""
         self.__dict__.update(state)
         inner = [array for group in self._nested.values() for array in group.values()]
         for array in (*self._blank.values(), *inner):

@@ -8,8 +8,8 @@ from typing import Any, Generic, NamedTuple, TypeVar, get_type_hints
 import numpy as np
 from gymnasium.utils.seeding import np_random
 
+from dialgym.io.typed_json import Json, from_json, to_json
 from dialgym.tasks import Task
-from dialgym.views.typed_json import Json, from_json, to_json
 
 State = TypeVar("State")
 Seen = TypeVar("Seen")
@@ -57,7 +57,7 @@ class SavedDialogue(Generic[State, Seen]):
 def dialogues_to_json(
     dialogues: Sequence[SavedDialogue[Any, Any]], task: Task, seen_type: Any
 ) -> list[Json]:
-    """Dialogues of a task as plain JSON; see `dialgym.views.typed_json`.
+    """Dialogues of a task as plain JSON; see `dialgym.io.typed_json`.
 
     Raises:
         ValueError: the state of the task holds what its hints do not say.

@@ -194,7 +194,7 @@ class DialogueVecEnv(VecEnv):
         return [masks[i] for i in self._get_indices(indices)]
 
     def has_attr(self, attr_name: str) -> bool:
-        """Whether `get_attr` or `env_method` knows the name."""
+        """Tell if `get_attr` or `env_method` knows the name."""
         return attr_name == "action_masks" or hasattr(self.env.unwrapped, attr_name)
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:

@@ -1,15 +1,25 @@
-"""Action and observation spaces of the views."""
+"""Action and observation spaces of the views, and the layout of transcripts in tokens."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
-from dialgym.language import Constraint, TokenAutomaton, Tokenizer, compile_constraint
-from dialgym.language.text import UNKNOWN
-from dialgym.tasks import Task
+from dialgym.language import Constraint, TokenAutomaton, compile_constraint
+from dialgym.language.text import UNKNOWN, Utterance
+from dialgym.language.tokenizers import (
+    END,
+    TAGS,
+    CharTokenizer,
+    Tokenizer,
+    WordTokenizer,
+    make_tokenizer,
+)
+from dialgym.tasks import Facts, Task
+from dialgym.views.saved import SeenTokens
 
 
 class TokenBox(gym.spaces.Box):
@@ -101,3 +111,137 @@ def with_features(tokens: gym.Space, task: Task, party: str) -> gym.spaces.Dict:
         )
     box = gym.spaces.Box(form.low, form.high, form.shape, np.dtype(form.dtype))  # type: ignore[arg-type]
     return gym.spaces.Dict({"tokens": tokens, "features": box})
+
+
+@dataclass(frozen=True)
+class TokenLayout:
+    """The token form of what `party` sees: ``<tag> text... <end>`` for each utterance.
+
+    An utterance has at most `limit(speaker)` tokens; one of just that many has no ``<end>``. The
+    party itself says at most `said_limit`.
+    """
+
+    task: Task
+    tokenizer: Tokenizer
+    party: str
+    window: int
+
+    @classmethod
+    def of(cls, task: Task, tokenizer: Tokenizer, party: str, window: int | None) -> "TokenLayout":
+        """The layout with the window that every dialogue fits into, unless one is given.
+
+        Where tokens are pieces of words, it is every ordinary dialogue; see `Facts.ordinary`.
+
+        Raises:
+            ValueError: the window cannot hold even one exchange.
+        """
+        cost = {s: 1 + room_for(task, tokenizer, party, s) for s in task.parties}
+        least = sum(cost.values())
+        if window is None:
+            window = max(least, _default_window(task, tokenizer, party))
+        if not isinstance(window, int) or window < least:
+            raise ValueError(
+                f"window of {task.name}: expected a whole number from {least} (one exchange); "
+                f"got {window!r}. Make it larger, or leave it out."
+            )
+        return cls(task, tokenizer, party, window)
+
+    @property
+    def tag(self) -> int:
+        """The token that opens the party's own utterances."""
+        return TAGS[self.party]
+
+    def limit(self, speaker: str) -> int:
+        """Most tokens of one utterance, ``<end>`` included, as far as the window goes."""
+        return self._limits[speaker]
+
+    @cached_property
+    def said_limit(self) -> int:
+        """Most tokens of one utterance that the party says, ``<end>`` included."""
+        return room_for(self.task, self.tokenizer, self.party, self.party)
+
+    @cached_property
+    def _limits(self) -> dict[str, int]:
+        task, tokenizer = self.task, self.tokenizer
+        limits = {s: token_limit(task, tokenizer, self.party, s) for s in task.parties}
+        return {speaker: min(limit, self.window) for speaker, limit in limits.items()}
+
+    def encode(self, utterance: Utterance) -> list[int]:
+        """The tokens of an utterance, its tag first."""
+        limit = self._limits[utterance.speaker]
+        ids = self.tokenizer.encode(utterance.text)[:limit]
+        if len(ids) < limit:
+            ids.append(END)
+        return [TAGS[utterance.speaker], *ids]
+
+    def check_seen(self, seen: SeenTokens) -> None:
+        """Raise a ValueError unless these are tokens that the party can have seen."""
+        tokens, most = seen.tokens, self.tokenizer.vocab_size
+        right = tokens.ndim == 1 and len(tokens) <= self.window and tokens.dtype.kind == "i"
+        if not right or not ((tokens >= 0) & (tokens < most)).all():
+            raise ValueError(
+                f"{self.task.name}: expected up to {self.window} token ids below {most}; got "
+                f"{tokens.dtype} {tokens.shape}. Restore dialogues of a view with the same "
+                "tokenizer and window."
+            )
+        if not 0 <= seen.start <= len(tokens):
+            raise ValueError(f"{self.task.name}: no utterance begins at token {seen.start}.")
+
+    def space(self) -> TokenBox:
+        """The observation space of the party."""
+        constraint = self.task.static_constraint(self.party)
+        limits = {speaker: self.limit(speaker) for speaker in self.task.parties}
+        limits[self.party] = self.said_limit
+        return TokenBox(self.tokenizer, self.window, self.tag, constraint, limits)
+
+
+def tokenizer_of(task: Task, spec: Any = None) -> Tokenizer:
+    """The tokenizer that a setting names, or the task's own; see `make_tokenizer`."""
+    return make_tokenizer(
+        task.tokenizer if spec is None else spec, task.facts.charset, task.words()
+    )
+
+
+def token_limit(task: Task, tokenizer: Tokenizer, party: str, speaker: str) -> int:
+    """Most tokens of one utterance of `speaker` that `party` sees, ``<end>`` included."""
+    if isinstance(tokenizer, WordTokenizer):
+        return task.facts.word_limit(party, speaker)
+    if isinstance(tokenizer, CharTokenizer):
+        return task.facts.limit(speaker)
+    return task.facts.piece_limit(speaker)
+
+
+def room_for(task: Task, tokenizer: Tokenizer, party: str, speaker: str) -> int:
+    """Tokens of one utterance, ``<end>`` included, that a window makes room for."""
+    if isinstance(tokenizer, WordTokenizer | CharTokenizer):
+        return token_limit(task, tokenizer, party, speaker)
+    return task.facts.ordinary_limit(speaker)
+
+
+def _default_window(task: Task, tokenizer: Tokenizer, party: str) -> int:
+    """Tokens of the longest dialogue; in pieces of words of any that ordinary ones come near.
+
+    There each utterance gets a token for two of its `Facts.ordinary` characters. Few are as long:
+    measured, whole dialogues fit even at a token a character. The last one may still be whole.
+    """
+    facts = task.facts
+    room = {speaker: room_for(task, tokenizer, party, speaker) for speaker in task.parties}
+    if facts.ordinary is None or isinstance(tokenizer, WordTokenizer | CharTokenizer):
+        return sum((1 + room[s]) * n for s, n in facts.heard[party].items())
+    spoken = sum((1 + room[s] // 2) * n for s, n in facts.heard[party].items())
+    return spoken + sum(room.values())
+
+
+def clean(text: str, facts: Facts, speaker: str) -> str:
+    """A text as the rules and all transcripts get it: cut to the limit, foreign characters out."""
+    text = text[: facts.limit(speaker)]
+    if facts.characters.issuperset(text):
+        return text
+    return "".join([char if char in facts.charset else UNKNOWN for char in text])
+
+
+def oldest_to_drop(tokens: np.ndarray, excess: int) -> int:
+    """Number of the first tokens to drop, whole utterances only, to free `excess`."""
+    begins = np.flatnonzero(np.isin(tokens[1:], tuple(TAGS.values()))) + 1
+    enough = begins[begins >= excess]
+    return int(enough[0]) if len(enough) else len(tokens)

@@ -10,10 +10,9 @@ from dialgym.language import Constraint
 from dialgym.tasks import Task
 from dialgym.tasks.batch import Exchange
 from dialgym.views.dialogue import check_room
-from dialgym.views.layout import TokenLayout, tokenizer_of
 from dialgym.views.single import DialogueEnv
-from dialgym.views.spaces import with_features
-from dialgym.views.transcripts import TokenTranscript
+from dialgym.views.spaces import TokenLayout, tokenizer_of, with_features
+from dialgym.views.token_transcripts import TokenTranscript
 
 OVERFLOWS = ("truncate", "slide")
 
@@ -130,6 +129,6 @@ class TokenEnv(DialogueEnv, gym.Env):
         return self.task.constraint(self.dialogue.state, self.learner)
 
     def _more_info(self, info: dict[str, Any]) -> dict[str, Any]:
-        if self.options.action_masks:
+        if self._mask_in_info:
             info["action_mask"] = self._mask_for_info()
         return super()._more_info(info) if self._extras.texts else info

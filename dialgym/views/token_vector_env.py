@@ -11,11 +11,10 @@ from dialgym.language import CharTokenizer, TokenAutomaton, compile_constraint
 from dialgym.language.tokenizers import END, recorded
 from dialgym.tasks import BatchOutcome, Task
 from dialgym.views.arguments import check_actions
-from dialgym.views.layout import TokenLayout, clean, tokenizer_of
 from dialgym.views.saved import SeenTokens
-from dialgym.views.spaces import with_features
+from dialgym.views.spaces import TokenLayout, clean, tokenizer_of, with_features
 from dialgym.views.token_env import OVERFLOWS
-from dialgym.views.token_rows import TokenRows
+from dialgym.views.token_transcripts import TokenRows
 from dialgym.views.vector_base import DialogueVectorEnv, Info, Step
 
 

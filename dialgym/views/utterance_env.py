@@ -1,14 +1,15 @@
 """The utterance view: a whole utterance an action, the transcript as text the observation."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import gymnasium as gym
 
+from dialgym.language.text import Utterance
 from dialgym.tasks import Task
 from dialgym.tasks.batch import Exchange
 from dialgym.views.single import DialogueEnv
-from dialgym.views.spaces import utterance_spaces
-from dialgym.views.transcripts import TextTranscript
+from dialgym.views.spaces import clean, utterance_spaces
 
 
 class UtteranceEnv(DialogueEnv, gym.Env):
@@ -57,3 +58,48 @@ class UtteranceEnv(DialogueEnv, gym.Env):
 
     def _restore_view(self, saved: str) -> None:
         self._text.restore(saved)
+
+
+class TextTranscript:
+    """A party's transcript as text, a line an utterance."""
+
+    def __init__(self, task: Task, party: str) -> None:
+        self.task, self.party = task, party
+        self.text = ""
+
+    def observe(self) -> str:
+        """All lines so far."""
+        return self.text
+
+    def saved(self) -> str:
+        """All lines so far."""
+        return self.text
+
+    def restore(self, saved: str) -> None:
+        """Go on from what was `saved`."""
+        self.text = saved
+
+    def append(self, utterances: Iterable[Utterance]) -> bool:
+        """Append utterances; all of them fit."""
+        for speaker, text, _ in utterances:
+            self.text += f"{speaker}: {text}\n"
+        return True
+
+    def open(self) -> bool:
+        """There is always room for one more utterance."""
+        return True
+
+    def say(self, action: Any) -> str:
+        """Append what the party says, as the rules get it.
+
+        Raises:
+            ValueError: the action is not a string.
+        """
+        if not isinstance(action, str):
+            raise ValueError(
+                f"action of {self.task.name}: expected a string; got {action!r}. "
+                "For token ids use the token env."
+            )
+        text = clean(action, self.task.facts, self.party)
+        self.text += f"{self.party}: {text}\n"
+        return text

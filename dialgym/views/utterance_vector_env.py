@@ -8,8 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from dialgym.tasks import BatchOutcome, Task
-from dialgym.views.layout import clean
-from dialgym.views.spaces import utterance_spaces
+from dialgym.views.spaces import clean, utterance_spaces
 from dialgym.views.vector_base import DialogueVectorEnv, Step
 
 

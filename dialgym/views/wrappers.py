@@ -18,8 +18,8 @@ from gymnasium.utils.seeding import np_random
 from gymnasium.vector import AutoresetMode
 
 from dialgym.errors import one_of
+from dialgym.io.typed_json import Json, from_json, to_json
 from dialgym.views.arguments import seeds_of_rows, split_reset_mask
-from dialgym.views.typed_json import Json, from_json, to_json
 
 CHOICES = ("random", "nearest")
 KEYS = ("observation", "action_mask")
@@ -258,7 +258,7 @@ class VectorMaskedObservation(_VectorWrapper):
 
 
 def masks_of(env: Any) -> np.ndarray:
-    """What may be chosen next, (A,) or (N, A) bool."""
+    """Action masks of an env, (A,) or (N, A) bool."""
     masks: np.ndarray = owner(env, "action_masks").action_masks()
     return masks
 

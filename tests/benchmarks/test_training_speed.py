@@ -6,7 +6,8 @@ import torch
 
 pytest.importorskip("stable_baselines3")
 from agents import GPTPolicy
-from agents.models.gpt import GPT, GPTConfig
+from agents.models.gpt import GPT
+from agents.models.gpt_config import PRESETS, GPTConfig
 from benchmarks.training import alternate, bare, grpo, length, tiny
 from benchmarks.training.learner import Learner, Reading
 from benchmarks.training.workload import LENGTH_BONUS, REPLY, Reply, reply_env, unigram_f1
@@ -153,9 +154,8 @@ def test_tokens_are_counted_once():
 
 
 def test_a_learner_runs_by_parts(monkeypatch):
-    import agents.models.gpt as gpt
 
-    monkeypatch.setitem(gpt.PRESETS, "mini", {"n_layer": 1, "n_head": 1, "n_embd": 8})
+    monkeypatch.setitem(PRESETS, "mini", {"n_layer": 1, "n_head": 1, "n_embd": 8})
     learner = Learner(reply_env(2), n_steps=REPLY, batch_size=8, n_epochs=1)
     before = [p.clone() for p in learner.model.parameters()]
     learner.rollout()

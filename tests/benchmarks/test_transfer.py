@@ -14,7 +14,7 @@ from benchmarks.transfer.jobs import jobs_of
 from benchmarks.transfer.table import as_markdown, cells_of
 from dialgym.experiments import panel as room
 from dialgym.experiments.panel import Panel
-from dialgym.experiments.row import read_rows
+from dialgym.experiments.row_files import read_rows
 from tests.support.tiny_panel import PPO
 
 PANEL = Panel.of(
@@ -48,7 +48,7 @@ def tiny(monkeypatch):
 def done(tmp_path_factory):
     """The folder of the panel, of which the model of one environment has been trained."""
     out = tmp_path_factory.mktemp("panel")
-    places = [PANEL.place("CamRestaurants-Env3-v0")]
+    places = [PANEL.environment("CamRestaurants-Env3-v0")]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(room, "_panels", lambda: {PANEL.name: PANEL})
         run_jobs(panel_jobs(PANEL, ["ppo", "handcrafted"], places, [0, 1], out), 0)
@@ -77,8 +77,8 @@ def test_the_point_of_training_is_the_leaderboards_row(done, out):
         assert job.home == (job.target.name == "15 %")
         assert len(result["episodes"]["returns"]) == EPISODES
         if job.home:
-            assert result["episodes"] == row.values["episodes"][row.way]
-            assert result["statistics"] == row.values["statistics"][row.way]
+            assert result["episodes"] == row.values["episodes"][row.actions]
+            assert result["statistics"] == row.values["statistics"][row.actions]
     clean, noisy = (
         [r["statistics"]["success"] for j, r in found.items()
          if j.row.name == "handcrafted" and j.target.name == name]

@@ -11,13 +11,15 @@ from dialgym.registry import entry_of, make_task
 from dialgym.testing import check_task
 from dialgym.testing.batches import row_info
 from dialgym.testing.scripts import random_utterance
-from dialgym.views.dialogue import Dialogue, find_speaker
+from dialgym.views.dialogue import Dialogue
+from dialgym.views.speakers import find_speaker
+from tests.conformance.ids import in_full
 
 EPISODES = 3
 
 
 def script(task, learner, other, seed):
-    """What a random learner says in one dialogue; None where it never has the floor."""
+    """Texts of a random learner in one dialogue; None where it never has the floor."""
     dialogue = Dialogue(task, learner, find_speaker(task, learner, other))
     rng, words = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     if dialogue.start(rng, None).over:
@@ -31,7 +33,7 @@ def script(task, learner, other, seed):
 
 
 @pytest.mark.parametrize("learner", ["system", "user"])
-@pytest.mark.parametrize("env_id", dialgym.list_ids("utterance"))
+@pytest.mark.parametrize("env_id", in_full("utterance"))
 def test_components_add_up_to_the_reward_single_and_batched(env_id, learner):
     other = None if learner == "system" else "random"
     env = gym.make(env_id, learner=learner, simulator=other)

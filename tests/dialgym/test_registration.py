@@ -111,7 +111,7 @@ def test_workers_of_a_batch_make_it(guess):
         env.close()
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("method", [pytest.param("spawn", marks=pytest.mark.slow), "forkserver"])
 def test_workers_of_sb3_make_it(guess, method):
     """By our own pool, and by SB3's with the id that names the module."""
     envs = pytest.importorskip("stable_baselines3.common.vec_env")

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import dialgym
-from dialgym.domains.domain import find_faults, load_domain
 from dialgym.io.tables import locate
 from dialgym.tasks.comments.corpus import load_splits
 from dialgym.tasks.daily_dialog.formats import read_dialogues
 from dialgym.tasks.multiwoz.corpus import Corpus
 from dialgym.tasks.multiwoz.data import load_world
+from dialgym.tasks.slot_filling.domain.domain import find_faults, load_domain
 from dialgym.tasks.twenty_questions.table import load_table
 from dialgym.tasks.visual_dialogue.visdial import VisDialPool
 from tests.support import small_city
@@ -142,7 +142,13 @@ def replaced(value: Any, at: tuple[Any, ...], new: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize("kind", KINDS)
+SLOW = {"attraction", "restaurant", "train", "taxi", "hospital"}
+"""Kinds that nightly tests: they are read as those of the hotels are."""
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind in SLOW)) for kind in KINDS]
+)
 def test_every_field_with_values_of_other_types(kind, tmp_path, monkeypatch):
     monkeypatch.setenv("DIALGYM_CACHE", str(tmp_path / "cache"))
     name, good, read = KINDS[kind]

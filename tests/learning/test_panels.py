@@ -18,7 +18,7 @@ from agents.experiments.panel_jobs import jobs_of
 from agents.experiments.pydial_panel import Task, learners_of, pydial_panel
 from agents.experiments.run import run_jobs
 from dialgym.experiments.panel import panel_named, panels
-from dialgym.experiments.row import read_submission
+from dialgym.experiments.row_files import read_row
 
 SHARE = 0.1
 
@@ -58,13 +58,13 @@ RERUNS = {
 def reached(name, rerun, folder, seed=0):
     """The mean return of the row, played as it was trained."""
     panel = panel_named(name)
-    if panel.joined:
+    if panel.imported_from:
         return of_the_grid(rerun, folder, seed)
     panel = panel.scaled(rerun.share)
-    jobs = jobs_of(panel, [rerun.learner], [panel.place(rerun.env)], [seed], folder)
+    jobs = jobs_of(panel, [rerun.learner], [panel.environment(rerun.env)], [seed], folder)
     _, failures = run_jobs(jobs, 0)
     assert not failures
-    return float(np.mean(read_submission(jobs[0].result).column("return")))
+    return float(np.mean(read_row(jobs[0].result).column("return")))
 
 
 def of_the_grid(rerun, folder, seed):
@@ -83,9 +83,9 @@ def test_every_panel_has_a_rerun_with_a_bar_above_random():
     assert set(RERUNS) == set(panels())
     for name, rerun in RERUNS.items():
         panel = panels()[name]
-        if not panel.joined:
+        if not panel.imported_from:
             assert rerun.learner in panel.algorithms
-            assert panel.place(rerun.env)
+            assert panel.environment(rerun.env)
         assert rerun.bar > rerun.random
 
 

@@ -49,7 +49,23 @@ SAYS = {
 }
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+QUICK = {
+    "01_minimal_loop",
+    "02_utterances",
+    "03_batches",
+    "04_sb3_ppo",
+    "09_pettingzoo",
+    "10_own_task",
+}
+"""The examples that train little or nothing; the others run in `make nightly`."""
+
+
+def of_example(path: Path):
+    marks = () if path.stem in QUICK else pytest.mark.slow
+    return pytest.param(path, id=path.stem, marks=marks)
+
+
+@pytest.mark.parametrize("path", map(of_example, EXAMPLES))
 def test_example(path, tmp_path):
     needed = NEEDS.get(path.stem)
     if needed and importlib.util.find_spec(needed) is None:

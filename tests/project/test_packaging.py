@@ -90,7 +90,7 @@ def test_the_wheel_holds_the_registry(wheel: Path):
 @pytest.mark.parametrize(
     "pattern",
     [
-        "dialgym/domains/builtin/*.json",
+        "dialgym/tasks/slot_filling/domain/builtin/*.json",
         "dialgym/tasks/multiwoz/builtin/*.json.gz",
         "dialgym/tasks/twenty_questions/tables/*.csv",
         "dialgym/tasks/wordle/words/*.txt",

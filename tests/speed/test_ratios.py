@@ -21,7 +21,7 @@ from dialgym.tasks.multiwoz.data import load_world
 
 
 def measure(work):
-    return rate(work, repeats=3, seconds=0.15)
+    return rate(work, repeats=3, seconds=0.1)
 
 
 @pytest.fixture(scope="module")
@@ -51,18 +51,20 @@ def test_ratio(rates, what, reference, least):
 
 
 def reaches(least, work, reference):
-    """Whether `work` does so many times what `reference` does in one of three rounds.
+    """Tell if `work` does so many times what `reference` does in one of three rounds.
 
     Other work on the machine can spoil a round; what has become slow fails all of them.
     """
     return any(measure(work) / measure(reference) >= least for _ in range(3))
 
 
+@pytest.mark.slow
 def test_beliefs_in_arrays_are_no_slower_than_row_by_row():
     name = "SFRestaurants-Env6"
     assert reaches(0.8, batched_dialogues(name), batched_dialogues(name, False))
 
 
+@pytest.mark.slow
 def test_scoring_all_replies_at_once_beats_one_by_one():
     assert reaches(1.1, batched_replies({}), batched_replies({}, loop=True))
 

@@ -22,12 +22,12 @@ import pyarrow.parquet as pq
 
 import dialgym
 from dialgym.datasets.schema import schema
-from dialgym.domains.domain import load_domain
 from dialgym.experiments.benchmark import load_results
 from dialgym.experiments.curves import read_curve
 from dialgym.experiments.result import Result
 from dialgym.io.files import read_json, read_yaml
 from dialgym.io.tables import read_rows
+from dialgym.tasks.slot_filling.domain.domain import load_domain
 
 MARK = "code-was-run"
 SECONDS, MEMORY = 10, 2**30
@@ -215,7 +215,7 @@ CASES: dict[str, Callable[[], object]] = {
 
 
 def attempt(read: Callable[[], object]) -> dict[str, object]:
-    """What came of reading in this process."""
+    """Result of reading in this process."""
     base, begun = _mapped(), time.process_time()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS + int(begun) + 1, SECONDS + int(begun) + 1))
@@ -236,7 +236,7 @@ def _mapped() -> int:
 
 
 def apart(name: str, folder: Path) -> dict[str, object]:
-    """What came of one case, in a process of its own that stands in a folder of its own."""
+    """Result of one case, in its own process and folder."""
     place = folder / name.replace(":", "").replace(" ", "-")
     place.mkdir()
     ends, starts = os.pipe()

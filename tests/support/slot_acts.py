@@ -5,10 +5,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from dialgym.domains.database import MISSING
-from dialgym.domains.domain import COUNTERPARTS, Domain
-from dialgym.domains.ontology import DONTCARE, NAME
 from dialgym.language.acts import Act, Item
+from dialgym.tasks.slot_filling.domain.database import MISSING
+from dialgym.tasks.slot_filling.domain.domain import COUNTERPARTS, Domain
+from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME
 
 BUILT_IN = tuple(COUNTERPARTS.values())
 REAL = ("CamRestaurants", "SFRestaurants", "Laptops11", "CamHotels", "CamAttractions", "CamShops",

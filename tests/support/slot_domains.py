@@ -6,8 +6,8 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from dialgym.domains.database import MISSING, Database
-from dialgym.domains.ontology import Ontology
+from dialgym.tasks.slot_filling.domain.database import MISSING, Database
+from dialgym.tasks.slot_filling.domain.ontology import Ontology
 
 VALUES = {
     "food": ("thai", "greek", "cafe"),

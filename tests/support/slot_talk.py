@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from dialgym.domains.goals import Goal
 from dialgym.language.acts import Item, parse_act, print_act
-from dialgym.simulators.agenda.state import STANDARD, Behaviour
-from dialgym.simulators.agenda.user import AgendaUser
+from dialgym.tasks.slot_filling.domain.goals import Goal
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.tracker import FocusTracker
 from dialgym.tasks.slot_filling.understanding import METHODS
+from dialgym.tasks.slot_filling.user.state import STANDARD, Behaviour
+from dialgym.tasks.slot_filling.user.user import AgendaUser
 from tests.support.slot_domains import database_of
 
 DATABASE = database_of(

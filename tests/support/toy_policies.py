@@ -5,7 +5,8 @@ import torch
 from gymnasium import spaces
 
 from agents import GPTPolicy
-from agents.models.gpt import GPT, GPTConfig
+from agents.models.gpt import GPT
+from agents.models.gpt_config import GPTConfig
 from agents.models.prefixes import lengths_of
 from tests.support.toy_tokens import V, box
 

@@ -42,3 +42,12 @@ def misuse_it() -> None:
     dialgym.evaluate("random", "Wordle-20-v0", episodes="ten")  # wrong
     dialgym.collect("Wordle-20-v0", "random")  # wrong
     dialgym.Result.from_json(3)  # wrong
+    vec = dialgym.sb3_vec_env("Wordle-20-v0", n_envs=8)
+    agents.SequencePPO("GPTPolicy", vec, n_stps=36)  # wrong
+    agents.GRPO("GPTPolicy", vec, batch_size="64")  # wrong
+    agents.NLPO("GPTPolicy", vec, gama=0.9)  # wrong
+    agents.ILQL("ValueGPTPolicy", vec, learning_rat=1e-3)  # wrong
+    agents.CHAI("CHAIPolicy", vec, gamma="0.9")  # wrong
+    agents.MLE("GPTPolicy", vec, seeed=1)  # wrong
+    agents.train("Wordle-20-v0", "ppo", total_timestep=64)  # wrong
+    agents.TrainConfig(eval_freq="often")  # wrong

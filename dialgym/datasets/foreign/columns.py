@@ -85,7 +85,7 @@ def _numbered(rows: Sequence[Row], names: Sequence[str]) -> str | None:
 
 
 def _place(value: Any) -> float | None:
-    """The number of an utterance in its dialogue; None for what is no number."""
+    """The number of an utterance in its dialogue; None if it is no number."""
     return None if isinstance(value, bool) else number(value)
 
 

@@ -28,7 +28,7 @@ OUTCOMES = (
     *("reward", "rewards", "return", "score", "scores", "rating", "ratings", "outcome.reward"),
     "feedback",
 )
-"""Where the reward of a dialogue, or a list of those of its turns, may stand in a row."""
+"""Columns that may hold the reward of a dialogue, or a list of those of its turns."""
 SUCCESS = ("success", "is_success", "solved", "resolved")
 WORDS = 3
 """Of an utterance, on average, where nothing else says that it is one."""
@@ -289,7 +289,7 @@ DISLIKED |= {"\N{THUMBS DOWN SIGN}"}
 
 
 def rating(value: Any, where: Any, report: ImportReport) -> float | None:
-    """The number of a rating; the report is told of a text that is none, such as ``4/5``."""
+    """The number of a rating; a text that is none, such as ``4/5``, goes to the report."""
     found = number(value)
     if found is None and isinstance(value, str) and value.strip():
         report.leave_out("ratings that are no numbers", f"{value[:40]!r} in {where}")
@@ -297,7 +297,7 @@ def rating(value: Any, where: Any, report: ImportReport) -> float | None:
 
 
 def number(value: Any) -> float | None:
-    """A finite number, or 1 and 0 for what is liked and disliked; None for all else."""
+    """A finite number, or 1 and 0 for liked and disliked; None for all else."""
     if isinstance(value, str):
         word = value.strip().lower().removeprefix("thumb").lstrip("s_- ")
         if word in LIKED | DISLIKED:

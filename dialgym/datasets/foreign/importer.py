@@ -20,7 +20,7 @@ from dialgym.datasets.schema import FOLDER, Origin, Recorder, arrow, write_table
 from dialgym.io.archives import SPLITS
 from dialgym.io.files import parse_json, write_folder_atomically, write_text
 from dialgym.registry import entry_of, settings_beside
-from dialgym.rollouts.played import Played, Turns
+from dialgym.rollouts.episode_batch import EpisodeBatch, RecordedTurns
 from dialgym.tasks.base import SYSTEM
 from dialgym.tasks.logged.corpus import CARD
 
@@ -72,7 +72,7 @@ def import_dialogues(
 def _of_splits(
     conversations: Sequence[ImportedConversation], report: ImportReport
 ) -> list[ImportedConversation]:
-    """The conversations of the splits that data sets have; all are ``train`` if none is told."""
+    """The conversations of the splits that data sets have; all are ``train`` without names."""
     kept = []
     for one in conversations:
         split = one.split or "train"
@@ -89,7 +89,7 @@ def _of_splits(
 def _write(
     folder: Path, dialogues: Sequence[ImportedDialogue], choices: Choices, report: ImportReport
 ) -> None:
-    """Fill a folder with dialogues and with what says how to read them."""
+    """Fill a folder with dialogues and the files that tell how to read them."""
     if choices.task is not None:
         _write_tables(folder, *_for_task(dialogues, choices, report), report)
         return
@@ -168,7 +168,7 @@ def by_split(dialogues: Sequence[ImportedDialogue]) -> dict[str, list[ImportedDi
     return found
 
 
-def played(dialogues: Sequence[ImportedDialogue], middle: float, replayed: bool) -> Played:
+def played(dialogues: Sequence[ImportedDialogue], middle: float, replayed: bool) -> EpisodeBatch:
     """Imported dialogues as ones that were played.
 
     A success is what the data calls one, else a return in the upper half of the data's.
@@ -178,7 +178,7 @@ def played(dialogues: Sequence[ImportedDialogue], middle: float, replayed: bool)
         middle: of the returns of all data.
         replayed: whether an option of reset begins each of them.
     """
-    turns = Turns()
+    turns = RecordedTurns()
     for dialogue in dialogues:
         own = [i for i, turn in enumerate(dialogue.turns) if turn.party == SYSTEM]
         lines = [(turn.party, turn.text, False) for turn in dialogue.turns]
@@ -186,7 +186,7 @@ def played(dialogues: Sequence[ImportedDialogue], middle: float, replayed: bool)
     returns = np.array([sum(turn.reward for turn in d.turns) for d in dialogues])
     known = [d.success if d.success is not None else r > middle for d, r in zip(dialogues, returns)]
     count = len(dialogues)
-    return Played(
+    return EpisodeBatch(
         seeds=list(range(count)),
         episodes=list(range(count)),
         returns=returns,

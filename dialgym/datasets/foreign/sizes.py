@@ -87,7 +87,7 @@ def sized(
 def within_reach(
     dialogues: Iterable[ImportedDialogue], limits: Mapping[str, int], report: ImportReport
 ) -> list[ImportedDialogue]:
-    """The dialogues without what the limits in tokens of each party will hardly have room for.
+    """Cut utterances to lengths that may fit the token limits of their party.
 
     A text without end is not given to a tokenizer as a whole: it may take the square of its length.
     """
@@ -134,7 +134,7 @@ def in_charset(
 
 
 def _tidy(text: str) -> str:
-    """A text on one line, without what cannot be printed."""
+    """A text on one line, without unprintable characters."""
     kept = (c for c in unicodedata.normalize("NFC", text) if _is_kept(c) or c.isspace())
     return " ".join("".join(kept).split())
 

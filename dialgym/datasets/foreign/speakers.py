@@ -20,7 +20,7 @@ FEW = 4
 
 
 class ImportedTurn(NamedTuple):
-    """An utterance of one of the parties, and what it earned."""
+    """An utterance of one of the parties, with its reward."""
 
     party: str
     text: str
@@ -52,7 +52,7 @@ def dialogues_of(
         conversations: as they were found.
         system: the speaker who is the system; None to tell it by the names, or by who begins.
         rated: leave out those without a reward.
-        report: is told what was left out.
+        report: counts what was left out.
 
     Raises:
         ValueError: nobody is called `system`.
@@ -139,7 +139,7 @@ def _fixed(models: set[str], names: Counter[str | None], report: ImportReport, w
 
 
 def _by_order(said: Sequence[Said]) -> dict[str | None, str] | None:
-    """By who begins: the user, and then the system."""
+    """Parties by order: the user begins."""
     speakers = list(dict.fromkeys(line.speaker for line in said))
     return dict(zip(speakers, (USER, SYSTEM))) if len(speakers) <= 2 else None
 
@@ -147,7 +147,7 @@ def _by_order(said: Sequence[Said]) -> dict[str | None, str] | None:
 def _turns(
     said: Sequence[Said], name: Naming, report: ImportReport, where: str
 ) -> list[ImportedTurn]:
-    """The utterances of the two who talk; those of one party in a row become one."""
+    """Utterances of the two parties; consecutive ones of a party are joined."""
     if said and all(line.speaker is None for line in said):
         parties = [(USER, SYSTEM)[place % 2] for place in range(len(said))]
     else:

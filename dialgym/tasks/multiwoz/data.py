@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.domains.domain import BUILT_IN
 from dialgym.io.hub import PREFIX, pinned
 from dialgym.io.tables import fingerprint, locate
+from dialgym.tasks.corpora import BUILT_IN
 from dialgym.tasks.multiwoz import goals
 from dialgym.tasks.multiwoz.database import Database
 from dialgym.tasks.multiwoz.formats import (

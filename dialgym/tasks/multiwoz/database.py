@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dialgym.domains.bitsets import first, value_sets
 from dialgym.errors import unknown
+from dialgym.tasks.bitsets import first, value_sets
 from dialgym.tasks.multiwoz.ontology import DOMAINS, UNCONSTRAINED
 
 ANY = "?"

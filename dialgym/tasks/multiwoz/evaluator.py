@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dialgym.domains.bitsets import indices
+from dialgym.tasks.bitsets import indices
 from dialgym.tasks.multiwoz.agenda import UserState, complete
 from dialgym.tasks.multiwoz.answers import TABLED, TOLD, alike, equal, meets, value_of, well_formed
 from dialgym.tasks.multiwoz.data import World

@@ -1,6 +1,6 @@
 """Noise of speech recognition and understanding: acts that are taken for others.
 
-With the shares of `dialgym.simulators.error_channel`: of the acts that are misheard two in ten get
+With the shares of `dialgym.simulators.speech_errors`: of the acts that are misheard two in ten get
 lost, in three the slot is another, in the others the value is one that sounds alike; what has no
 value or no other slot gets lost too.
 """
@@ -9,12 +9,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dialgym.simulators.edit_distance import Neighbour, neighbours
-from dialgym.simulators.error_channel import (
+from dialgym.simulators.speech_errors import (
     CONFUSE_SLOT,
     CONFUSE_TYPE,
+    Neighbour,
     check_rate,
     draw_neighbour,
+    neighbours,
 )
 from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.entries import USER_ENTRIES

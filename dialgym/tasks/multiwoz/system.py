@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dialgym.domains.bitsets import first, indices
+from dialgym.tasks.bitsets import first, indices
 from dialgym.tasks.multiwoz.answers import UNKNOWN
 from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.database import ANY, REF, Row

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.domains.domain import BUILT_IN
 from dialgym.errors import one_of, whole_number
 from dialgym.io.tables import fingerprint, locate
 from dialgym.language import Constraint, Utterance
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
+from dialgym.tasks.corpora import BUILT_IN
 from dialgym.tasks.hidden import hide
 from dialgym.tasks.multiwoz import policies
 from dialgym.tasks.multiwoz.corpus import Corpus

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dialgym.domains.bitsets import first
+from dialgym.tasks.bitsets import first
 from dialgym.tasks.multiwoz.database import Database
 from dialgym.tasks.multiwoz.entries import (
     REFUSALS,

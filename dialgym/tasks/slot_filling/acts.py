@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.domains.bitsets import first, indices
-from dialgym.domains.database import MISSING, Database
-from dialgym.domains.ontology import DONTCARE, NAME, NONE, Ontology
-from dialgym.domains.rowsets import Found
 from dialgym.language.acts import NULL, Act, Item
+from dialgym.tasks.bitsets import Found, first, indices
+from dialgym.tasks.slot_filling.domain.database import MISSING, Database
+from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, Ontology
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.types import Accepted, Belief, Summary
 

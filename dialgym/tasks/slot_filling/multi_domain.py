@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.domains.domain import BUILT_IN
-from dialgym.domains.ontology import DONTCARE, TYPE
 from dialgym.errors import unknown
 from dialgym.language import Utterance
 from dialgym.language.acts import Act, Hypotheses, Item, print_act, print_hypotheses
@@ -15,6 +13,8 @@ from dialgym.rewards import Components
 from dialgym.tasks.acts import PartyActs
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import add
+from dialgym.tasks.corpora import BUILT_IN
+from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, TYPE
 from dialgym.tasks.slot_filling.party_acts import SystemActs
 from dialgym.tasks.slot_filling.task import SlotFilling
 from dialgym.tasks.slot_filling.types import SlotFillingState

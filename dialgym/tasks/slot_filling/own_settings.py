@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from dialgym.errors import finite_number, one_of, unknown, whole_number
 from dialgym.io.files import read_yaml
-from dialgym.simulators.agenda import USERS, Behaviour
 from dialgym.tasks.slot_filling.rewards import Rewards
+from dialgym.tasks.slot_filling.user import USERS, Behaviour
 
 WHERE = "SlotFilling"
 YAML = (".yml", ".yaml")

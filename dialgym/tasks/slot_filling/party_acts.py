@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.domains.ontology import DONTCARE, NAME, NONE, TYPE, Ontology
 from dialgym.language.acts import NULL, Act, Item, print_act
-from dialgym.simulators.agenda import UserState, listen
 from dialgym.tasks.acts import PartyActs, RandomActs
 from dialgym.tasks.base import USER
 from dialgym.tasks.slot_filling.acts import SummaryActs
+from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, TYPE, Ontology
 from dialgym.tasks.slot_filling.languages import Language
 from dialgym.tasks.slot_filling.policies import Agenda, HandcraftedSystem
 from dialgym.tasks.slot_filling.structure import belief_structure
 from dialgym.tasks.slot_filling.types import SlotFillingState
+from dialgym.tasks.slot_filling.user import UserState, listen
 
 Generator = np.random.Generator
 HEARD = ("hello", "bye", "request", "confirm", "select", "inform", "reqmore", "repeat", "null")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialgym.domains.ontology import DONTCARE
 from dialgym.language.acts import Act, Item
 from dialgym.simulators import EachReplies
 from dialgym.tasks.acts import ActSpeaker, RandomActs
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling.acts import ENOUGH, Offers
+from dialgym.tasks.slot_filling.domain.ontology import DONTCARE
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.types import Belief, SlotFillingState, Summary
 

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from dialgym.domains.bitsets import indices
-from dialgym.domains.database import Database
-from dialgym.domains.ontology import DONTCARE, NAME, NONE
 from dialgym.rewards import Components
-from dialgym.simulators.agenda import UserState
 from dialgym.tasks.base import SYSTEM, USER, Outcome
+from dialgym.tasks.bitsets import indices
+from dialgym.tasks.slot_filling.domain.database import Database
+from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE
+from dialgym.tasks.slot_filling.user import UserState
 
 
 @dataclass(frozen=True)

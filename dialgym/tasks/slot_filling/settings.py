@@ -5,10 +5,10 @@ from numbers import Integral
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from dialgym.domains.goals import Goal
-from dialgym.domains.ontology import DONTCARE, NAME, Ontology
 from dialgym.errors import one_of, unknown
-from dialgym.simulators.agenda.state import UserState
+from dialgym.tasks.slot_filling.domain.goals import Goal
+from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, Ontology
+from dialgym.tasks.slot_filling.user.state import UserState
 
 
 class Setting(NamedTuple):

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.domains.database import Database
-from dialgym.domains.ontology import DONTCARE, NAME, NONE, Ontology
-from dialgym.domains.rowsets import Found
+from dialgym.tasks.bitsets import Found
+from dialgym.tasks.slot_filling.domain.database import Database
+from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, Ontology
 from dialgym.tasks.slot_filling.tracker import INFORM_COUNTS, Layout
 from dialgym.tasks.slot_filling.types import Accepted, Belief, Best, Summary
 from dialgym.tasks.slot_filling.understanding import BY_METHOD, DISCOURSE, METHODS

@@ -7,19 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.domains.domain import BUILT_IN, domain_files, load_domain
-from dialgym.domains.goals import Goal, GoalGenerator
 from dialgym.errors import one_of, whole_number
 from dialgym.io.tables import fingerprint
 from dialgym.language import AnyText, Constraint, Lexicon, Utterance
 from dialgym.language.acts import NULL, Act, Hypotheses, Item
 from dialgym.simulators import Speaker
-from dialgym.simulators.agenda import AgendaUser, listen
-from dialgym.simulators.error_channel import FIDELITIES, STATISTICS, ListChannel, SingleChannel
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
+from dialgym.tasks.corpora import BUILT_IN
 from dialgym.tasks.slot_filling import policies
 from dialgym.tasks.slot_filling.acts import SummaryActs
+from dialgym.tasks.slot_filling.domain.domain import domain_files, load_domain
+from dialgym.tasks.slot_filling.domain.goals import Goal, GoalGenerator
+from dialgym.tasks.slot_filling.error_channel import (
+    FIDELITIES,
+    STATISTICS,
+    ListChannel,
+    SingleChannel,
+)
 from dialgym.tasks.slot_filling.languages import HYPOTHESES, LANGUAGES, USER_ACTS, read_notation
 from dialgym.tasks.slot_filling.own_settings import (
     Given,
@@ -34,6 +39,7 @@ from dialgym.tasks.slot_filling.settings import fixed_goal, fixed_patience, sett
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.tracker import FocusTracker
 from dialgym.tasks.slot_filling.types import Belief, SlotFillingState, Summary
+from dialgym.tasks.slot_filling.user import AgendaUser, listen
 
 DOMAIN = "Restaurants"
 GREETING = Act("hello")

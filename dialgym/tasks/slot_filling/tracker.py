@@ -10,10 +10,10 @@ from functools import cached_property
 
 import numpy as np
 
-from dialgym.domains.ontology import DONTCARE, NAME, NONE, Ontology
 from dialgym.errors import one_of
 from dialgym.language.acts import Act, Hypotheses
-from dialgym.simulators.error_channel import FIDELITIES
+from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, Ontology
+from dialgym.tasks.slot_filling.error_channel import FIDELITIES
 from dialgym.tasks.slot_filling.types import Belief
 from dialgym.tasks.slot_filling.understanding import (
     BY_DISCOURSE,

@@ -8,7 +8,7 @@ import numpy as np
 
 from dialgym.language import Utterance
 from dialgym.language.acts import Act
-from dialgym.simulators.agenda import UserState
+from dialgym.tasks.slot_filling.user import UserState
 
 
 @dataclass(slots=True)

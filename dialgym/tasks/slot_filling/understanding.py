@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from dialgym.domains.ontology import DONTCARE, NAME, NONE, Ontology
 from dialgym.language.acts import Act, Item
+from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, Ontology
 
 METHODS = (NONE, "byconstraints", "byname", "finished", "byalternatives", "restart")
 """How a user looks for a row."""

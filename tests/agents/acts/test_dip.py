@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from agents.acts.dip import DIP, JOINT, SLOT, same_features
-from dialgym.domains.database import Database
-from dialgym.domains.ontology import Ontology
 from dialgym.tasks.slot_filling import SlotFilling
 from dialgym.tasks.slot_filling.acts import act_names
+from dialgym.tasks.slot_filling.domain.database import Database
+from dialgym.tasks.slot_filling.domain.ontology import Ontology
 from dialgym.tasks.slot_filling.structure import belief_structure
 from tests.support.close import assert_close
 from tests.support.slot_domains import ASKED, REQUESTABLE

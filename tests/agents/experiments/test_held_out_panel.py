@@ -9,7 +9,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("sacrebleu")
 from agents.experiments.panel_jobs import jobs_of
 from agents.experiments.run import run_jobs
-from dialgym.experiments.row import read_rows
+from dialgym.experiments.row_files import read_rows
 from tests.support.commands import succeed
 from tests.support.tiny_language import TINY
 from tests.support.tiny_panel import install

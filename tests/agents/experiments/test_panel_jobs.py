@@ -17,7 +17,7 @@ from agents.experiments.panel_jobs import jobs_asked_for, jobs_of
 from agents.experiments.run import run_jobs
 from agents.training.callbacks import LearningCurve
 from dialgym.experiments.panel import Panel
-from dialgym.experiments.row import read_rows, read_submission
+from dialgym.experiments.row_files import read_row, read_rows
 from tests.support.commands import fail, run, succeed
 from tests.support.tiny_panel import BC, TINY, VALUES
 from tests.support.waiting import end_family, wait_until
@@ -37,11 +37,11 @@ def same(row):
 
 
 def test_a_row_says_all_that_it_is_of(done):
-    row = read_submission(done / "tiny" / "ppo" / ROW).values
+    row = read_row(done / "tiny" / "ppo" / ROW).values
     assert (row["panel"], row["version"], row["id"]) == ("tiny", 1, "dialgym/Wordle-20-v0")
     assert (row["way"], row["kind"], row["policy"], row["command"]) == (
         *("drawn", "trained", "ppo"),
-        "dialgym leaderboard run tiny --algorithms ppo --envs Wordle-20-v0 --seeds 0-0",
+        "dialgym benchmark tiny --algorithms ppo --envs Wordle-20-v0 --seeds 0-0",
     )
     assert {len(part["returns"]) for part in row["episodes"].values()} == {24}
     assert set(row["episodes"]) == {"drawn", "greedy"}
@@ -55,7 +55,7 @@ def test_a_row_says_all_that_it_is_of(done):
 
 
 def test_stored_dialogues_are_collected_once_and_their_hash_is_kept(done):
-    hashes = [read_submission(done / "tiny" / n / ROW).values["hashes"] for n in ("bc", "bc-ppo")]
+    hashes = [read_row(done / "tiny" / n / ROW).values["hashes"] for n in ("bc", "bc-ppo")]
     assert hashes[0]["data"] == hashes[1]["data"]
     assert len(list((done / "tiny" / "data").glob("*.parquet"))) <= 1
     assert len(list((done / "tiny" / "data").glob("Wordle-20-v0-mixture-*[!g]"))) == 1
@@ -74,7 +74,7 @@ def test_a_learner_has_cells_where_it_learns_and_asks_for_no_others(tmp_path):
 
 
 def test_what_begins_with_another_learners_model_says_so(done):
-    row = read_submission(done / "tiny" / "bc-ppo" / ROW).values
+    row = read_row(done / "tiny" / "bc-ppo" / ROW).values
     assert row["settings"]["start"]["n_timesteps"] == 20
     assert row["cost"]["trained"] >= 1020
     assert (done / "tiny" / "bc-ppo" / ROW[:-5] / "start" / "model.zip").is_file()
@@ -122,7 +122,7 @@ def test_a_training_that_is_cut_off_goes_on_exactly(done, tmp_path, monkeypatch)
     assert (jobs[0].folder / "checkpoint.zip").is_file()
     assert 0 < jobs[0].done() < jobs[0].length()
     (row,) = run_jobs(jobs, 0)[0].values()
-    assert same(row) == same(read_submission(done / "tiny" / "ppo" / ROW).values)
+    assert same(row) == same(read_row(done / "tiny" / "ppo" / ROW).values)
     assert not (jobs[0].folder / "checkpoint.zip").exists()
 
 
@@ -158,7 +158,7 @@ def test_a_panel_that_is_killed_gives_the_same_rows(blow, done, tmp_path):
     rows = read_rows([out], TINY)
     assert len(rows) == 6
     for row in rows:
-        whole = read_submission(done / "tiny" / row.name / row.file.name)
+        whole = read_row(done / "tiny" / row.name / row.file.name)
         assert row.values["episodes"] == whole.values["episodes"]
 
 
@@ -187,7 +187,7 @@ def test_names_that_nobody_knows_are_said(tmp_path):
 def test_run_show_compare_and_html(done, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     where = ["--results", str(done)]
-    text = succeed("leaderboard", "run", "tiny", "--workers", "0", "--out", str(done))
+    text = succeed("benchmark", "tiny", "--workers", "0", "--out", str(done))
     assert "leaderboard show tiny" in text
     text = succeed("leaderboard", "show", "tiny", *where, "--markdown", str(tmp_path / "t.md"))
     for name in ("optimal", "random", "ppo (drawn)", "bc (greedy)", "pass^4", "are tied"):
@@ -195,13 +195,13 @@ def test_run_show_compare_and_html(done, tmp_path, monkeypatch):
     assert (tmp_path / "t.md").read_text("utf-8").startswith("## tiny")
     text = succeed("leaderboard", "compare", "tiny", "optimal", "random", *where)
     assert "optimal is better" in text
-    text = succeed("leaderboard", "show", "tiny", "--way", "greedy", *where)
+    text = succeed("leaderboard", "show", "tiny", "--actions", "greedy", *where)
     assert "ppo (greedy)" in text
     assert "(drawn)" not in text
-    text = succeed("leaderboard", "compare", "tiny", "ppo", "bc", "--way", "drawn", *where)
+    text = succeed("leaderboard", "compare", "tiny", "ppo", "bc", "--actions", "drawn", *where)
     assert "| environment | ppo (drawn) | bc (drawn) | difference |" in text
-    assert "--way must be one of 'drawn', 'greedy'; got 'best'" in fail(
-        "leaderboard", "show", "tiny", "--way", "best", *where
+    assert "--actions must be one of 'drawn', 'greedy'; got 'best'" in fail(
+        "leaderboard", "show", "tiny", "--actions", "best", *where
     )
     assert "unknown row 'opt'" in fail("leaderboard", "compare", "tiny", "opt", "random", *where)
     succeed("leaderboard", "html", "tiny", "--out", str(tmp_path / "p.html"), *where)
@@ -210,9 +210,9 @@ def test_run_show_compare_and_html(done, tmp_path, monkeypatch):
 
 def test_rows_of_a_share_of_the_budgets_stand_apart(done, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    half = ["leaderboard", "run", "tiny@0.5", "--algorithms", "bc,random", "--workers", "0"]
+    half = ["benchmark", "tiny@0.5", "--algorithms", "bc,random", "--workers", "0"]
     succeed(*half, "--seeds", "1", "--out", str(done))
-    row = read_submission(done / "tiny@0.5" / "bc" / ROW).values
+    row = read_row(done / "tiny@0.5" / "bc" / ROW).values
     assert (row["panel"], row["settings"]["n_timesteps"]) == ("tiny@0.5", 10)
     assert len(read_rows([done], TINY)) == 10
     text = succeed("leaderboard", "show", "tiny@0.5", "--results", str(done))
@@ -243,11 +243,11 @@ def test_errors_of_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "expected rows such as ppo/ID-seed0.json" in fail("leaderboard", "show", "tiny")
     assert "either a panel or --all" in fail("leaderboard", "show")
-    assert "unknown panel 'tin'" in fail("leaderboard", "run", "tin")
+    assert "unknown panel 'tin'" in fail("benchmark", "tin")
     assert "No rows of version 1" in succeed("leaderboard", "show", "--all")
-    run = ["leaderboard", "run", "tiny", "--envs"]
+    run = ["benchmark", "tiny", "--envs"]
     assert "unknown environment 'Wordle-v0'" in fail(*run, "Wordle-v0")
-    assert "expected how many seeds" in fail("leaderboard", "run", "tiny", "--seeds", "-3")
+    assert "expected how many seeds" in fail("benchmark", "tiny", "--seeds", "-3")
 
 
 def test_the_tiny_learners_are_those_of_the_panel():

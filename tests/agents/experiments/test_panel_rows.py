@@ -7,9 +7,10 @@ import pytest
 pytest.importorskip("stable_baselines3")
 pytest.importorskip("pyarrow")
 import agents
-from dialgym.cli.rows import missing
+from dialgym.cli.leaderboard import missing_cells
 from dialgym.experiments.panel import Panel
-from dialgym.experiments.row import Submission, read_submission
+from dialgym.experiments.row import ExperimentRow
+from dialgym.experiments.row_files import read_row
 from dialgym.io.checksums import ENTRY
 from tests.support.commands import fail, run, succeed
 from tests.support.tiny_panel import PPO, VALUES, install
@@ -31,8 +32,8 @@ def test_models_of_ones_own_join_the_table(done, tmp_path, monkeypatch):
     )
     add = ["leaderboard", "add", "tiny"]
     succeed(*add, "mine", "--name", "me", "--out", "own")
-    row = read_submission("own/tiny/me/" + ROW)
-    assert (row.values["kind"], row.way) == ("model", "drawn")
+    row = read_row("own/tiny/me/" + ROW)
+    assert (row.values["kind"], row.actions) == ("model", "drawn")
     text = succeed("leaderboard", "show", "tiny", "--results", "own", "--results", str(done))
     assert "me (drawn)" in text
     assert "played again alike" in succeed("leaderboard", "check", str(row.file), "--replay")
@@ -85,7 +86,7 @@ def test_the_policy_of_a_row_is_found_by_what_was_typed(tmp_path, monkeypatch):
     assert "policy 'my_own:Fixed': expected a class that needs no arguments, or an object" in text
     assert "'place'" in text
     succeed(*add, "my_own:second")
-    assert read_submission("own/tiny/mine/" + ROW).values["policy"] == "my_own:second"
+    assert read_row("own/tiny/mine/" + ROW).values["policy"] == "my_own:second"
     assert "alike" in succeed("leaderboard", "check", "own", "--replay", "--trust")
 
 
@@ -147,21 +148,22 @@ def test_cells_are_counted_as_they_are_run(monkeypatch, tmp_path):
 
     def rows(name, *seeds):
         own = {"name": name, "id": "dialgym/Wordle-200-v0", "panel": "tiny"}
-        return [Submission({**own, "seed": seed}, file) for seed in seeds]
+        return [ExperimentRow({**own, "seed": seed}, file) for seed in seeds]
 
     found = [*rows("bc", 0, 1), *rows("ppo", 0, 1), *rows("mine", 0)]
     lines = ["tiny/ppo: 2 of 4 cells of the panel", "tiny/mine: 1 of 4 cells of the panel"]
-    assert list(missing(found, [tmp_path])) == lines
-    assert list(missing(rows("bc", 0), [tmp_path])) == ["tiny/bc: 1 of 2 cells of the panel"]
-    assert list(missing(found, [])) == []
+    assert list(missing_cells(found, [tmp_path])) == lines
+    assert list(missing_cells(rows("bc", 0), [tmp_path])) == ["tiny/bc: 1 of 2 cells of the panel"]
+    assert list(missing_cells(found, [])) == []
 
 
 def test_where_nothing_can_be_written_nothing_is_played(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
-    monkeypatch.setattr("dialgym.experiments.protocol.played", None)
+    monkeypatch.setattr("dialgym.experiments.protocol.protocol_figures", None)
     out = ["--out", str(tmp_path / "file")]
-    for command in (["add", "tiny", "random"], ["run", "tiny", "--algorithms", "random"]):
-        text = fail("leaderboard", *command, *out)
+    add = ["leaderboard", "add", "tiny", "random"]
+    for command in (add, ["benchmark", "tiny", "--algorithms", "random"]):
+        text = fail(*command, *out)
         assert "cannot be written: a file is where a folder should be" in text
     taken = tmp_path / "tiny" / "random" / ROW
     taken.mkdir(parents=True)

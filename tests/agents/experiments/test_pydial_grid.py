@@ -20,13 +20,13 @@ from agents.experiments.pydial_report import write_report
 from agents.experiments.pydial_results import Results
 from agents.experiments.run import _State, run_jobs
 from agents.training.callbacks import StopAfterDialogues
-from dialgym.experiments.panel import Learner
+from dialgym.experiments.panel import PanelLearner
 from dialgym.experiments.rules import rules_of
 from tests.support.slot_domains import write_bakeries
 from tests.support.waiting import end_family
 
 SMALL = {"n_envs": 4, "n_steps": 16, "batch_size": 64, "policy_kwargs": {"net_arch": [16]}}
-PPO = {"small-ppo": Learner("small-ppo", "maskable-ppo", SMALL)}
+PPO = {"small-ppo": PanelLearner("small-ppo", "maskable-ppo", SMALL)}
 HANDCRAFTED = {"handcrafted": None}
 CR1 = tasks_of(["CR"], [1])
 BRIEF = (10, 20), 10
@@ -119,7 +119,7 @@ def test_cells_that_have_ended_are_found_whatever_grid_they_are_of(tmp_path):
 
 def test_other_settings_are_refused(tmp_path):
     run_grid(PPO, tmp_path)
-    other = {"small-ppo": Learner("small-ppo", "maskable-ppo", {**SMALL, "gamma": 0.5})}
+    other = {"small-ppo": PanelLearner("small-ppo", "maskable-ppo", {**SMALL, "gamma": 0.5})}
     with pytest.raises(ValueError, match=r"run with other settings \(gamma: 0.99 -> 0.5\)"):
         run_grid(other, tmp_path)
     with pytest.raises(ValueError, match="episodes: 10 -> 11"):
@@ -132,7 +132,7 @@ def test_a_cell_that_is_cut_off_goes_on_exactly(tmp_path, monkeypatch, algorithm
     monkeypatch.setattr(training_job, "CHECKPOINT_EVERY", 1)
     small = {"policy_kwargs": {"net_arch": [16]}, "n_envs": 4, "batch_size": 16}
     own = {"dqn": {"learning_starts": 100}, "maskable-ppo": {"n_steps": 16, "n_epochs": 1}}
-    given = {"m": Learner("m", algorithm, {**small, **own[algorithm]})}, tmp_path / "cut"
+    given = {"m": PanelLearner("m", algorithm, {**small, **own[algorithm]})}, tmp_path / "cut"
     protocol = {"seeds": [1], "protocol": ((60, 300), 10)}
     whole, _ = run_grid(given[0], tmp_path / "whole", **protocol)
     step = StopAfterDialogues._on_step
@@ -159,7 +159,7 @@ if __name__ == "__main__":
     run_grid(KILLED, Path(sys.argv[1]), [0, 1], protocol=LONG, workers=2)
 """
 LONG = (100, 400), 50
-DQN = Learner("small-dqn", "dqn", {"policy_kwargs": {"net_arch": [16]}, "n_envs": 4})
+DQN = PanelLearner("small-dqn", "dqn", {"policy_kwargs": {"net_arch": [16]}, "n_envs": 4})
 KILLED = {**PPO, "small-dqn": DQN, **HANDCRAFTED}
 
 
@@ -204,7 +204,7 @@ def untimed(file):
 
 def test_processes_give_what_one_does_and_one_failure_stops_no_other(tmp_path):
     both, seen = {**HANDCRAFTED, **PPO}, []
-    broken = {"broken": Learner("broken", "maskable-ppo", {**SMALL, "n_steps": -3})}
+    broken = {"broken": PanelLearner("broken", "maskable-ppo", {**SMALL, "n_steps": -3})}
     apart, failures = run_grid({**broken, **both}, tmp_path / "a", workers=2, report=seen.append)
     here, _ = run_grid(both, tmp_path / "b")
     assert figures(apart) == figures(here)

@@ -6,7 +6,7 @@ pytest.importorskip("stable_baselines3")
 from agents.experiments.panel_jobs import jobs_of
 from agents.experiments.pydial_panel import Task, learners_of, pydial_panel, tasks_of
 from agents.training.config import TrainConfig
-from dialgym.cli.benchmark_pydial import duration, parse_seeds
+from dialgym.cli.common import duration, parse_seeds
 from tests.support.commands import fail
 
 

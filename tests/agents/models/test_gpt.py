@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from agents.models.gpt import GPT, GPTConfig, preset
+from agents.models.gpt import GPT
+from agents.models.gpt_config import GPTConfig, preset
 from agents.models.heads import PolicyHead, ValueHead
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-4}

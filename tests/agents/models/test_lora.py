@@ -10,7 +10,8 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 
 from agents import GPTPolicy, MaskableGPTPolicy
-from agents.models.gpt import GPT, GPTConfig
+from agents.models.gpt import GPT
+from agents.models.gpt_config import GPTConfig
 from agents.models.hugging_face import HuggingFaceBackbone
 from agents.models.lora import add_lora, linear_maps
 from tests.agents.models.test_backbones import CLOSE, config_of

@@ -17,7 +17,7 @@ from agents.storage.archive import Archive, write_archive
 from agents.training.checkpoint import FILE
 from dialgym.io.hub import pretrained
 from dialgym.rewards import Reply, make_reward
-from dialgym.views.token_rows import TokenRows
+from dialgym.views.token_transcripts import TokenRows
 
 ID = "dialgym/Wordle-20-v0"
 SMALL = {"n_layer": 1, "n_head": 1, "n_embd": 8}
@@ -163,7 +163,7 @@ def in_place_of_states(value):
 
 
 # Replaces a method of a class of dialgym where it is unpickled.
-PATCH = b"\x80\x04cdialgym.views.token_rows\nTokenRows\nN}X\x05\x00\x00\x00clearK\x05s\x86b."
+PATCH = b"\x80\x04cdialgym.views.token_transcripts\nTokenRows\nN}X\x05\x00\x00\x00clearK\x05s\x86b."
 
 
 class Thing:

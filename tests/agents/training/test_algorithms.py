@@ -10,6 +10,7 @@ pytest.importorskip("stable_baselines3")
 from stable_baselines3 import A2C, PPO
 
 import agents
+import dialgym
 from agents.registry import ALGORITHMS, find, name_of, names
 from scripts.make_algorithm_table import PAGE, with_table
 from tests.support.commands import fail, run, succeed
@@ -124,3 +125,21 @@ def test_a_module_of_the_current_folder_trains_at_the_command_line(tmp_path):
 def test_the_command_line_knows_the_table():
     assert "utterance-ilql" in succeed("train", "--help")
     assert run("train", "--help").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "policy"),
+    [
+        (agents.SequencePPO, "GPTPolicy"),
+        (agents.ILQL, "ValueGPTPolicy"),
+        (agents.UtteranceILQL, "UtteranceGPTPolicy"),
+        (agents.CHAI, "CHAIPolicy"),
+        (agents.DecisionTransformer, "ReturnGPTPolicy"),
+    ],
+)
+def test_a_policy_is_given_by_its_name(algorithm, policy):
+    env = dialgym.sb3_vec_env(WORDS, 2)
+    model = algorithm(policy, env, policy_kwargs={"n_layer": 1, "n_head": 1, "n_embd": 8})
+    assert type(model.policy) is getattr(agents, policy)
+    with pytest.raises(ValueError, match=f"Did you mean '{policy}'"):
+        algorithm(policy.replace("Policy", "Polcy"), env)

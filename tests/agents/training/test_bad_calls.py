@@ -70,7 +70,7 @@ def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path):
     os.mkfifo(tmp_path / "p.yml")
     message = "p.yml': expected a regular file; it is a pipe"
     with pytest.raises(ValueError, match=message):
-        agents.train("ppo", SMALL, 10, config=tmp_path / "p.yml")
+        agents.train(SMALL, "ppo", total_timesteps=10, hyperparameters_file=tmp_path / "p.yml")
     with pytest.raises(ValueError, match=message):
         agents.GPSarsa("GPPolicy", "dialgym/SlotFilling-act-v0", prior=tmp_path / "p.yml")
 

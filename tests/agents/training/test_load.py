@@ -15,7 +15,7 @@ import dialgym
 import dialgym.experiments
 from dialgym import trust
 from dialgym.datasets import Dataset
-from dialgym.experiments import MisfitError
+from dialgym.experiments import IncompatiblePolicyError
 from dialgym.io import hub
 from tests.support.commands import fail, succeed
 from tests.support.pretend_hub import COMMIT
@@ -168,7 +168,7 @@ def test_a_model_does_not_play_where_acts_have_other_names(tmp_path):
     side = write_bakeries(tmp_path, "side")
     for policy in (model, tmp_path / "model.zip"):
         assert dialgym.evaluate(policy, episodes=2, seeds=(0,)).mean_return < 0
-        with pytest.raises(MisfitError, match="'request_area' for 'request_kin"):
+        with pytest.raises(IncompatiblePolicyError, match="'request_area' for 'request_kin"):
             dialgym.evaluate(policy, ACTS, 2, env_kwargs={"domain": side})
 
 
@@ -255,4 +255,4 @@ def test_stored_dialogues_name_code_only_if_the_caller_does_or_trusts_them(tmp_p
     for more in ({"env_kwargs": {"simulator": "evil:Thing"}}, {"trust": True}):
         with pytest.raises(ValueError, match="there is no module 'evil' here"):  # it was looked for
             agents.train(ID, "bc", total_timesteps=2, **given, **more)
-        trust._said.clear()
+        trust._allowed.clear()

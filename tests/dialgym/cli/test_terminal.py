@@ -39,6 +39,7 @@ def games(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_a_width_of_nothing_is_no_width(tmp_path):
     assert "dialgym/Wordle-20-v0" in ran("list", cwd=tmp_path)
 
@@ -51,10 +52,12 @@ def test_texts_with_accents_are_read_and_shown(tmp_path):
     assert "got 'né'" in process.communicate()[1].decode()
 
 
+@pytest.mark.slow
 def test_folders_with_accents_are_read(games):
     assert "Wordle-20-v0 8" in ran("data", "describe", "données", cwd=games)
 
 
+@pytest.mark.slow
 def test_a_run_is_trained_in_a_folder_with_accents(games):
     pytest.importorskip("stable_baselines3")
     small = "policy_kwargs={n_layer: 1, n_embd: 16}"
@@ -64,6 +67,7 @@ def test_a_run_is_trained_in_a_folder_with_accents(games):
     assert (games / "modèle" / "model.zip").is_file()
 
 
+@pytest.mark.slow
 def test_data_with_accents_is_viewed(games):
     pytest.importorskip("fastapi", reason="the extra 'web' is not installed")
     process = start("view", "données", "--port", "0", cwd=games)

@@ -79,7 +79,7 @@ def test_the_episodes_are_those_of_evaluate():
     np.testing.assert_array_equal(dataset.lengths, played.lengths[0])
 
 
-@pytest.mark.parametrize("policy", ["random-mixture", Dice()])
+@pytest.mark.parametrize("policy", ["random-mixture", pytest.param(Dice(), marks=pytest.mark.slow)])
 def test_any_number_of_workers_gives_the_same(policy: Any, tmp_path: Path, monkeypatch: Any):
     kwargs: dict[str, Any] = {"seed": 2, "shard_size": 8, "num_envs": 4, "name": "p"}
     alone = dialgym.collect("Wordle-20-v0", policy, 21, **kwargs)
@@ -96,11 +96,11 @@ def test_any_number_of_workers_gives_the_same(policy: Any, tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("workers", "blow"),
     [
-        (0, signal.SIGKILL),
+        pytest.param(0, signal.SIGKILL, marks=pytest.mark.slow),
         (2, signal.SIGKILL),
-        (2, signal.SIGINT),
+        pytest.param(2, signal.SIGINT, marks=pytest.mark.slow),
         (0, signal.SIGTERM),
-        (2, signal.SIGTERM),
+        pytest.param(2, signal.SIGTERM, marks=pytest.mark.slow),
     ],
 )
 def test_a_killed_collector_goes_on_where_it_was(

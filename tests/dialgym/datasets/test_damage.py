@@ -39,7 +39,7 @@ def test_a_damaged_shard_is_named_at_once_and_collected_anew(collected: Any):
         for streaming in (False, True):
             with pytest.raises(ValueError, match=rf"{file.name}' is damaged"):
                 dialgym.load_dataset(folder, streaming=streaming)
-        with pytest.warns(UserWarning, match=rf"{file.name}' is damaged.*are collected anew"):
+        with pytest.warns(UserWarning, match=rf"{file.name}' is damaged.*are collected again"):
             again = collect(folder)
         assert again.table.equals(whole.table)
         assert file.read_bytes() == content
@@ -65,7 +65,7 @@ def test_broken_parquet_without_a_checksum_is_named_too(collected: Any, content:
     file.with_name(f"{file.name}.sha256").unlink()
     with pytest.raises(ValueError, match=rf"{file.name}': expected a Parquet file; it is none"):
         dialgym.load_dataset(folder)
-    with pytest.warns(UserWarning, match="collected anew"):
+    with pytest.warns(UserWarning, match="collected again"):
         assert collect(folder).table.equals(whole.table)
 
 

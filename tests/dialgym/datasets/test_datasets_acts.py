@@ -121,6 +121,7 @@ def test_they_fill_a_replay_buffer_of_sb3(games: Dataset):
     np.testing.assert_array_equal(buffer.rewards[:, 0], data.rewards)
 
 
+@pytest.mark.slow
 def test_they_are_the_same_in_any_number_of_workers_and_files(tmp_path: Path):
     kwargs: dict[str, Any] = {"seed": 1, "shard_size": 4, "num_envs": 4}
     for policy in ("handcrafted", "random"):

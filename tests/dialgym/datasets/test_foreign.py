@@ -323,6 +323,7 @@ def seconds_of(rows, folder):
     return time.process_time() - begun
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "row",
     [

@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from dialgym.experiments.advantages import Decision, Worth, agreement, true_advantages
+from dialgym.experiments.advantages import Decision, TurnAdvantages, agreement, true_advantages
 from dialgym.language.tokenizers import END
 
 WORDS = ["crane", "slimy", "fjord"]  # told apart by the first letter
@@ -65,7 +65,7 @@ def test_what_is_hidden_may_stay_as_it_is():
     spelled = [np.array([*env.tokenizer.encode(word), END]) for word in ("slimy", "crane")]
     decisions = [Decision(env.clone_state(), tokens, 0, 0.0) for tokens in spelled]
     worth = true_advantages(
-        Uniform(), "dialgym/Wordle-v0", decisions, 3000, env_kwargs=GAME, suppose=False
+        Uniform(), "dialgym/Wordle-v0", decisions, 3000, env_kwargs=GAME, sample_hidden=False
     )
     wanted = np.array([value(2) - 1 - value(3), -value(3)])
     assert (np.abs(worth.advantages - wanted) < 4 * worth.errors + 1e-9).all()
@@ -79,7 +79,7 @@ def test_turns_of_any_task_have_a_worth_in_their_dialogues():
     env.reset(seed=0)
     bye = np.array([env.act_names.index("bye")])
     decision = Decision(env.clone_state(), bye, 0, 0.0)
-    worth = true_advantages(Uniform(), name, [decision] * 3, 20, suppose=False)
+    worth = true_advantages(Uniform(), name, [decision] * 3, 20, sample_hidden=False)
     np.testing.assert_allclose(worth.advantages + worth.values, -1)
     assert len(np.unique(worth.values)) == 3
 
@@ -98,7 +98,7 @@ def measured(slope, shift, noise, errors, turns=3000):
     estimates = slope * truth + shift + noise * rng.normal(size=turns)
     found = truth + errors * rng.normal(size=turns)
     decisions = [Decision(None, None, i // 5, e) for i, e in enumerate(estimates)]
-    return decisions, Worth(found, np.full(turns, errors), np.zeros(turns))
+    return decisions, TurnAdvantages(found, np.full(turns, errors), np.zeros(turns))
 
 
 @pytest.mark.parametrize("errors", [0.0, 1.0])

@@ -11,17 +11,19 @@ pytest.importorskip("nltk")
 pytest.importorskip("sacrebleu")
 pytest.importorskip("scipy")
 from dialgym.experiments.measure_tables import (
-    measured_as,
+    measure_row,
     measures_as_markdown,
     over_replies,
 )
-from dialgym.experiments.measures import measured
+from dialgym.experiments.measures import measure_replies
+from dialgym.experiments.pages import write_ranking
 from dialgym.experiments.panel import Panel, protocol_of
-from dialgym.experiments.panel_tables import as_markdown, compare, write_page
-from dialgym.experiments.protocol import hashes, replay, score
-from dialgym.experiments.ranking import Board, Part
-from dialgym.experiments.row import Submission, read_submission
-from dialgym.experiments.row_checks import problems
+from dialgym.experiments.panel_tables import compare_rows, ranking_as_markdown
+from dialgym.experiments.protocol import environment_hashes, replay_row, score_policy
+from dialgym.experiments.ranking import Ranking, SeedScores
+from dialgym.experiments.row import ExperimentRow
+from dialgym.experiments.row_checks import row_problems
+from dialgym.experiments.row_files import read_row
 from dialgym.io.checksums import ENTRY
 from dialgym.rewards.metrics import Metrics
 from dialgym.rollouts.player import Player
@@ -53,7 +55,7 @@ def rows(tmp_path_factory):
     with pytest.MonkeyPatch.context() as monkeypatch:
         install(monkeypatch, TINY)
         return [
-            read_submission(score(TINY, PLACE, policy, name, seed, out, "scripted"))
+            read_row(score_policy(TINY, PLACE, policy, name, seed, out, "scripted"))
             for name, policy in (("random", "random"), ("parrot", Parrot()))
             for seed in (0, 1)
         ]
@@ -61,7 +63,7 @@ def rows(tmp_path_factory):
 
 def test_policies_are_scored_in_other_settings_than_they_learn_in():
     assert PLACE.settings == {"rewards": {"length": 1.0}}
-    assert PLACE.scored == {"rewards": {"length": 1.0}, "split": "test"}
+    assert PLACE.scoring_settings == {"rewards": {"length": 1.0}, "split": "test"}
     own = copy.deepcopy(VALUES)
     own["environments"][1]["held_out"] = {"split": "validation"}
     first, second = Panel.of("x", own).environments
@@ -81,7 +83,10 @@ def test_the_protocol_follows_what_is_held_out_and_measured():
 
 def test_the_fingerprint_is_of_the_held_out_dialogues():
     training = Panel.of("replies", {**VALUES, "held_out": {}})
-    here, there = hashes(TINY, PLACE), hashes(training, training.environments[0])
+    here, there = (
+        environment_hashes(TINY, PLACE),
+        environment_hashes(training, training.environments[0]),
+    )
     assert here["rules"]["dialogues"] != there["rules"]["dialogues"]
 
 
@@ -91,7 +96,7 @@ def test_a_row_has_the_measures_of_the_replies_that_it_is_scored_by(rows):
     part = row["measures"]["scripted"]
     assert [*part["figures"]] == MEASURES
     assert [*part["replies"]] == ["judge", "meteor", "words"]
-    player = Player(PLACE.id, "random", PLACE.scored, record=True)
+    player = Player(PLACE.id, "random", PLACE.scoring_settings, record=True)
     said = []
     for played in player.play([(77, episode) for episode in range(12)]):
         lines = zip(played.turns.text, played.turns.said)
@@ -108,16 +113,16 @@ def test_rows_of_other_panels_keep_their_form(monkeypatch, tmp_path):
     from tests.support.tiny_panel import TINY as WORDLE
 
     install(monkeypatch)
-    row = read_submission(score(WORDLE, WORDLE.environments[0], "random", "x", 0, tmp_path))
+    row = read_row(score_policy(WORDLE, WORDLE.environments[0], "random", "x", 0, tmp_path))
     assert {"measures", "held_out"}.isdisjoint(row.values)
 
 
 def test_a_row_plays_again_alike_and_other_measures_are_found(rows):
     row = rows[0]
-    assert replay(row, "random") == []
+    assert replay_row(row, "random") == []
     changed = copy.deepcopy(dict(row.values))
     changed["measures"]["scripted"]["figures"]["distinct2"] = 0.01
-    (text,) = replay(Submission(changed, row.file), "random")
+    (text,) = replay_row(ExperimentRow(changed, row.file), "random")
     assert text.startswith("scripted, measures, distinct2: 0.01 in the file, ")
 
 
@@ -144,16 +149,16 @@ def drop(part, *path):
 def test_measures_that_do_not_fit_are_found(rows, change, message):
     values = json.loads(rows[0].file.read_text("utf-8"))
     values.pop(ENTRY)
-    assert [*problems(values)] == []
+    assert [*row_problems(values)] == []
     change(values["measures"]["scripted"])
-    (text,) = problems(values)
+    (text,) = row_problems(values)
     assert text.startswith("measures, scripted")
     assert re.search(message, text), text
 
 
 def test_a_row_without_measures_is_not_whole(rows):
     values = {k: v for k, v in rows[0].values.items() if k != "measures"}
-    assert [*problems(values)] == [
+    assert [*row_problems(values)] == [
         "measures: expected " + ", ".join(MEASURES) + " for each way, got None"
     ]
 
@@ -168,15 +173,15 @@ def test_unknown_measures_are_refused():
 def test_only_replies_are_measured():
     player = Player("dialgym/Wordle-20-v0", "random", record=True)
     with pytest.raises(ValueError, match="has no replies to be measured by words"):
-        measured(player.task, ["words"], player.play([(0, 0)]))
+        measure_replies(player.task, ["words"], player.play([(0, 0)]))
 
 
 # Tables
 
 
 def test_measures_stand_below_the_table(rows):
-    board = Board.of(TINY, rows)
-    text = as_markdown(board)
+    board = Ranking.of(TINY, rows)
+    text = ranking_as_markdown(board)
     assert "### replies: DailyDialog-v0" in text
     assert "### replies: Comments-v0" not in text
     assert "| policy | return | judge | meteor | sacrebleu | distinct2 | words |" in text
@@ -184,15 +189,15 @@ def test_measures_stand_below_the_table(rows):
         row for row in measures_as_markdown(board).splitlines() if row.startswith("| parrot")
     ]
     assert "| 8.0 [8.0, 8.0] |" in line
-    one = measured_as(board["parrot"], PLACE, "meteor", "scripted")
+    one = measure_row(board["parrot"], PLACE, "meteor", "scripted")
     kept = [row.values["measures"]["scripted"]["replies"]["meteor"] for row in rows[2:]]
-    assert one.parts[PLACE.id].values.tolist() == kept
-    assert measured_as(board["parrot"], PLACE, "meteor", "drawn") is None
-    assert measured_as(board["parrot"], COMMENTS, "judge", "scripted") is None
+    assert one.scores[PLACE.id].values.tolist() == kept
+    assert measure_row(board["parrot"], PLACE, "meteor", "drawn") is None
+    assert measure_row(board["parrot"], COMMENTS, "judge", "scripted") is None
 
 
 def test_the_page_has_the_measures_too(rows, tmp_path):
-    write_page(tmp_path / "page.html", Board.of(TINY, rows))
+    write_ranking(tmp_path / "page.html", Ranking.of(TINY, rows))
     text = (tmp_path / "page.html").read_text("utf-8")
     assert '<section id="measures">' in text
     assert "<h3>replies: DailyDialog-v0</h3>" in text
@@ -202,8 +207,8 @@ def test_the_page_has_the_measures_too(rows, tmp_path):
 
 
 def test_differences_are_said_for_each_measure(rows):
-    board = Board.of(TINY, rows)
-    text = compare(board, "parrot", "random")
+    board = Ranking.of(TINY, rows)
+    text = compare_rows(board, "parrot", "random")
     lines = [
         line.split(" | ") for line in text.splitlines() if line.startswith("| DailyDialog-v0 | ")
     ]
@@ -222,9 +227,9 @@ def test_differences_are_said_for_each_measure(rows):
 def test_the_interval_over_replies_is_that_of_their_mean_difference():
     rng = np.random.default_rng(0)
     one, other = rng.normal(0.3, 1, (3, 400)), rng.normal(0.0, 1, (3, 400))
-    low, high = over_replies(Part((0, 1, 2), one), Part((0, 1, 2), other))
+    low, high = over_replies(SeedScores((0, 1, 2), one), SeedScores((0, 1, 2), other))
     half = 1.96 * np.sqrt(2 / 1200)
     middle = (one - other).mean()
     assert (low, high) == pytest.approx((middle - half, middle + half), abs=0.01)
-    assert over_replies(Part((0, 1, 2), one), Part((0, 1, 3), other)) is None
-    assert over_replies(Part((0,), one[:1, :1]), Part((0,), other[:1, :1])) is None
+    assert over_replies(SeedScores((0, 1, 2), one), SeedScores((0, 1, 3), other)) is None
+    assert over_replies(SeedScores((0,), one[:1, :1]), SeedScores((0,), other[:1, :1])) is None

@@ -35,7 +35,7 @@ def test_every_learner_of_a_panel_has_a_budget_and_settings(tmp_path):
     from agents.experiments.panel_jobs import jobs_of
 
     for panel in panels().values():
-        if panel.joined:
+        if panel.imported_from:
             continue
         jobs = jobs_of(panel, [*panel.algorithms], panel.environments, [0], tmp_path)
         assert {job.name for job in jobs} == {*panel.algorithms}
@@ -132,7 +132,7 @@ def test_unknown_names_are_said():
     with pytest.raises(ValueError, match=r"unknown panel 'wordel'.*Did you mean 'wordle'"):
         panel_named("wordel")
     with pytest.raises(ValueError, match=r"unknown environment 'Wordle-v1' in tiny, version 1"):
-        TINY.place("Wordle-v1")
+        TINY.environment("Wordle-v1")
 
 
 def test_the_hash_of_the_protocol_follows_what_scores_depend_on():

@@ -121,7 +121,7 @@ def test_shown_games_are_scored_ones():
     found = benchmark({"a": FixedTokens(), "b": Fixed()}, [SMALL], 3, seeds=(5,))
     for game in found.games:
         result = {r.policy: r for r in found.results}[game.policy]
-        assert game.gained == result[SMALL].returns[0, game.job[1]]
+        assert game.episode_return == result[SMALL].returns[0, game.job[1]]
         assert game.turns == result[SMALL].lengths[0, game.job[1]]
 
 

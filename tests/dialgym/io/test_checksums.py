@@ -87,7 +87,7 @@ def test_a_kill_at_any_move_leaves_a_file_with_its_checksum(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz"])
-def test_a_damaged_cache_entry_is_computed_anew(tmp_path, monkeypatch, suffix):
+def test_a_damaged_cache_entry_is_computed_again(tmp_path, monkeypatch, suffix):
     monkeypatch.setenv("DIALGYM_CACHE", str(tmp_path))
     computed = []
 

@@ -10,7 +10,7 @@ from dialgym.language import UNK, BPETokenizer, make_tokenizer
 from dialgym.language.text import CHARSET
 from dialgym.language.tokenizers import FIRST_TEXT, SPECIALS, train_bpe
 from dialgym.tasks import Facts
-from dialgym.views.layout import tokenizer_of
+from dialgym.views.spaces import tokenizer_of
 
 TEXTS = ["the cat sat on the mat", "the dog sat on the log", "a cat and a dog"] * 20
 
@@ -62,7 +62,7 @@ def test_no_file_is_one_clear_error(tmp_path):
 
 def test_limits_of_utterances_are_of_pieces(tokenizer):
     """One place says how long an utterance may be in whatever it is written in."""
-    from dialgym.views.layout import token_limit
+    from dialgym.views.spaces import token_limit
 
     class Talk:
         name = "Talk"

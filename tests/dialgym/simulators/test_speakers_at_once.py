@@ -19,8 +19,9 @@ from dialgym.tasks.slot_filling.policies import Agenda
 from dialgym.tasks.wordle import Wordle
 from dialgym.tasks.wordle.batch import WordleBatch
 from dialgym.tasks.wordle.policies import Random, RandomMixture, StartWords
-from dialgym.views.dialogue import LoopedBatch, find_speaker, make_batch
+from dialgym.views.dialogue import LoopedBatch, make_batch
 from dialgym.views.making import split_kwargs
+from dialgym.views.speakers import find_speaker
 from dialgym.views.utterance_env import UtteranceEnv
 from dialgym.views.utterance_vector_env import UtteranceVectorEnv
 from tests.support.commands import fail, succeed

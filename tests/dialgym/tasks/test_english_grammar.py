@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from dialgym.domains.domain import load_domain
 from dialgym.language.text import article
 from dialgym.tasks.multiwoz.agenda import NOT_BOOK
 from dialgym.tasks.multiwoz.data import load_world
@@ -17,6 +16,7 @@ from dialgym.tasks.multiwoz.ontology import BOOKING, SLOT_NAMES
 from dialgym.tasks.multiwoz.party_acts import USER_SAID
 from dialgym.tasks.multiwoz.slot_values import slot_values
 from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct
+from dialgym.tasks.slot_filling.domain.domain import load_domain
 from dialgym.tasks.slot_filling.languages import English as SlotEnglish
 from tests.support.slot_acts import BUILT_IN, REAL, system_acts, user_acts
 

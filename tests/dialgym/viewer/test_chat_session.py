@@ -180,7 +180,7 @@ def test_dialogues_that_people_hold_are_kept_as_a_data_set(tmp_path):
         for text in ("white", "sleep"):
             said = viewer.say(Query({"game": game, "text": text}))
         assert said["kept"].endswith(".parquet")
-        viewer.undo(Query({"game": game}))  # the last turn anew: one dialogue, not two
+        viewer.undo(Query({"game": game}))  # the last turn again: one dialogue, not two
         viewer.say(Query({"game": game, "text": "sleep"}))
     act = {"env": "CamRestaurants-Env1-act-v0", "party": "system", "seed": 3}
     game = viewer.begin(Query(act))["game"]

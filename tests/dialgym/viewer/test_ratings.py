@@ -158,6 +158,7 @@ def put_some(folder, first):
         ratings.put(PREFERENCES, row)
 
 
+@pytest.mark.slow
 def test_two_viewers_write_into_one_folder(tmp_path):
     method = multiprocessing.get_context("spawn")
     workers = [method.Process(target=put_some, args=(tmp_path, start)) for start in (0, 10)]

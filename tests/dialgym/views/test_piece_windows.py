@@ -6,7 +6,7 @@ import pytest
 
 import dialgym
 from dialgym.registry import entry_of, make_task
-from dialgym.views.layout import TokenLayout, tokenizer_of
+from dialgym.views.spaces import TokenLayout, tokenizer_of
 
 tokenizers = pytest.importorskip("tokenizers")
 

@@ -145,7 +145,7 @@ def test_masks_are_not_compiled_unless_asked_for(monkeypatch):
     def refuse(*args):
         raise AssertionError("nobody asked for a mask")
 
-    monkeypatch.setattr("dialgym.views.transcripts.compile_constraint", refuse)
+    monkeypatch.setattr("dialgym.views.token_transcripts.compile_constraint", refuse)
     env = gym.make("dialgym/Wordle-v0")
     env.reset(seed=0)
     for token in spell(env, "crane", "slate"):

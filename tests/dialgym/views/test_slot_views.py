@@ -17,7 +17,13 @@ from dialgym.views.token_vector_env import TokenVectorEnv
 from dialgym.views.two_party import TokenTwoPartyEnv, UtteranceTwoPartyEnv
 from dialgym.views.utterance_env import UtteranceEnv
 
-TASKS = [("Restaurants", 1), ("Restaurants", 4), ("CityRestaurants", 6), ("Laptops", 3)]
+TASKS = [
+    ("Restaurants", 4),
+    *(
+        pytest.param(*task, marks=pytest.mark.slow)
+        for task in (("Restaurants", 1), ("CityRestaurants", 6), ("Laptops", 3))
+    ),
+]
 
 
 def in_words(domain="Restaurants", env=1, **kwargs):

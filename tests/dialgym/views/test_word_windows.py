@@ -10,7 +10,7 @@ from dialgym.language.constraints import Lexicon
 from dialgym.language.tokenizers import FIRST_TEXT
 from dialgym.tasks.wordle import Wordle
 from dialgym.testing import check_batch, check_task, check_views
-from dialgym.views.layout import TokenLayout, token_limit, tokenizer_of
+from dialgym.views.spaces import TokenLayout, token_limit, tokenizer_of
 from dialgym.views.token_env import TokenEnv
 
 WORDS = {"system": {"system": 1, "user": 5}, "user": {"system": 1, "user": 6}}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from dialgym.domains import Domain
+from dialgym.tasks.slot_filling.domain import Domain
 from dialgym.tasks.slot_filling.languages.english import English
 from dialgym.tasks.slot_filling.languages.notation import (
     HYPOTHESES,

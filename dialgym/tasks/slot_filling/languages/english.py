@@ -6,11 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
-from dialgym.domains.domain import Domain
-from dialgym.domains.ontology import DONTCARE, NAME, NONE, TYPE
 from dialgym.language import AnyText
 from dialgym.language.acts import Act, Hypotheses, Item
 from dialgym.tasks.base import SYSTEM, USER
+from dialgym.tasks.slot_filling.domain.domain import Domain
+from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, TYPE
 from dialgym.tasks.slot_filling.languages.notation import (
     MOST_VALUES,
     charset_of,

@@ -5,12 +5,12 @@ from typing import Protocol
 
 import numpy as np
 
-from dialgym.domains.domain import Domain
-from dialgym.domains.ontology import DONTCARE
 from dialgym.language import AnyText, Constraint
 from dialgym.language.acts import Act, Hypotheses, parse_act, print_act, print_hypotheses
 from dialgym.language.form import TextForm
 from dialgym.tasks.base import SYSTEM, USER
+from dialgym.tasks.slot_filling.domain.domain import Domain
+from dialgym.tasks.slot_filling.domain.ontology import DONTCARE
 
 Generator = np.random.Generator
 SYNTAX = '()=!," |.0123456789_-'

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from dialgym.domains.database import MISSING
-from dialgym.domains.domain import Domain
-from dialgym.domains.ontology import DONTCARE, NAME, NONE, TYPE, Ontology
 from dialgym.language.acts import Item
 from dialgym.language.text import article
+from dialgym.tasks.slot_filling.domain.database import MISSING
+from dialgym.tasks.slot_filling.domain.domain import Domain
+from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, TYPE, Ontology
 
 LABELS: Mapping[str, tuple[str, ...]] = {
     "acceptscreditcards": ("credit cards",),

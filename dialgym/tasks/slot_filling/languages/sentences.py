@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from dialgym.domains.ontology import DONTCARE, NAME, NONE, TYPE
 from dialgym.language.acts import Act, Item
 from dialgym.tasks.base import USER
+from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, TYPE
 from dialgym.tasks.slot_filling.languages.phrases import Phrases
 
 ANY, LABEL, VALUE, ITEM = "any", "label", "value", "item"

@@ -10,12 +10,12 @@ from functools import cached_property
 
 import numpy as np
 
-from dialgym.domains.database import MISSING
-from dialgym.domains.domain import Domain
-from dialgym.domains.ontology import DONTCARE, NAME, NONE, TYPE
 from dialgym.language import Grammar
 from dialgym.language.acts import Act, Hypotheses, Item
 from dialgym.tasks.base import SYSTEM, USER
+from dialgym.tasks.slot_filling.domain.database import MISSING
+from dialgym.tasks.slot_filling.domain.domain import Domain
+from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, TYPE
 from dialgym.tasks.slot_filling.languages.notation import (
     MOST_NAMES,
     longest_act,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialgym.domains.bitsets import indices
+from dialgym.tasks.bitsets import indices
 from dialgym.tasks.multiwoz.data import load_world
 from dialgym.tasks.multiwoz.database import Database, Taxis, clock
 from dialgym.tasks.multiwoz.ontology import UNCONSTRAINED

@@ -10,7 +10,7 @@ from dialgym.tasks.multiwoz.entries import SYSTEM_NAMES
 from dialgym.tasks.multiwoz.languages.grammar import MOST
 from dialgym.tasks.multiwoz.languages.words import HEARD
 from dialgym.tasks.multiwoz.types import DialogueAct
-from dialgym.views.layout import tokenizer_of
+from dialgym.views.spaces import tokenizer_of
 from tests.dialgym.tasks.multiwoz.test_task import play
 
 TASK = MultiWOZ(language="words")

@@ -1,0 +1,293 @@
+"""``dialgym evaluate``, ``report``, ``leaderboard add``: score one policy."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dialgym.cli.benchmark import (
+    ROWS,
+    RUNS,
+    Envs,
+    PanelName,
+    default_policies,
+    newest_run,
+    panel_environments,
+    readable_curves,
+)
+from dialgym.cli.common import (
+    Episodes,
+    Seeds,
+    Set,
+    Trust,
+    complete_ids,
+    complete_policies,
+    console,
+    numbers,
+    parse_seeds,
+    progress,
+    settings,
+)
+from dialgym.errors import one_of
+from dialgym.experiments.panel import Panel, PanelEnvironment, panel_named
+from dialgym.io.files import read_json
+
+FACTS = (
+    *("env_id", "stand_in", "env_kwargs", "algorithm", "policy", "parameters", "device"),
+    *("total_timesteps", "dialogues", "seed", "data", "learned", "seconds", "command"),
+)
+"""Entries of `run.json`, and of the configuration in it, that are shown of a run."""
+
+
+def evaluate(
+    policy: Annotated[
+        str,
+        typer.Argument(
+            help="A registered name, a run or checkpoint, a language model's folder or hf:NAME.",
+            autocompletion=complete_policies,
+        ),
+    ],
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID...]",
+            help="The environments; by default where the policy was trained, as it was then.",
+            show_default=False,
+            autocompletion=complete_ids,
+        ),
+    ] = None,
+    episodes: Episodes = 100,
+    seeds: Seeds = "0,1,2",
+    num_envs: Annotated[int, typer.Option(min=1, help="Parallel dialogues, for an agent.")] = 128,
+    actions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="drawn|greedy",
+            help="How an agent chooses its actions; by default as it learned, and where that is by "
+            "drawing them, both ways.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Where to write the result too, the first of two.")
+    ] = None,
+    trust: Trust = False,
+    set_: Set = None,
+) -> None:
+    """Score one policy: returns, success, normalised score, 95 % intervals."""
+    from dialgym.experiments import evaluate as run
+    from dialgym.experiments.result import DRAWN, GREEDY, results_as_table
+
+    if actions is not None:
+        one_of("--actions", actions, (DRAWN, GREEDY), "dialgym evaluate")
+    chosen = numbers(seeds)
+
+    def score(likeliest: bool | None) -> Any:
+        with progress(policy, len(ids or [policy]) * len(chosen) * episodes) as report:
+            return run(
+                policy,
+                ids or None,
+                episodes,
+                chosen,
+                settings(set_),
+                num_envs=num_envs,
+                deterministic=likeliest,
+                trust=trust,
+                report=report,
+            )
+
+    results = [score(None if actions is None else actions == GREEDY)]
+    if actions is None and results[0].actions == DRAWN:
+        results.append(score(True))
+    console.print(results_as_table(results, console.width))
+    if json:
+        results[0].to_json(json)
+
+
+def complete_runs() -> list[str]:
+    """Folders of finished runs, for completion."""
+    return [str(path.parent) for path in sorted(RUNS.glob("*/model.zip"))]
+
+
+def report(
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RUN...]",
+            help=f"Folders of runs in one environment; by default the newest in {RUNS}/.",
+            show_default=False,
+            autocompletion=complete_runs,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The HTML file; by default report.html in the first run.")
+    ] = None,
+    episodes: Annotated[
+        int, typer.Option("--episodes", "-n", min=1, help="Episodes for each seed.")
+    ] = 100,
+    seeds: Seeds = "0",
+    games: Annotated[int, typer.Option(min=0, help="Dialogues to show.")] = 3,
+    trust: Trust = False,
+) -> None:
+    """Write a page about a run: settings, learning curve, scores, dialogues beside other policies'.
+
+    It is one file, which needs no network. The run's model plays beside a random policy and the
+    best scripted one.
+    """
+    folders = runs or [_newest()]
+    from dialgym.experiments import benchmark
+    from dialgym.experiments.pages import plain_facts, write_report
+
+    entry, settings, models = _where_trained(folders, trust)
+    names = _names(folders)
+    policies: dict[str, Any] = {name: name for name in default_policies([entry.id])}
+    policies |= dict(zip(names, models))
+    chosen = numbers(seeds)
+    with progress("episodes", len(policies) * len(chosen) * episodes) as advance:
+        found = benchmark(
+            policies,
+            [entry],
+            episodes,
+            chosen,
+            settings,
+            games=games,
+            curves=readable_curves(folders),
+            trust=trust,
+            report=advance,
+        )
+    record = _record(folders[0]) if len(folders) == 1 else {}
+    title = f"{', '.join(names)} in {entry.id.rpartition('/')[2]}"
+    target = out or folders[0] / "report.html"
+    chosen_before = record.get("hyperparameters") or {}
+    facts, parameters = plain_facts(record, FACTS), plain_facts(chosen_before, chosen_before)
+    write_report(target, found, title, facts, parameters)
+    console.print(f"open {target}", markup=False, soft_wrap=True)
+
+
+def _newest() -> Path:
+    found = newest_run(RUNS)
+    if found is None:
+        raise FileNotFoundError(
+            f"report: there is no run in {RUNS}/ here. Name the folder of one, or train one with "
+            "`dialgym train ppo Wordle-20-v0`."
+        )
+    return found
+
+
+def _where_trained(folders: list[Path], trust: bool) -> tuple[Any, dict[str, Any], list[Any]]:
+    """The environment of runs, its settings, and their models."""
+    from dialgym.rollouts.player import open_where_trained
+
+    found = [open_where_trained(folder, trust) for folder in folders]
+    trained_in = [(entry.id, settings) for _, entry, settings in found]
+    for folder, environment in zip(folders, trained_in):
+        if environment != trained_in[0]:
+            raise ValueError(
+                f"report: expected runs in one environment; got {folders[0]} in {trained_in[0]} "
+                f"and {folder} in {environment}. Write a report of each."
+            )
+    return found[0][1], found[0][2], [model for model, _, _ in found]
+
+
+def _names(folders: list[Path]) -> list[str]:
+    names = [folder.resolve().name for folder in folders]
+    return names if len({*names}) == len(names) else [str(folder) for folder in folders]
+
+
+def _record(folder: Path) -> dict[str, Any]:
+    """The entries of `run.json`, those of the configuration beside the others."""
+    try:
+        found = read_json(folder / "run.json", "a run")
+    except FileNotFoundError:
+        return {}
+    return {**found.get("config", {}), **found} if isinstance(found, dict) else {}
+
+
+# Rows of your own
+
+
+def add(
+    panel: PanelName,
+    policies: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="POLICY...",
+            help="Runs or checkpoints, one for each seed; or a registered policy, or MODULE:CLASS.",
+        ),
+    ],
+    name: Annotated[str | None, typer.Option(help="What the table calls it.")] = None,
+    envs: Envs = None,
+    seeds: Annotated[
+        str, typer.Option(metavar="N", help="Of a policy that is not trained: how many, or which.")
+    ] = "1",
+    out: Annotated[Path, typer.Option(help="Folder of all panels' rows.")] = ROWS,
+    trust: Trust = False,
+) -> None:
+    """Score a model or policy of your own by a panel's protocol: it joins the table."""
+    from dialgym.experiments.protocol import score_policy
+    from dialgym.experiments.row import SCRIPTED, check_name
+    from dialgym.rollouts.policies import find_checkpoint, policy_name
+    from dialgym.trust import is_code
+
+    chosen = panel_named(panel)
+    default = policy_name(policies[0]).replace(":", ".")
+    called = check_name(default if name is None else name, "--name")
+    models = [find_checkpoint(policy) is not None for policy in policies]
+    if not all(models) and (any(models) or len(policies) > 1):
+        raise ValueError(
+            "add: expected checkpoints, one for each seed, or one policy; got "
+            f"{', '.join(policies)}"
+        )
+    work = _trainings(chosen, policies, trust) if all(models) else [
+        (policies[0], environment, seed, SCRIPTED)
+        for seed in parse_seeds(seeds)
+        for environment in panel_environments(chosen, envs)
+    ]  # fmt: skip
+    for policy, environment, seed, actions in work:
+        trusted = trust or is_code(policy)  # it was typed
+        file = score_policy(chosen, environment, policy, called, seed, out, actions, trusted)
+        console.print(f"wrote {file}", style="dim", soft_wrap=True)
+    console.print(f"dialgym leaderboard show {panel} --results {out}", style="dim", soft_wrap=True)
+
+
+def _trainings(
+    panel: Panel, policies: Sequence[str], trust: bool
+) -> list[tuple[str, PanelEnvironment, int, str]]:
+    """Models with environments, seeds and actions; those of an environment are seeds 0, 1, 2.
+
+    Raises:
+        ValueError: two are the same, or one was not trained as the panel says.
+    """
+    from dialgym.io.checksums import checksum
+    from dialgym.rollouts.policies import find_checkpoint
+
+    found: list[tuple[str, PanelEnvironment, int, str]] = []
+    known: dict[str, str] = {}
+    for policy in policies:
+        digits = checksum(find_checkpoint(policy) or Path(policy))
+        if digits in known:
+            raise ValueError(
+                f"add: expected checkpoints of different trainings, got one as {known[digits]} and "
+                f"as {policy}: one training counts once. Leave one out."
+            )
+        known[digits] = policy
+        environment, actions = _trained_in(panel, policy, trust)
+        seed = sum(1 for _, other, _, _ in found if other.id == environment.id)
+        found.append((policy, environment, seed, actions))
+    return found
+
+
+def _trained_in(panel: Panel, policy: str, trust: bool) -> tuple[PanelEnvironment, str]:
+    """The environment of a model, and how it chose its actions there."""
+    from dialgym.experiments.protocol import training_actions
+    from dialgym.rollouts.player import open_where_trained
+
+    opened, entry, settings = open_where_trained(policy, trust)
+    environment = panel.environment(entry.id)
+    if dict(settings) != dict(environment.settings):
+        raise ValueError(
+            f"{policy} was trained with the settings {settings}; the panel {panel.label} plays "
+            f"{environment.short} with {dict(environment.settings)}"
+        )
+    return environment, training_actions(opened)

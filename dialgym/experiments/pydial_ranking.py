@@ -1,0 +1,111 @@
+"""Ranking of PyDial's benchmark, whose tables have means of runs alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from dialgym.experiments.panel import Panel
+from dialgym.experiments.ranking import RankedPolicy, Ranking, SeedScores
+from dialgym.experiments.result import DRAWN, GREEDY
+from dialgym.experiments.row import SCRIPTED
+from dialgym.experiments.row_files import PyDialRow, read_pydial_csv
+from dialgym.experiments.rules import RowOrigin
+from dialgym.io.files import read_json
+
+DOMAINS = {"CR": "CamRestaurants", "SFR": "SFRestaurants", "LAP": "Laptops11"}
+NAMED = "PyDial"
+"""The source of domains for which nothing stood in."""
+Tests = dict[tuple[str, int], PyDialRow]
+"""The last test of each run, by environment and seed."""
+
+
+def ranking_of_csv(panel: Panel, folder: Path) -> Ranking:
+    """Rank the methods of a folder's tables.
+
+    Raises:
+        ValueError: there are no such files, or they are not of this form.
+    """
+    files = sorted(folder.glob("*.csv"))
+    found = [policy for file in files if (policy := _ranked_policy(panel, file))]
+    if not found:
+        raise ValueError(
+            f"panel {panel.name!r}: expected files such as dqn.csv in {str(folder)!r}, got none. "
+            f"Run `dialgym benchmark {panel.imported_from} --results {folder}`."
+        )
+    return Ranking.sorted(panel, found, panel.metric)
+
+
+def training_seconds(folder: Path) -> float:
+    """Sum up the CPU seconds of all trainings of a folder's tables, tests left out.
+
+    Raises:
+        ValueError: a file is not of this form.
+    """
+    spent: dict[tuple[str, str, int, int], float] = {}
+    for file in sorted(folder.glob("*.csv")):
+        for row in read_pydial_csv(file):
+            run = file.stem, row.domain, row.env, row.seed
+            spent[run] = max(spent.get(run, 0.0), row.cpu_seconds)
+    return sum(spent.values())
+
+
+def _ranked_policy(panel: Panel, file: Path) -> RankedPolicy | None:
+    """A method by the last tests of its runs; drawn where it learned so."""
+    rows = read_pydial_csv(file)
+    tests: tuple[Tests, Tests] = {}, {}
+    for row in rows:
+        known = tests[row.drawn].get((_env_id(row), row.seed))
+        if known is None or row.dialogues >= known.dialogues:
+            tests[row.drawn][_env_id(row), row.seed] = row
+    greedy, drawn = tests
+    main, rest = (drawn, greedy) if drawn else (greedy, {})
+    column = "success" if panel.metric == "success" else "reward"
+    scores = _scores(panel, main, column)
+    if not scores:
+        return None
+    scripted = all(row.dialogues == 0 for row in main.values())
+    actions = SCRIPTED if scripted else DRAWN if drawn else GREEDY
+    success = {env_id: part.values for env_id, part in _scores(panel, main, "success").items()}
+    origins = [*_origins(file, rows)]
+    others = _scores(panel, rest, column)
+    return RankedPolicy(file.stem, actions, scores, others, success, origins=origins)
+
+
+def _scores(panel: Panel, tests: Tests, column: str) -> dict[str, SeedScores]:
+    """Success in per cent, or reward, by environment of the panel."""
+    scores = {}
+    for environment in panel.environments:
+        own = {seed: row for (env_id, seed), row in sorted(tests.items(), key=lambda item: item[0])
+               if env_id == environment.id}  # fmt: skip
+        if own:
+            factor = 100 if column == "success" else 1
+            values = [[factor * getattr(row, column)] for row in own.values()]
+            scores[environment.id] = SeedScores(tuple(own), np.array(values, float))
+    return scores
+
+
+def origins_of(file: Path) -> list[RowOrigin]:
+    """The rules that the rows of a method say they were played by; the earliest name none.
+
+    Raises:
+        ValueError: a row is not of this form.
+    """
+    return [*_origins(file, read_pydial_csv(file))]
+
+
+def _origins(file: Path, rows: list[PyDialRow]) -> Iterator[RowOrigin]:
+    runs = None
+    for row in rows:
+        if row.fingerprint and runs is None:
+            runs = read_json(file.with_suffix(".json"), "what made the rows")
+        source = runs[row.run]["source"] if row.fingerprint and runs else NAMED
+        stand_in = None if source == NAMED else source
+        env_id = _env_id(row) if row.domain in DOMAINS else row.domain  # others are unregistered
+        yield RowOrigin(file.stem, env_id, {}, stand_in, row.fingerprint)
+
+
+def _env_id(row: PyDialRow) -> str:
+    return f"dialgym/{DOMAINS.get(row.domain, row.domain)}-Env{row.env}-act-v0"

@@ -1,0 +1,287 @@
+"""Summary acts: the mask, row by row, and what each act becomes."""
+
+import numpy as np
+import pytest
+
+from dialgym.language.acts import parse_act, print_act
+from dialgym.tasks.slot_filling.acts import SummaryActs
+from dialgym.tasks.slot_filling.domain.database import MISSING
+from dialgym.tasks.slot_filling.domain.domain import load_domain
+from tests.support.slot_domains import database_of, five_slots
+from tests.support.slot_talk import DATABASE, Ear
+
+OFFER = 'inform(name="venue 0",food="thai")'
+
+
+class Acts(Ear):
+    """Summary acts over a belief."""
+
+    def __init__(self, masks=True, **kwargs):
+        super().__init__(**kwargs)
+        self.acts = SummaryActs(self.summariser, masks)
+
+    @property
+    def allowed(self):
+        mask = self.acts.mask(self.belief, self.summary)
+        return {name for name, free in zip(self.acts.names, mask) if free}
+
+    def act(self, name, last="hello()", seed=0):
+        rng = np.random.default_rng(seed)
+        return print_act(self.acts.act(name, self.belief, self.summary, parse_act(last), rng))
+
+
+def sure():
+    """All slots are known, so that nothing is left to ask."""
+    return Acts().hear("hello()", 'inform(food="thai",area="north",parking="1")')
+
+
+def test_the_acts_are_three_of_each_slot_and_seven():
+    names = Acts().acts.names
+    assert names[:6] == ("request_area", "confirm_area", "select_area",
+                         "request_food", "confirm_food", "select_food")  # fmt: skip
+    assert names[9:] == ("inform", "inform_byname", "inform_alternatives", "bye", "repeat",
+                         "reqmore", "restart")  # fmt: skip
+    assert len(names) == 3 * len(DATABASE.ontology.system_requestable) + 7
+
+
+def test_a_slot_can_always_be_requested():
+    for ear in (Acts(), sure(), sure().hear(OFFER, "bye()")):
+        assert {"request_area", "request_food", "request_parking"} <= ear.allowed
+
+
+def test_confirm_needs_a_value():
+    ear = Acts()
+    assert "confirm_food" not in ear.allowed
+    ear.hear("hello()", ('inform(food="thai")', 0.01))
+    assert "confirm_food" in ear.allowed
+    assert "confirm_area" not in ear.allowed
+
+
+def test_select_needs_two_values():
+    ear = Acts().hear("hello()", 'inform(food="thai")')
+    assert "select_food" not in ear.allowed
+    ear = Acts().hear("hello()", ('inform(food="thai")', 0.5), ('inform(food="greek")', 0.01))
+    assert "select_food" in ear.allowed
+
+
+def test_inform_needs_constraints_that_leave_nothing_to_ask():
+    assert "inform" not in Acts().allowed
+    ear = Acts().hear("hello()", 'inform(food="thai")')
+    assert "inform" not in ear.allowed  # two rows that differ in area
+    ear.hear("request(area)", 'inform(area="north")')
+    assert "inform" in ear.allowed
+
+
+def test_inform_is_free_where_no_row_or_one_is_left():
+    assert "inform" in Acts().hear("hello()", 'inform(food="cafe")').allowed
+    assert "inform" in Acts().hear("hello()", 'inform(food="cafe",area="north")').allowed
+
+
+@pytest.mark.parametrize("act", ["reqalts()", "bye()", "restart()", "request(phone)"])
+def test_inform_is_not_what_other_methods_ask_for(act):
+    assert "inform" not in sure().hear(OFFER, act).allowed
+
+
+@pytest.mark.parametrize("act", ["bye()", "restart()"])
+def test_unless_the_user_is_not_sure_to_leave(act):
+    ear = sure().hear(OFFER, (act, 0.49), ('inform(food="thai")', 0.3), ("reqalts()", 0.21))
+    assert max(ear.methods, key=ear.methods.get) not in ("byconstraints", "none")
+    assert "inform" in ear.allowed
+    assert "bye" not in ear.allowed
+    ear = sure().hear(OFFER, (act, 0.51), ('inform(food="thai")', 0.3), ("reqalts()", 0.19))
+    assert "inform" not in ear.allowed
+
+
+def test_four_accepted_slots_are_enough():
+    ear = Acts(database=five_slots()).hear("hello()", 'inform(food="thai",area="north",pets="1")')
+    assert "inform" not in ear.allowed
+    assert "inform" in ear.hear("request(parking)", "affirm()").allowed
+
+
+def test_inform_byname_needs_a_question_about_a_row():
+    ear = sure()
+    assert "inform_byname" not in ear.allowed
+    assert "inform_byname" not in ear.hear(OFFER, 'inform(food="thai")').allowed
+    assert "inform_byname" in ear.hear(OFFER, "request(phone)").allowed
+
+
+def test_inform_byname_needs_a_row():
+    """The original hears a question about a row before there is one."""
+    ear = Acts(fidelity="pydial").hear("hello()", "request(phone)")
+    assert ear.summary.method == "byname"
+    assert "inform_byname" not in ear.allowed
+    assert "inform_byname" in Acts().hear("hello()", 'inform(name="venue 1")').allowed
+
+
+def test_inform_alternatives_needs_that_they_were_asked_for():
+    ear = sure().hear(OFFER, "ack()")
+    assert "inform_alternatives" not in ear.allowed
+    ear.belief.alternatives = True
+    assert "inform_alternatives" in ear.allowed
+
+
+def test_inform_alternatives_needs_an_offer():
+    ear = sure()
+    ear.belief.alternatives = True
+    assert "inform_alternatives" not in ear.allowed
+
+
+def test_bye_needs_that_the_user_leaves():
+    assert "bye" not in sure().allowed
+    assert "bye" in sure().hear(OFFER, ("bye()", 0.51), ('inform(food="thai")', 0.49)).allowed
+    assert "bye" not in sure().hear(OFFER, ("bye()", 0.49), ('inform(food="thai")', 0.51)).allowed
+
+
+def test_reqmore_needs_an_offer():
+    assert "reqmore" not in sure().allowed
+    assert "reqmore" in sure().hear(OFFER, "ack()").allowed
+
+
+@pytest.mark.parametrize("masks", [True, False])
+def test_repeat_and_restart_are_never_free(masks):
+    ear = Acts(masks=masks)
+    assert not {"repeat", "restart"} & ear.allowed
+    assert masks or len(ear.allowed) == len(ear.acts.names) - 2
+
+
+# what they become
+
+
+def test_questions():
+    ear = Acts().hear("hello()", ('inform(food="thai")', 0.5), ('inform(food="greek")', 0.2))
+    assert ear.act("request_food") == "request(food)"
+    assert ear.act("confirm_food") == 'confirm(food="thai")'
+    assert ear.act("select_food") == 'select(food="thai",food="greek")'
+    assert ear.act("reqmore") == "reqmore()"
+    assert ear.act("bye") == "bye()"
+    assert ear.act("repeat", "request(food)") == "request(food)"
+    assert ear.act("restart") == "null()"
+
+
+def test_questions_without_any_value_are_about_the_first():
+    ear = Acts(masks=False)
+    assert ear.act("confirm_food") == 'confirm(food="thai")'
+    assert ear.act("select_food") == 'select(food="thai",food="greek")'
+    ear.hear("hello()", ('inform(food="greek")', 0.2))
+    assert ear.act("select_food") == 'select(food="greek",food="thai")'
+    ear.hear("hello()", 'inform(food="thai")')
+    assert ear.act("select_food") == 'select(food="thai",food="greek")'
+
+
+def test_inform_offers_the_first_row_that_fits():
+    ear = Acts().hear("hello()", 'inform(food="greek",parking="dontcare")')
+    assert ear.act("inform") == 'inform(name="venue 2",food="greek",parking="0")'
+
+
+def test_inform_offers_the_last_row_again_if_it_fits():
+    ear = Acts().hear("hello()", 'inform(food="greek")').hear('inform(name="venue 3")', "ack()")
+    assert ear.act("inform") == 'inform(name="venue 3",food="greek")'
+    ear.hear("hello()", 'inform(parking="0")')
+    assert ear.act("inform") == 'inform(name="venue 2",food="greek",parking="0")'
+
+
+def test_inform_says_that_there_is_nothing():
+    ear = Acts().hear("hello()", 'inform(food="cafe",area="north",parking="dontcare")')
+    assert ear.act("inform") == 'inform(name="none",area="north",food="cafe")'
+
+
+def test_inform_without_constraints_offers_any_row():
+    ear = Acts().hear("hello()", 'inform(food="dontcare")')
+    names = {parse_act(ear.act("inform", seed=s)).value("name") for s in range(60)}
+    assert names == {f"venue {i}" for i in range(5)}
+
+
+def test_alternatives_until_there_are_none():
+    ear = Acts().hear("hello()", 'inform(food="greek",area="dontcare")')
+    assert ear.act("inform_alternatives").startswith('inform(name="venue 2"')
+    ear.hear('inform(name="venue 2")', "reqalts()")
+    assert ear.act("inform_alternatives") == 'inform(name="venue 3",area="north",food="greek")'
+    ear.hear('inform(name="venue 3")', "reqalts()")
+    assert ear.act("inform_alternatives") == (
+        'inform(name="none",name!="venue 2",name!="venue 3",area="dontcare",food="greek")'
+    )
+
+
+def test_byname_tells_what_is_asked():
+    ear = Acts().hear('inform(name="venue 2")', "request(phone,food)")
+    assert ear.act("inform_byname") == 'inform(name="venue 2",food="greek",phone="0002")'
+    ear = Acts().hear('inform(name="venue 2")', 'request(phone,name="venue 4")')
+    assert ear.act("inform_byname") == 'inform(name="venue 4",phone="0004")'
+
+
+def test_an_offer_leaves_out_what_is_not_known():
+    database = database_of({"area": MISSING, "parking": ""})
+    ear = Acts(database=database).hear("hello()", 'inform(area="dontcare",parking="dontcare")')
+    ear.hear("hello()", 'inform(food="thai")')
+    assert ear.act("inform") == 'inform(name="venue 0",food="thai")'
+
+
+def test_an_act_tells_of_five_slots_at_most_and_of_any():
+    database = load_domain("Laptops").database
+    slots = database.ontology.system_requestable[:7]
+    said = ",".join(f'{slot}="{database.rows[0][slot]}"' for slot in slots)
+    ear = Acts(database=database).hear("hello()", f"inform({said})")
+    assert len(ear.summary.accepted) == 7
+    told = [parse_act(ear.act("inform", seed=seed)).items for seed in range(40)]
+    assert {len(items) for items in told} == {1 + 5}
+    assert {item.slot for items in told for item in items[1:]} == set(slots)
+
+
+def test_a_name_is_told_once():
+    ear = Acts().hear('inform(name="venue 2")', 'confirm(name="venue 2")')
+    assert ear.act("inform_byname") == 'inform(name="venue 2")'
+
+
+def test_byname_tells_anything_where_nothing_is_asked():
+    ear = Acts().hear('inform(name="venue 2")', "ack()")
+    told = {parse_act(ear.act("inform_byname", seed=s)).items[1].slot for s in range(60)}
+    assert told == {"food", "area", "phone", "addr"}
+
+
+def test_byname_of_no_row_tells_of_any():
+    names = {parse_act(Acts().act("inform_byname", seed=s)).value("name") for s in range(60)}
+    assert names == {f"venue {i}" for i in range(5)}
+
+
+# summaries
+
+
+def test_a_value_is_accepted_above_chance_and_none():
+    """Three values: 1 / 2.9."""
+    ear = Acts().hear("hello()", ('inform(food="thai")', 0.34), ('inform(food="greek")', 0.33),
+                      ('inform(food="cafe")', 0.33))  # fmt: skip
+    assert ear.summary.accepted == ()
+    ear = Acts().hear("hello()", ('inform(food="thai")', 0.36), ('inform(food="greek")', 0.34))
+    assert [(a.slot, a.value) for a in ear.summary.accepted] == [("food", "thai")]
+    ear = Acts().hear("hello()", ('inform(food="thai")', 0.36))
+    assert ear.summary.accepted == ()
+
+
+@pytest.mark.parametrize(
+    ("rows", "block"), [(1, "01000"), (2, "00100"), (4, "00100"), (5, "00010")]
+)
+def test_the_vector_tells_few_rows_from_many(rows, block):
+    ear = Acts(database=database_of(*[{}] * rows))
+    vector = ear.summariser.vector(ear.belief, ear.summary)
+    assert "".join(f"{p:.0f}" for p in vector[-5:]) == block
+
+
+def test_the_vector_counts_rows_by_the_best_supported_slots():
+    ear = Acts().hear("hello()", 'inform(parking="1")')
+    ear.hear("hello()", ('inform(area="south")', 0.8), ('inform(food="greek")', 0.2))
+    ear.hear("hello()", ('inform(food="thai")', 0.7))
+    vector = ear.summariser.vector(ear.belief, ear.summary)
+    blocks = vector[-25:].reshape(5, 5).tolist()
+    assert blocks[0] == [0, 0, 1, 0, 1]  # parking: three rows, which differ
+    assert blocks[1:] == [[0, 1, 0, 0, 0]] * 4  # and south: one row
+    ear = (
+        Acts().hear("hello()", 'inform(food="cafe")').hear("hello()", ('inform(area="south")', 0.8))
+    )
+    blocks = ear.summariser.vector(ear.belief, ear.summary)[-25:].reshape(5, 5).tolist()
+    assert blocks == [[0, 1, 0, 0, 0]] * 5  # the one cafe first, not the two rows in the south
+    assert vector[-27:-25].tolist() == [0, 0]
+    nothing = Acts()
+    vector = nothing.summariser.vector(nothing.belief, nothing.summary)
+    assert vector[-25:].reshape(5, 5).tolist() == [[0, 0, 0, 1, 1]] * 5
+    offered = sure().hear(OFFER, "ack()")
+    assert offered.summariser.vector(offered.belief, offered.summary)[-27:-25].tolist() == [0, 1]

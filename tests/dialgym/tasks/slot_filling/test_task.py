@@ -1,0 +1,365 @@
+"""Slot filling as a task: its rules, options, facts and errors."""
+
+import pickle
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from dialgym.language.acts import parse_act
+from dialgym.tasks.base import SYSTEM, USER
+from dialgym.tasks.slot_filling import SlotFilling
+from dialgym.tasks.slot_filling.domain.domain import builtin_domain
+from dialgym.tasks.slot_filling.rewards import succeeded
+from dialgym.tasks.slot_filling.settings import SETTINGS
+from dialgym.testing import check_batch, check_task, check_views
+from dialgym.views.dialogue import Dialogue
+
+TASK = SlotFilling("Restaurants")
+DATABASE = builtin_domain("Restaurants").database
+
+
+def talk(task=TASK, seed=0, options=None):
+    """A state in which the system speaks, and the generator."""
+    rng = np.random.default_rng(seed)
+    state = task.initial(rng, options)
+    task.speak(state, state.planned[0], rng)
+    return state, rng
+
+
+def say(task, state, rng, *texts):
+    """The outcomes of what system and user say in turn."""
+    return [task.speak(state, text, rng) for text in texts]
+
+
+@pytest.mark.parametrize("env", SETTINGS)
+def test_the_rules_keep_their_word(env):
+    check_task(SlotFilling("Restaurants", env), episodes=10, seed=env)
+
+
+@pytest.mark.parametrize("settings", [{"env": 3}, {"env": 6, "fidelity": "pydial"}, {"turns": 1}])
+def test_all_views_agree(settings):
+    task = SlotFilling("Shops", **settings)
+    check_views(task, episodes=5)
+    check_batch(task, num_envs=2, steps=20)
+
+
+@pytest.mark.parametrize(
+    ("env", "rate", "noise", "masks", "user"),
+    [
+        (1, 0, "single", True, "standard"),
+        (2, 0, "single", False, "standard"),
+        (3, 0.15, "set1", True, "standard"),
+        (4, 0.15, "set1", False, "standard"),
+        (5, 0.15, "set1", True, "unfriendly"),
+        (6, 0.30, "set3", True, "standard"),
+    ],
+)
+def test_settings_are_those_of_the_benchmark(env, rate, noise, masks, user):
+    task = SlotFilling("Restaurants", env)
+    assert (task.error_rate, task.noise, task.masks, task.user) == (rate, noise, masks, user)
+    assert task.turns == 25
+
+
+def test_a_setting_can_be_overridden():
+    task = SlotFilling("Restaurants", 3, error_rate=0.5, masks=False, user="unfriendly")
+    assert (task.channel.rate, task.summary_acts.masks, task.user) == (0.5, False, "unfriendly")
+    rate = np.float32(0.25)
+    assert SlotFilling("Restaurants", 1, error_rate=rate, noise="set3").channel.rate == 0.25
+
+
+# turns, rewards, end
+
+
+def test_the_system_greets_and_the_user_opens():
+    state = TASK.initial(np.random.default_rng(0))
+    assert TASK.speaker(state) == USER
+    assert [line.text for line in TASK.transcript(state, SYSTEM)] == ["hello()"]
+    private, greeting = TASK.transcript(state, USER)
+    assert private.private
+    assert private.text.startswith("inform(")
+    assert "request(name" in private.text
+    assert greeting == (SYSTEM, "hello()", False)
+
+
+def test_the_system_hears_a_list_and_the_user_itself():
+    task = SlotFilling("Restaurants", 6)
+    state, _ = talk(task)
+    assert TASK.transcript(state, USER)[-1].text == state.heard_by_user[-1].text
+    assert "null()" in task.transcript(state, SYSTEM)[-1].text
+    assert "null()" not in task.transcript(state, USER)[-1].text
+
+
+def test_each_turn_costs_one():
+    state, rng = talk()
+    (outcome,) = say(TASK, state, rng, "reqmore()")
+    assert outcome.rewards == {SYSTEM: -1, USER: -1}
+    assert outcome.parts("system") == {"turn": -1}
+    (outcome,) = say(TASK, state, rng, state.planned[0])
+    assert outcome.rewards == {SYSTEM: 0, USER: 0}
+    assert not outcome.terminated
+
+
+def test_a_bye_of_the_system_ends_it():
+    state, rng = talk()
+    (outcome,) = say(TASK, state, rng, "bye()")
+    assert (outcome.terminated, outcome.truncated, outcome.success) == (True, False, False)
+    assert outcome.parts("system") == {"turn": -1}
+
+
+def test_a_bye_of_the_user_ends_it_and_is_answered_at_a_cost():
+    state, rng = talk()
+    _, outcome = say(TASK, state, rng, "reqmore()", "bye()")
+    assert outcome.terminated
+    assert outcome.components == {"system": {"closing": -1}, "user": {"closing": -1}}
+
+
+def test_but_not_its_first_words():
+    rng = np.random.default_rng(0)
+    state = TASK.initial(rng)
+    assert not TASK.speak(state, "bye()", rng).terminated
+    assert TASK.speaker(state) == SYSTEM
+
+
+def test_the_last_turn_ends_it():
+    task = SlotFilling("Restaurants", turns=3)
+    state, rng = talk(task)
+    outcomes = []
+    for _ in range(3):
+        outcomes += say(task, state, rng, "request(food)")
+        if not outcomes[-1].terminated:
+            say(task, state, rng, "ack()")
+    assert [outcome.terminated for outcome in outcomes] == [False, False, True]
+    assert outcomes[-1].success is False
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_success_is_rewarded_at_the_end(seed):
+    dialogue = Dialogue(TASK, SYSTEM, TASK.speaker_named(USER, "agenda"))
+    policy, rng = TASK.speaker_named(SYSTEM, "handcrafted"), np.random.default_rng(seed)
+    exchange = dialogue.start(rng, None)
+    total = 0.0
+    while not exchange.over:
+        exchange = dialogue.say(policy.reply(TASK, dialogue.state, rng), rng)
+        total += exchange.reward
+    assert exchange.success
+    assert exchange.components["success"] == 20
+    assert sum(exchange.components.values()) == exchange.reward
+    replies = len([line for line in dialogue.state.heard_by_user if line.speaker == USER])
+    assert total == 20 - replies
+
+
+def test_the_users_mind_counts_after_the_last_turn():
+    """The offer of the last turn is heard, though not answered."""
+    task = SlotFilling("Restaurants", turns=1)
+    wanted = {"pricerange": "dontcare"}
+    state, rng = talk(task, options={"constraints": wanted, "requests": []})
+    (outcome,) = say(task, state, rng, f'inform(name="{DATABASE.rows[0]["name"]}")')
+    assert outcome.terminated
+    assert outcome.success == succeeded(state.user_state, DATABASE)
+    assert state.user_state.requests["name"] == DATABASE.rows[0]["name"]
+
+
+def mind(constraints, requests):
+    state, _ = talk()
+    state.user_state.constraints = [parse_act(f"a({text})").items[0] for text in constraints]
+    state.user_state.requests = requests
+    return state.user_state
+
+
+ROW = DATABASE.rows[3]
+AREA, OTHER = ROW["area"], next(r["area"] for r in DATABASE.rows if r["area"] != ROW["area"])
+
+
+@pytest.mark.parametrize(
+    ("constraints", "requests", "success"),
+    [
+        ([], {"name": ROW["name"]}, True),
+        ([], {"name": None}, False),
+        ([], {"name": "nowhere"}, False),
+        ([], {"name": ROW["name"], "phone": None}, False),
+        ([], {"name": ROW["name"], "phone": ROW["phone"], "unheard of": "x"}, True),
+        ([], {"name": ROW["name"], "phone": "anything"}, False),
+        ([], {"name": ROW["name"], "phone": "dontcare"}, False),
+        ([], {"name": ROW["name"], "phone": DATABASE.rows[0]["phone"]}, False),
+        ([f'area="{AREA}"'], {"name": ROW["name"]}, True),
+        (['area="dontcare"'], {"name": ROW["name"]}, True),
+        ([f'area="{OTHER}"'], {"name": ROW["name"]}, False),
+        ([f'name!="{ROW["name"]}"'], {"name": ROW["name"]}, False),
+        (['name!="another"'], {"name": ROW["name"]}, True),
+        ([f'name="{ROW["name"]}"'], {"name": ROW["name"]}, True),
+        (['name="dontcare"'], {"name": ROW["name"]}, True),
+        (['name="another"'], {"name": ROW["name"]}, False),
+    ],
+)
+def test_success(constraints, requests, success):
+    assert succeeded(mind(constraints, requests), DATABASE) == success
+
+
+@pytest.mark.parametrize(("fidelity", "success"), [("correct", False), ("pydial", True)])
+def test_a_wrong_answer_is_none_but_in_the_original(fidelity, success):
+    task = SlotFilling("Restaurants", fidelity=fidelity)
+    state, rng = talk(task, options={"constraints": {"area": AREA}, "requests": ["phone"]})
+    offer = f'inform(name="{ROW["name"]}")'
+    say(task, state, rng, offer, "request(phone)")
+    wrong = f'inform(name="{ROW["name"]}",phone="0")'
+    outcome = say(task, state, rng, wrong, "bye()")[-1]
+    assert (outcome.terminated, outcome.success) == (True, success)
+
+
+# what is said
+
+
+@pytest.mark.parametrize("text", ["", "thai food please", "inform(", "fly(to=mars)", "\ud83d"])
+def test_what_is_no_act_is_null(text):
+    state, rng = talk()
+    before = state.user_state.patience
+    say(TASK, state, rng, text)
+    assert state.system_act.type == "null"
+    assert state.planned[1].patience == before - 1
+    heard = TASK.initial(rng)
+    TASK.speak(heard, text, rng)
+    assert heard.heard_by_system[-1].text == "null() 1.00"
+    assert heard.heard_by_user[-1].text == text
+
+
+def test_a_user_of_its_own_mind_is_judged_by_the_goal_drawn():
+    """Another user than the simulated one may say anything; answers count all the same."""
+    state, rng = talk(options={"constraints": {"area": AREA}, "requests": ["phone"]})
+    name = ROW["name"]
+    answer = f'inform(name="{name}",phone="{ROW["phone"]}")'
+    say(TASK, state, rng, f'inform(name="{name}")', "ack()", answer, "request(addr)")
+    outcomes = say(TASK, state, rng, "reqmore()", "bye()")
+    assert outcomes[-1].success
+    assert [(c.slot, c.value) for c in state.user_state.constraints] == [("area", AREA)]
+
+
+def test_an_alternative_is_asked_for_until_one_is_given():
+    state, rng = talk()
+    name, other = DATABASE.rows[0]["name"], DATABASE.rows[1]["name"]
+    say(TASK, state, rng, f'inform(name="{name}")', "reqalts()")
+    assert state.belief.alternatives
+    say(TASK, state, rng, f'inform(name="{name}")')
+    assert state.belief.alternatives
+    say(TASK, state, rng, "ack()")
+    say(TASK, state, rng, f'inform(name="{other}")')
+    assert not state.belief.alternatives
+    say(TASK, state, rng, "thankyou()")
+    assert not state.belief.alternatives  # byalternatives still, but the user has thanked
+
+
+@pytest.mark.parametrize("chosen", ["inform", "inform_alternatives"])
+def test_an_alternative_is_looked_for_where_that_is_chosen(chosen):
+    """As in the original: a new row that is offered by another summary act leaves it open."""
+    state, rng = talk()
+    name = DATABASE.rows[0]["name"]
+    say(TASK, state, rng, f'inform(name="{name}")', "reqalts()")
+    text = TASK.acts["system"].say(state, TASK.summary_acts.number[chosen], rng)
+    say(TASK, state, rng, text)
+    assert state.belief.alternatives == (chosen == "inform")
+    assert state.chosen is None
+
+
+def test_a_fork_goes_on_by_itself():
+    state, rng = talk()
+    kept = state.copy()
+    shown = repr(kept)
+    say(TASK, state, rng, "request(food)", state.planned[0], "bye()")
+    assert repr(kept) == shown
+    assert pickle.loads(pickle.dumps(kept)).heard_by_user == kept.heard_by_user
+
+
+# options and errors
+
+
+def test_options_fix_the_goal():
+    options = {"constraints": {"area": AREA, "food": "dontcare"}, "requests": ["phone"],
+               "patience": 7}  # fmt: skip
+    state = TASK.initial(np.random.default_rng(0), options)
+    assert {c.slot: c.value for c in state.user_state.constraints} == options["constraints"]
+    assert list(state.user_state.requests) == ["name", "phone"]
+    assert state.user_state.patience == 7
+    partly = TASK.initial(np.random.default_rng(0), {"requests": []})
+    assert list(partly.user_state.requests) == ["name"]
+    assert len(partly.user_state.constraints) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"goal": 1},
+            "unknown option 'goal' in reset of SlotFilling. Known: constraints, patience",
+        ),
+        ({"constraints": {"phone": "1"}}, "unknown slot 'phone' in option 'constraints'"),
+        (
+            {"constraints": {"area": "mars"}},
+            "unknown value 'mars' in option 'constraints', slot 'a",
+        ),
+        ({"constraints": ["area"]}, "expected a mapping of slots to values"),
+        ({"requests": "phone"}, "expected a sequence of slots, .*; got 'phone'"),
+        ({"requests": 3}, "expected a sequence of slots, .*; got 3"),
+        ({"requests": ["fax"]}, "unknown slot 'fax' in option 'requests'"),
+        (
+            {"patience": 0},
+            "option 'patience' of SlotFilling: expected a whole number from 1; got 0",
+        ),
+        ({"patience": True}, "expected a whole number from 1; got True"),
+    ],
+)
+def test_bad_options_are_one_clear_error(options, message):
+    with pytest.raises(ValueError, match=message):
+        TASK.initial(np.random.default_rng(0), options)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"env": 7}, "env of slot filling must be one of 1, 2, 3, 4, 5, 6; got 7"),
+        ({"error_rate": 15}, "error_rate .* number from 0 to 1; got 15"),
+        ({"noise": "set2"}, "noise of SlotFilling must be one of 'set1', 'set3', 'single'; got 's"),
+        ({"noise": ""}, "noise of SlotFilling must be one of 'set1', 'set3', 'single'; got ''"),
+        ({"masks": "no"}, "masks of SlotFilling must be one of True, False, None; got 'no'"),
+        ({"user": "friendly"}, "user of SlotFilling must be one of .* Did you mean 'unfriendly'"),
+        ({"fidelity": "exact"}, "fidelity of SlotFilling must be one of 'correct', 'pydial'"),
+        ({"turns": 0}, "turns of SlotFilling must be a whole number from 1; got 0"),
+        ({"domain": "Restaurant"}, "unknown domain 'Restaurant'. Did you mean 'Restaurants'"),
+        ({"domain": "no/such"}, "expected a JSON file at 'no/such-rules.json'"),
+    ],
+)
+def test_bad_settings_are_one_clear_error(settings, message):
+    with pytest.raises(ValueError, match=message):
+        SlotFilling(**settings)
+
+
+# registry
+
+
+def test_a_domain_of_ones_own_loads_by_path(data):
+    path = str(data / "pydial" / "CamHotels")
+    env = gym.make("dialgym/SlotFilling-act-v0", domain=path, env=3)
+    assert env.unwrapped.task.domain.source == path
+    assert env.observation_space.shape == (111,)
+    assert env.action_space.n == 22
+
+
+def test_without_the_files_the_built_in_domain_says_so(monkeypatch, data):
+    monkeypatch.delenv("DIALGYM_PYDIAL", raising=False)
+    assert SlotFilling("CamRestaurants").domain.source == "built-in"
+    monkeypatch.setenv("DIALGYM_PYDIAL", str(data / "pydial"))
+    domain = SlotFilling("CamRestaurants").domain
+    assert (domain.ontology.domain, domain.source) == (
+        "CamRestaurants", str(data / "pydial" / "CamRestaurants"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("domain", "belief", "acts"),
+    [("CamRestaurants", 268, 16), ("SFRestaurants", 636, 25), ("Laptops11", 257, 40)],
+)
+def test_belief_and_acts_are_as_long_as_the_originals(domain, belief, acts, data):
+    for name in (domain, str(data / "pydial" / domain)):
+        task = SlotFilling(name)
+        state = task.initial(np.random.default_rng(0))
+        assert task.acts["system"].observe(state).shape == (belief,) == (task.acts["system"].size,)
+        assert len(task.acts["system"].names) == acts
