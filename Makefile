@@ -62,7 +62,7 @@ bench: $(INSTALLED)  ## measure the speed of the environments, of the optimal po
 	$(BIN)/python -m benchmarks.environments $(ARGS)
 	$(BIN)/python -m benchmarks.training
 
-soak: $(INSTALLED)  ## attack what may not break: bad inputs, kills, damaged files, races (20 CPU-minutes)
+soak: $(INSTALLED)  ## attack what may not break: bad inputs, kills, damaged files (20 CPU-minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.soak --write $(ARGS)
 
 dist: $(INSTALLED)  ## build wheel and sdist, and try both in clean environments of each Python

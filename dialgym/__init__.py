@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from dialgym.experiments import Result, evaluate
     from dialgym.experiments.multi_domain import multi_domain_env
     from dialgym.views.making import make, make_vec
+    from dialgym.views.pettingzoo_envs import aec_env, parallel_env
     from dialgym.views.sb3 import make_sb3_pool, sb3_vec_env
-    from dialgym.views.two_party import aec_env, parallel_env
     from dialgym.views.wrappers import (
         MaskedObservation,
         ReplaceForbidden,
@@ -54,7 +54,7 @@ _LAZY = {
     "Result": "dialgym.experiments",
     "VectorMaskedObservation": "dialgym.views.wrappers",
     "VectorReplaceForbidden": "dialgym.views.wrappers",
-    "aec_env": "dialgym.views.two_party",
+    "aec_env": "dialgym.views.pettingzoo_envs",
     "collect": "dialgym.datasets",
     "evaluate": "dialgym.experiments",
     "load_dataset": "dialgym.datasets",
@@ -62,7 +62,7 @@ _LAZY = {
     "make_sb3_pool": "dialgym.views.sb3",
     "make_vec": "dialgym.views.making",
     "multi_domain_env": "dialgym.experiments.multi_domain",
-    "parallel_env": "dialgym.views.two_party",
+    "parallel_env": "dialgym.views.pettingzoo_envs",
     "sb3_vec_env": "dialgym.views.sb3",
 }
 

@@ -1,4 +1,4 @@
-"""Attacks in kind on what may not break: bad inputs, interrupts, kills, damaged files, races.
+"""Attacks on reliability: bad inputs, kills, damaged files.
 
 ``python -m benchmarks.soak --minutes 20`` runs them for a budget of CPU time and prints a table of
 tries and failures. An attack is a function of a budget, a generator and a folder that yields

@@ -24,14 +24,12 @@ from benchmarks.soak.budget import Attack, Budget, spent
 from benchmarks.soak.damage import damage
 from benchmarks.soak.inputs import inputs
 from benchmarks.soak.kills import kills
-from benchmarks.soak.races import races
 from dialgym.io.files import write_text
 
 ATTACKS: dict[str, tuple[float, Attack]] = {
     "inputs": (0.5, inputs),
     "kills": (0.3, kills),
-    "damage": (0.1, damage),
-    "races": (0.1, races),
+    "damage": (0.2, damage),
 }
 """By name: the share of the budget, and the attack."""
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"

@@ -19,8 +19,11 @@ from dialgym.parallel.pool import WorkerPool
 from dialgym.parallel.shared_arrays import FINAL, SEEN, SharedArrays, layout_of, open_memory
 from dialgym.views.arguments import (
     Options,
+    after_the_end,
     check_actions,
+    check_count,
     check_options,
+    not_begun,
     rows_by_options,
     seeds_of_rows,
     split_reset_mask,
@@ -28,7 +31,7 @@ from dialgym.views.arguments import (
 from dialgym.views.env_spec import SpecMixin
 from dialgym.views.info import BatchInfoForm, Info, restricted
 from dialgym.views.making import make_batched_view
-from dialgym.views.vector_base import Step, after_the_end, check_count, not_begun
+from dialgym.views.vector_base import Step
 
 
 class ShardedVectorEnv(SpecMixin, gym.vector.VectorEnv):

@@ -64,7 +64,7 @@ class ActEnv(DialogueEnv, gym.Env):
         return self.acts.observe(self.dialogue.state)
 
     def _more_info(self, info: dict[str, Any]) -> dict[str, Any]:
-        if self.options.action_masks:
+        if self._mask_in_info:
             info["action_mask"] = self.action_masks().astype(np.int8)
         return super()._more_info(info)
 

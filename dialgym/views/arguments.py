@@ -1,4 +1,4 @@
-"""Checks of actions, seeds, masks and options."""
+"""Checks of actions, seeds, masks, options and states, and the errors of calls out of turn."""
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,6 +6,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.error import ResetNeeded
 
 from dialgym.tasks import Task
 
@@ -132,3 +133,26 @@ def check_options(task: Task, several: Iterable[Mapping[str, Any] | None]) -> No
     for options in several:
         if options:
             task.initial(np.random.default_rng(0), options)
+
+
+def check_count(state: Any, num_envs: int, name: str) -> None:
+    """Raise a ValueError unless a state is that of so many dialogues, or of none yet."""
+    got = f"{len(state)}" if isinstance(state, list) else type(state).__name__
+    if got not in ("0", f"{num_envs}"):
+        raise ValueError(
+            f"the state of {name} cannot be read: expected a list of {num_envs} dialogues, "
+            f"got {got}."
+        )
+
+
+def not_begun(name: str) -> ResetNeeded:
+    """The error of a step before the first reset."""
+    return ResetNeeded(f"{name}: step() was called before the first reset(). Call reset() first.")
+
+
+def after_the_end(name: str, rows: np.ndarray) -> ResetNeeded:
+    """The error of a step where the caller has to begin rows that are over."""
+    return ResetNeeded(
+        f"{name}: step() was called after the end of the episodes of rows {rows.tolist()}, and "
+        "autoreset is disabled. Call reset(options={'reset_mask': terminated | truncated}) first."
+    )

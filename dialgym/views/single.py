@@ -45,8 +45,9 @@ class DialogueEnv(SpecMixin, gym.Env):
         self.dialogue = Dialogue(task, self.learner, other)
         self._info = info_form(task, self.learner, self.options.text_info)
         self._extras = Extras(task, self.options, 1)
+        self._mask_in_info = self.options.action_masks
         # Infos, rewards or observations have more than their usual parts.
-        more = self.options.action_masks or self.options.features
+        more = self._mask_in_info or self.options.features
         self._has_extras = more or bool(self._extras)
         self._closed_because = "before the first reset()"
 
@@ -58,7 +59,8 @@ class DialogueEnv(SpecMixin, gym.Env):
         An error leaves the dialogue under way as it was. So is its generator where the seed or
         the options are refused; a speaker that fails later may have drawn from it.
         """
-        check_options(self.task, [options])
+        if options:
+            check_options(self.task, [options])
         rng, rng_seed = self._generator(seed)
         dialogue = Dialogue(self.task, self.learner, self.dialogue.other)
         exchange = dialogue.start(rng, options)
@@ -66,9 +68,11 @@ class DialogueEnv(SpecMixin, gym.Env):
         self._begin_view(exchange)
         self._np_random, self._np_random_seed = rng, rng_seed
         self.dialogue, self._closed_because = dialogue, ""
+        info = self._info.blank()
         if self._has_extras:
             self._update_extras()
-        return self._observe(), self._more_info(self._info.blank())
+            info = self._more_info(info)
+        return self._observe(), info
 
     def _generator(self, seed: int | None) -> tuple[np.random.Generator, int | None]:
         """A new generator where there is a seed or none yet, else that of the dialogues before."""

@@ -129,6 +129,6 @@ class TokenEnv(DialogueEnv, gym.Env):
         return self.task.constraint(self.dialogue.state, self.learner)
 
     def _more_info(self, info: dict[str, Any]) -> dict[str, Any]:
-        if self.options.action_masks:
+        if self._mask_in_info:
             info["action_mask"] = self._mask_for_info()
         return super()._more_info(info) if self._extras.texts else info

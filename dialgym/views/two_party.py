@@ -5,7 +5,6 @@ action at text and act level; then whoever the rules name is next. This AEC envi
 canonical one; the parallel one is derived, with the listener's action ignored.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
@@ -14,13 +13,10 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.seeding import np_random
-from pettingzoo import AECEnv, ParallelEnv
-from pettingzoo.utils.conversions import turn_based_aec_to_parallel_wrapper
+from pettingzoo import AECEnv
 
 from dialgym.errors import one_of
-from dialgym.io.registry_file import load
 from dialgym.language import Utterance, render_transcript
-from dialgym.registry import Environment, entry_of
 from dialgym.tasks import Outcome, Task
 from dialgym.tasks.batch import Exchange
 from dialgym.tasks.returns import watch_returns
@@ -28,68 +24,12 @@ from dialgym.views.act_env import act_spaces, acts_of, check_act
 from dialgym.views.arguments import check_options, check_seed
 from dialgym.views.dialogue import check_room
 from dialgym.views.info import Info, info_form
-from dialgym.views.making import split_kwargs
 from dialgym.views.options import TWO_PARTY, TakesOptions
 from dialgym.views.render import RENDER_MODES, render
 from dialgym.views.spaces import TokenLayout, tokenizer_of, utterance_spaces, with_features
 from dialgym.views.token_env import OVERFLOWS
 from dialgym.views.token_transcripts import TokenTranscript
 from dialgym.views.utterance_env import TextTranscript
-
-
-def aec_env(id: Environment, **kwargs: Any) -> "TwoPartyEnv":
-    """The PettingZoo AEC environment of an id, at the level of its view.
-
-    Args:
-        id: any id, or a task; ``...-utterance-v0`` gives the utterance level, ``...-act-v0`` that
-            of acts.
-        kwargs: settings of the task, and arguments of the view (`render_mode`; at token and act
-            level also `action_masks`, `masked_observations`; at token level `tokenizer`, `window`,
-            `overflow`).
-
-    Raises:
-        ValueError: the id or an argument is unknown, or a party has no acts.
-    """
-    entry = entry_of(id)
-    view: Any = load(entry.kind.two_party)
-    env = view(**split_kwargs(entry, view, kwargs))
-    env.metadata = {**env.metadata, "name": re.sub(r"[/:]", "_", entry.id)}
-    env.id = entry.id
-    return env
-
-
-def parallel_env(id: Environment, **kwargs: Any) -> ParallelEnv:
-    """The same as a PettingZoo parallel environment; what the listener does has no effect."""
-    return ParallelDialogue(aec_env(id, **kwargs))
-
-
-class ParallelDialogue(turn_based_aec_to_parallel_wrapper):  # type: ignore[misc]
-    """PettingZoo's conversion, whose infos say at each step and after `reset` who has the floor.
-
-    That is ``active_agent``, a name; without texts the place of the party among the agents.
-    """
-
-    def __repr__(self) -> str:
-        return f"Parallel({self.aec_env!r})"
-
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Any], dict[str, Info]]:
-        """Begin a dialogue."""
-        observations, infos = super().reset(seed, options)
-        return observations, self._with_floor(infos)
-
-    def step(self, actions: dict[str, Any]) -> Any:
-        """Let the party that holds the floor act."""
-        *results, infos = super().step(actions)
-        return (*results, self._with_floor(infos))
-
-    def _with_floor(self, infos: dict[str, Info]) -> dict[str, Info]:
-        env: Any = self.aec_env
-        active: Any = env.agent_selection
-        if not env.text_info:
-            active = np.array(env.possible_agents.index(active))
-        return {party: {**info, "active_agent": active} for party, info in infos.items()}
 
 
 class TwoPartyEnv(TakesOptions, AECEnv):

@@ -22,7 +22,10 @@ from dialgym.tasks import BatchOutcome, Task
 from dialgym.tasks.returns import watch_returns
 from dialgym.views.arguments import (
     Options,
+    after_the_end,
+    check_count,
     check_options,
+    not_begun,
     rows_by_options,
     seeds_of_rows,
     split_reset_mask,
@@ -390,26 +393,3 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
     @abstractmethod
     def _observe_row(self, row: int) -> Any:
         """The observation of one row, a copy."""
-
-
-def check_count(state: Any, num_envs: int, name: str) -> None:
-    """Raise a ValueError unless a state is that of so many dialogues, or of none yet."""
-    got = f"{len(state)}" if isinstance(state, list) else type(state).__name__
-    if got not in ("0", f"{num_envs}"):
-        raise ValueError(
-            f"the state of {name} cannot be read: expected a list of {num_envs} dialogues, "
-            f"got {got}."
-        )
-
-
-def not_begun(name: str) -> ResetNeeded:
-    """The error of a step before the first reset."""
-    return ResetNeeded(f"{name}: step() was called before the first reset(). Call reset() first.")
-
-
-def after_the_end(name: str, rows: np.ndarray) -> ResetNeeded:
-    """The error of a step where the caller has to begin rows that are over."""
-    return ResetNeeded(
-        f"{name}: step() was called after the end of the episodes of rows {rows.tolist()}, and "
-        "autoreset is disabled. Call reset(options={'reset_mask': terminated | truncated}) first."
-    )

@@ -24,13 +24,12 @@ ROOT = Path(__file__).parents[2]
 WORDS, TALK = "dialgym/Wordle-20-v0", "dialgym/Wordle-20-utterance-v0"
 
 
-RACES = "races.races(Budget(0), rng, folder)"
 EACH_ALGORITHM = "(trainers := kills.Trainers(rng, folder)) and map(trainers.kill, trainers.names)"
 COUNTED = """
 import sys
 from pathlib import Path
 import numpy as np
-from benchmarks.soak import kills, races
+from benchmarks.soak import kills
 from benchmarks.soak.budget import Budget
 rng, folder = np.random.default_rng(0), Path(sys.argv[1])
 tallies = list({})
@@ -144,11 +143,6 @@ def test_a_damaged_file_that_is_taken_for_another_is_found(tmp_path, monkeypatch
         store = damaging.Store("numbers", tmp_path, "*.txt", read, lambda a, b: a == b)
         tally = damaging.try_one(store, b"others", tmp_path, np.random.default_rng(0))
         assert expected in tally.failures[0]
-
-
-@pytest.mark.slow
-def test_races_end_with_what_one_makes(tmp_path):
-    assert in_fresh_process(RACES, tmp_path) == "3 0"
 
 
 def test_a_tally_notes_what_a_block_raises():

@@ -1,18 +1,17 @@
-"""An HTTP client that always comes back: each attempt has a deadline, and there are only so many.
+"""HTTP client with a deadline for each attempt, a number of attempts, and bounded answers.
 
-A read timeout, as usual libraries have it, begins anew with each byte, so that a server which sends
-one now and then holds its client for ever. Here the sockets themselves know when an attempt has to
-be over. That, and a response of bounded length, is all that this adds to `http.client`.
+The read timeout of usual libraries starts again with each byte, so that a server which sends one
+now and then holds its client for ever. Here a timer hangs up at the end of an attempt.
 """
 
 import json
 import os
 import socket
-import ssl
 import threading
 import time
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from dialgym.errors import finite_number, whole_number
@@ -23,19 +22,19 @@ AGAIN = (408, 429)
 
 
 class RemoteError(ConnectionError):
-    """A server gave no answer that could be used."""
+    """No usable answer from a server."""
 
 
 class RefusedError(RemoteError):
-    """A server says that the request is bad: trying again would not help."""
+    """Refusal of a request by a server: another attempt would not help."""
 
 
 class _Fault(Exception):
-    """An attempt failed in a way that another one may not."""
+    """A failed attempt, after which another one may succeed."""
 
 
 class Client:
-    """Sends forms to one server and reads the JSON that it answers; safe to share by threads.
+    """Client that sends forms to one server and reads answers in JSON; threads may share it.
 
     A request is tried again after a refused or broken connection, a timeout, a status of 5xx, 408
     or 429, and an answer that is no JSON; never after another 4xx. It must be harmless to repeat.
@@ -80,11 +79,11 @@ class Client:
 
     @property
     def longest(self) -> float:
-        """Seconds after which `post` has come back, whatever the server does."""
+        """Seconds after which `post` returns, whatever the server does."""
         return (self.retries + 1) * self.timeout + sum(map(self._pause, range(self.retries)))
 
     def post(self, path: str, form: bytes) -> Any:
-        """The JSON that the server answers to a form.
+        """Send a form and return the answer.
 
         Args:
             path: beginning with ``/``.
@@ -116,29 +115,41 @@ class Client:
         return min(self.backoff * 2**attempt, SLOWEST)
 
     def _attempt(self, path: str, form: bytes) -> Any:
+        connection, used = self._connection()
         deadline = time.monotonic() + self.timeout
-        connection, used = self._connection(deadline)
+        watch = threading.Timer(self.timeout, _hang_up, (connection,))
+        watch.start()
         try:
-            status, body = self._exchange(connection, path, form)
-        except (OSError, HTTPException):
-            if not used or time.monotonic() >= deadline:
-                raise
-            self._drop()  # the server may have closed it while nobody looked
-            connection, _ = self._connection(deadline)
-            status, body = self._exchange(connection, path, form)
+            try:
+                status, body = self._exchange(connection, path, form)
+            except (OSError, HTTPException):
+                if not used or time.monotonic() >= deadline:
+                    raise
+                connection.close()  # the server may have closed it in the meantime
+                status, body = self._exchange(connection, path, form)
+        except (_Fault, OSError, HTTPException):
+            if time.monotonic() >= deadline:
+                raise TimeoutError from None
+            raise
+        finally:
+            watch.cancel()
         return self._checked(path, status, body)
 
     def _exchange(self, connection: HTTPConnection, path: str, form: bytes) -> tuple[int, bytes]:
+        if connection.sock is None:
+            connection.connect()
+            sock: Any = connection.sock
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         connection.request("POST", self._path.rstrip("/") + path, form, headers)
         response = connection.getresponse()
         body = response.read(self.most + 1)
         if len(body) > self.most:
             raise _Fault(f"an answer of more than {self.most:,} bytes")
-        if response.length:  # `read` of a number of bytes does not miss what is missing
+        if response.length:  # `read` of a number of bytes does not notice missing ones
             raise _Fault(f"an answer that breaks off {response.length:,} bytes before its end")
         if response.will_close:
-            self._drop()
+            connection.close()
         return response.status, body
 
     def _checked(self, path: str, status: int, body: bytes) -> Any:
@@ -152,22 +163,19 @@ class Client:
         except (ValueError, RecursionError):
             raise _Fault(f"expected JSON; got {body[:60]!r}") from None
 
-    def _connection(self, deadline: float) -> tuple[HTTPConnection, bool]:
-        """This thread's connection, and whether it was used before."""
-        used = getattr(self._own, "process", None) == os.getpid()
-        if not used:
-            kind = _SecureConnection if self._secure else _Connection
-            self._own.connection = kind(self._host, self._port)
+    def _connection(self) -> tuple[HTTPConnection, bool]:
+        """This thread's connection, and True if it is open."""
+        if getattr(self._own, "process", None) != os.getpid():
+            kind = HTTPSConnection if self._secure else HTTPConnection
+            self._own.connection = kind(self._host, self._port, timeout=self.timeout)
             self._own.process = os.getpid()
-        connection: Any = self._own.connection
-        connection.deadline = deadline
-        return connection, used
+        connection: HTTPConnection = self._own.connection
+        return connection, connection.sock is not None
 
     def _drop(self) -> None:
         """Close this thread's connection."""
         if getattr(self._own, "process", None) == os.getpid():
             self._own.connection.close()
-        self._own.process = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_own": None}
@@ -182,68 +190,9 @@ def _said(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-class _HasDeadline(Protocol):
-    deadline: float
-
-
-def _left(owner: _HasDeadline) -> float:
-    """Seconds until the deadline."""
-    left = owner.deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
-
-
-class _Socket(socket.socket):
-    """A socket whose reads and writes end at the deadline of its connection."""
-
-    owner: _HasDeadline
-
-    def recv_into(self, *args: Any) -> int:
-        self.settimeout(_left(self.owner))
-        return super().recv_into(*args)
-
-    def sendall(self, *args: Any) -> None:
-        self.settimeout(_left(self.owner))
-        super().sendall(*args)
-
-
-class _SecureSocket(ssl.SSLSocket):
-    """The same, encrypted."""
-
-    owner: _HasDeadline
-
-    def recv_into(self, *args: Any) -> int:
-        self.settimeout(_left(self.owner))
-        return super().recv_into(*args)
-
-    def send(self, *args: Any) -> int:
-        self.settimeout(_left(self.owner))
-        return super().send(*args)
-
-
-class _Connection(HTTPConnection):
-    """A connection with a deadline."""
-
-    deadline: float
-
-    def connect(self) -> None:
-        plain = socket.create_connection((self.host, self.port), _left(self))
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.sock = _Socket(plain.family, plain.type, plain.proto, plain.detach())
-        self.sock.owner = self
-
-
-class _SecureConnection(HTTPSConnection):
-    """The same, encrypted; the server's certificate is checked."""
-
-    deadline: float
-
-    def connect(self) -> None:
-        context = ssl.create_default_context()
-        context.sslsocket_class = _SecureSocket
-        plain = socket.create_connection((self.host, self.port), _left(self))
-        plain.settimeout(_left(self))  # of the handshake
-        secure: Any = context.wrap_socket(plain, server_hostname=self.host)
-        secure.owner = self
-        self.sock = secure
+def _hang_up(connection: HTTPConnection) -> None:
+    """End all reads and writes of a connection, in whichever thread they wait."""
+    sock = connection.sock
+    if sock is not None:
+        with suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
