@@ -37,8 +37,8 @@ help:  ## list these targets
 setup: $(INSTALLED)  ## build the virtual environment (done once, and again when a pin changes)
 
 run: $(INSTALLED)  ## the main job: train a small GPT with PPO, score it beside scripted policies, report
-	$(BIN)/dialgym train ppo Wordle-20-v0 --timesteps 1000000 --force
-	$(BIN)/dialgym benchmark --suite wordle
+	$(BIN)/dialgym train --config examples/first_training.yml --force
+	$(BIN)/dialgym benchmark
 	$(BIN)/dialgym report
 
 test: $(INSTALLED)  ## run the tests, but for the slow ones; those of one room with ROOM=
