@@ -15,7 +15,7 @@ from dialgym.tasks import Task
 
 
 class Bounds(NamedTuple):
-    """What a number may be.
+    """Bounds of a number.
 
     Attributes:
         least, most: the bounds, themselves included.
@@ -31,7 +31,7 @@ class Bounds(NamedTuple):
     endless: bool = False
 
     def admit(self, number: Real) -> bool:
-        """Whether a number is within; no bounds admit NaN, and few infinity."""
+        """Return True for a number within; no bounds admit NaN, and few infinity."""
         try:
             value = float(number)
         except OverflowError:  # a whole number that no float can hold

@@ -51,12 +51,12 @@ class Algorithm:
 
     @property
     def plays(self) -> bool:
-        """Whether it learns by playing, rather than from stored dialogues alone."""
+        """Return True if it learns by playing, rather than from stored dialogues alone."""
         return self.kind != (STORED,)
 
     @property
     def reads(self) -> bool:
-        """Whether it is given stored dialogues."""
+        """Return True if it is given stored dialogues."""
         return STORED in self.kind
 
     def rows(self) -> tuple[Any, str]:
@@ -306,7 +306,7 @@ def _installed() -> dict[str, str]:
 
 
 def _is(home: str, cls: type) -> bool:
-    """Whether `module:Class` is that class, perhaps by another module that has imported it."""
+    """Return True if `module:Class` is that class, perhaps by a module that imports it."""
     module, _, attribute = home.partition(":")
     return home == home_of(cls) or getattr(sys.modules.get(module), attribute, None) is cls
 
@@ -318,3 +318,32 @@ def _row_of(name: str, home: str) -> Algorithm:
             if _is(row.home, base):
                 return replace(row, name=name, home=home)
     return Algorithm(name, home, (TOKENS, ACTS), {"default": {}}, "MlpPolicy")
+
+
+# Classes by dotted name
+
+
+def parts_of(name: str) -> tuple[str, str]:
+    """The module and the attribute of `package.module.Class` or `package.module:Class`."""
+    module, _, attribute = name.rpartition(":" if ":" in name else ".")
+    return module, attribute
+
+
+def load_name(key: str, name: str, example: str = "agents.GPTPolicy") -> Any:
+    """The object named `package.module.Class` or `package.module:Class`.
+
+    Args:
+        key: what is being set, for the message.
+        name: of the object.
+        example: of such a name, for the message.
+
+    Raises:
+        ValueError: there is none.
+    """
+    module, attribute = parts_of(name)
+    try:
+        return getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"{key}: expected a dotted name such as {example}, got {name!r} ({error})"
+        ) from error

@@ -237,7 +237,7 @@ class Updater:
     # Saving
 
     def state_dict(self) -> dict[str, Any]:
-        """What a run that goes on needs beside weights and optimizer: numbers alone."""
+        """Numbers that a resumed run needs beside weights and optimizer."""
         return {"scaler": self.scaler.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -278,7 +278,7 @@ class Updater:
         for name, on in given.items():
             if on:
                 raise ValueError(
-                    f"{self.where()}: {name} cannot be had with sharded weights (accelerate, "
+                    f"{self.where()}: {name} is unavailable with sharded weights (accelerate, "
                     "distributed_type: FSDP or DEEPSPEED); leave it out, or use MULTI_GPU"
                 )
 

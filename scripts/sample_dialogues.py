@@ -31,7 +31,7 @@ class Sample(NamedTuple):
 def sample(env_id: str, policy: str, seed: int) -> Sample:
     """Episode 0 of a scripted policy, as `dialgym.evaluate` plays it."""
     player = Player(entry_of(env_id), policy, {}, num_envs=1)
-    dialogue, played = player.hold((seed, 0))
+    dialogue, played = player.play_one((seed, 0))
     heard = dialogue.task.transcript(dialogue.state, dialogue.learner)
     picture = io.BytesIO()
     pixels = render("rgb_array", dialogue.task, dialogue.state, dialogue.learner)

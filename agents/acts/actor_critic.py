@@ -54,7 +54,7 @@ class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
         ValueError: a number that cannot be, another policy, or other spaces.
     """
 
-    learns_by_drawing = True
+    learns_by_sampling = True
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": BeliefPolicy}
     policy: BeliefPolicy  # type: ignore[assignment]

@@ -124,7 +124,7 @@ class DialogueMemory(ReplayBuffer):
 
     @property
     def n_unseen(self) -> int:
-        """How many dialogues have ended since `mark_seen`, of those that are remembered."""
+        """Number of remembered dialogues that have ended since `mark_seen`."""
         return int(self.unseen.sum())
 
     def mark_seen(self) -> None:

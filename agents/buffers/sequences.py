@@ -101,7 +101,7 @@ class SequenceBuffer:
             self._closed[self._number[row]] = self._open[row, : ends[row]].copy()
 
     def steps(self, name: str) -> np.ndarray:
-        """What was added under `name`, stacked: (n_steps, n_envs, ...)."""
+        """The values that were added under `name`, stacked: (n_steps, n_envs, ...)."""
         values = self._steps[name]
         if isinstance(values[0], Tensor):
             stacked: np.ndarray = torch.stack(values).cpu().numpy()
@@ -144,7 +144,7 @@ class SequenceBuffer:
 
 
 class Part(NamedTuple):
-    """What one forward reads, and the decisions within it."""
+    """The tokens of one forward, and the decisions within them."""
 
     tokens: Tensor  # (s, t) int64
     at: Tensor  # (n,) flat places of the hidden states before the decisions
@@ -232,8 +232,8 @@ class Sequences:
         return torch.from_numpy(flat).to(self.tokens.device)
 
 
-class Batch(NamedTuple):
-    """What one forward of an update reads: n decisions within S sequences."""
+class SequenceBatch(NamedTuple):
+    """The input of one forward of an update: n decisions within S sequences."""
 
     tokens: Tensor  # (S, T) int64, PAD at the right
     at: Tensor  # (n,) int64, flat places in (S * T): the token just before each decision
@@ -249,7 +249,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Rollout:
-    """What was played: sequences, and columns (N,) over all N decisions taken within them."""
+    """A played rollout: sequences, and columns (N,) over all N decisions taken within them."""
 
     sequences: Sequences
     actions: Tensor  # (N,) int64
@@ -259,13 +259,13 @@ class Rollout:
     targets: Tensor | None = None  # (N,)
     reference_log_probs: Tensor | None = None  # (N,)
 
-    def batch(self, part: Part, advantages: Tensor, allowed: Tensor | None) -> Batch:
+    def batch(self, part: Part, advantages: Tensor, allowed: Tensor | None) -> SequenceBatch:
         """The decisions of a forward, with `advantages` (N,) in place of the rollout's own."""
 
         def rows(column: Tensor | None) -> Any:
             return None if column is None else column[part.rows]
 
-        return Batch(
+        return SequenceBatch(
             part.tokens,
             part.at,
             rows(self.actions),

@@ -133,7 +133,7 @@ def check_environment(dataset: Any, env_id: str | None) -> None:
 
 
 class Sampler:
-    """Which dialogues a gradient step reads: each epoch all of them once, in a new order.
+    """Choose the dialogues of each gradient step: in each epoch all of them once, in a new order.
 
     The order follows from seed and step alone, so that a resumed run goes on exactly.
     """

@@ -63,7 +63,7 @@ class ChatAgent:
     def chat(
         self, text: str | None, history: Sequence[str] = (), seed: Seed = None, **sampling: Any
     ) -> str:
-        """What the agent replies to `text`.
+        """The agent's reply to `text`.
 
         Args:
             text: what it is told; None lets it go first, or go on.

@@ -90,7 +90,7 @@ class Beams(Continuations):
         self.cache.lengths = self.cache.lengths[origin]
 
     def _empty(self, rows: Tensor) -> None:
-        """What beams without an utterance, `rows` (N,) bool, are to say."""
+        """Tokens of beams without an utterance, `rows` (N,) bool."""
         self.tokens[rows] = PAD
         self.log_probs[rows] = 0
         self.log_probs[rows, 0] = -torch.inf

@@ -111,7 +111,7 @@ def said_so_far(policy: GPTActorCritic, tokens: Tensor, lengths: np.ndarray) -> 
 def room_of(
     policy: GPTActorCritic, lengths: np.ndarray, said: np.ndarray, max_tokens: int | None
 ) -> np.ndarray:
-    """How many tokens (B,) may follow, at least 1: something has to be said."""
+    """Number of tokens (B,) that may follow, at least 1: something has to be said."""
     room = policy.backbone.window - lengths
     if max_tokens is not None:
         room = np.minimum(room, max_tokens - said)
@@ -201,7 +201,7 @@ class Continuations:
                 self.read_last(alive)
 
     def utterances(self) -> Utterances:
-        """What was said."""
+        """The utterances that were said."""
         lengths = torch.from_numpy(self.lengths).to(self.device)
         hidden = None if self.hidden is None else self.hidden.unflatten(0, (-1, self.count))
         return Utterances(

@@ -35,7 +35,7 @@ def unrepeated(
 
 
 def _parted(window: np.ndarray, tag: int) -> tuple[bytes, np.ndarray]:
-    """What was said before the utterance under way, as bytes of int64, and that with its tag."""
+    """The utterances before the one under way, as bytes of int64, and that one with its tag."""
     tags = np.flatnonzero(window == tag)
     if len(tags) < 2:
         return b"", window[:0]
@@ -44,7 +44,7 @@ def _parted(window: np.ndarray, tag: int) -> tuple[bytes, np.ndarray]:
 
 
 def _leads_back(before: bytes, begun: np.ndarray, token: int) -> bool:
-    """Whether the utterance under way and `token` stand, tag and all, in what was said `before`."""
+    """Return True if the utterance under way and `token` stand, tag and all, in those `before`."""
     looked_for = np.append(begun, token).tobytes()
     at = before.find(looked_for)
     while at % 8 and at >= 0:  # not where a token begins

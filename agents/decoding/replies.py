@@ -26,7 +26,7 @@ class Talker(Protocol):
     """Says the next utterance of a chat."""
 
     def answer(self, turns: Sequence[Turn], sampling: Sampling, generator: torch.Generator) -> str:
-        """What follows the `turns`, oldest first."""
+        """The reply to the `turns`, oldest first."""
         ...
 
 
@@ -51,7 +51,7 @@ class Chats:
     def chat(
         self, text: str | None, history: Sequence[str] = (), seed: Seed = None, **sampling: Any
     ) -> str:
-        """What the agent replies to `text`; see `agents.ChatAgent.chat`."""
+        """The agent's reply to `text`; see `agents.ChatAgent.chat`."""
         return chat(PolicyTalker(self), text, history, seed, Sampling(**sampling))
 
 

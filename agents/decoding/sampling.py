@@ -20,7 +20,7 @@ Masks = Callable[[Tensor], Any]
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a reply is drawn.
+    """Settings by which a reply is drawn.
 
     Attributes:
         temperature: divides the logits; below 1 the likely becomes likelier.

@@ -137,5 +137,5 @@ def _span(address: Any) -> slice:
 
 
 def _is_of(value: Any, weight: Tensor) -> bool:
-    """Whether a part of the state has a number for each of a weight's."""
+    """Return True if a part of the state has a number for each of a weight's."""
     return isinstance(value, Tensor) and value.shape == weight.shape

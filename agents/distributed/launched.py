@@ -46,7 +46,7 @@ KNOWN_KEYS = (*ENGINE_KEYS, *LEARNER_KEYS, *REFUSED, "bf16", "fp16", "zero_optim
 
 @dataclass(frozen=True)
 class Launched:
-    """How the processes of a run share their work; without `accelerate launch`, all of it.
+    """Settings by which the processes of a run share their work; all defaults without a launcher.
 
     Attributes:
         sharded: weights, gradients and optimizer state are sharded (`distributed_type: FSDP`).
@@ -100,7 +100,7 @@ class ZeroConfig:
         given: as DeepSpeed's own file has it.
 
     Raises:
-        ValueError: a key that is unknown, or asks for what cannot be had here.
+        ValueError: a key that is unknown, or asks for what is unavailable here.
     """
 
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -129,10 +129,10 @@ class ZeroConfig:
 
     @classmethod
     def read(cls) -> ZeroConfig:
-        """What accelerate's plugin makes of the launcher's variables, or of DeepSpeed's own file.
+        """The configuration from the launcher's variables, or from DeepSpeed's own file.
 
         Raises:
-            ValueError: an unknown field, a file that cannot be read, or what cannot be had.
+            ValueError: an unknown field, a file that cannot be read, or what is unavailable.
         """
         accelerate = require("accelerate", "distributed", "distributed_type: DEEPSPEED")
         plugin = accelerate.DeepSpeedPlugin
@@ -152,12 +152,12 @@ class ZeroConfig:
 
     @property
     def zero(self) -> dict[str, Any]:
-        """What DeepSpeed calls `zero_optimization`."""
+        """The section `zero_optimization` of DeepSpeed's configuration."""
         return {"stage": 2, **self.given.get("zero_optimization", {})}
 
     @property
     def optimizer_device(self) -> str:
-        """Where the optimizer's state lies: "none" (with the weights) or "cpu"."""
+        """The place of the optimizer's state: "none" (with the weights) or "cpu"."""
         return str(self.zero.get("offload_optimizer", {}).get("device", "none"))
 
     def check_learner(
@@ -183,7 +183,7 @@ class ZeroConfig:
             )
 
     def for_engine(self, batch_size: int, max_grad_norm: float) -> dict[str, Any]:
-        """What DeepSpeed is given, which checks the rest of `zero_optimization` itself."""
+        """The configuration for DeepSpeed, which checks the rest of `zero_optimization` itself."""
         return {
             **{key: self.given[key] for key in ENGINE_KEYS if key in self.given},
             "train_micro_batch_size_per_gpu": batch_size,

@@ -61,7 +61,7 @@ class Processes:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process writes logs and files."""
+        """Return True for the process that writes logs and files."""
         return self.rank == 0
 
     def sum(self, tensor: Tensor) -> Tensor:
@@ -114,7 +114,7 @@ class Processes:
 
     @property
     def sharded(self) -> bool:
-        """Whether gradients and optimizer state, or weights too, are to lie in shares."""
+        """Return True if gradients and optimizer state, or weights too, lie in shares."""
         return self.count > 1 and (self.launched.sharded or self.launched.zero is not None)
 
     def most(self, number: int) -> int:

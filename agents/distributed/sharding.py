@@ -1,4 +1,4 @@
-"""What processes that share the learning of a policy do together, whichever library shares it."""
+"""Operations of processes that share a policy's weights."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Sharding:
         return float(whole(clip_grad_norm_(self.policy.parameters(), max_norm)))
 
     def state(self) -> dict[str, Any]:
-        """What is saved of the policy and its optimizer, while weights are gathered.
+        """The saved state of the policy and its optimizer, while weights are gathered.
 
-        The optimizer begins anew where its state was not gathered (`gather_optimizer`).
+        The optimizer begins again where its state was not gathered (`gather_optimizer`).
         """
         optimizer = self.optimizer_state or {"state": {}, "param_groups": self._groups()}
         return {"policy": weights_of(self.policy), "policy.optimizer": optimizer}

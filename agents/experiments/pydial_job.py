@@ -26,7 +26,7 @@ from dialgym.experiments.pydial_ranking import NAMED
 from dialgym.experiments.rules import rules_of
 from dialgym.io.checksums import read_json_checked, write_json_checked
 from dialgym.rollouts.episodes import episode_seed
-from dialgym.rollouts.policies import learns_by_drawing
+from dialgym.rollouts.policies import learns_by_sampling
 from dialgym.tasks.slot_filling.domain.domain import pydial_folder
 
 MODEL = "model.zip"
@@ -175,7 +175,7 @@ def _test(job: PydialJob, dialogues: int) -> list[dict[str, Any]]:
         found = [_played(job, cell.method.algorithm, dialogues, drawn=False)]
     else:
         model = _load(cell, job.folder / "checkpoints" / KEPT_MODEL.format(dialogues))
-        ways = [learns_by_drawing(model)]
+        ways = [learns_by_sampling(model)]
         if ways[0] and dialogues == job.protocol.dialogues:
             ways = [False, True]
         found = [_played(job, model, dialogues, drawn) for drawn in ways]

@@ -46,12 +46,12 @@ class Guesser(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How a guesser is trained, and how large it is.
+class GuesserConfig:
+    """Size and training of a guesser.
 
     Attributes:
         epochs: passes over the dialogues; the best one is kept.
-        batch_size: dialogues of a gradient step, each up to a round drawn anew.
+        batch_size: dialogues of a gradient step, each up to a round drawn again.
         learning_rate, weight_decay: of AdamW.
         width: of all layers.
         buckets: places that terms are hashed into.
@@ -69,7 +69,7 @@ class Settings:
     held_out: float = 0.1
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Settings:
+    def of(cls, given: Mapping[str, Any]) -> GuesserConfig:
         """Those that are given, the others as they are by default.
 
         Raises:
@@ -122,12 +122,12 @@ def train_guesser(
         device: "cpu", "cuda" or "auto".
         threads: PyTorch threads; None leaves what PyTorch has.
         env_kwargs: settings of the task, such as `pool`.
-        settings: hyperparameters; see `Settings`.
+        settings: hyperparameters; see `GuesserConfig`.
 
     Raises:
         ValueError: an argument that cannot be, or a folder with other things.
     """
-    chosen, folder = Settings.of(settings), Path(out)
+    chosen, folder = GuesserConfig.of(settings), Path(out)
     check_free(folder)
     task = task_of(env, dict(env_kwargs or {}))
     if policy is None:
@@ -135,7 +135,7 @@ def train_guesser(
     else:
         talk = played(task, policy, whole_number("dialogues", dialogues, "a guesser"), seed)
     with torch_threads(threads):
-        run = Run(talk, task.pool.features, chosen, seed, get_device(device))
+        run = GuesserTraining(talk, task.pool.features, chosen, seed, get_device(device))
         for _ in range(chosen.epochs):
             run.epoch()
     weights, metrics = run.best()
@@ -159,7 +159,7 @@ def check_free(out: Path) -> None:
         )
 
 
-class Run:
+class GuesserTraining:
     """A training run.
 
     Args:
@@ -177,7 +177,7 @@ class Run:
         self,
         talk: Sequence[Held],
         features: np.ndarray,
-        settings: Settings,
+        settings: GuesserConfig,
         seed: int,
         device: torch.device,
     ) -> None:
@@ -279,7 +279,7 @@ def held_out_images(talk: Sequence[Held], share: float, seed: int) -> set[int]:
 
 
 def new_weights(
-    settings: Settings, features: int, seed: int, device: torch.device
+    settings: GuesserConfig, features: int, seed: int, device: torch.device
 ) -> dict[str, Tensor]:
     """Weights drawn for `predict`; PyTorch's generator is left as it was."""
     width = settings.width

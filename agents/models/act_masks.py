@@ -1,4 +1,4 @@
-"""Which acts an env allows, for learners of any env of beliefs and acts."""
+"""Action masks of any environment of beliefs and acts."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def logit(rate: float) -> float:
 
 
 def both_choices(masks: Any, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Whether entries can be 0, and whether they can be 1, each (n, A) bool, from either form."""
+    """The entries that can be 0, and those that can be 1, each (n, A) bool, from either form."""
     found = torch.as_tensor(masks, device=like.device).bool()
     if found.numel() == like.numel():
         can_be_1 = found.reshape(like.shape)

@@ -14,8 +14,8 @@ from agents.models.gpt import GPT
 from agents.models.gpt_config import preset
 from agents.models.heads import PolicyHead, ValueHead
 from agents.models.lora import add_lora
-from agents.models.named import load_name
 from agents.models.observations import token_space
+from agents.registry import load_name
 from dialgym.errors import with_settings
 
 SIZES = ("preset", "n_layer", "n_head", "n_embd", "init_std")
@@ -24,7 +24,7 @@ DEFAULT_PRESET = "nano"
 
 @dataclass(frozen=True)
 class Execution:
-    """How the networks of a policy are run: other costs, the same results.
+    """Settings by which the networks of a policy are run: other costs, the same results.
 
     Attributes:
         cache: a rollout keeps keys and values between steps.
@@ -54,7 +54,7 @@ class Execution:
 
 @dataclass(frozen=True)
 class Networks:
-    """What a policy is made of. The backbones meet `agents.models.backbone.Backbone`."""
+    """The networks of a policy. The backbones meet `agents.models.backbone.Backbone`."""
 
     backbone: Any
     value_backbone: Any  # None: the value is read off the policy's hidden state

@@ -25,7 +25,7 @@ def to_device(array: np.ndarray, device: torch.device) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Group:
+class CacheGroup:
     """Neighbours among the rows of one `extend` that add about as many tokens: they attend at once.
 
     Between the packed tokens (n, ...) and rows of equal length (b, k, ...) lie `pad` and `unpad`.
@@ -61,13 +61,13 @@ class Group:
 
 @dataclass(frozen=True)
 class Slots:
-    """Where the new tokens of one `extend` go, packed row after row, and what looks at what."""
+    """Places of the new tokens of one `extend`, packed row after row, and what they attend to."""
 
     rows: Tensor  # (n,) cache row of each new token
     positions: Tensor  # (n,) its place in its sequence
-    groups: list[Group]
+    groups: list[CacheGroup]
     last: Tensor | None  # (b,) places among the packed tokens of each row's last; None = all
-    ends: Group  # of the last tokens alone
+    ends: CacheGroup  # of the last tokens alone
 
 
 class KVCache:
@@ -155,7 +155,7 @@ class KVCache:
         keys[rows, :, positions] = k.to(keys.dtype)
         values[rows, :, positions] = v.to(values.dtype)
 
-    def read(self, layer: int, group: Group) -> tuple[Tensor, Tensor]:
+    def read(self, layer: int, group: CacheGroup) -> tuple[Tensor, Tensor]:
         """Keys and values (b, nh, span, hs) of the group's rows."""
         keys, values = self.keys[layer, :, :, : group.span], self.values[layer, :, :, : group.span]
         return (keys, values) if group.rows is None else (keys[group.rows], values[group.rows])
@@ -177,7 +177,9 @@ class KVCache:
                 "leave out rows that add none"
             )
 
-    def _group(self, start: int, rows: np.ndarray, known: np.ndarray, counts: np.ndarray) -> Group:
+    def _group(
+        self, start: int, rows: np.ndarray, known: np.ndarray, counts: np.ndarray
+    ) -> CacheGroup:
         longest, chosen = int(counts.max()), None
         if longest == 1 and 2 * len(rows) >= self.rows:
             # Idle rows as padding are cheaper than a copy of the others' keys.
@@ -188,7 +190,7 @@ class KVCache:
             chosen = self._tensor(rows)
         positions = np.minimum(first[:, None] + np.arange(longest), self.capacity - 1)
         padded = not np.array_equal(inside, np.arange(positions.size))
-        return Group(
+        return CacheGroup(
             tokens=slice(int(start), int(start + counts.sum())),
             rows=chosen,
             positions=self._tensor(positions),

@@ -100,7 +100,7 @@ def save_pretrained(policy: Any, folder: str | Path, lora: str = "merged") -> Pa
 
 
 def exported_ids(tokenizer: Tokenizer, ids: Tensor) -> Tensor:
-    """What ids of an env's tokenizer are in the model that `save_pretrained` writes."""
+    """The ids of an env's tokenizer in the model that `save_pretrained` writes."""
     places = torch.empty(tokenizer.vocab_size, dtype=torch.int64)
     places[_order(tokenizer)] = torch.arange(tokenizer.vocab_size)
     return places[ids.long()]
@@ -224,7 +224,7 @@ def _write_adapters(
 
 
 def _name_in(model: Any, name: str) -> str:
-    """What the model calls a module of the backbone."""
+    """The model's name of a module of the backbone."""
     if name.startswith("blocks."):
         _, place, module = name.split(".", 2)
         return f"h.{place}.{NAMES[module]}"

@@ -22,7 +22,7 @@ from torch.autograd.function import once_differentiable
 from torch.compiler import is_compiling
 from torch.utils.checkpoint import checkpoint
 
-from agents.models.cache import Group, KVCache, Slots, computing_dtype
+from agents.models.cache import CacheGroup, KVCache, Slots, computing_dtype
 from agents.models.gpt_config import GPTConfig
 
 RATIO, SMALLEST = 0.9, 512
@@ -82,7 +82,7 @@ class Attention(nn.Module):
         parts = [self._attend(heads[g.tokens], layer, cache, g) for g in groups]
         return self.proj(parts[0] if len(parts) == 1 else torch.cat(parts))
 
-    def _attend(self, heads: Tensor, layer: int, cache: KVCache, group: Group) -> Tensor:
+    def _attend(self, heads: Tensor, layer: int, cache: KVCache, group: CacheGroup) -> Tensor:
         """Queries, keys and values (n, 3, nh, hs) of a group's new tokens to (n, d)."""
         if group.fresh:
             q, k, v = group.pad(heads).permute(2, 0, 3, 1, 4)  # (b, nh, k, hs)
@@ -314,7 +314,7 @@ class Alike(NamedTuple):
 
 @dataclass(frozen=True)
 class Packing:
-    """Where the tokens (B, T) of a batch stand when they are packed, as far as they are needed.
+    """Places of the tokens (B, T) of a batch when they are packed, as far as they are needed.
 
     What stands after the last place of a row that is asked for is left out.
     """

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from agents.models.cache import Group, KVCache, Slots, computing_dtype, packed
+from agents.models.cache import CacheGroup, KVCache, Slots, computing_dtype, packed
 
 PROBE = 48  # tokens that a model reads once, to see that its cached and plain reading agree
 
@@ -117,7 +117,7 @@ class HuggingFaceBackbone(nn.Module):
         tokens: Tensor,
         cache: KVCache,
         slots: Slots,
-        group: Group,
+        group: CacheGroup,
         bias: Tensor | None,
     ) -> Tensor:
         """Hidden states (n, d) of a group's new tokens."""
@@ -132,7 +132,7 @@ class HuggingFaceBackbone(nn.Module):
         return group.unpad(hidden)
 
     def _embedded(self, tokens: Tensor, bias: Tensor | None) -> dict[str, Tensor]:
-        """What the model is given to read tokens (B, T), with a bias (B, T, d) or (B, 1, d)."""
+        """The model's input for tokens (B, T), with a bias (B, T, d) or (B, 1, d)."""
         if bias is None:
             return {"input_ids": tokens.long()}
         embedded = self.model.get_input_embeddings()(tokens.long())  # type: ignore[operator]
@@ -191,14 +191,14 @@ class HuggingFaceBackbone(nn.Module):
 
 
 class Layers:
-    """What `transformers` asks of a cache, for the new tokens of a group.
+    """The interface of a cache of `transformers`, for the new tokens of a group.
 
     Stores nothing: keys and values go to their slots in a `KVCache`.
     """
 
     is_compileable = False
 
-    def __init__(self, cache: KVCache, slots: Slots, group: Group) -> None:
+    def __init__(self, cache: KVCache, slots: Slots, group: CacheGroup) -> None:
         self.cache = cache
         self.group = group
         self.rows, self.positions = slots.rows[group.tokens], slots.positions[group.tokens]

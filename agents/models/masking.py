@@ -146,7 +146,7 @@ class TokenMasker(nn.Module):
 
 
 def _moves(automaton: Any) -> tuple[np.ndarray, int]:
-    """Where tokens lead, flat: a step of a walk is then one addition and one look-up.
+    """Flat transitions of the automaton: a step of a walk is one addition and one look-up.
 
     A state is the place where its row begins, S rows of V + 1; the token V stays in the state.
     Returns the places (S * (V + 1),) and the length of a row.

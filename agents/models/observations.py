@@ -1,4 +1,4 @@
-"""What a GPT policy observes: token windows, perhaps with action masks and features beside."""
+"""Observations of GPT policies: token windows, action masks and features."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def token_space(space: Any) -> Any:
 
 
 def has_masks(space: Any) -> bool:
-    """Whether observations carry what may be said."""
+    """Return True if observations have action masks."""
     return isinstance(space, spaces.Dict) and MASK in space.spaces
 
 

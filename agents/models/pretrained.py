@@ -92,7 +92,7 @@ def _convert(model: Any, window: int) -> Any:
 
 
 def _is_plain_gpt2(config: Any) -> bool:
-    """Whether a GPT-2 configuration is what our own GPT computes."""
+    """Return True if a GPT-2 configuration is what our own GPT computes."""
     return (
         config.activation_function in ("gelu_new", "gelu_pytorch_tanh")
         and config.scale_attn_weights

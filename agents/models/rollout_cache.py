@@ -61,13 +61,13 @@ class RolloutCache:
         return hidden
 
     def _shared(self, rows: Any, tokens: np.ndarray) -> np.ndarray:
-        """How many tokens (b, L) each of the `rows` (b,) has in common with what is cached."""
+        """Number (b,) of the tokens (b, L) that each of the `rows` (b,) shares with the cache."""
         differs = self.tokens[rows, : tokens.shape[1]] != tokens
         same = np.where(differs.any(1), differs.argmax(1), tokens.shape[1])
         return np.minimum(same, self.kv.lengths[rows])
 
     def _keep_features(self, rows: np.ndarray, features: np.ndarray) -> None:
-        """What was cached with other features (b, F) is worth nothing."""
+        """Keep the features (b, F); what was cached with other ones is void."""
         if self.features is None:
             self.features = np.full((len(self.tokens), features.shape[1]), np.nan, np.float32)
         changed = (self.features[rows] != features).any(1)

@@ -60,7 +60,7 @@ def _check_rows(pieces: list[list[int]], rows: int, own: Any) -> None:
 
 
 def same_vocabulary(tokenizer: Tokenizer, own: Any) -> bool:
-    """Whether token i + 5 of the environment is token i of the model's tokenizer."""
+    """Return True if token i + 5 of the environment is token i of the model's tokenizer."""
     return isinstance(tokenizer, HFTokenizer) and list(tokenizer.tokens[FIRST_TEXT:]) == list(
         own.convert_ids_to_tokens(range(len(own)))
     )

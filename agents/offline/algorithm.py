@@ -34,7 +34,7 @@ from agents.storage.models import trained_in
 from agents.updater import Compute
 from dialgym.datasets import ActData, TokenBatch, TokenData
 
-Dialogues = TokenBatch | ActData
+DialogueSample = TokenBatch | ActData
 """Some dialogues of a dataset, as tokens or as beliefs and acts."""
 Losses = tuple[Tensor, dict[str, Tensor]]
 """Losses (n,) of a batch, and metrics (n,): averaged over decisions, minimised and logged."""
@@ -257,7 +257,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
 
     # From dialogues to batches
 
-    def batch(self, dialogues: Dialogues) -> Any:
+    def batch(self, dialogues: DialogueSample) -> Any:
         """All decisions in `dialogues` as one batch, such as `loss` reads."""
         sequences = self.read(dialogues)
         [batch] = self.batches(
@@ -271,7 +271,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         for part in sequences.parts(everything, most_tokens or self.updater.most_tokens):
             yield self.gather(sequences, part)
 
-    def read(self, dialogues: Dialogues) -> Sequences:
+    def read(self, dialogues: DialogueSample) -> Sequences:
         """The decisions in stored dialogues, and in which states of the masker they were taken."""
         if isinstance(dialogues, ActData):
             return act_decisions_of(dialogues, self.device)
@@ -287,7 +287,7 @@ class OfflineAlgorithm(UpdatedLearner, BaseAlgorithm):  # type: ignore[misc]
         return self.batch_class.gather(sequences, part, self.allowed(sequences, part.rows))
 
     def allowed(self, sequences: Sequences, rows: Tensor) -> Tensor | None:
-        """What could be chosen (n, A) at `rows` (n,), and what was; None for everything."""
+        """The actions (n, A) that could be chosen, or were, at `rows` (n,); None for all."""
         columns = sequences.columns
         if "masks" in columns:
             allowed = columns["masks"][rows]

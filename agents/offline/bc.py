@@ -10,7 +10,7 @@ from torch import Tensor
 
 from agents.buffers.sequences import Sequences
 from agents.buffers.stored import DecisionBatch
-from agents.offline.algorithm import Dialogues, Losses, OfflineAlgorithm, OfflineOptions
+from agents.offline.algorithm import DialogueSample, Losses, OfflineAlgorithm, OfflineOptions
 from dialgym.datasets import TokenBatch
 from dialgym.language.tokenizers import PAD, TAGS
 
@@ -57,7 +57,7 @@ class BC(OfflineAlgorithm):
         )
         return -log_prob * batch.is_action, {"entropy": entropy * batch.is_action}
 
-    def read(self, dialogues: Dialogues) -> Sequences:
+    def read(self, dialogues: DialogueSample) -> Sequences:
         if self.both_parties and isinstance(dialogues, TokenBatch):
             dialogues = _everything_said(dialogues)
         return super().read(dialogues)

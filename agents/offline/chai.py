@@ -67,7 +67,7 @@ class CHAI(UtteranceAlgorithm):
         policy: `CHAIPolicy`, or "GPTPolicy", which names it here.
         env, dataset: as of `OfflineAlgorithm`.
         clone_steps: gradient steps of cloning, of those that `learn` counts.
-        samples: replies that the clone proposes in each state, anew each step.
+        samples: replies that the clone proposes in each state, again each step.
         random_samples: of random tokens in each state, for the regulariser.
         cql_weight: of the regulariser.
         kwargs: further arguments of `UtteranceAlgorithm`.
@@ -110,7 +110,7 @@ class CHAI(UtteranceAlgorithm):
 
     @property
     def cloning(self) -> bool:
-        """Whether the next gradient step is one of the language model."""
+        """Return True if the next gradient step is one of the language model."""
         return self._n_updates < self.clone_steps
 
     def gradient_step(self, rows: np.ndarray) -> dict[str, float]:

@@ -99,7 +99,7 @@ class ValueAlgorithm(OfflineAlgorithm):
 
 
 class Estimates(NamedTuple):
-    """What the networks say of n decisions among A actions."""
+    """The networks' estimates of n decisions among A actions."""
 
     log_prob: Tensor  # (n,) float32, log pi(a | s) of what was said, by the cloned policy
     q: Tensor  # (2, n, A) float32
@@ -212,12 +212,12 @@ class ILQL(ValueAlgorithm):
         return loss, {**losses, "q": q_said.mean(0) * batch.is_action, "v": v * batch.is_action}
 
     def q_targets(self, batch: DecisionBatch, estimates: Estimates) -> Tensor:
-        """What both Q (n,) of what was said regress to: r + gamma V(s')."""
+        """The targets (n,) of both Q of what was said: r + gamma V(s')."""
         following = next_values(estimates.v)
         return bellman_target(batch.rewards, following, batch.not_done, self.gamma)
 
     def v_targets(self, batch: DecisionBatch, target_said: Tensor) -> Tensor:
-        """What V (n,) is an expectile of: min target Q(s, a) (n,) of what was said."""
+        """The values (n,) of which V is an expectile: min target Q(s, a) (n,) of what was said."""
         return target_said
 
     def q_error(self, errors: Tensor) -> Tensor:

@@ -70,7 +70,7 @@ class MLE(BC):
 
 
 def agreement(greedy: Tensor, actions: Tensor, is_action: Tensor) -> dict[str, Tensor]:
-    """How far greedy choices (n, A) are those of the data: exact, and F1 of the acts, each (n,)."""
+    """Agreement of greedy choices (n, A) with the data: exact, and F1 of the acts, each (n,)."""
     chosen, wanted = greedy.bool(), actions.bool()
     both = (chosen & wanted).sum(-1)
     f1 = (2 * both / (chosen.sum(-1) + wanted.sum(-1)).clamp(min=1)).where(

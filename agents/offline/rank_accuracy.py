@@ -27,7 +27,7 @@ BATCH, MOST_TOKENS = 64, 4096
 
 
 @dataclass(frozen=True)
-class Decisions:
+class LoggedDecisions:
     """N tokens that the learner said in stored dialogues, in order, and what a model thinks of it.
 
     Attributes:
@@ -57,7 +57,7 @@ class Decisions:
 
 
 class Ranks(NamedTuple):
-    """How Q ranks pairs of continuations of one state."""
+    """The ranking of pairs of continuations of one state by Q."""
 
     accuracy: float  # share of pairs in which the expert's has the higher Q; nan without pairs
     pairs: int
@@ -72,8 +72,8 @@ class Rated(NamedTuple):
     text: str
 
 
-def decisions(model: OfflineAlgorithm, dataset: Any) -> Decisions:
-    """What the learner said in the dialogues of `dataset`, in the eyes of `model`.
+def decisions(model: OfflineAlgorithm, dataset: Any) -> LoggedDecisions:
+    """The learner's decisions in the dialogues of `dataset`, with the estimates of `model`.
 
     Args:
         model: `ILQL` or one of its kin; its `policy.decoding` says how it speaks.
@@ -178,7 +178,7 @@ def entropy(logits: Tensor) -> Tensor:
     return -(log_p.exp() * log_p).sum(-1)
 
 
-def _utterance(found: Decisions, dialogue: int, utterance: int) -> np.ndarray:
+def _utterance(found: LoggedDecisions, dialogue: int, utterance: int) -> np.ndarray:
     return np.flatnonzero((found.dialogue == dialogue) & (found.utterance == utterance))
 
 
@@ -198,13 +198,15 @@ def _data(model: OfflineAlgorithm, dataset: Any) -> TokenData:
     return token_data(dataset, model.policy.token_space)
 
 
-def _decisions(model: OfflineAlgorithm, data: TokenData) -> Decisions:
+def _decisions(model: OfflineAlgorithm, data: TokenData) -> LoggedDecisions:
     assert isinstance(model.policy, ValueGPTPolicy)
     model.policy.set_training_mode(False)
     rows = np.array_split(np.arange(len(data)), -(-len(data) // BATCH))
     parts = [_of_batch(model, model.policy, data.batch(some, trim=True)) for some in rows]
-    names = [field.name for field in fields(Decisions)]
-    return Decisions(**{name: np.concatenate([part[name] for part in parts]) for name in names})
+    names = [field.name for field in fields(LoggedDecisions)]
+    return LoggedDecisions(
+        **{name: np.concatenate([part[name] for part in parts]) for name in names}
+    )
 
 
 @torch.no_grad()

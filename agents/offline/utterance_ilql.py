@@ -11,7 +11,7 @@ from torch import Tensor
 
 from agents.buffers.sequences import Part, Sequences
 from agents.buffers.stored import UtteranceBatch, scattered, utterances_of
-from agents.offline.algorithm import Dialogues, Losses
+from agents.offline.algorithm import DialogueSample, Losses
 from agents.offline.ilql import (
     ValueAlgorithm,
     ValueOptions,
@@ -45,7 +45,7 @@ class UtteranceAlgorithm(ValueAlgorithm):
         if self.policy.decoding.max_tokens is None and self.data is not None:
             self.policy.decoding.max_tokens = self.data.layout.said_limit
 
-    def read(self, dialogues: Dialogues) -> Sequences:
+    def read(self, dialogues: DialogueSample) -> Sequences:
         """As of `OfflineAlgorithm`, with `token_weights`.
 
         The updater divides all sums by the number of utterances; a mean over tokens has to make up

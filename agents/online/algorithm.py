@@ -45,7 +45,7 @@ class OnlineOptions(RunOptions, total=False):
 
 
 class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
-    """What `SequencePPO`, `NLPO` and `GRPO` are to Stable-Baselines3.
+    """Base of `SequencePPO`, `NLPO` and `GRPO` in the shape of Stable-Baselines3.
 
     Rollout and update are `SequenceAlgorithm`'s.
 
@@ -148,7 +148,7 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
             self.env_masks = not known and self.env.has_attr("action_masks")
 
     def _make_reference(self) -> FrozenPolicy:
-        """What learning begins with, or the model at `kl.reference`, whose weights we then keep.
+        """The policy now, or the model at `kl.reference`, whose weights we then keep.
 
         Its constructor's arguments are saved, so that our file can be loaded without that one.
         """
@@ -264,7 +264,7 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
     def _masks_to_predict(
         self, observation: Any, given: np.ndarray | None
     ) -> np.ndarray | Tensor | None:
-        """What `predict` lets the policy say; None leaves it to the observation and its space."""
+        """Masks for `predict`; None leaves them to the observation and its space."""
         return given if self.policy.config["mask"] else None
 
     # Saving

@@ -1,4 +1,4 @@
-"""What is credited with a return: a whole episode, a turn of it, or a turn in a situation.
+"""Credit assignment by episode, by turn, or by turns in the same situation.
 
 Arrays by step are (T, n): T steps of n dialogues, those of a group side by side.
 """

@@ -12,7 +12,7 @@ from stable_baselines3.common.utils import FloatSchedule
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from agents.buffers.sequences import Batch, Rollout, SequenceBuffer, Sequences
+from agents.buffers.sequences import Rollout, SequenceBatch, SequenceBuffer, Sequences
 from agents.models.observations import Observed, token_space
 from agents.online.algorithm import OnlineOptions
 from agents.online.credit import (
@@ -28,7 +28,7 @@ from agents.online.credit import (
 from agents.online.on_policy import SURROGATES, SequenceAlgorithm
 from agents.online.ppo import turn_ends
 from agents.online.reference import k3
-from agents.online.truths import continued, probabilities, rises, turn_starts
+from agents.online.truths import continued, probabilities, probability_rises, turn_starts
 from agents.returns import turn_returns
 from dialgym.errors import one_of, whole_number
 
@@ -58,7 +58,7 @@ class GRPO(SequenceAlgorithm):
     needs an env made with `truths=True`, and belongs to `credit="turn"`. What an env knows of the
     truth by itself is paid by its `belief_gain`.
 
-    A group whose returns are all equal teaches nothing. With `resample` it is begun anew elsewhere
+    A group whose returns are all equal teaches nothing. With `resample` it is begun again elsewhere
     and played again, at most so many times, and what it said before is left out of the update
     (dynamic sampling: DAPO, Yu et al. 2025, arXiv 2503.14476, section 3.2).
 
@@ -220,25 +220,25 @@ class GRPO(SequenceAlgorithm):
         if self.credit == "situation":
             _check_infos(infos, "anchor", 'credit="situation"')
             self._situations = np.zeros(env.num_envs, np.uint64)
-            self._look(infos)
+            self._update_situations(infos)
         if self.truth_gain:
             _check_infos(infos, "truth", "truth_gain")
             self._truths = np.array([info["truth"] for info in infos], object)
 
-    def _look(self, infos: list[dict[str, Any]]) -> None:
-        """Take note of the situation that each dialogue is in."""
+    def _update_situations(self, infos: list[dict[str, Any]]) -> None:
+        """Update the situation that each dialogue is in."""
         for row, info in enumerate(infos):
             if "anchor" in info:
                 self._situations[row] = int(info["anchor"], 16)
 
-    def _noted(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
-        noted: dict[str, np.ndarray] = {}
+    def _step_extras(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+        extras: dict[str, np.ndarray] = {}
         if self.truth_gain:
-            noted["truths"] = self._truths
+            extras["truths"] = self._truths
         if self.credit == "situation":
-            noted["situations"] = self._situations.copy()
-            self._look(infos)
-        return noted
+            extras["situations"] = self._situations.copy()
+            self._update_situations(infos)
+        return extras
 
     @property
     def _groups(self) -> np.ndarray:
@@ -310,11 +310,11 @@ class GRPO(SequenceAlgorithm):
         values = np.zeros(said.size)
         values[steps] = probabilities(log_probs, supposed.sizes)
         self.logger.record("rollout/truth_prob", float(values[steps].mean()))
-        return rises(values.reshape(said.shape), begun)
+        return probability_rises(values.reshape(said.shape), begun)
 
     # The update
 
-    def loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(self, batch: SequenceBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """Surrogate + kl_coef * k3 - ent_coef * entropy (Shao et al. 2024, equation 3)."""
         remaining = self._current_progress_remaining
         ent_coef = self.ent_coef(remaining)  # type: ignore[operator]

@@ -107,7 +107,7 @@ class NLPO(SequencePPO):
 
     @torch.no_grad()
     def _nucleus(self, seen: Observed, allowed: Tensor | None) -> Tensor:
-        """What may be said (b, V) bool, among `allowed` (b, V)."""
+        """The tokens (b, V) bool that may be said, among `allowed` (b, V)."""
         run = self.policy.execution
         logits = self.mask_policy(seen, run.cache and seen.total <= run.cache_rows)
         if allowed is not None:

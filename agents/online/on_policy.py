@@ -17,9 +17,9 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from agents.buffers.sequences import (
-    Batch,
     Part,
     Rollout,
+    SequenceBatch,
     SequenceBuffer,
     Sequences,
     minibatches,
@@ -31,7 +31,7 @@ from agents.online.algorithm import OnlineAlgorithm
 from agents.updater import check_rewards
 
 Range = tuple[float, float]
-Surrogate = Callable[[Batch, Tensor, Range], tuple[Tensor, dict[str, Tensor]]]
+Surrogate = Callable[[SequenceBatch, Tensor, Range], tuple[Tensor, dict[str, Tensor]]]
 
 
 class SequenceAlgorithm(OnlineAlgorithm):
@@ -91,7 +91,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
             "rewards": rewards,
             "dones": dones,
         }
-        step |= self._noted(infos)
+        step |= self._step_extras(infos)
         if masks is not None:
             step["masks"] = self._kept_masks(masks, rows, env.num_envs)
         starts = np.asarray(self._last_episode_starts, bool)
@@ -101,12 +101,12 @@ class SequenceAlgorithm(OnlineAlgorithm):
         self._last_obs, self._last_episode_starts = new_obs, dones  # type: ignore[assignment]
         return {row: infos[row] for row in np.flatnonzero(dones).tolist()}
 
-    def _noted(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+    def _step_extras(self, infos: list[dict[str, Any]]) -> dict[str, np.ndarray]:
         """Further arrays (n_envs, ...) to keep of a step, by name; here none."""
         return {}
 
     def _masks(self, env: VecEnv, seen: Observed) -> np.ndarray | Tensor | None:
-        """What may be said (b, V) bool and has to be kept; None leaves it to the automaton."""
+        """Masks (b, V) bool that have to be kept; None leaves them to the automaton."""
         if self.env_masks:
             indices = None if seen.rows is None else seen.rows.tolist()
             return np.stack(env.env_method("action_masks", indices=indices)).astype(bool)
@@ -114,7 +114,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
 
     @property
     def _keeps_masks(self) -> bool:
-        """Whether `_masks` gives any."""
+        """Return True if `_masks` gives any."""
         return bool(self.env_masks) or self.policy.reads_masks
 
     def _kept_masks(self, masks: Any, rows: np.ndarray, total: int) -> Any:
@@ -160,7 +160,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
         return result
 
     def _allowed(self, sequences: Sequences, rows: Tensor) -> Tensor | None:
-        """What could be said at the decisions `rows` (n,), as `Batch.allowed`."""
+        """The tokens allowed at the decisions `rows` (n,), as `SequenceBatch.allowed`."""
         if self._keeps_masks:
             return sequences.columns["masks"][rows]
         if self.policy.masker is not None:
@@ -169,7 +169,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
 
     # The update
 
-    def loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(self, batch: SequenceBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """Loss (n,) of each decision, whose mean is minimised, and metrics (n,) to be logged."""
         raise NotImplementedError
 
@@ -210,14 +210,14 @@ class SequenceAlgorithm(OnlineAlgorithm):
                 return False
         return True
 
-    def batches(self, chosen: np.ndarray) -> Iterator[Batch]:
+    def batches(self, chosen: np.ndarray) -> Iterator[SequenceBatch]:
         """The sequences `chosen` (s,) of the rollout: a minibatch, in pieces that fit in memory."""
         sequences = self.rollout.sequences
         advantages = self._minibatch_advantages(sequences.decisions(chosen))
         for part in sequences.parts(chosen, self.updater.most_tokens):
             yield self._batch(part, advantages)
 
-    def _batch(self, part: Part, advantages: Tensor) -> Batch:
+    def _batch(self, part: Part, advantages: Tensor) -> SequenceBatch:
         allowed = self._allowed(self.rollout.sequences, part.rows)
         return self.rollout.batch(part, advantages, allowed)
 
@@ -243,7 +243,7 @@ class SequenceAlgorithm(OnlineAlgorithm):
 
 
 def token_surrogate(
-    batch: Batch, log_prob: Tensor, clip_range: Range
+    batch: SequenceBatch, log_prob: Tensor, clip_range: Range
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """PPO's pessimistic loss (Schulman et al. 2017, equation 7), a ratio each decision.
 
@@ -255,7 +255,7 @@ def token_surrogate(
 
 
 def sequence_surrogate(
-    batch: Batch, log_prob: Tensor, clip_range: Range
+    batch: SequenceBatch, log_prob: Tensor, clip_range: Range
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """The same of whole dialogues: GSPO (Zheng et al. 2025, arXiv 2507.18071, equations 5 and 13).
 
@@ -272,7 +272,7 @@ def sequence_surrogate(
 
 
 def weight_surrogate(
-    batch: Batch, log_prob: Tensor, clip_range: Range
+    batch: SequenceBatch, log_prob: Tensor, clip_range: Range
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """-sg(clip(ratio)) A log pi: CISPO (MiniMax 2025, arXiv 2506.13585, equation 4).
 
@@ -289,7 +289,7 @@ SURROGATES: Mapping[str, Surrogate] = MappingProxyType(
 )
 
 
-def _pessimistic(batch: Batch, log_ratio: Tensor, clip_range: Range) -> Tensor:
+def _pessimistic(batch: SequenceBatch, log_ratio: Tensor, clip_range: Range) -> Tensor:
     ratio = log_ratio.exp()
     clipped = _clipped(ratio, clip_range)
     return -(batch.advantages * ratio).minimum(batch.advantages * clipped)

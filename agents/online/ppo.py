@@ -19,7 +19,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from agents.argument_checks import check_bounds
-from agents.buffers.sequences import Batch, Rollout, SequenceBuffer
+from agents.buffers.sequences import Rollout, SequenceBatch, SequenceBuffer
 from agents.models.observations import Observed
 from agents.online.algorithm import OnlineOptions
 from agents.online.on_policy import SequenceAlgorithm, token_surrogate
@@ -211,7 +211,7 @@ class SequencePPO(SequenceAlgorithm):
 
     # The update
 
-    def loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(self, batch: SequenceBatch) -> tuple[Tensor, dict[str, Tensor]]:
         """Clipped surrogate + vf_coef * value loss - ent_coef * entropy (equation 9 there)."""
         remaining = self._current_progress_remaining
         ent_coef = self.ent_coef(remaining)  # type: ignore[operator]
@@ -262,7 +262,7 @@ def value_loss(
 
 
 def turn_ends(lengths: np.ndarray, last_lengths: np.ndarray, dones: np.ndarray) -> np.ndarray:
-    """Which decisions (T, N) ended an utterance: more than their own token was appended.
+    """Find the decisions (T, N) that ended an utterance: more than their own token was appended.
 
     Args:
         lengths: (T, N) tokens of the observation before each decision.

@@ -16,7 +16,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.type_aliases import MaybeCallback
 
 from agents.online.grpo import GRPO
-from agents.online.self_play_env import OVER, Dialogues, Side
+from agents.online.self_play_env import OVER, PairedDialogues, SelfPlayEnv
 from agents.registry import TOKENS
 from agents.updater import check_rewards
 from dialgym.registry import Environment, entry_of
@@ -57,8 +57,8 @@ class SelfPlay:
                 f"take {entry.row.id('token')!r}, or for acts agents.MADPL"
             )
         arguments = split_kwargs(entry, TokenTwoPartyEnv, kwargs)
-        self.dialogues = Dialogues([TokenTwoPartyEnv(**arguments) for _ in range(n_envs)])
-        self.sides = {party: Side(self.dialogues, party) for party in self.dialogues.parties}
+        self.dialogues = PairedDialogues([TokenTwoPartyEnv(**arguments) for _ in range(n_envs)])
+        self.sides = {party: SelfPlayEnv(self.dialogues, party) for party in self.dialogues.parties}
         self.rng = np.random.default_rng(seed)
 
     def learn(
@@ -80,7 +80,7 @@ class SelfPlay:
             log_interval: rollouts from one line of the learners' logs to the next.
 
         Raises:
-            ValueError: a learner is missing, or has settings that cannot be had here.
+            ValueError: a learner is missing, or has settings that are unavailable here.
             FloatingPointError: a reward, loss or gradient is not finite.
         """
         self._check(learners)
@@ -175,7 +175,7 @@ class SelfPlay:
                 )
             if learner.resample or learner.credit == "situation" or learner.processes.count > 1:
                 raise ValueError(
-                    "SelfPlay: resample, credit='situation' and several processes cannot be had; "
+                    "SelfPlay: resample, credit='situation' and several processes are unavailable; "
                     f"got resample={learner.resample}, credit={learner.credit!r} and "
                     f"{learner.processes.count} process(es) for {party!r}"
                 )

@@ -13,7 +13,7 @@ from dialgym.views.two_party import TokenTwoPartyEnv
 OVER = -1
 
 
-class Dialogues:
+class PairedDialogues:
     """Rows of two-party dialogues, and what each party has earned in them.
 
     Args:
@@ -50,7 +50,7 @@ class Dialogues:
         return self.floor == self.parties.index(party)
 
     def speaking(self) -> str | None:
-        """Who says the next token; None when all dialogues are over.
+        """The party that says the next token; None when all dialogues are over.
 
         Who has the floor anywhere goes on until all its utterances have ended.
         """
@@ -100,21 +100,21 @@ class Dialogues:
         self.floor[row] = OVER if over else self.parties.index(game.agent_selection)
 
 
-class Side(VecEnv):
-    """What one party sees and says of shared dialogues, as the env of its learner.
+class SelfPlayEnv(VecEnv):
+    """One party's side of shared dialogues, as the env of its learner.
 
     A step says a token in those rows alone in which the party has the floor. `SelfPlay` lets the
     other party speak between steps.
     """
 
-    def __init__(self, dialogues: Dialogues, party: str) -> None:
+    def __init__(self, dialogues: PairedDialogues, party: str) -> None:
         self.dialogues, self.party, self.render_mode = dialogues, party, None
         game = dialogues.games[0]
         spaces = game.observation_space(party), game.action_space(party)
         super().__init__(len(dialogues.games), *spaces)
 
     def observe(self) -> Any:
-        """What the party sees now, (n, L), or a dict of such arrays."""
+        """The party's observations now, (n, L), or a dict of such arrays."""
         seen = self.dialogues.seen[self.party]
         if isinstance(seen[0], dict):
             return {key: np.stack([row[key] for row in seen]) for key in seen[0]}
@@ -149,7 +149,7 @@ class Side(VecEnv):
         return [self.dialogues.games[row].action_masks() for row in self._get_indices(indices)]
 
     def has_attr(self, attr_name: str) -> bool:
-        """Whether `get_attr` or `env_method` knows the name."""
+        """Return True if `get_attr` or `env_method` knows the name."""
         return attr_name == "action_masks" or hasattr(self.dialogues.games[0], attr_name)
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:

@@ -1,4 +1,4 @@
-"""How likely a policy is to name the truth at each turn, and what a turn adds to that.
+"""A policy's probability of naming the truth at each turn, and its rise by a turn.
 
 Arrays by step are (T, n), as in `agents.online.credit`.
 """
@@ -73,7 +73,7 @@ def probabilities(log_probs: Tensor, sizes: np.ndarray) -> np.ndarray:
     return found
 
 
-def rises(values: np.ndarray, begun: np.ndarray) -> np.ndarray:
+def probability_rises(values: np.ndarray, begun: np.ndarray) -> np.ndarray:
     """(T, n): at each beginning of a turn but a row's last, the next value less this one.
 
     Args:

@@ -1,1 +1,1 @@
-"""What Stable-Baselines3 calls a policy: GPTs that act, value tokens, or say whole utterances."""
+"""Policies in the shape of Stable-Baselines3."""

@@ -239,7 +239,7 @@ class ValueBeliefPolicy(BeliefPolicy):
 
 
 def _is_belief(space: spaces.Space) -> bool:
-    """Whether it is of vectors of floats."""
+    """Return True for a space of vectors of floats."""
     if not isinstance(space, spaces.Box):
         return False
     return len(space.shape) == 1 and np.issubdtype(space.dtype, np.floating)

@@ -53,7 +53,7 @@ class PolicyOptions(TypedDict, total=False):
 
 
 class GPTActorCritic(BasePolicy):
-    """What every GPT policy shares; comes first among the bases of a policy class.
+    """Base of all GPT policies; comes first among the bases of a policy class.
 
     Args:
         observation_space: `Box(0, V - 1, (L,), int)`, token ids, padded with 0 on either side;
@@ -153,7 +153,7 @@ class GPTActorCritic(BasePolicy):
 
     @property
     def execution(self) -> Execution:
-        """How the networks are run."""
+        """The settings by which the networks are run."""
         execution: Execution = self.config["execution"]
         return execution
 
@@ -227,7 +227,7 @@ class GPTActorCritic(BasePolicy):
     # Distributions
 
     def allowed(self, seen: Observed, masks: MASK_TYPES | None = None) -> Tensor | None:
-        """What may be said (B, V) bool: `masks`, else the observation's own, else the automaton's.
+        """Allowed tokens (B, V) bool: `masks`, else the observation's, else the automaton's.
 
         None where nothing is known to be forbidden.
 
@@ -365,7 +365,7 @@ class GPTActorCritic(BasePolicy):
         return log_probs_of(self.policy_head, hidden, actions, allowed)[0]
 
     def _bias(self, embed: FeatureEmbedding | None, features: Tensor | None) -> tuple[Tensor, ...]:
-        """What backbones take as a further argument, where there are features."""
+        """A further argument of backbones, where there are features."""
         return () if features is None or embed is None else (embed(features),)
 
     def save_pretrained(self, folder: str | Path, lora: str = "merged") -> Path:

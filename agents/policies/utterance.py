@@ -30,7 +30,7 @@ Choose = Callable[[Tensor, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 @dataclass
 class UtteranceDecoding(Decoding):
-    """How whole utterances are chosen: the best of some candidates.
+    """Settings by which whole utterances are chosen: the best of some candidates.
 
     Candidates are drawn from the cloned policy, with `temperature`, `policy_top_k` and so on as in
     `Decoding`. The best has the greatest min target Q + log_prob_weight log p, p being its
@@ -62,7 +62,7 @@ class UtteranceDecoding(Decoding):
 
 
 class Plans:
-    """What each row of a batch is about to say, trusted only while its observations agree.
+    """The utterance under way in each row of a batch, valid while its observations agree.
 
     An observation that is the last one and the token that was said goes on with its plan; any
     other (a reset, another env in between, the same one once more) makes a new one, perhaps of
@@ -71,7 +71,7 @@ class Plans:
 
     def __init__(self, kept: int = 3) -> None:
         self.kept = kept
-        self.plans: OrderedDict[Hashable, Plan] = OrderedDict()
+        self.plans: OrderedDict[Hashable, UtteranceBatchPlan] = OrderedDict()
 
     def next_tokens(self, tokens: Tensor, key: Hashable, choose: Choose) -> np.ndarray:
         """The next tokens (B,) of observations (B, L), left-aligned.
@@ -80,7 +80,7 @@ class Plans:
         """
         key = (*tokens.shape, key)
         if key not in self.plans:
-            self.plans[key] = Plan(*tokens.shape)
+            self.plans[key] = UtteranceBatchPlan(*tokens.shape)
         self.plans.move_to_end(key)
         while len(self.plans) > self.kept:
             self.plans.popitem(last=False)
@@ -91,7 +91,7 @@ class Plans:
         self.plans.clear()
 
 
-class Plan:
+class UtteranceBatchPlan:
     """The utterances of the rows of one batch."""
 
     def __init__(self, rows: int, window: int) -> None:
@@ -117,7 +117,7 @@ class Plan:
         return self.expected[np.arange(len(seen)), lengths]
 
     def _followed(self, seen: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """Which rows (B,) are at the next token of their plan."""
+        """Find the rows (B,) that are at the next token of their plan."""
         beyond = np.arange(seen.shape[1]) >= lengths[:, None]
         same = ((self.expected[:, : seen.shape[1]] == seen) | beyond).all(1)
         return same & (lengths == self.asked + 1) & (lengths < self.ends)

@@ -20,7 +20,7 @@ from dialgym.errors import with_settings
 
 @dataclass
 class Decoding:
-    """How tokens are chosen: softmax(log pi / temperature + beta A), perhaps cut off.
+    """Settings by which tokens are chosen: softmax(log pi / temperature + beta A), perhaps cut off.
 
     A = min target Q - V (Snell et al. 2022, section 4.3). Set `model.policy.decoding` to change it.
 
@@ -99,7 +99,7 @@ class QHeads(nn.ModuleList):
 
 
 def made_decoding(kind: type[Decoding], settings: dict[str, Any] | None) -> Decoding:
-    """How a policy decodes, from its `decoding` argument.
+    """Make the decoding of a policy from its `decoding` argument.
 
     Raises:
         ValueError: unknown settings, with the nearest one, or numbers that cannot be.

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from agents.reward_model.reward_model_config import Settings
+from agents.reward_model.reward_model_config import RewardModelConfig
 from dialgym.io.hub import model_folder, pretrained
 from dialgym.language.tokenizers import BPETokenizer
 from dialgym.optional import require
@@ -64,7 +64,9 @@ class Network:
         return logits[:, 0].float()
 
 
-def make_network(base: str | None, tokenizer: str, settings: Settings, seed: int) -> Network:
+def make_network(
+    base: str | None, tokenizer: str, settings: RewardModelConfig, seed: int
+) -> Network:
     """A network with a new head, or new altogether; PyTorch's generator is left as it was.
 
     Args:
@@ -86,7 +88,7 @@ def make_network(base: str | None, tokenizer: str, settings: Settings, seed: int
         return _from_scratch(tokenizer, settings)
 
 
-def _from_scratch(name: str, settings: Settings) -> Network:
+def _from_scratch(name: str, settings: RewardModelConfig) -> Network:
     transformers = require("transformers", "agents", "a reward model")
     tokenizer = _tokenizer(name)
     length = settings.max_length or LONGEST
@@ -132,7 +134,7 @@ def _template(bpe: Any, single: str, more: str, specials: Sequence[str]) -> Any:
     )
 
 
-def _from_checkpoint(base: str, settings: Settings) -> Network:
+def _from_checkpoint(base: str, settings: RewardModelConfig) -> Network:
     tokenizer = _load("AutoTokenizer", base)
     model = _load(
         "AutoModelForSequenceClassification",

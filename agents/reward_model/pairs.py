@@ -34,7 +34,7 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True)
 class Examples:
-    """What a reward model learns from.
+    """Examples for a reward model.
 
     Attributes:
         kind: "scores" or "preferences".

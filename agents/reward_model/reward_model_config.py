@@ -13,8 +13,8 @@ COUNTS = {"epochs", "patience", "batch_size", "max_length", "width", "layers", "
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How a reward model is trained, and how large one from scratch is.
+class RewardModelConfig:
+    """Training of a reward model, and the size of one from scratch.
 
     Attributes:
         epochs: passes over the data, at most.
@@ -68,7 +68,7 @@ class Settings:
             raise ValueError(f"reward model: {name} must be {expected}, got {getattr(self, name)}")
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Settings:
+    def of(cls, given: Mapping[str, Any]) -> RewardModelConfig:
         """The settings that are given, the others as they are by default.
 
         Raises:

@@ -14,10 +14,10 @@ from torch.nn.functional import logsigmoid
 from agents.reward_model.agreement import pairwise_accuracy, pearson, spearman
 from agents.reward_model.network import Network
 from agents.reward_model.pairs import SCORES, Examples
-from agents.reward_model.reward_model_config import Settings
+from agents.reward_model.reward_model_config import RewardModelConfig
 
 
-class Run:
+class RewardModelTraining:
     """A training run: what it has learned so far, and how to go on.
 
     All randomness follows from the seed and the number of the step, so that the state is weights
@@ -36,7 +36,7 @@ class Run:
         self,
         network: Network,
         examples: Examples,
-        settings: Settings,
+        settings: RewardModelConfig,
         rate: float,
         seed: int,
         bf16: bool,
@@ -45,7 +45,10 @@ class Run:
         self.kind = examples.kind
         self.device = network.model.device
         learned, held_out = examples.split(settings.held_out, seed)
-        self.learned, self.held_out = Side(network, learned), Side(network, held_out)
+        self.learned, self.held_out = (
+            SplitExamples(network, learned),
+            SplitExamples(network, held_out),
+        )
         biased = network.head.bias is not None
         self.shift = float(learned.scores.mean()) if self.kind == SCORES and biased else 0.0
         self.scale = float(learned.scores.std()) or 1.0 if self.kind == SCORES else 1.0
@@ -62,7 +65,9 @@ class Run:
 
     # Learning
 
-    def learn(self, saved: Callable[[Run], None], progress_bar: bool = False) -> None:
+    def learn(
+        self, saved: Callable[[RewardModelTraining], None], progress_bar: bool = False
+    ) -> None:
         """Take the steps that are left; `saved` is called after each."""
         from tqdm import tqdm
 
@@ -79,7 +84,7 @@ class Run:
 
     @property
     def is_over(self) -> bool:
-        """Whether the held-out loss has not fallen for `patience` epochs."""
+        """Return True if the held-out loss has not fallen for `patience` epochs."""
         patience = self.settings.patience
         return bool(patience and self.history) and len(self.history) >= self.best_epoch + patience
 
@@ -112,7 +117,7 @@ class Run:
         self.optimizer.step()
         self.loss_sum += float(loss.detach()) * len(rows)
 
-    def _losses(self, side: Side, rows: np.ndarray, rewards: Tensor) -> Tensor:
+    def _losses(self, side: SplitExamples, rows: np.ndarray, rewards: Tensor) -> Tensor:
         """(n,), from rewards (n, 1) of scored replies, or (n, 2) of pairs, the better one first."""
         if self.kind == SCORES:
             targets = torch.from_numpy(self._standardised(side.scores[rows])).to(rewards.device)
@@ -195,7 +200,7 @@ class Run:
             setattr(self, name, state[name])
 
 
-class Side:
+class SplitExamples:
     """The examples of one side of the split, in tokens."""
 
     def __init__(self, network: Network, examples: Examples) -> None:

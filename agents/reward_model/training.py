@@ -12,8 +12,8 @@ from stable_baselines3.common.utils import get_device
 
 from agents.reward_model.network import make_network, quiet
 from agents.reward_model.pairs import Source, read_examples
-from agents.reward_model.reward_model_config import Settings
-from agents.reward_model.run import Run
+from agents.reward_model.reward_model_config import RewardModelConfig
+from agents.reward_model.run import RewardModelTraining
 from agents.training.run import torch_threads
 from dialgym.io.checksums import check, remove_checked, write_checked, write_sums
 from dialgym.io.files import write_folder_atomically, write_text
@@ -70,7 +70,7 @@ def train_reward_model(
         resume: go on from there, exactly as if the run had not been interrupted; without a
             checkpoint, begin.
         progress_bar: show one.
-        settings: hyperparameters; see `agents.reward_model.reward_model_config.Settings`.
+        settings: hyperparameters; see `agents.reward_model.reward_model_config.RewardModelConfig`.
 
     Raises:
         FileNotFoundError: there is no such data.
@@ -78,7 +78,7 @@ def train_reward_model(
             run to be resumed had other settings; or the loss is no longer finite.
         ImportError: a package is missing.
     """
-    chosen, out = Settings.of(settings), Path(out)
+    chosen, out = RewardModelConfig.of(settings), Path(out)
     if checkpoint_every is not None and checkpoint_every < 0:
         raise ValueError(f"checkpoint_every: expected 0 (never) or more, got {checkpoint_every}")
     check_free(out)
@@ -87,10 +87,12 @@ def train_reward_model(
     network = make_network(base, tokenizer, chosen, seed)
     network.model.to(get_device(device))
     rate = chosen.rate(base is not None)
-    run = Run(network, examples, chosen, rate, seed, bf16)
+    run = RewardModelTraining(network, examples, chosen, rate, seed, bf16)
     state = {"base": base, "tokenizer": tokenizer if base is None else None, "seed": seed}
     state |= {"bf16": bf16, **chosen.as_dict(), "examples": examples.digest()}
-    checkpoint = Checkpoint(out.with_name(f".{out.name}.checkpoint.pt"), state, checkpoint_every)
+    checkpoint = RewardModelCheckpoint(
+        out.with_name(f".{out.name}.checkpoint.pt"), state, checkpoint_every
+    )
     if resume:
         checkpoint.restore(run)
     with torch_threads(threads):
@@ -110,7 +112,7 @@ def check_free(out: Path) -> None:
         )
 
 
-def _write(run: Run, metrics: Mapping[str, Any], folder: Path) -> None:
+def _write(run: RewardModelTraining, metrics: Mapping[str, Any], folder: Path) -> None:
     run.use_best()
     with quiet():
         run.network.model.save_pretrained(folder)
@@ -119,7 +121,7 @@ def _write(run: Run, metrics: Mapping[str, Any], folder: Path) -> None:
     write_sums(folder)
 
 
-class Checkpoint:
+class RewardModelCheckpoint:
     """The state of a run in one file, without pickled code.
 
     Args:
@@ -131,14 +133,14 @@ class Checkpoint:
     def __init__(self, path: Path, settings: Mapping[str, Any], every: int | None) -> None:
         self.path, self.settings, self.every = path, dict(settings), every
 
-    def save(self, run: Run) -> None:
+    def save(self, run: RewardModelTraining) -> None:
         """Write, if it is time to."""
         every = run.steps if self.every is None else self.every
         if every and run.step % every == 0:
             state = {"settings": self.settings, "run": run.state()}
             write_checked(self.path, lambda part: torch.save(state, part))
 
-    def restore(self, run: Run) -> None:
+    def restore(self, run: RewardModelTraining) -> None:
         """Set the run to where the file left it, if there is one.
 
         Raises:

@@ -101,7 +101,7 @@ def _arrays_from_bytes(data: bytes) -> dict[str, Tensor]:
 
 
 class Archive:
-    """What a file holds that `write_archive` wrote.
+    """The content of a file that `write_archive` wrote.
 
     Args:
         place: the path, or an open file.
@@ -176,7 +176,7 @@ def _read_members(place: Place) -> dict[str, bytes]:
 
 
 def _begins_as_ours(place: Place) -> bool:
-    """Whether a file that cannot be read begins as those of `write_archive` do."""
+    """Return True if a file that cannot be read begins as those of `write_archive` do."""
     if isinstance(place, str | Path):
         with Path(place).open("rb") as file:
             return _begins_as_ours(file)

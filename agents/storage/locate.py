@@ -1,4 +1,4 @@
-"""Where saved models lie: on the hub, in folders, and what they were made of beside them."""
+"""Locations of saved models, and of what they were made of: folders and the hub."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def beside(file: Any, source: str) -> str:
 
 
 def moved(source: str, file: Any) -> str:
-    """Where a folder is that was at `source`: there, or where it would have moved with `file`.
+    """Find a folder that was at `source`: there, or where it would have moved with `file`.
 
     Raises:
         SourceError: it is nowhere; the message says where it was looked for.

@@ -78,7 +78,7 @@ def write_model(
     exclude: Iterable[str] | None = None,
     include: Iterable[str] | None = None,
 ) -> None:
-    """What `save` does, for an algorithm that has no say in it."""
+    """Write a model as `save` does, for an algorithm without a `save` of its own."""
     path = _with_suffix(path)
     kept = _attributes(model, exclude or (), include or ())
     attributes = with_pretrained(kept, lambda source: named_from(path, source))
@@ -247,7 +247,7 @@ def trained_in(model: Any) -> dict[str, Any] | None:
 
 
 def learned_normalized(model: Any) -> bool:
-    """Whether a model sees the observations of Stable-Baselines3's ``VecNormalize(norm_obs=True)``.
+    """Return True if a model sees observations of ``VecNormalize(norm_obs=True)``.
 
     A loaded model has it as its `learned_normalized`; the statistics are not in its file.
     """
@@ -265,7 +265,7 @@ def _of_the_hub() -> dict[str, Any]:
 def _attributes(
     model: BaseAlgorithm, exclude: Iterable[str], include: Iterable[str]
 ) -> dict[str, Any]:
-    """What a model has beside networks, optimizers and what it does not save.
+    """Attributes of a model that are saved beside networks and optimizers.
 
     What a run has put in the place of a method, for its time, is not the model's.
     """
@@ -418,7 +418,7 @@ def _read_pickled(cls: Any, path: Place, error: ForeignFile, trust: bool, **more
         raise ValueError(
             f"{str(path)!r} is a pickle that Stable-Baselines3 (or dialgym before 0.2) wrote: "
             "reading it can run code of whoever made it. If you trust them, load it with "
-            "trust=True (--trust on the command line) and write it anew: "
+            "trust=True (--trust on the command line) and write it again: "
             "agents.save(agents.load(path, trust=True), path)."
         ) from error
     file: Any = path

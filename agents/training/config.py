@@ -19,12 +19,12 @@ from dialgym.registry import Environment, check_id, entry_of
 from dialgym.trust import check_names, distrusted, is_allowed
 
 if TYPE_CHECKING:
-    from agents.training.rollout_metrics import Choice
+    from agents.training.rollout_metrics import MetricSelection
     from dialgym.datasets import Dataset
 
     Data = Dataset | str | Path | Sequence[Dataset | str | Path]
 else:
-    Choice = Data = Any
+    MetricSelection = Data = Any
 
 RECORD = "run.json"
 """The file of a run's folder that says what was asked for, and what came of it."""
@@ -179,7 +179,7 @@ class TrainConfig:
         "--checkpoint-every",
         least=0,
     )
-    metrics: Choice | None = option(
+    metrics: MetricSelection | None = option(
         None, "Classes that measure each rollout, as module:Class; see `make_metrics`."
     )
     final_episodes: int = option(
@@ -332,7 +332,7 @@ class TrainFields(TypedDict, total=False):
     samples: int | None
     save_freq: int
     checkpoint_every: int
-    metrics: Choice | None
+    metrics: MetricSelection | None
     final_episodes: int
     wandb: bool | Mapping[str, Any]
     progress_bar: bool

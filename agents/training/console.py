@@ -58,7 +58,7 @@ def _data(session: Session) -> str:
 
 
 def _length(session: Session) -> tuple[int, str]:
-    """How long a run learns, and in what unit."""
+    """Length of a run and its unit."""
     count = session.plan.config.dialogues
     return (count, "dialogues") if count else (session.plan.timesteps, "timesteps")
 

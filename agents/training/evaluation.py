@@ -15,7 +15,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from agents.training.tracking import log_dialogues
 from dialgym.io.files import write_text
-from dialgym.rollouts.policies import learns_by_drawing, takes_masks
+from dialgym.rollouts.policies import learns_by_sampling, takes_masks
 
 DRAWS = 0
 """Seed of the draws of an evaluation; training's generators are put back after it."""
@@ -48,7 +48,7 @@ def evaluation(
 
     return Evaluation(
         env,
-        deterministic=not learns_by_drawing(model),
+        deterministic=not learns_by_sampling(model),
         callback_after_eval=after,
         n_eval_episodes=episodes,
         eval_freq=1,

@@ -13,8 +13,7 @@ from typing import Any
 from stable_baselines3.common.utils import LinearSchedule
 
 from agents.models.build import SIZES
-from agents.models.named import load_name, parts_of
-from agents.registry import Algorithm, find, read_rows
+from agents.registry import Algorithm, find, load_name, parts_of, read_rows
 from agents.storage.values import LIBRARIES, PART_OF_A_MODEL, storable
 from dialgym.errors import arguments_of, unknown
 from dialgym.trust import allow, distrusted, is_allowed

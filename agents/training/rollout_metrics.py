@@ -1,4 +1,4 @@
-"""What is measured of the utterances of a rollout: parts of the reward, lengths, and your own."""
+"""Metrics of the utterances in a rollout: parts of the reward, lengths, and your own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
-from agents.models.named import load_name
+from agents.registry import load_name
 from dialgym.views.info import group_of
 
 Infos = Sequence[Mapping[str, Any]]
@@ -20,7 +20,7 @@ An info has what the env says at the end of an utterance (`utterance`, `reply`, 
 `reward_components`, and at the end of a dialogue `is_success`, `transcript` and `metrics`), and
 `utterance_tokens`.
 """
-Choice = Sequence[str | Metric] | Mapping[str, Mapping[str, Any] | None]
+MetricSelection = Sequence[str | Metric] | Mapping[str, Mapping[str, Any] | None]
 
 
 def parts_of_the_reward(infos: Infos) -> dict[str, float]:
@@ -95,7 +95,7 @@ class Metrics(BaseCallback):
                 self.logger.record(name, value)
 
 
-def make_metrics(chosen: Choice | None) -> list[Metric]:
+def make_metrics(chosen: MetricSelection | None) -> list[Metric]:
     """The built-in metrics, and those that were chosen.
 
     Args:

@@ -24,7 +24,7 @@ def wandb_run(
     """A Weights & Biases run while the block lasts, to which TensorBoard events are copied.
 
     The writer of the events must be opened inside. The run's id lies in `directory`: a training
-    that is resumed goes on in the same W&B run, one that begins anew takes another.
+    that is resumed goes on in the same W&B run, one that begins again takes another.
 
     Args:
         options: False for no run; True, or arguments of `wandb.init` that replace ours.

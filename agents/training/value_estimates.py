@@ -1,4 +1,4 @@
-"""What a saved learner thinks the learner's turns of a stored dialogue are worth."""
+"""A saved learner's value estimates of the learner's turns in stored dialogues."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _of_critic(policy: GPTActorCritic, one: Dataset) -> Turns:
 
 
 def _places(one: Dataset) -> list[int]:
-    """Where the learner's utterances stand in the dialogue."""
+    """Positions of the learner's utterances in the dialogue."""
     return [place for place, turn in enumerate(one[0]["turns"]) if turn["said"]]
 
 

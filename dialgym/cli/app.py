@@ -8,7 +8,12 @@ import typer
 from typer.core import TyperGroup
 
 import dialgym
-from dialgym.cli.benchmark import benchmark, benchmark_panel, benchmark_pydial
+from dialgym.cli.benchmark import (
+    benchmark,
+    benchmark_panel,
+    benchmark_pydial,
+    benchmark_references,
+)
 from dialgym.cli.chat import chat
 from dialgym.cli.collect import collect
 from dialgym.cli.common import complain, stopped
@@ -41,7 +46,7 @@ class Commands(TyperGroup):
             return longer, self.commands[longer], args[2:]
         argument = f"{args[0]} PANEL"
         if len(args) > 1 and not args[1].startswith("-") and argument in self.commands:
-            return argument, self.commands[argument], args[1:]
+            return args[0], self.commands[argument], args[1:]
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -108,4 +113,5 @@ app.command("evaluate")(evaluate)
 app.command("benchmark")(benchmark)
 app.command("benchmark PANEL")(benchmark_panel)
 app.command("benchmark pydial")(benchmark_pydial)
+app.command("benchmark references")(benchmark_references)
 app.add_typer(leaderboard, name="leaderboard")

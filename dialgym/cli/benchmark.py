@@ -37,6 +37,25 @@ ROWS = RUNS / "leaderboard"
 """Folder of the rows of panels."""
 
 
+Ids = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID,ID,...",
+        help="The environments; by default those of the newest run, else the suite wordle.",
+        show_default=False,
+        autocompletion=complete_ids,
+    ),
+]
+Suite = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help=f"Environments that belong together: {', '.join(suites())}.",
+        autocompletion=lambda: list(suites()),
+    ),
+]
+
+
 def benchmark(
     policies: Annotated[
         str | None,
@@ -48,23 +67,8 @@ def benchmark(
             autocompletion=complete_policies,
         ),
     ] = None,
-    ids: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID,ID,...",
-            help="The environments; by default that of the newest run, else the suite wordle.",
-            show_default=False,
-            autocompletion=complete_ids,
-        ),
-    ] = None,
-    suite: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help=f"Environments that belong together: {', '.join(suites())}.",
-            autocompletion=lambda: list(suites()),
-        ),
-    ] = None,
+    ids: Ids = None,
+    suite: Suite = None,
     episodes: Episodes = 100,
     seeds: Seeds = "0,1,2",
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = RUNS / "benchmark",
@@ -77,40 +81,74 @@ def benchmark(
     ] = None,
     games: Annotated[int, typer.Option(min=0, help="Games to show.")] = 3,
     set_: Set = None,
-    references: Annotated[
-        bool,
-        typer.Option("--references", help="Compute the registry's reference scores instead."),
-    ] = False,
-    write: Annotated[
-        Path | None,
-        typer.Option(help="With --references: the envs_registry.yaml to write them into."),
-    ] = None,
     trust: Trust = False,
 ) -> None:
     """Score several policies side by side: tables, plots, sample games, and all episodes.
 
     Without arguments it scores what `dialgym train` has trained last, where that was trained.
     """
+    from dialgym.experiments import benchmark as run
+    from dialgym.experiments.benchmark import deterministic_options, open_policies
+
+    newest = newest_run(RUNS) if policies is None else None
+    chosen, kwargs = chosen_ids(ids, suite), settings(set_)
+    if not chosen:
+        chosen, kwargs = default_ids(newest, kwargs, trust)
+    named = parse_policies(policies or ",".join(default_policies(chosen)))
+    if newest:
+        console.print(f"trained: {newest}", style="dim")
+        named["trained"] = str(newest)
+    curves = curve or (readable_curves([newest]) if newest else [])
+    playing, several = open_policies(named, chosen, kwargs, trust), numbers(seeds)
+    rounds = sum(len(deterministic_options(policy)) for policy in playing.values())
+    with progress("episodes", rounds * len(chosen) * len(several) * episodes) as report:
+        found = run(
+            playing, chosen, episodes, several, kwargs,
+            games=games, curves=curves, trust=trust, report=report,
+        )  # fmt: skip
+    print_benchmark(found, all_named=policies is not None)
+    save_benchmark(found, out, html)
+
+
+def chosen_ids(ids: str | None, suite: str | None) -> list[str]:
+    """The ids that were asked for, by themselves or as a suite; none for neither."""
     if suite and ids:
         raise ValueError("--suite: expected either --ids or --suite, got both")
     if suite:
         one_of("--suite", suite, suites())
-    chosen = list(suites()[suite]) if suite else words(ids or "")
-    if references:
-        return compute_references(chosen or list_ids(), write)
-    run = newest_run(RUNS) if policies is None else None
-    kwargs = settings(set_)
-    if not chosen:
-        chosen, kwargs = default_ids(run, kwargs, trust)
-    named = parse_policies(policies or ",".join(default_policies(chosen)))
-    if run:
-        console.print(f"trained: {run}", style="dim")
-        named["trained"] = str(run)
-    curves = curve or (readable_curves([run]) if run else [])
-    return compare(
-        named, chosen, episodes, numbers(seeds), out, curves, games, kwargs, trust, html,
-        all_named=policies is not None,
-    )  # fmt: skip
+    return list(suites()[suite]) if suite else words(ids or "")
+
+
+def print_benchmark(found: Any, all_named: bool) -> None:
+    """Print the table, and which policies were left out.
+
+    Args:
+        found: of the benchmark.
+        all_named: all policies were asked for: it is told which of them environments do not have.
+    """
+    from dialgym.experiments.result import results_as_table
+
+    console.print(results_as_table(found.results, console.width))
+    for note in found.notes:
+        console.print(note, style="yellow", markup=False)
+    for name, absent in found.absent.items() if all_named else ():
+        where = ", ".join(absent)
+        console.print(f"{name} is left out on {where}: no such policy", style="yellow")
+
+
+def save_benchmark(found: Any, out: Path, html: Path | None) -> None:
+    """Write the folder of a benchmark, and a page where one is asked for."""
+    try:
+        files = ", ".join(path.name for path in found.save(out))
+    except ImportError as error:  # all but the pictures has been written
+        console.print(f"without pictures: {error}", style="yellow", markup=False)
+        files = "results.json, table.md"
+    console.print(f"\nin {out}: {files}", style="dim")
+    if html:
+        from dialgym.experiments.pages import write_report
+
+        write_report(html, found)
+        console.print(f"open {html}", style="dim")
 
 
 def readable_curves(runs: Sequence[Path]) -> list[Path]:
@@ -150,60 +188,6 @@ def default_policies(ids: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def compare(
-    policies: dict[str, str],
-    ids: Sequence[str],
-    episodes: int,
-    seeds: Sequence[int],
-    out: Path,
-    curves: Sequence[Path],
-    games: int,
-    kwargs: dict[str, Any],
-    trust: bool,
-    html: Path | None = None,
-    all_named: bool = True,
-) -> None:
-    """Run the benchmark, print its table and write its folder.
-
-    Where the policies were `all_named`, it says which of them an environment does not have.
-    """
-    from dialgym.experiments import benchmark as run
-    from dialgym.experiments.benchmark import deterministic_options, open_policies
-    from dialgym.experiments.result import results_as_table
-
-    playing = open_policies(policies, ids, kwargs, trust)
-    rounds = sum(len(deterministic_options(policy)) for policy in playing.values())
-    with progress("episodes", rounds * len(ids) * len(seeds) * episodes) as report:
-        found = run(
-            playing,
-            ids,
-            episodes,
-            seeds,
-            kwargs,
-            games=games,
-            curves=curves,
-            trust=trust,
-            report=report,
-        )
-    console.print(results_as_table(found.results, console.width))
-    for note in found.notes:
-        console.print(note, style="yellow", markup=False)
-    for name, absent in found.absent.items() if all_named else ():
-        where = ", ".join(absent)
-        console.print(f"{name} is left out on {where}: no such policy", style="yellow")
-    try:
-        files = ", ".join(path.name for path in found.save(out))
-    except ImportError as error:  # all but the pictures has been written
-        console.print(f"without pictures: {error}", style="yellow", markup=False)
-        files = "results.json, table.md"
-    console.print(f"\nin {out}: {files}", style="dim")
-    if html:
-        from dialgym.experiments.pages import write_report
-
-        write_report(html, found)
-        console.print(f"open {html}", style="dim")
-
-
 def parse_policies(text: str) -> dict[str, str]:
     """``random,ppo=runs/x`` as names and policies; a checkpoint without a name gets its run's.
 
@@ -232,21 +216,29 @@ def newest_run(folder: Path) -> Path | None:
     return models[-1].parent if models else None
 
 
-def compute_references(ids: Sequence[str], path: Path | None) -> None:
-    """Compute the reference scores of the ids' rows; print them, and write them where asked."""
+def benchmark_references(
+    ids: Ids = None,
+    suite: Suite = None,
+    write: Annotated[
+        Path | None, typer.Option(help="An envs_registry.yaml to write the scores into.")
+    ] = None,
+) -> None:
+    """Compute the registry's reference scores: of random policies, and of experts.
+
+    Without --ids and --suite those of all environments.
+    """
     from dialgym.experiments import references
 
-    rows = references.rows_of(ids)
+    rows = references.rows_of(chosen_ids(ids, suite) or list_ids())
     scores = {}
     with progress("episodes", 2 * sum(map(references.episodes_of, rows))) as report:
         for row in rows:
-            kind = references.scores_name(row)
             found = references.reference_scores(row, report=report)
-            scores[row.name, kind] = found
+            scores[row.name, references.scores_name(row)] = found
     for (name, kind), values in scores.items():
         typer.echo(f"  {name}:\n{references.scores_line(values, kind)}", nl=False)
-    if path:
-        references.write_references(path, scores)
+    if write:
+        references.write_references(write, scores)
 
 
 # Panels

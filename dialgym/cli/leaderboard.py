@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from dialgym.cli.benchmark import ROWS, Envs, PanelName, complete_panels, panel_environments
-from dialgym.cli.common import Trust, complain, console, parse_seeds, require_agents
+from dialgym.cli.benchmark import ROWS, PanelName, complete_panels
+from dialgym.cli.common import Trust, complain, console, require_agents
+from dialgym.cli.evaluate import add
 from dialgym.errors import one_of
-from dialgym.experiments.panel import Panel, PanelEnvironment, panel_named, panels
+from dialgym.experiments.panel import Panel, panel_named, panels
 
 KEPT = Path("benchmarks/results")
 
@@ -191,94 +192,7 @@ def print_ranking(ranking: Any) -> None:
         console.print(text, style="dim", markup=False, soft_wrap=True)
 
 
-# Rows of your own
-
-
-@leaderboard.command("add")
-def add(
-    panel: PanelName,
-    policies: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="POLICY...",
-            help="Runs or checkpoints, one for each seed; or a registered policy, or MODULE:CLASS.",
-        ),
-    ],
-    name: Annotated[str | None, typer.Option(help="What the table calls it.")] = None,
-    envs: Envs = None,
-    seeds: Annotated[
-        str, typer.Option(metavar="N", help="Of a policy that is not trained: how many, or which.")
-    ] = "1",
-    out: Annotated[Path, typer.Option(help="Folder of all panels' rows.")] = ROWS,
-    trust: Trust = False,
-) -> None:
-    """Score a model or policy of your own by a panel's protocol: it joins the table."""
-    from dialgym.experiments.protocol import score_policy
-    from dialgym.experiments.row import SCRIPTED, check_name
-    from dialgym.rollouts.policies import find_checkpoint, policy_name
-    from dialgym.trust import is_code
-
-    chosen = panel_named(panel)
-    default = policy_name(policies[0]).replace(":", ".")
-    called = check_name(default if name is None else name, "--name")
-    models = [find_checkpoint(policy) is not None for policy in policies]
-    if not all(models) and (any(models) or len(policies) > 1):
-        raise ValueError(
-            "add: expected checkpoints, one for each seed, or one policy; got "
-            f"{', '.join(policies)}"
-        )
-    work = _trainings(chosen, policies, trust) if all(models) else [
-        (policies[0], environment, seed, SCRIPTED)
-        for seed in parse_seeds(seeds)
-        for environment in panel_environments(chosen, envs)
-    ]  # fmt: skip
-    for policy, environment, seed, actions in work:
-        trusted = trust or is_code(policy)  # it was typed
-        file = score_policy(chosen, environment, policy, called, seed, out, actions, trusted)
-        console.print(f"wrote {file}", style="dim", soft_wrap=True)
-    console.print(f"dialgym leaderboard show {panel} --results {out}", style="dim", soft_wrap=True)
-
-
-def _trainings(
-    panel: Panel, policies: Sequence[str], trust: bool
-) -> list[tuple[str, PanelEnvironment, int, str]]:
-    """Models with environments, seeds and actions; those of an environment are seeds 0, 1, 2.
-
-    Raises:
-        ValueError: two are the same, or one was not trained as the panel says.
-    """
-    from dialgym.io.checksums import checksum
-    from dialgym.rollouts.policies import find_checkpoint
-
-    found: list[tuple[str, PanelEnvironment, int, str]] = []
-    known: dict[str, str] = {}
-    for policy in policies:
-        digits = checksum(find_checkpoint(policy) or Path(policy))
-        if digits in known:
-            raise ValueError(
-                f"add: expected checkpoints of different trainings, got one as {known[digits]} and "
-                f"as {policy}: one training counts once. Leave one out."
-            )
-        known[digits] = policy
-        environment, actions = _trained_in(panel, policy, trust)
-        seed = sum(1 for _, other, _, _ in found if other.id == environment.id)
-        found.append((policy, environment, seed, actions))
-    return found
-
-
-def _trained_in(panel: Panel, policy: str, trust: bool) -> tuple[PanelEnvironment, str]:
-    """The environment of a model, and how it chose its actions there."""
-    from dialgym.experiments.protocol import training_actions
-    from dialgym.rollouts.player import open_where_trained
-
-    opened, entry, settings = open_where_trained(policy, trust)
-    environment = panel.environment(entry.id)
-    if dict(settings) != dict(environment.settings):
-        raise ValueError(
-            f"{policy} was trained with the settings {settings}; the panel {panel.label} plays "
-            f"{environment.short} with {dict(environment.settings)}"
-        )
-    return environment, training_actions(opened)
+leaderboard.command("add")(add)
 
 
 # Checks

@@ -87,7 +87,7 @@ def play(
     fixed = settings(option, "--option")
     while True:
         try:
-            held, played = player.hold((number, 0), fixed)
+            held, played = player.play_one((number, 0), fixed)
             break
         except UndoError:
             console.print(f"Taken back: {chosen.take_back()}", style="dim", markup=False)

@@ -17,7 +17,7 @@ from dialgym.io.locks import PATIENCE, locked
 from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rollouts import IncompatiblePolicyError, Policy, Report
 from dialgym.rollouts.player import policy_names
-from dialgym.rollouts.policies import learns_by_drawing, open_policy
+from dialgym.rollouts.policies import learns_by_sampling, open_policy
 
 Misfits = dict[str, IncompatiblePolicyError]
 """Reasons why a policy cannot play, by id."""
@@ -197,7 +197,7 @@ def deterministic_options(policy: Any) -> tuple[bool | None, ...]:
 
     As it learned, and where that is by drawing its actions, with the likeliest as well.
     """
-    return (None, True) if learns_by_drawing(policy) else (None,)
+    return (None, True) if learns_by_sampling(policy) else (None,)
 
 
 def load_results(path: str | PathLike[str]) -> list[Result]:

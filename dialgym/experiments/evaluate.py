@@ -11,7 +11,7 @@ from dialgym.experiments.result import DRAWN, GREEDY, Episodes, Result
 from dialgym.registry import Environment, RegistryEntry, entry_of
 from dialgym.rollouts import EpisodeBatch, Player, Policy, Report
 from dialgym.rollouts.player import open_where_trained, policy_names
-from dialgym.rollouts.policies import learns_by_drawing, open_policy, policy_name
+from dialgym.rollouts.policies import learns_by_sampling, open_policy, policy_name
 from dialgym.simulators import is_oracle
 
 NEUTRAL = {"tokenizer", "action_masks"}
@@ -78,7 +78,7 @@ def evaluate(
     names = policy_names(entries.values(), kwargs)
     opened = open_policy(policy, names, kwargs.get("learner", "system"), trust)
     jobs = [(seed, episode) for seed in seeds for episode in range(episodes)]
-    drawing = learns_by_drawing(opened)
+    drawing = learns_by_sampling(opened)
     best = not drawing if deterministic is None else deterministic
     by_id = {}
     stand_ins: dict[str, str] = {}

@@ -34,7 +34,7 @@ from dialgym.io.files import check_writable, explained, read_json, write_atomica
 from dialgym.registry import entry_of
 from dialgym.rollouts import Policy
 from dialgym.rollouts.player import make_dialogue, policy_names
-from dialgym.rollouts.policies import find_checkpoint, learns_by_drawing, open_policy
+from dialgym.rollouts.policies import find_checkpoint, learns_by_sampling, open_policy
 from dialgym.versions import command_line, hardware, versions
 
 AT_ONCE = 128
@@ -236,7 +236,7 @@ def _row_in(file: Path) -> tuple[Mapping[str, Any], Any]:
 
 def training_actions(model: Any) -> str:
     """``drawn`` or ``greedy``: how a model was trained, by which its rows are ranked."""
-    return DRAWN if learns_by_drawing(model) else GREEDY
+    return DRAWN if learns_by_sampling(model) else GREEDY
 
 
 def policy_path(policy: Policy) -> str:

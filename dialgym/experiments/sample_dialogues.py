@@ -8,7 +8,7 @@ import numpy as np
 
 from dialgym.registry import RegistryEntry
 from dialgym.rollouts import Job, Player
-from dialgym.rollouts.policies import learns_by_drawing
+from dialgym.rollouts.policies import learns_by_sampling
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.render import render
 from dialgym.views.speakers import other_party
@@ -68,11 +68,11 @@ def play_samples(
     deterministic: bool | None = None,
 ) -> list[SampleDialogue]:
     """Let an opened policy play some of the episodes of `evaluate`."""
-    best = not learns_by_drawing(policy) if deterministic is None else deterministic
+    best = not learns_by_sampling(policy) if deterministic is None else deterministic
     player = Player(entry, policy, kwargs, num_envs=1, deterministic=best)
     samples = []
     for job in jobs:
-        dialogue, played = player.hold(job)
+        dialogue, played = player.play_one(job)
         sample = SampleDialogue(
             env_id=entry.id,
             policy=name,

@@ -44,7 +44,7 @@ class RecordedTurns:
     def add(
         self,
         lines: Sequence[tuple[str, str, bool]],
-        places: Sequence[int],
+        positions: Sequence[int],
         rewards: Sequence[float],
         tokens: Sequence[list[int]] | None = None,
     ) -> None:
@@ -52,16 +52,16 @@ class RecordedTurns:
 
         Args:
             lines: the learner's transcript.
-            places: where in it its own utterances stand.
+            positions: where in it its own utterances stand.
             rewards: of each of those.
             tokens: the ids of each of those, where they are known.
         """
         count = len(lines)
         said, reward, ids = [False] * count, [0.0] * count, [None] * count
-        for k, place in enumerate(places):
-            said[place], reward[place] = True, rewards[k]
+        for k, position in enumerate(positions):
+            said[position], reward[position] = True, rewards[k]
             if tokens is not None:
-                ids[place] = tokens[k]  # type: ignore[call-overload]
+                ids[position] = tokens[k]  # type: ignore[call-overload]
         self.sizes.append(count)
         self.party += [line[0] for line in lines]
         self.text += [line[1] for line in lines]

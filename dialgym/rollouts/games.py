@@ -50,7 +50,7 @@ class OpenDialogue:
         self.seed = episode_seed(*job)
         self.rng = np_random(self.seed)[0]
         self.role = Role()
-        self.places: list[int] = []  # where in the transcript its utterances stand
+        self.positions: list[int] = []  # where in the transcript its utterances stand
         self.rewards: list[float] = []
         self.chosen: list[tuple[np.ndarray, Any, np.ndarray]] = []
         self.exchange = dialogue.start(self.rng, options)
@@ -77,7 +77,7 @@ class OpenDialogue:
     def _say(self, text: str) -> None:
         self.exchange = self.dialogue.say(text, self.rng)
         self.episode_return += self.exchange.reward
-        self.places.append(self.length)
+        self.positions.append(self.length)
         self.rewards.append(self.exchange.reward)
         self.length += 1 + len(self.exchange.heard)
 
@@ -124,7 +124,7 @@ class OpenDialogue:
         other = object.__new__(OpenDialogue)
         other.__dict__.update(self.__dict__)
         other.dialogue, other.rng = self.dialogue.copy(), deepcopy(self.rng)
-        other.places, other.rewards = self.places.copy(), self.rewards.copy()
+        other.positions, other.rewards = self.positions.copy(), self.rewards.copy()
         return other
 
     def decisions(self) -> Decisions:
@@ -189,7 +189,7 @@ class _Table:
         self.metrics.append(dialogue.task.metrics(dialogue.state))
         if self.turns is not None:
             lines = dialogue.task.transcript(dialogue.state, dialogue.learner)
-            self.turns.add(lines, game.places, game.rewards)
+            self.turns.add(lines, game.positions, game.rewards)
             if game.acts is not None:
                 self.decisions.append(game.decisions())
 
@@ -221,8 +221,8 @@ def tree_games(
     yield points[-1]
     number = 0
     for branch in tree.branches:
-        places = range(len(points) - 1) if branch.after is None else [branch.after]
-        for after in places:
+        positions = range(len(points) - 1) if branch.after is None else [branch.after]
+        for after in positions:
             if after >= len(points) - 1:  # it had ended by then
                 continue
             for _ in range(branch.games):

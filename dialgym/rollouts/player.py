@@ -199,10 +199,10 @@ class Player:
             policy, self.task, self.learner, batch, jobs, fixed, self.record, report
         )  # fmt: skip
 
-    def hold(
+    def play_one(
         self, job: Job, options: Mapping[str, Any] | None = None
     ) -> tuple[Dialogue, EpisodeBatch]:
-        """Play one episode: the dialogue as it then stands, and what came of it.
+        """Play one episode: the dialogue at its end, and how it went.
 
         Where its policy has `predict`, the player must be of one dialogue at once.
         """

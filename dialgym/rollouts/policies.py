@@ -59,7 +59,7 @@ class AllowedOnly:
     def __init__(self, model: Any) -> None:
         self.model, self.choose = model, model.replace_forbidden
         self.observation_space, self.action_space = model.observation_space, model.action_space
-        self.trained_in, self.learns_by_drawing = training_place(model), learns_by_drawing(model)
+        self.trained_in, self.learns_by_sampling = training_place(model), learns_by_sampling(model)
         self.observation_adapter = observation_adapter(model)
         self._rng = np.random.default_rng(0)
 
@@ -88,7 +88,7 @@ class AllowedOnly:
         return actions, state
 
 
-def learns_by_drawing(policy: Any) -> bool:
+def learns_by_sampling(policy: Any) -> bool:
     """Tell if a policy's actions are drawn from a distribution while it learns.
 
     Otherwise the best one by value is taken, but for exploration, or nothing is played. What draws
@@ -96,7 +96,7 @@ def learns_by_drawing(policy: Any) -> bool:
     dialogues. A policy may say so by an attribute of this name; on-policy algorithms of
     Stable-Baselines3, which keep a rollout, need not.
     """
-    said = getattr(policy, "learns_by_drawing", None)
+    said = getattr(policy, "learns_by_sampling", None)
     return hasattr(policy, "rollout_buffer_class") if said is None else bool(said)
 
 

@@ -1,4 +1,4 @@
-"""Many dialogues at a time, in waves: an episode a row, and rows that are over wait for the others.
+"""Waves of dialogues: an episode a row, and rows that are over wait for the others.
 
 Rows that went on to the next episode until enough have ended would favour short ones.
 """
@@ -78,7 +78,7 @@ class _ScriptedWave:
     def play(self, policy: BatchSpeaker) -> None:
         own = [policy_rng(*job) for job in self.jobs]
         rows = np.arange(len(self.jobs))
-        rows = self._hear(rows, self.batch.reset(rows, self.rngs, self.options))
+        rows = self._append(rows, self.batch.reset(rows, self.rngs, self.options))
         while len(rows):
             chosen = rows.tolist()
             states = all_shown_to(policy, self.task, self.batch.states(rows), self.learner)
@@ -86,9 +86,9 @@ class _ScriptedWave:
             texts = np.array(said, np.str_)
             outcome = self.batch.say(rows, texts, self.rngs)
             self._note(rows, np.full(len(rows), self.me), texts, outcome.reward, True)
-            rows = self._hear(rows, outcome)
+            rows = self._append(rows, outcome)
 
-    def _hear(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
+    def _append(self, rows: np.ndarray, outcome: BatchOutcome) -> np.ndarray:
         """Note what was heard and which dialogues are over; the rows that go on."""
         heard = rows[outcome.heard_rows]
         self._note(heard, outcome.heard_parties, outcome.heard_texts, np.zeros(len(heard)), False)
@@ -208,7 +208,7 @@ class _EnvWave:
         self.kept: list[tuple[Any, ...]] = []  # by step: actions, closed, reward, seen, mask
         self.last: list[tuple[Any, ...]] = [()] * k  # by row: lines, and what was seen at the end
         # where utterances will stand; a task's own vectorised form is asked for the first alone
-        self.places = [[self._length(row)] for row in range(k)] if record else []
+        self.positions = [[self._length(row)] for row in range(k)] if record else []
         self.looped = isinstance(self.own.dialogues, LoopedBatch)
 
     def play(self, policy: Predictor, deterministic: bool, report: Report) -> None:
@@ -229,7 +229,7 @@ class _EnvWave:
             if self.record:
                 closed = info["turn"] > 0
                 if self.looped:
-                    self._note_places(closed)
+                    self._note_positions(closed)
                 more = (seen, mask) if self.acts else ()
                 self.kept.append((np.array(actions), closed, reward, *more))
             self._score(reward, info["turn"])
@@ -256,9 +256,9 @@ class _EnvWave:
     def _form(self, masks: np.ndarray) -> np.ndarray:
         return maskable(masks, self.env.single_action_space)
 
-    def _note_places(self, closed: np.ndarray) -> None:
+    def _note_positions(self, closed: np.ndarray) -> None:
         for row in np.flatnonzero(closed & self.alive).tolist():
-            self.places[row].append(self._length(row))
+            self.positions[row].append(self._length(row))
 
     def _length(self, row: int) -> int:
         return len(self.own.dialogues.transcript(row))
@@ -315,18 +315,18 @@ class _EnvWave:
             tokens = None
             if shown is not None:
                 tokens = [ids.tolist() for ids in np.split(shown[:steps, row], ends + 1)]
-            places = self._places(row, len(ends))
-            turns.add(self.last[row][0], places, rewards[ends, row].tolist(), tokens)
+            positions = self._positions(row, len(ends))
+            turns.add(self.last[row][0], positions, rewards[ends, row].tolist(), tokens)
         return turns
 
-    def _places(self, row: int, count: int) -> list[int]:
+    def _positions(self, row: int, count: int) -> list[int]:
         """Positions of the `count` utterances of a learner in its transcript."""
         if self.looped:
-            return self.places[row][:count]
+            return self.positions[row][:count]
         # its transcripts are made when asked for, which costs more than playing; what its learner
         # did not say itself, it was told at the beginning
-        lines, told, me = self.last[row][0], self.places[row][0], self.own.learner
-        found = [i for i in range(told, len(lines)) if lines[i].speaker == me]
+        lines, first, me = self.last[row][0], self.positions[row][0], self.own.learner
+        found = [i for i in range(first, len(lines)) if lines[i].speaker == me]
         if len(found) != count:
             raise RuntimeError(
                 f"{self.own.task.name}: in its vectorised form the transcript has {len(found)} "

@@ -46,7 +46,7 @@ def check_references(target: Environment, episodes: int = LEAST, seed: int = 0) 
             player.task,
             f"{entry.row.name} is registered with {score:g} as the mean return of {what} "
             f"({policy!r}), but {len(returns)} dialogues have {returns.mean():.3f} ({LEVEL:.1%} "
-            f"interval {low:.3f} to {high:.3f}). Mend its scores: `dialgym benchmark --references` "
+            f"interval {low:.3f} to {high:.3f}). Mend its scores: `dialgym benchmark references` "
             "measures them",
         )
 

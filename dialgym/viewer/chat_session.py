@@ -171,7 +171,7 @@ class ChatSession:
     def _turns(self) -> list[dict[str, Any]]:
         game, task = self.game, self.task
         lines = task.transcript(game.dialogue.state, self.choice.party)
-        own = {place: number for number, place in enumerate(game.places)}
+        own = {place: number for number, place in enumerate(game.positions)}
         found = []
         for place, line in enumerate(lines):
             number = own.get(place)

@@ -67,7 +67,7 @@ class GPSarsa(DialogueLearner):
         ValueError: a number that cannot be, an unknown kernel, or a prior of other spaces.
     """
 
-    learns_by_drawing = True
+    learns_by_sampling = True
 
     coordinates: Coordinates
     process: QProcess

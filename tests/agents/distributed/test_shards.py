@@ -132,7 +132,7 @@ def test_one_process_shares_nothing(monkeypatch):
 def test_what_cannot_be_shared_is_refused(monkeypatch):
     env = make_vec_env(Echo, 2)
     model = SequencePPO("GPTPolicy", env, compute={"autocast": "fp16"})
-    with pytest.raises(ValueError, match="autocast: fp16 cannot be had with sharded weights"):
+    with pytest.raises(ValueError, match="autocast: fp16 is unavailable with sharded weights"):
         model.updater.shard(8, None)
     monkeypatch.setattr("agents.distributed.processes.Processes.sharded", True)
     games = dialgym.collect("Wordle-20-v0", "random", 4, seed=0)

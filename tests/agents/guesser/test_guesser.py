@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 
 from agents import train_guesser
 from agents.guesser.examples import played, said_by_people, task_of
-from agents.guesser.training import Run, Settings, held_out_images
+from agents.guesser.training import GuesserConfig, GuesserTraining, held_out_images
 from dialgym.io.checksums import DamagedFile
 from dialgym.tasks.visual_dialogue.guessers import Held, make_guesser
 from dialgym.tasks.visual_dialogue.learned import LearnedGuesser, encode, predict, read_guesser
@@ -40,7 +40,7 @@ def toy_talk() -> tuple[list[Held], np.ndarray]:
 @pytest.mark.parametrize("loss", ["contrastive", "regression"])
 def test_images_that_were_never_seen_are_told_by_what_they_share(loss):
     talk, features = toy_talk()
-    run = Run(talk, features, Settings(**TINY, loss=loss), 0, torch.device("cpu"))
+    run = GuesserTraining(talk, features, GuesserConfig(**TINY, loss=loss), 0, torch.device("cpu"))
     for _ in range(40):
         run.epoch()
     _, metrics = run.best()
@@ -56,7 +56,7 @@ def test_images_that_were_never_seen_are_told_by_what_they_share(loss):
 
 def test_no_image_is_on_both_sides():
     talk, features = toy_talk()
-    run = Run(talk, features, Settings(**TINY), 3, torch.device("cpu"))
+    run = GuesserTraining(talk, features, GuesserConfig(**TINY), 3, torch.device("cpu"))
     assert not {h.image for h in run.learned} & {h.image for h in run.tested}
     assert held_out_images(talk, 0.2, 3) == {h.image for h in run.tested}
     with pytest.raises(ValueError, match="dialogues about two images or more; got 1 about 1"):
@@ -65,7 +65,7 @@ def test_no_image_is_on_both_sides():
 
 def test_the_network_s_sums_are_those_of_a_slow_one():
     talk, features = toy_talk()
-    run = Run(talk, features, Settings(**TINY), 0, torch.device("cpu"))
+    run = GuesserTraining(talk, features, GuesserConfig(**TINY), 0, torch.device("cpu"))
     weights = {n: w.detach().double() for n, w in run.weights.items()}
     encoded = [encode(held._replace(history=held.history[:n]), 1024) for n, held in
                zip((0, 1, 2), talk)]  # fmt: skip
@@ -170,7 +170,7 @@ def test_the_command_line(trained, tmp_path):
 )
 def test_hyperparameters_that_cannot_be(settings, message):
     with pytest.raises(ValueError, match=message):
-        Settings.of(settings)
+        GuesserConfig.of(settings)
 
 
 def test_what_is_no_guesser_is_told(trained, tmp_path):

@@ -10,7 +10,7 @@ from torch import nn
 import dialgym
 from agents import BC, ILQL
 from agents.offline import rank_accuracy as metrics
-from agents.offline.rank_accuracy import Decisions, Rated, divergence, entropy
+from agents.offline.rank_accuracy import LoggedDecisions, Rated, divergence, entropy
 from agents.updater import Compute
 
 ID = "dialgym/Wordle-20-v0"
@@ -105,7 +105,7 @@ def known(monkeypatch, q_of):
                 q.append(q_of(dataset[row]["kind"], number, k))
         zeros = np.zeros(len(q), np.float32)
         columns = [np.array(column) for column in (rows, numbers, tokens)]
-        return Decisions(*columns, zeros, np.array(q, np.float32), zeros, zeros, zeros)
+        return LoggedDecisions(*columns, zeros, np.array(q, np.float32), zeros, zeros, zeros)
 
     monkeypatch.setattr(metrics, "decisions", decisions)
 

@@ -9,7 +9,7 @@ from stable_baselines3.common.env_util import make_vec_env
 
 import dialgym
 from agents import GRPO
-from agents.buffers.sequences import Batch
+from agents.buffers.sequences import SequenceBatch
 from agents.online.on_policy import SURROGATES, token_surrogate
 from agents.online.reference import k3
 from dialgym.language import CharTokenizer
@@ -86,7 +86,9 @@ def batch_of(old, advantages, rows=1):
     tokens = torch.zeros(rows, len(old) // rows + 3)
     places = torch.arange(len(old)).reshape(rows, -1) % (len(old) // rows)
     at = (places + tokens.shape[1] * torch.arange(rows)[:, None]).flatten()
-    return Batch(tokens, at, None, torch.as_tensor(old), torch.as_tensor(advantages), *[None] * 5)
+    return SequenceBatch(
+        tokens, at, None, torch.as_tensor(old), torch.as_tensor(advantages), *[None] * 5
+    )
 
 
 def test_losses_by_hand():

@@ -8,7 +8,7 @@ import torch
 
 import dialgym
 from agents import GRPO, load
-from agents.online.truths import rises, turn_starts
+from agents.online.truths import probability_rises, turn_starts
 
 SMALL = {"n_layer": 2, "n_head": 2, "n_embd": 16}
 WORDS = {"answers": ["crane", "slimy", "bough", "fjord"], "guesses": "answers"}
@@ -96,7 +96,9 @@ def test_starts_and_rises_by_hand():
     begun = turn_starts(ends, said)
     assert begun.tolist() == [[False, True], [True, True], [True, False], [False, False]]
     values = np.array([[9, 0.1], [0.2, 0.4], [0.7, 9], [9, 9]])
-    assert rises(values, begun) == pytest.approx(np.array([[0, 0.3], [0.5, 0], [0, 0], [0, 0]]))
+    assert probability_rises(values, begun) == pytest.approx(
+        np.array([[0, 0.3], [0.5, 0], [0, 0], [0, 0]])
+    )
 
 
 def test_a_saved_model_goes_on_with_it(tmp_path):

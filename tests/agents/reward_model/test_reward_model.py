@@ -16,8 +16,8 @@ from agents import train_reward_model
 from agents.reward_model.agreement import pairwise_accuracy, pearson, spearman
 from agents.reward_model.network import make_network
 from agents.reward_model.pairs import read_examples
-from agents.reward_model.reward_model_config import Settings
-from agents.reward_model.run import Run, schedule
+from agents.reward_model.reward_model_config import RewardModelConfig
+from agents.reward_model.run import RewardModelTraining, schedule
 from dialgym.rewards import Reply
 from dialgym.rewards.compose import make_rewards
 from tests.agents.models.test_pretrained import save_model
@@ -103,7 +103,7 @@ def test_a_killed_run_ends_as_if_it_had_not_been(every, tmp_path, monkeypatch):
     data = write_lines(tmp_path / "pairs.jsonl", preferences(100))
     settings = {**TINY, "epochs": 3, "dropout": 0.1, "held_out": 0.2}
     whole = train_reward_model(data, tmp_path / "whole", **settings)
-    steps, learn = [0], Run._learn_from
+    steps, learn = [0], RewardModelTraining._learn_from
 
     def killed(self, rows):
         if self.step == 8:
@@ -111,7 +111,7 @@ def test_a_killed_run_ends_as_if_it_had_not_been(every, tmp_path, monkeypatch):
         steps[0] += 1
         learn(self, rows)
 
-    monkeypatch.setattr(Run, "_learn_from", killed)
+    monkeypatch.setattr(RewardModelTraining, "_learn_from", killed)
     with pytest.raises(KeyboardInterrupt):
         train_reward_model(data, tmp_path / "killed", checkpoint_every=every, **settings)
     assert not (tmp_path / "killed").exists()
@@ -123,7 +123,7 @@ def test_a_killed_run_ends_as_if_it_had_not_been(every, tmp_path, monkeypatch):
         steps[0] += 1
         learn(self, rows)
 
-    monkeypatch.setattr(Run, "_learn_from", counted)
+    monkeypatch.setattr(RewardModelTraining, "_learn_from", counted)
     again = train_reward_model(data, tmp_path / "killed", resume=True, **settings)
     lost = 3 if every is None else 2  # epochs have five steps
     assert steps[0] == 15 + lost
@@ -145,9 +145,9 @@ def test_the_seed_decides_and_nothing_else_is_touched(tmp_path):
 def test_losses_are_those_of_the_papers(tmp_path):
     for name, lines in (("p.jsonl", preferences(40)), ("s.jsonl", scored(40))):
         examples = read_examples(write_lines(tmp_path / name, lines))
-        settings = Settings(width=16, layers=1, heads=2, batch_size=5)
+        settings = RewardModelConfig(width=16, layers=1, heads=2, batch_size=5)
         network = make_network(None, "bpe", settings, 0)
-        run = Run(network, examples, settings, 1e-3, 0, False)
+        run = RewardModelTraining(network, examples, settings, 1e-3, 0, False)
         learned, held_out = examples.split(settings.held_out, 0)
         torch.nn.init.normal_(network.head.weight)
         measured = run._measure()["loss"]
@@ -258,7 +258,7 @@ def test_a_window_too_long_and_another_vocabulary(tmp_path):
 
 def test_a_loss_that_is_not_finite_leaves_no_folder(tmp_path, monkeypatch):
     data = write_lines(tmp_path / "pairs.jsonl", preferences(20))
-    monkeypatch.setattr(Run, "_losses", lambda *_: torch.tensor([math.nan]))
+    monkeypatch.setattr(RewardModelTraining, "_losses", lambda *_: torch.tensor([math.nan]))
     with pytest.raises(ValueError, match="the loss is nan at step 0; lower learning_rate"):
         train_reward_model(data, tmp_path / "m", **TINY)
     assert [path.name for path in tmp_path.iterdir()] == ["pairs.jsonl"]

@@ -5,7 +5,7 @@ import pytest
 
 import dialgym
 from dialgym.experiments import Result, benchmark
-from dialgym.rollouts.policies import learns_by_drawing
+from dialgym.rollouts.policies import learns_by_sampling
 from tests.support.commands import fail, succeed
 
 ID = "dialgym/TwentyQuestions-8-act-v0"
@@ -14,7 +14,7 @@ ID = "dialgym/TwentyQuestions-8-act-v0"
 class Asks:
     """Asks the first question for ever, or where it draws anything, guesses too."""
 
-    learns_by_drawing = True
+    learns_by_sampling = True
 
     def set_random_seed(self, seed):
         self.rng = np.random.default_rng(seed)
@@ -27,7 +27,7 @@ class Asks:
 class Answers(Asks):
     """Learns values, say."""
 
-    learns_by_drawing = False
+    learns_by_sampling = False
 
 
 def test_the_default_is_how_a_policy_learned():
@@ -62,7 +62,7 @@ def test_on_policy_algorithms_and_actor_critics_draw():
     draw, take_the_best = (sb3.PPO, sb3.A2C, agents.ACER, agents.GPSarsa), (sb3.DQN, agents.DQN)
     for algorithm in (*draw, *take_the_best):
         policy = "GPPolicy" if algorithm is agents.GPSarsa else "MlpPolicy"
-        assert learns_by_drawing(algorithm(policy, pool, seed=0)) == (algorithm in draw), algorithm
+        assert learns_by_sampling(algorithm(policy, pool, seed=0)) == (algorithm in draw), algorithm
 
 
 def test_the_command_line_shows_both(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import agents
 import dialgym
 from agents.models.pretrained import load_backbone
 from agents.reward_model.network import make_network
-from agents.reward_model.reward_model_config import Settings
+from agents.reward_model.reward_model_config import RewardModelConfig
 from dialgym.io import hub
 from dialgym.language import CharTokenizer
 from dialgym.language.tokenizers import make_tokenizer
@@ -35,7 +35,7 @@ ENTRIES = {
     "agent of the hub": agents.from_hub,
     "logged dialogues": lambda name: gym.make("dialgym/Logged-v0", data=name),
     "dialogues to import": dialgym.Dataset.from_dialogues,
-    "base of a reward model": lambda name: make_network(name, "bpe", Settings(), 0),
+    "base of a reward model": lambda name: make_network(name, "bpe", RewardModelConfig(), 0),
     "dialogues": dialgym.load_dataset,
     "dialogues, streamed": lambda name: dialgym.load_dataset(name, streaming=True),
     "dialogues of a run": lambda name: agents.train(

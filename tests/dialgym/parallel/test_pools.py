@@ -90,7 +90,7 @@ def test_shards_of_an_act_view_equal_one_batch(env_id, kwargs, mode):
 
 
 def test_shards_of_an_act_view_go_on_from_where_others_were():
-    first, second = (dialgym.make_vec("SlotFilling-act-v0", 4, workers=2) for _ in range(2))
+    first, second = (dialgym.make_vec("SlotFilling-act-v0", 4, workers=n) for n in (2, 3))
     try:
         first.reset(seed=0)
         second.reset(seed=9)

@@ -91,7 +91,7 @@ def test_one_that_samples_plays_the_same_again_and_leaves_others_alone():
 @pytest.mark.parametrize("policy", [Fixed(), FixedTokens(), "optimal"])
 def test_the_dialogue_of_one_episode_can_be_shown(policy: Any):
     player = Player(SMALL, policy, num_envs=1)
-    dialogue, played = player.hold((0, 3), {"word": "sleep"})
+    dialogue, played = player.play_one((0, 3), {"word": "sleep"})
     env = gym.make(SMALL.replace("-20", "-20-utterance"))
     env.reset(seed=episode_seed(0, 3), options={"word": "sleep"})
     for line in dialogue.task.transcript(dialogue.state, "system"):
