@@ -127,7 +127,7 @@ if TYPE_CHECKING:
     Environment = str | Task | type[Task] | RegistryEntry | EnvSpec
 else:
     Environment = Any  # tasks are imported when one is asked for, not by `import dialgym`
-"""What stands for an environment: an id, a task, ``module:Class``, an entry, a spec."""
+"""An environment: an id, a task, ``module:Class``, an entry, a spec."""
 
 _added: dict[str, RegistryEntry] = {}
 

@@ -6,8 +6,12 @@ hangs up: what would have got it out of there, chance, is gone.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from torch import Tensor
+
+from dialgym.errors import finite_number
 
 
 def unrepeated(
@@ -60,3 +64,16 @@ def _alternative(probabilities: Tensor, before: bytes, begun: np.ndarray, least:
         if not _leads_back(before, begun, int(token)):
             return token
     return order[0]
+
+
+def check_repeats(least: float | None, space: Any) -> None:
+    """Raises ValueError for a bad probability, or a space without a `learner_tag`."""
+    if least is None:
+        return
+    if not 0 < finite_number("avoid_repeats", least) <= 1:
+        raise ValueError(f"avoid_repeats: expected a probability above 0 or None, got {least}")
+    if getattr(space, "learner_tag", None) is None:
+        raise ValueError(
+            "avoid_repeats: expected an observation space with a `learner_tag`, which tells the "
+            f"learner's utterances from others', got {type(space).__name__}; leave it out"
+        )

@@ -174,3 +174,16 @@ class MLPHead(nn.Module):
     def forward(self, hidden: Tensor) -> Tensor:
         with exactly(hidden):
             return self.outer(self.inner(hidden.float()).relu())
+
+
+def token_log_probs(head: PolicyHead, hidden: Tensor, allowed: Tensor | None) -> Tensor:
+    """Log-probabilities (N, V) of every token, from hidden states (N, d) and masks (N, V)."""
+    logits = head(hidden)
+    if allowed is not None:
+        logits = logits.masked_fill(~allowed, FORBIDDEN)
+    return logits.log_softmax(-1)
+
+
+def chosen(of_tokens: Tensor, actions: Tensor) -> Tensor:
+    """Of numbers (N, V), those of the tokens `actions` (N,)."""
+    return of_tokens.gather(1, actions[:, None])[:, 0]

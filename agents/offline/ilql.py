@@ -17,10 +17,10 @@ from stable_baselines3.common.policies import BasePolicy
 from torch import Tensor
 
 from agents.buffers.stored import DecisionBatch
+from agents.models.heads import chosen
 from agents.models.masking import FORBIDDEN
 from agents.offline.algorithm import Losses, OfflineAlgorithm, OfflineOptions
 from agents.policies.belief import ValueBeliefPolicy
-from agents.policies.gpt import chosen
 from agents.policies.value import ValueGPTPolicy
 from dialgym.errors import one_of
 

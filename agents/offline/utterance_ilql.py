@@ -11,6 +11,7 @@ from torch import Tensor
 
 from agents.buffers.sequences import Part, Sequences
 from agents.buffers.stored import UtteranceBatch, scattered, utterances_of
+from agents.models.heads import chosen
 from agents.offline.algorithm import DialogueSample, Losses
 from agents.offline.ilql import (
     ValueAlgorithm,
@@ -19,7 +20,6 @@ from agents.offline.ilql import (
     expectile_loss,
     next_values,
 )
-from agents.policies.gpt import chosen
 from agents.policies.utterance import UtteranceGPTPolicy
 
 

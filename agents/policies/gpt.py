@@ -22,12 +22,12 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import Tensor
 
 from agents.decoding.distributions import TokenDistribution
-from agents.decoding.repeats import unrepeated
+from agents.decoding.repeats import check_repeats, unrepeated
 from agents.decoding.sampling import Masks, Sampling, say_tokens
 from agents.models.build import Execution, build_networks
 from agents.models.cache import to_device
 from agents.models.exported import save_pretrained
-from agents.models.heads import PolicyHead, log_probs_of, masked_logits
+from agents.models.heads import log_probs_of, masked_logits
 from agents.models.masking import FORBIDDEN, TokenMasker, fitting
 from agents.models.observations import (
     FeatureEmbedding,
@@ -125,7 +125,7 @@ class GPTActorCritic(BasePolicy):
         check_spaces(observation_space, action_space)
         if finite_number("temperature", temperature) <= 0:
             raise ValueError(f"temperature: expected a number above 0, got {temperature}")
-        _check_repeats(avoid_repeats, token_space(observation_space))
+        check_repeats(avoid_repeats, token_space(observation_space))
         self.config = {
             "preset": preset,
             "n_layer": n_layer,
@@ -395,28 +395,3 @@ class GPTPolicy(GPTActorCritic, ActorCriticPolicy):  # type: ignore[misc]
 
 class MaskableGPTPolicy(GPTActorCritic, MaskableActorCriticPolicy):  # type: ignore[misc]
     """`GPTPolicy` with the env's own action masks: `MaskablePPO(MaskableGPTPolicy, env)`."""
-
-
-def _check_repeats(least: float | None, space: Any) -> None:
-    if least is None:
-        return
-    if not 0 < finite_number("avoid_repeats", least) <= 1:
-        raise ValueError(f"avoid_repeats: expected a probability above 0 or None, got {least}")
-    if getattr(space, "learner_tag", None) is None:
-        raise ValueError(
-            "avoid_repeats: expected an observation space with a `learner_tag`, which tells the "
-            f"learner's utterances from others', got {type(space).__name__}; leave it out"
-        )
-
-
-def token_log_probs(head: PolicyHead, hidden: Tensor, allowed: Tensor | None) -> Tensor:
-    """Log-probabilities (N, V) of every token, from hidden states (N, d) and masks (N, V)."""
-    logits = head(hidden)
-    if allowed is not None:
-        logits = logits.masked_fill(~allowed, FORBIDDEN)
-    return logits.log_softmax(-1)
-
-
-def chosen(of_tokens: Tensor, actions: Tensor) -> Tensor:
-    """Of numbers (N, V), those of the tokens `actions` (N,)."""
-    return of_tokens.gather(1, actions[:, None])[:, 0]

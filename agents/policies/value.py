@@ -12,9 +12,9 @@ from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
 from agents.decoding.sampling import cut_off
-from agents.models.heads import MLPHead
+from agents.models.heads import MLPHead, token_log_probs
 from agents.models.masking import FORBIDDEN
-from agents.policies.gpt import MASK_TYPES, GPTPolicy, token_log_probs
+from agents.policies.gpt import MASK_TYPES, GPTPolicy
 from dialgym.errors import with_settings
 
 

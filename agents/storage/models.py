@@ -7,9 +7,6 @@ Stable-Baselines3 itself writes are pickles, and are read with `trust=True` only
 
 from __future__ import annotations
 
-import io
-import pickle
-import zipfile
 from collections import deque
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -21,7 +18,7 @@ from stable_baselines3.common.save_util import recursive_getattr, recursive_seta
 from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.utils import check_for_correct_spaces
 
-from agents.registry import ALGORITHMS, POLICIES, find, home_of, load_class, name_of, named, names
+from agents.registry import POLICIES, find, home_of, load_class, name_of, named, names
 from agents.storage.archive import Archive, ForeignFile, write_archive
 from agents.storage.locate import (
     beside,
@@ -31,8 +28,8 @@ from agents.storage.locate import (
     with_pretrained,
     with_tokenizer,
 )
+from agents.storage.pickled import check_model_finite, read_pickled, take_statistics
 from agents.storage.values import Unpacker
-from dialgym.io.finite_weights import check_finite
 from dialgym.io.hub import PREFIX, SourceError, commits, hub_hint, pinned_names
 from dialgym.rollouts.policies import find_checkpoint, find_language_model
 from dialgym.views.env_spec import made_from
@@ -41,8 +38,6 @@ Place = str | Path | IO[bytes]
 MODEL = "model"
 CLOCK = "start_time"
 """An attribute that each `learn` sets; equal models have equal files without it."""
-STATISTICS = "vecnormalize.pkl"
-"""What Stable-Baselines3's `VecNormalize` is saved as beside its own models."""
 
 
 def save(
@@ -118,7 +113,7 @@ def load(
             `agents.ChatAgent`; or ``hf:NAME`` or ``hf:NAME@REVISION`` of either.
         device: as everywhere in PyTorch.
         trust: read pickles and import classes that the file names, which can run code of whoever
-            made it; needed for files that Stable-Baselines3 itself or dialgym before 0.2 wrote.
+            made it; needed for files that Stable-Baselines3 itself wrote.
         env: to learn on in.
         changes: arguments of the algorithm's own `load`.
 
@@ -156,7 +151,7 @@ def read_model(
         archive = Archive(_found(path), MODEL, trust)
     except ForeignFile as error:
         more = {"custom_objects": custom_objects, "force_reset": force_reset, **changes}
-        return _read_pickled(cls, path, error, trust, env=env, device=device, **more)
+        return read_pickled(cls, path, error, trust, env=env, device=device, **more)
     cls = _class_of(cls, archive)  # first: it loads the modules of what its settings name
     settings = archive.read("settings")
     saved = pinned_names(settings["attributes"], archive.read("algorithm").get("hub", {}))
@@ -170,14 +165,14 @@ def read_model(
     model.__dict__.update(attributes)
     model._setup_model()
     model.set_parameters(_parameters(archive), exact_match=True, device=device)
-    _check_finite(model, archive.name)
+    check_model_finite(model, archive.name)
     for name, value in settings["variables"].items():
         if value is not None:
             recursive_setattr(model, f"{name}.data", value.to(model.device))
     if model.use_sde:
         model.policy.reset_noise()
     if trust:
-        _take_statistics(model, _found(path))
+        take_statistics(model, _found(path))
     return model
 
 
@@ -231,7 +226,7 @@ class SafeFiles:
             load_path_or_dict = _parameters(archive)
         super().set_parameters(load_path_or_dict, exact_match, device)  # type: ignore[misc]
         if archive is not None:
-            _check_finite(self, archive.name)
+            check_model_finite(self, archive.name)
 
 
 # Writing
@@ -390,72 +385,6 @@ def _fitting(cls: Any, env: GymEnv, attributes: dict[str, Any], force_reset: boo
     return wrapped
 
 
-def _check_finite(model: Any, file: str) -> None:
-    """Raise a ValueError where a weight of a model is NaN or infinite."""
-    remedy = "Load a checkpoint from before (checkpoint-before.zip of its run), or train it again."
-    for name in model._get_torch_save_params()[0]:
-        check_finite(recursive_getattr(model, name), f"{file}: {name}", remedy)
-
-
 def _parameters(archive: Archive) -> dict[str, Any]:
     networks = {name: archive.read(name) for name in archive.read("algorithm")["networks"]}
     return {**networks, **archive.read("optimizer")}
-
-
-# Files of Stable-Baselines3 itself
-
-
-def _read_pickled(cls: Any, path: Place, error: ForeignFile, trust: bool, **more: Any) -> Any:
-    """A model that Stable-Baselines3 wrote; reading it can run code."""
-    import json
-
-    try:
-        with zipfile.ZipFile(path) as archive:
-            described = json.loads(archive.read("data"))
-    except (zipfile.BadZipFile, KeyError, ValueError):
-        raise ValueError(f"{error}; train one with `dialgym train`") from error
-    if not trust:
-        raise ValueError(
-            f"{str(path)!r} is a pickle that Stable-Baselines3 (or dialgym before 0.2) wrote: "
-            "reading it can run code of whoever made it. If you trust them, load it with "
-            "trust=True (--trust on the command line) and write it again: "
-            "agents.save(agents.load(path, trust=True), path)."
-        ) from error
-    file: Any = path
-    if isinstance(path, str | Path):
-        file = io.BytesIO(Path(path).read_bytes())
-    else:
-        file.seek(0)
-    cls = cls or _stock_class(described)
-    model = BaseAlgorithm.load.__func__(cls, file, **more)  # type: ignore[attr-defined]
-    _check_finite(model, type(model).__name__)
-    _take_statistics(model, path)
-    return model
-
-
-def _take_statistics(model: Any, path: Place) -> None:
-    """Give a model without an env the `VecNormalize` that lies, as a pickle, beside its file."""
-    if model.env is not None or not isinstance(path, str | Path):
-        return
-    if (file := Path(path).with_name(STATISTICS)).is_file():
-        model._vec_normalize_env = pickle.loads(file.read_bytes())
-
-
-def _stock_class(described: Mapping[str, Any]) -> Any:
-    """The algorithm that wrote a pickle, by what its hyperparameters are."""
-    ours = described.get("algorithm")
-    for row in ALGORITHMS.values():
-        if row.home.endswith(f":{ours}") and row.home.startswith("agents."):
-            return row.load()
-    policy = str(described.get("policy_class", ""))
-    if "askable" in policy:
-        return find("maskable-ppo").load()
-    if "ecurrent" in policy:
-        return find("recurrent-ppo").load()
-    if "n_quantiles" in described:
-        return find("qrdqn").load()
-    if "cg_max_steps" in described:
-        return find("trpo").load()
-    if "clip_range" in described:
-        return find("stock-ppo").load()
-    return find("stock-dqn" if "exploration_rate" in described else "stock-a2c").load()

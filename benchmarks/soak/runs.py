@@ -84,7 +84,7 @@ def dialogues(folder: Path) -> tuple[Path, Path]:
 
 
 def learned(folder: Path) -> dict[str, Any]:
-    """What a run has made: each weight and the learning curve without the times of the clock."""
+    """Results of a run: each weight, and the learning curve without times of the clock."""
     import agents
 
     file = folder / "learning_curve.csv"

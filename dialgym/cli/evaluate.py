@@ -180,12 +180,12 @@ def _where_trained(folders: list[Path], trust: bool) -> tuple[Any, dict[str, Any
     from dialgym.rollouts.player import open_where_trained
 
     found = [open_where_trained(folder, trust) for folder in folders]
-    places = [(entry.id, settings) for _, entry, settings in found]
-    for folder, place in zip(folders, places):
-        if place != places[0]:
+    trained_in = [(entry.id, settings) for _, entry, settings in found]
+    for folder, environment in zip(folders, trained_in):
+        if environment != trained_in[0]:
             raise ValueError(
-                f"report: expected runs in one environment; got {folders[0]} in {places[0]} and "
-                f"{folder} in {place}. Write a report of each."
+                f"report: expected runs in one environment; got {folders[0]} in {trained_in[0]} "
+                f"and {folder} in {environment}. Write a report of each."
             )
     return found[0][1], found[0][2], [model for model, _, _ in found]
 

@@ -25,7 +25,7 @@ from dialgym.views.dialogue import Dialogue
 from dialgym.views.speakers import other_party
 
 EXPERT = "optimal"
-"""Who is the expert where the registry names none."""
+"""Expert if the registry names none."""
 
 
 def play(

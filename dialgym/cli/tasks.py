@@ -38,7 +38,7 @@ COLUMNS: dict[str, Callable[[registry.RegistryEntry], str]] = {
     "settings": lambda entry: " ".join(f"{k}={v}" for k, v in entry.row.settings.items()),
     "what": lambda entry: entry.row.description,
 }
-"""What `dialgym list` can show of an id, by the name of the column."""
+"""Columns of `dialgym list` by name."""
 SHOWN = "id,random,expert,what"
 
 

@@ -1,17 +1,18 @@
 """``dialgym train guesser`` and ``dialgym train reward-model``: train models behind rewards."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from dialgym.cli.common import Set, console, require_agents, settings
 
-Epochs = Annotated[int | None, typer.Option(min=1, help="Passes over the data, at most.")]
-BatchSize = Annotated[int | None, typer.Option(min=1, help="Dialogues or replies of a step.")]
 Seed = Annotated[int, typer.Option(min=0, help="Of dialogues, weights, split and order.")]
 Param = Annotated[
-    list[str] | None, typer.Option("--param", "-p", metavar="KEY=VALUE", help="A hyperparameter.")
+    list[str] | None,
+    typer.Option(
+        "--param", "-p", metavar="KEY=VALUE", help="A hyperparameter, such as epochs or batch_size."
+    ),
 ]
 Device = Annotated[str, typer.Option(help="cpu, cuda or auto.")]
 Threads = Annotated[int, typer.Option(min=1, help="PyTorch threads.")]
@@ -25,8 +26,6 @@ def train_guesser(
         typer.Option(metavar="NAME", help="Player of dialogues; else those of people are read."),
     ] = None,
     dialogues: Annotated[int, typer.Option(min=2, help="Dialogues to play.")] = 5000,
-    epochs: Epochs = None,
-    batch_size: BatchSize = None,
     seed: Seed = 0,
     param: Param = None,
     device: Device = "auto",
@@ -48,7 +47,7 @@ def train_guesser(
         device=device,
         threads=threads,
         env_kwargs=settings(set_),
-        **_hyperparameters(param, epochs=epochs, batch_size=batch_size),
+        **settings(param, "--param"),
     )
     found = trained.metrics
     ranks = " ".join(f"{percentile:.3f}" for percentile in found["percentiles"])
@@ -76,8 +75,6 @@ def train_reward_model(
         typer.Option(metavar="PATH | hf:NAME", help="A model to begin with; else a small new one."),
     ] = None,
     tokenizer: Annotated[str, typer.Option(help="Of a new one: bpe, bpe:PATH or hf:NAME.")] = "bpe",
-    epochs: Epochs = None,
-    batch_size: BatchSize = None,
     seed: Seed = 0,
     param: Param = None,
     device: Device = "auto",
@@ -106,16 +103,10 @@ def train_reward_model(
         checkpoint_every=checkpoint_every,
         resume=resume,
         progress_bar=console.is_terminal,
-        **_hyperparameters(param, epochs=epochs, batch_size=batch_size),
+        **settings(param, "--param"),
     )
     found = trained.metrics
     names = [name for name in ("loss", "accuracy", "pearson", "spearman") if name in found]
     figures = ", ".join(f"{name} {found[name]:.3f}" for name in names)
     console.print(f"{found['held_out']:,} held out of {found['examples'] + found['held_out']:,}:")
     console.print(f"{figures}, after epoch {found['epoch']}; seed {seed}; in {out}")
-
-
-def _hyperparameters(param: list[str] | None, **given: int | None) -> dict[str, Any]:
-    """Hyperparameters of --param, and those that have an option of their own and were given."""
-    options = {name: value for name, value in given.items() if value is not None}
-    return {**settings(param, "--param"), **options}

@@ -15,7 +15,7 @@
 """
 
 from dialgym.datasets.act_data import ActData, ActTransitions
-from dialgym.datasets.collect import collect
+from dialgym.datasets.collect import CollectOptions, collect
 from dialgym.datasets.dataset import Dataset, concatenate
 from dialgym.datasets.load import DialogueStream, from_minari, load_dataset
 from dialgym.datasets.packing import layout_of
@@ -25,6 +25,7 @@ from dialgym.datasets.tokens import TokenBatch, TokenData, pack
 __all__ = [
     "ActData",
     "ActTransitions",
+    "CollectOptions",
     "Dataset",
     "DialogueStream",
     "TokenBatch",

@@ -4,17 +4,44 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from dialgym.datasets.collector import Collector, Folder, Recipe, recipe_of, whole_number
 from dialgym.datasets.dataset import Dataset
 from dialgym.datasets.schema import arrow, read_tables
 from dialgym.datasets.workers import collect_in_workers
+from dialgym.errors import unexpected
 from dialgym.io.locks import locked
 from dialgym.registry import Environment, entry_of, settings_beside
 from dialgym.rollouts import Report
 from dialgym.rollouts.player import Source
 from dialgym.views.making import check_portable
+
+
+class CollectOptions(TypedDict, total=False):
+    """Further arguments of `collect`.
+
+    Attributes:
+        env_kwargs: settings as for ``gym.make(id, ...)``, plain values.
+        policy_kwargs: settings of a registered policy (``{"smart": 0.3}``).
+        options: of each reset; they fix hidden parts of the dialogue.
+        deterministic: a policy with `predict` takes the likeliest action, else samples.
+        num_envs: dialogues at once, for such a policy; 128 by default.
+        shard_size: episodes in a file, 2,048 by default. A killed collector loses at most one
+            file's worth.
+        name: of the policy in the dataset.
+        trust: read a checkpoint even if it is a pickle, such as Stable-Baselines3 writes; that can
+            run code of whoever made it.
+    """
+
+    env_kwargs: Mapping[str, Any] | None
+    policy_kwargs: Mapping[str, Any] | None
+    options: Mapping[str, Any] | None
+    deterministic: bool
+    num_envs: int
+    shard_size: int
+    name: str | None
+    trust: bool
 
 
 def collect(
@@ -25,15 +52,8 @@ def collect(
     workers: int = 0,
     path: str | PathLike[str] | None = None,
     *,
-    env_kwargs: Mapping[str, Any] | None = None,
-    policy_kwargs: Mapping[str, Any] | None = None,
-    options: Mapping[str, Any] | None = None,
-    deterministic: bool = False,
-    num_envs: int = 128,
-    shard_size: int = 2048,
-    name: str | None = None,
-    trust: bool = False,
     report: Report = lambda ended: None,
+    **more: Unpack[CollectOptions],
 ) -> Dataset:
     """Collect dialogues of a policy.
 
@@ -49,19 +69,11 @@ def collect(
         seed: a whole number from 0.
         workers: 0 for this process; k to share the work among k processes.
         path: a folder to write Parquet files into; None to keep all in memory. A collection that
-            was cut short there goes on where it was, one that is shorter is made longer, and
-            damaged files are collected again. One process at a time may write there.
-        env_kwargs: settings as for ``gym.make(id, ...)``, plain values.
-        policy_kwargs: settings of a registered policy (``{"smart": 0.3}``).
-        options: of each reset; they fix hidden parts of the dialogue.
-        deterministic: a policy with `predict` takes the likeliest action, else samples.
-        num_envs: dialogues at once, for such a policy.
-        shard_size: episodes in a file. A killed collector loses at most one file's worth.
-        name: of the policy in the dataset.
-        trust: read a checkpoint where it is a pickle, such as Stable-Baselines3 writes; that can
-            run code of whoever made it.
+            was cut short there continues, one that is shorter is made longer, and damaged files
+            are collected again. One process at a time may write there.
         report: called with the number of episodes that have just ended; first, where `path` is
             given or there are workers, with that of the episodes that were there already.
+        more: see `CollectOptions`.
 
     Raises:
         ValueError: an argument is impossible, or `path` holds another collection.
@@ -69,21 +81,22 @@ def collect(
         FileNotFoundError: there is no such checkpoint.
         ImportError: pyarrow is not installed, or a checkpoint is given without `agents`.
     """
+    given: dict[str, Any] = {**more}
+    for keyword in given.keys() - CollectOptions.__annotations__.keys():
+        raise unexpected(keyword, CollectOptions.__annotations__, "collect")
     entry = entry_of(id)
+    env_kwargs = dict(given.pop("env_kwargs", None) or {})
     if workers:
-        check_portable(entry, env_kwargs or {})
+        check_portable(entry, env_kwargs)
     recipe = recipe_of(
         entry,
         policy,
         seed,
-        name,
-        env_kwargs={**settings_beside(entry), **(env_kwargs or {})},
-        policy_kwargs=dict(policy_kwargs or {}),
-        options=dict(options or {}),
-        deterministic=deterministic,
-        num_envs=num_envs,
-        shard_size=shard_size,
-        trust=trust,
+        given.pop("name", None),
+        env_kwargs={**settings_beside(entry), **env_kwargs},
+        policy_kwargs=dict(given.pop("policy_kwargs", None) or {}),
+        options=dict(given.pop("options", None) or {}),
+        **given,
     )
     whole_number("episodes", episodes, 1)
     whole_number("workers", workers, 0)

@@ -10,7 +10,7 @@ from dialgym.errors import one_of
 from dialgym.io.files import write_atomically
 
 ROLES = {"system": "assistant", "user": "user"}
-"""What chat models call the parties."""
+"""Roles of chat models by party."""
 COLUMNS = ("dialogue_id", "speaker", "text", "reward")
 
 

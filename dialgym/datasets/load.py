@@ -31,7 +31,7 @@ PARQUET = "*.parquet"
 FOREIGN = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".zip")
 HERE = Path()
 BESIDE = ("*.json",)
-"""What may lie beside the dialogues: how they are to be read."""
+"""Files beside the dialogues that tell how to read them."""
 
 
 class DialogueStream:

@@ -24,7 +24,7 @@ FOLDER = "{folder}"
 ROWS = 1024
 """Rows that are validated together."""
 RATIO = 1000
-"""How many times its size a file of dialogues may be in memory: beliefs and masks compress well."""
+"""Largest ratio of a file's size in memory to that on disk: beliefs and masks compress well."""
 
 
 def arrow() -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from dialgym.experiments.curves import Curve, read_curve
 from dialgym.experiments.evaluate import evaluate
 from dialgym.experiments.result import Result, read_json, results_as_markdown
-from dialgym.experiments.sample_dialogues import SampleDialogue, play_samples, samples_as_text
+from dialgym.experiments.samples import SampleDialogue, play_samples, samples_as_text
 from dialgym.io.checksums import write_json_checked
 from dialgym.io.files import write_text
 from dialgym.io.hub import commits

@@ -26,7 +26,7 @@ from dialgym.experiments.panel_tables import (
 from dialgym.experiments.ranking import Ranking
 from dialgym.experiments.result import PREFIX, Result, caption, labels
 from dialgym.experiments.row import SCRIPTED
-from dialgym.experiments.sample_dialogues import SampleDialogue, SampleUtterance
+from dialgym.experiments.samples import SampleDialogue, SampleUtterance
 from dialgym.experiments.statistics import Estimate, format_interval, performance_profile
 from dialgym.experiments.svg import draw_curves, draw_intervals, draw_profiles
 from dialgym.io.files import write_text

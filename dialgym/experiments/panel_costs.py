@@ -16,7 +16,7 @@ class PanelCosts(NamedTuple):
         panel: its name, as the tables have it.
         cells: trainings and scripted policies that are there, a seed in an environment each.
         wanted: those that the panel asks for; None where that is not known.
-        others: cells of rows that the panel does not ask for, such as one's own.
+        others: cells of rows that the panel does not ask for, such as your own.
         seeds: fewest and most of a row in an environment, and those that the panel asks for.
         cpu_seconds: of all cells; None where it is not known.
     """

@@ -8,7 +8,7 @@ import numpy as np
 
 from dialgym.experiments.curves import Curve, smooth
 from dialgym.experiments.result import PREFIX, Result, labels
-from dialgym.experiments.sample_dialogues import SampleDialogue
+from dialgym.experiments.samples import SampleDialogue
 from dialgym.experiments.statistics import Estimate
 from dialgym.io.files import write_atomically
 from dialgym.optional import require
@@ -154,7 +154,7 @@ def plot_scores(results: Sequence[Result], path: Path) -> None:
     tidy(axes)
     for i, (result, colour) in enumerate(zip(results, _colours(results))):
         own = {(env_id, result.label(env_id)) for env_id in result.by_id}
-        where = [k for k, place in enumerate(ids) if place in own]
+        where = [k for k, pair in enumerate(ids) if pair in own]
         parts = [result.by_id[ids[k][0]] for k in where]
         bars: Any = [p.score if scored else p.mean_return for p in parts]
         bounds: Any = [p.score_interval if scored else p.interval for p in parts]
@@ -162,8 +162,8 @@ def plot_scores(results: Sequence[Result], path: Path) -> None:
         axes.bar(x, bars, 0.9 * width, color=colour, label=result.name, zorder=2)
         spread = np.abs(np.array(bounds).T - bars)
         axes.errorbar(x, bars, spread, fmt="none", ecolor=INK, elinewidth=1, capsize=2, zorder=3)
-        for place, part, bound in zip(x, parts, bounds):
-            _label(axes, place, bound, part.mean_return)
+        for at, part, bound in zip(x, parts, bounds):
+            _label(axes, at, bound, part.mean_return)
     axes.set_xticks(range(len(ids)), [label.removeprefix(PREFIX) for _, label in ids])
     axes.tick_params(axis="x", length=0)
     axes.set_xlim(-0.6, len(ids) - 0.4)

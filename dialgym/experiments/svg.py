@@ -132,8 +132,8 @@ def _thousands(step: float) -> str:
 
 def _path(frame: _Frame, steps: np.ndarray, values: np.ndarray, kind: str) -> str:
     chosen = np.unique(np.linspace(0, len(steps) - 1, MOST_POINTS).astype(int))
-    places = [(f"{frame.x(steps[i]):.1f}", f"{frame.y(values[i]):.1f}") for i in chosen]
-    if len(places) == 1:
-        return f'<circle class="{kind}" cx="{places[0][0]}" cy="{places[0][1]}" r="4"/>'
-    points = " ".join(f"{x},{y}" for x, y in places)
-    return f'<polyline class="{kind}" points="{points}"/>'
+    points = [(f"{frame.x(steps[i]):.1f}", f"{frame.y(values[i]):.1f}") for i in chosen]
+    if len(points) == 1:
+        return f'<circle class="{kind}" cx="{points[0][0]}" cy="{points[0][1]}" r="4"/>'
+    joined = " ".join(f"{x},{y}" for x, y in points)
+    return f'<polyline class="{kind}" points="{joined}"/>'

@@ -26,7 +26,7 @@ SAMPLES = "samples"
 MOST_POINTS = 1000
 HEAD = re.compile(r"# seed (?P<seed>\d+): return (?P<gained>\S+?)(?:, (?P<end>(?:no )?success))?")
 HOLDER = re.compile(r"process (?P<process>\d+) on (?P<host>.+)")
-"""What a lock says of who holds it."""
+"""Content of a lock: the process that holds it."""
 LINE = re.compile(rf"({SYSTEM}|{USER}): (.*)")
 
 

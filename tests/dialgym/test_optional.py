@@ -1,4 +1,4 @@
-"""What is missing, and what is another package of the same name."""
+"""Missing packages, and other packages of the same name."""
 
 import os
 import re

@@ -54,7 +54,7 @@ def browser(folder: Path, width: int = 1300, height: int = 900) -> Iterator[Any]
 
 
 def until(condition: Any, what: str) -> Any:
-    """What a condition gives once it gives something; an AssertionError where it does not."""
+    """Wait for the result of a condition; an AssertionError if there is none."""
     from selenium.common.exceptions import WebDriverException
 
     end = time.monotonic() + PATIENCE

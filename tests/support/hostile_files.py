@@ -215,7 +215,7 @@ CASES: dict[str, Callable[[], object]] = {
 
 
 def attempt(read: Callable[[], object]) -> dict[str, object]:
-    """What came of reading in this process."""
+    """Result of reading in this process."""
     base, begun = _mapped(), time.process_time()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS + int(begun) + 1, SECONDS + int(begun) + 1))
@@ -236,7 +236,7 @@ def _mapped() -> int:
 
 
 def apart(name: str, folder: Path) -> dict[str, object]:
-    """What came of one case, in a process of its own that stands in a folder of its own."""
+    """Result of one case, in its own process and folder."""
     place = folder / name.replace(":", "").replace(" ", "-")
     place.mkdir()
     ends, starts = os.pipe()

@@ -28,7 +28,7 @@ OUTCOMES = (
     *("reward", "rewards", "return", "score", "scores", "rating", "ratings", "outcome.reward"),
     "feedback",
 )
-"""Where the reward of a dialogue, or a list of those of its turns, may stand in a row."""
+"""Columns that may hold the reward of a dialogue, or a list of those of its turns."""
 SUCCESS = ("success", "is_success", "solved", "resolved")
 WORDS = 3
 """Of an utterance, on average, where nothing else says that it is one."""

@@ -142,7 +142,7 @@ def test_the_command_line(trained, tmp_path):
     _, pool, folder = trained
     out = tmp_path / "model"
     told = succeed(
-        "train", "guesser", ENV, "--out", str(out), "--epochs", "1", "-p", "width=8", "-p",
+        "train", "guesser", ENV, "--out", str(out), "-p", "epochs=1", "-p", "width=8", "-p",
         "buckets=64", "-s", f"pool=visdial:{pool['data']}",
     )  # fmt: skip
     assert "1 dialogues about held-out images, after epoch 1" in told

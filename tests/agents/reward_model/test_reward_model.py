@@ -266,7 +266,7 @@ def test_a_loss_that_is_not_finite_leaves_no_folder(tmp_path, monkeypatch):
 
 def test_the_command(tmp_path):
     data = write_lines(tmp_path / "pairs.jsonl", preferences(60))
-    sizes = ["-p", "width=16", "-p", "heads=2", "-p", "layers=1", "--epochs", "1"]
+    sizes = ["-p", "width=16", "-p", "heads=2", "-p", "layers=1", "-p", "epochs=1"]
     out = str(tmp_path / "m")
     text = succeed("train", "reward-model", "--data", str(data), "--out", out, *sizes)
     assert re.search(r"\d held out of 60:", text)

@@ -255,4 +255,4 @@ def test_stored_dialogues_name_code_only_if_the_caller_does_or_trusts_them(tmp_p
     for more in ({"env_kwargs": {"simulator": "evil:Thing"}}, {"trust": True}):
         with pytest.raises(ValueError, match="there is no module 'evil' here"):  # it was looked for
             agents.train(ID, "bc", total_timesteps=2, **given, **more)
-        trust._said.clear()
+        trust._allowed.clear()

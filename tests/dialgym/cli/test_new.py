@@ -24,7 +24,7 @@ def here(tmp_path, monkeypatch):
 
 
 def ran(*arguments, cwd):
-    """What a command prints in a process of its own."""
+    """Output of a command in its own process."""
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     result = subprocess.run(
         [sys.executable, *arguments], cwd=cwd, env=env, capture_output=True, text=True

@@ -1,4 +1,4 @@
-"""Who may ask the viewer."""
+"""Access to the viewer: token, hosts, origins."""
 
 import json
 import sys

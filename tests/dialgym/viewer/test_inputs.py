@@ -1,4 +1,4 @@
-"""What the viewer is given: told by what is in it, or one clear line."""
+"""Inputs of the viewer: recognised by their content, or one clear line."""
 
 import json
 import os
