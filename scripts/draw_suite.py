@@ -1,6 +1,6 @@
 """One picture of the suite: a dialogue of each task, in two rows, each played by a scripted policy.
 
-    python scripts/draw_suite.py [--out docs/images/suite.png]
+python scripts/draw_suite.py [--out docs/images/suite.png]
 """
 
 import argparse
