@@ -57,13 +57,6 @@ QUICK = {
     "09_pettingzoo",
     "10_own_task",
 }
-    "01_minimal_loop",
-    "02_utterances",
-    "03_batches",
-    "04_sb3_ppo",
-    "09_pettingzoo",
-    "10_own_task",
-}
 """The examples that train little or nothing; the others run in `make nightly`."""
 
 
