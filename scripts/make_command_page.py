@@ -24,12 +24,13 @@ def commands(command: Any, path: str) -> Iterator[str]:
     if path != "dialgym":
         yield from section(command, path, context)
     for name in getattr(command, "commands", {}):
-        if not command.commands[name].hidden:
-            yield from commands(command.commands[name], f"{path} {name}")
+        child = command.get_command(context, name)  # some make their options only now
+        if not child.hidden:
+            yield from commands(child, f"{path} {name}")
 
 
 def section(command: Any, path: str, context: Any) -> Iterator[str]:
-    """What a command does, and a table of what it takes."""
+    """The section of a command: its purpose, and a table of its arguments."""
     yield f"## {path}\n"
     yield from (f"{part}\n" for part in paragraphs(command.help or ""))
     rows = [

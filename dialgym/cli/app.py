@@ -17,7 +17,7 @@ from dialgym.cli.benchmark import (
 from dialgym.cli.chat import chat
 from dialgym.cli.collect import collect
 from dialgym.cli.common import complain, stopped
-from dialgym.cli.data import data, import_, push
+from dialgym.cli.data import data, import_, import_command, push
 from dialgym.cli.evaluate import evaluate, report
 from dialgym.cli.leaderboard import leaderboard
 from dialgym.cli.new import new
@@ -31,6 +31,8 @@ from dialgym.cli.view import view
 
 KNOWN = (ValueError, ImportError, OSError, FloatingPointError)
 """Errors of our functions for bad arguments, missing packages or files, and NaN."""
+LATE = {"train": train_command, "import": import_command}
+"""Commands whose options are fields of a dataclass, which takes a while to import."""
 
 
 class Commands(TyperGroup):
@@ -50,8 +52,8 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A command by its name; `train` makes its options when it is asked for."""
-        return train_command() if cmd_name == "train" else super().get_command(ctx, cmd_name)
+        """A command by its name; those of `LATE` make their options only now."""
+        return LATE[cmd_name]() if cmd_name in LATE else super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: Any) -> Any:
         try:

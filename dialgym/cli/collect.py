@@ -42,15 +42,12 @@ def collect(
         bool, typer.Option("--deterministic", help="An agent takes the likeliest token.")
     ] = False,
     shard_size: Annotated[int, typer.Option(min=1, help="Episodes in a file.")] = 2048,
-    plot: Annotated[
-        Path | None, typer.Option(help="A PNG file for histograms of returns and lengths.")
-    ] = None,
     trust: Trust = False,
     set_: Set = None,
 ) -> None:
     """Collect dialogues of a policy; the same seed gives the same dialogues.
 
-    Ctrl-C keeps those that are whole; the same command goes on.
+    Ctrl-C keeps whole dialogues; the same command resumes. `dialgym data describe` draws them.
     """
     from dialgym.datasets import collect as run
 
@@ -79,7 +76,7 @@ def collect(
         )
     seconds = time.perf_counter() - began
     kept, fresh = reports[0], sum(reports[1:])  # what was there already is reported first
-    console.print(str(dataset.describe(plot)), markup=False, soft_wrap=True)
+    console.print(str(dataset.describe()), markup=False, soft_wrap=True)
     played = f"{fresh:,} episodes in {seconds:.1f} s, {fresh / seconds:,.0f} a second"
     there = f"{kept:,} were there already" if kept else ""
     how = ", ".join(filter(None, (played if fresh else "", there)))

@@ -1,11 +1,14 @@
 """``dialgym data``, ``import`` and ``push``: stored dialogues as files and on the hub."""
 
+from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from dialgym.cli.common import Set, Trust, console, require_agents, settings
+from dialgym.cli.common import Trust, console, require_agents, settings
+from dialgym.cli.options import command_of, set_parameters
 
 data = typer.Typer(no_args_is_help=True, help="Describe, merge, split and export stored dialogues.")
 Where = Annotated[
@@ -105,44 +108,7 @@ def import_(
         ),
     ],
     out: Annotated[Path, typer.Option(help="A new folder for the dialogues.")],
-    task: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="Whose dialogues they are; by default dialgym/Logged-v0."),
-    ] = None,
-    reward: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="The reward, by turn or of the whole: rating, outcome.reward; none for none.",
-        ),
-    ] = None,
-    system: Annotated[
-        str | None, typer.Option(metavar="SPEAKER", help="Who is the system, which learns.")
-    ] = None,
-    text: Annotated[str | None, typer.Option(metavar="COLUMN", help="What was said.")] = None,
-    speaker: Annotated[str | None, typer.Option(metavar="COLUMN", help="Who said it.")] = None,
-    dialogue: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="The dialogue's name, in a table of utterances."),
-    ] = None,
-    outcomes: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="A table of rewards, by the dialogue's name."),
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=VALUE", help="Which rows of the outcomes count."),
-    ] = None,
-    split: Annotated[
-        str | None, typer.Option(help="One split alone: train, validation, test ...")
-    ] = None,
-    tokenizer: Annotated[
-        str | None, typer.Option(help="char, bpe, bpe:PATH, hf:NAME; by default one is made.")
-    ] = None,
-    vocabulary: Annotated[int, typer.Option(help="Tokens of one that is made.")] = 2048,
-    utterance_tokens: Annotated[int, typer.Option(help="Most tokens of an utterance.")] = 96,
-    window: Annotated[int, typer.Option(help="Most tokens of a dialogue.")] = 512,
-    set_: Set = None,
+    **options: Any,
 ) -> None:
     """Read dialogues of your own, and make a data set that every offline agent learns from.
 
@@ -152,25 +118,12 @@ def import_(
     from dialgym.datasets.foreign import Choices, import_dialogues
     from dialgym.datasets.readme import advised
 
-    choices = Choices(
-        reward=reward,
-        system=system,
-        text=text,
-        speaker=speaker,
-        dialogue=dialogue,
-        outcomes=outcomes,
-        where=settings(where, "--where"),
-        split=split,
-        task=task,
-        settings=settings(set_),
-        tokenizer=tokenizer,
-        vocabulary=vocabulary,
-        utterance_tokens=utterance_tokens,
-        window=window,
-    )
+    options["where"] = settings(options["where"], "--where")
+    options["settings"] = settings(options["settings"])
+    choices = Choices(**options)
     report = import_dialogues(files, out, choices)
     console.print(report.to_text(), markup=False, soft_wrap=True)
-    env = "dialgym/Logged-v0" if task is None else task
+    env = choices.task or "dialgym/Logged-v0"
     algorithm, why = advised(*report.returns)
     text = f"Learn from them{why}: dialgym train {algorithm} {env} --data {out}"
     console.print(f"\n{text}", style="dim", soft_wrap=True)
@@ -208,3 +161,14 @@ def push(
         results = [Result.from_json(path) for path in scores or ()]
         where = require_agents().push_to_hub(source, name, results, private, trust)
     console.print(where, markup=False, soft_wrap=True, highlight=False)
+
+
+set_parameters(import_)
+
+
+@cache
+def import_command() -> Any:
+    """The command `import` with its options, the fields of `Choices`."""
+    from dialgym.datasets.foreign import Choices
+
+    return command_of("import", import_, fields(Choices))

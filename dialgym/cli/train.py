@@ -1,12 +1,11 @@
 """``dialgym train``: train an agent."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import Field, fields
 from functools import cache
 from importlib import import_module
-from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,9 +19,9 @@ from dialgym.cli.common import (
     settings,
     stopped,
 )
+from dialgym.cli.options import PAIRS, command_of, set_parameters
 
 HOME = "agents.training.config"
-PAIRS = "KEY=VALUE"
 
 
 class TrainCommand(TyperCommand):
@@ -116,21 +115,6 @@ def _option_fields() -> list[Field[Any]]:
     return [one for one in found if one.metadata["flag"]]
 
 
-def _parameter(one: Field[Any]) -> Parameter:
-    """The parameter of the command for a field, from its metadata."""
-    about, default = one.metadata, one.default
-    takes: Any = about["takes"]
-    metavar = {PAIRS: PAIRS, list: "PATH", Path: "PATH"}.get(takes)
-    takes = list[str] if takes in (PAIRS, list) else takes
-    if about["command_default"] is not None:
-        default = about["command_default"]
-    help, least = about["help"], about["least"]
-    option = typer.Option(*about["flag"].split(","), help=help, min=least, metavar=metavar)
-    default = bool(default) if takes is bool else default
-    annotation: Any = Annotated[takes if takes is bool else takes | None, option]
-    return Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
 def _given(ctx: typer.Context, values: dict[str, Any]) -> dict[str, Any]:
     """The fields that were set at the command line."""
     flags = {one.name: one.metadata for one in _option_fields()}
@@ -151,21 +135,10 @@ def _defaults() -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _set_parameters(function: Any, more: Sequence[Parameter] = ()) -> None:
-    """Give a command `more` parameters in place of its `**options`."""
-    own = Signature.from_callable(function).parameters.values()
-    fixed = [one for one in own if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    function.__signature__ = Signature([*fixed, *more])
-    function.__annotations__ = {one.name: one.annotation for one in (*fixed, *more)}
-
-
-_set_parameters(train)
+set_parameters(train)
 
 
 @cache
 def train_command() -> Any:
     """The command with all of its options, for which the package `agents` is imported."""
-    _set_parameters(train, [*map(_parameter, _option_fields())])
-    app = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    app.command("train", cls=TrainCommand)(train)
-    return typer.main.get_command(app)
+    return command_of("train", train, _option_fields(), cls=TrainCommand)

@@ -73,7 +73,7 @@ def test_each_index_of_a_token_view_is_explained(maker: ModuleType, task: str):
 def test_a_token_view_is_that_of_the_dialogue(maker: ModuleType):
     """The optimal policy's first guess, the host's colours, the open tag, the padding."""
     page = maker.pages()["environments/wordle.md"]
-    guess, host = re.findall(r'<p class="\w+"><b>\w+</b> (.*)</p>', page)[:2]
+    guess, host = re.findall(r'<p class="[\w ]+"><b>\w+</b> (.*)</p>', page)[:2]
     for at, char in enumerate(f"[{guess}]({host.replace(' ', '␣')})"):
         shown = {"[": "&lt;system&gt;", "]": "&lt;end&gt;", "(": "&lt;user&gt;", ")": "&lt;end&gt;"}
         assert re.search(rf"^\| {at} \| \d+ \| <code>{shown.get(char, char)}</code>", page, re.M)

@@ -18,6 +18,16 @@ from dialgym.language.text import UNKNOWN
 
 SURROGATES = re.compile("[\ud800-\udfff]")
 Source = str | PathLike[str] | Iterable[Any]
+PAIRS = "KEY=VALUE"
+"""Type of an option that is a mapping, at the command line."""
+
+
+def _option(help: str, metavar: str | None = None, default: Any = None, **more: Any) -> Any:
+    """A field of `Choices`, with the option of `dialgym import` as metadata."""
+    metadata = {"help": help, "metavar": metavar, "takes": str if default is None else int, **more}
+    if metadata["takes"] == PAIRS:
+        return field(default_factory=dict, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -31,7 +41,7 @@ class Choices:
         text, speaker, dialogue: columns of a table with a row for each utterance; `text` and
             `speaker` are keys of a turn where a row has turns.
         outcomes: a table of rewards, by the dialogue's name.
-        where: what other columns of it must have in a row that counts.
+        where: values of its other columns in rows that count.
         split: take dialogues of one split alone.
         task: the environment whose dialogues they are; None for `dialgym/Logged-v0`.
         settings: of that environment.
@@ -41,20 +51,28 @@ class Choices:
         window: most tokens of a dialogue.
     """
 
-    reward: str | None = None
-    system: str | None = None
-    text: str | None = None
-    speaker: str | None = None
-    dialogue: str | None = None
-    outcomes: str | PathLike[str] | None = None
-    where: Mapping[str, Any] = field(default_factory=dict)
-    split: str | None = None
-    task: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    tokenizer: str | None = None
-    vocabulary: int = 2048
-    utterance_tokens: int = 96
-    window: int = 512
+    reward: str | None = _option(
+        "The reward, by turn or of the whole: rating, outcome.reward; none for none.", "COLUMN"
+    )
+    system: str | None = _option("The speaker who is the system, which learns.", "SPEAKER")
+    text: str | None = _option("The texts.", "COLUMN")
+    speaker: str | None = _option("The speakers.", "COLUMN")
+    dialogue: str | None = _option("The dialogue's name, in a table of utterances.", "COLUMN")
+    outcomes: str | PathLike[str] | None = _option(  # noqa: RUF009
+        "A table of rewards, by the dialogue's name.", "FILE"
+    )
+    where: Mapping[str, Any] = _option(
+        "Rows of the outcomes that count.", "COLUMN=VALUE", takes=PAIRS
+    )
+    split: str | None = _option("One split alone: train, validation, test ...")
+    task: str | None = _option("Environment of the dialogues; by default dialgym/Logged-v0.", "ID")
+    settings: Mapping[str, Any] = _option(
+        "A setting of the environment.", takes=PAIRS, flag="--set,-s"
+    )
+    tokenizer: str | None = _option("char, bpe, bpe:PATH, hf:NAME; by default one is made.")
+    vocabulary: int = _option("Tokens of one that is made.", default=2048)
+    utterance_tokens: int = _option("Most tokens of an utterance.", default=96)
+    window: int = _option("Most tokens of a dialogue.", default=512)
 
     def __post_init__(self) -> None:
         whole_number("vocabulary", self.vocabulary, "import", 128)
