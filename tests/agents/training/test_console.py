@@ -151,15 +151,15 @@ def test_resuming_without_a_checkpoint_says_so(tmp_path):
 # Ctrl-C
 
 
-def interrupt_at(monkeypatch, kind, rollouts):
-    """Ctrl-C at the end of a rollout."""
+def interrupt_at(monkeypatch, kind, rollouts, number=signal.SIGINT):
+    """Ctrl-C, or another signal, at the end of a rollout."""
     plain, seen = kind._on_rollout_end, []
 
     def ended(self):
         plain(self)
         seen.append(0)
         if len(seen) == rollouts:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
 
     monkeypatch.setattr(kind, "_on_rollout_end", ended)
 
@@ -189,17 +189,23 @@ def test_an_interrupted_run_leaves_a_checkpoint_and_goes_on_exactly(tmp_path, mo
     assert same_weights(tmp_path / "cut", tmp_path / "whole")
 
 
-def test_an_interrupted_command_prints_the_one_that_goes_on(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [(signal.SIGINT, 130, "Interrupted at"), (signal.SIGTERM, 143, "Terminated")],
+)
+def test_an_interrupted_command_prints_the_one_that_goes_on(
+    number, code, said, tmp_path, monkeypatch
+):
     dialgym.collect(SMALL, "random-mixture", 40, path=tmp_path / "games")
     command = ["train", "bc", SMALL, "-d", str(tmp_path / "games"), "--timesteps", "20", "-p",
                "log_interval=5", "-p", "policy_kwargs={n_layer: 1, n_embd: 16}", "--force",
                "--out", str(tmp_path / "my run")]  # fmt: skip
     monkeypatch.setattr("sys.argv", ["dialgym", *command])
     with monkeypatch.context() as patch:
-        interrupt_at(patch, LossCurve, 2)
+        interrupt_at(patch, LossCurve, 2, number)
         result = run(*command)
-    assert result.exit_code == 130
-    assert "Interrupted at 10 timesteps; the checkpoint in" in result.stderr
+    assert result.exit_code == code
+    assert said in result.stderr
     last = result.stderr.splitlines()[-1]
     assert last == f"Go on with: dialgym train --resume '{tmp_path / 'my run'}'"
     text = succeed("train", "--resume", str(tmp_path / "my run"), "--final-episodes", "0")

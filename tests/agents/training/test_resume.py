@@ -14,7 +14,7 @@ import torch
 pytest.importorskip("stable_baselines3")
 import agents
 import dialgym
-from agents.training.checkpoint import FILE
+from agents.training.checkpoint import FILE, CheckpointCallback
 from tests.support.waiting import wait_until
 
 SMALL = {
@@ -72,9 +72,8 @@ def samples(folder):
 NORMALIZE = {"normalize": {"norm_obs": False, "norm_reward": True}}
 
 
-@pytest.mark.parametrize(
-    ("workers", "more"), [(0, NORMALIZE), pytest.param(2, {}, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("workers", "more"), [(0, NORMALIZE), (2, {})])
 def test_a_run_killed_and_resumed_equals_one_that_was_not(workers, more, tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert start(whole, workers=workers, **more).wait() == 0
@@ -102,12 +101,9 @@ def models_are_equal(one, other):
             assert torch.equal(a, b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("algo", "more"),
-    [
-        ("ilql", {"learning_rate": "lin_0.01"}),
-        pytest.param("chai", {"clone_steps": 14}, marks=pytest.mark.slow),
-    ],
+    ("algo", "more"), [("ilql", {"learning_rate": "lin_0.01"}), ("chai", {"clone_steps": 14})]
 )
 def test_learning_from_stored_dialogues_goes_on_exactly(algo, more, tmp_path):
     whole, killed, games = tmp_path / "whole", tmp_path / "killed", tmp_path / "games"
@@ -122,6 +118,66 @@ def test_learning_from_stored_dialogues_goes_on_exactly(algo, more, tmp_path):
     assert evaluations(whole)["timesteps"] == [20, 40, 60]
     assert samples(killed) == samples(whole)
     models_are_equal(whole, killed)
+
+
+# The same in this process, which goes on from a checkpoint as from a kill
+
+
+class Cut(Exception):
+    """The end of a run, right after a checkpoint."""
+
+
+def cut_after(monkeypatch, checkpoints):
+    """Ends a run as a kill does: nothing that it would have done at its end is done."""
+    write, seen = CheckpointCallback._write, []
+
+    def cut(self, states):
+        write(self, states)
+        seen.append(0)
+        if len(seen) == checkpoints:
+            raise Cut
+
+    monkeypatch.setattr(CheckpointCallback, "_write", cut)
+
+
+NARROW = {**SMALL, "n_steps": 18, "policy_kwargs": {"n_layer": 1, "n_head": 1, "n_embd": 8}}
+CASES = {
+    "ppo": {**NARROW, **NORMALIZE},
+    "ilql": {"batch_size": 8, "log_interval": 5, "learning_rate": "lin_0.01"},
+    "chai": {"batch_size": 4, "log_interval": 5, "clone_steps": 14, "samples": 2},
+}
+
+
+@pytest.mark.parametrize("algorithm", CASES)
+def test_a_run_cut_after_a_checkpoint_goes_on_exactly(algorithm, tmp_path, monkeypatch):
+    plays = algorithm == "ppo"
+    hyperparameters = {"policy_kwargs": NARROW["policy_kwargs"], **CASES[algorithm]}
+    arguments = {"hyperparameters": hyperparameters, "progress_bar": False, "checkpoint_every": 2}
+    arguments |= {"total_timesteps": 1200 if plays else 30, "eval_freq": 500 if plays else 10}
+    arguments |= {"eval_episodes": 4, "samples": 2, "seed": 3}
+    if plays:
+        arguments["n_envs"] = 8
+    else:
+        arguments["data"] = dialgym.collect("Wordle-20-v0", "random-mixture", 30, seed=0)
+
+    def train(name, **more):
+        agents.train("Wordle-20-v0", algorithm, log_dir=tmp_path / name, **arguments, **more)
+
+    train("whole")
+    with monkeypatch.context() as patch:
+        cut_after(patch, 2)
+        with pytest.raises(Cut):
+            train("cut")
+    assert not (tmp_path / "cut" / "model.zip").exists()
+    torch.manual_seed(99)  # another process would have other random numbers
+    np.random.seed(99)  # noqa: NPY002
+    train("cut", resume=True)
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert curve(cut) == curve(whole)
+    assert evaluations(cut) == evaluations(whole)
+    assert len(evaluations(whole)["timesteps"]) >= 2
+    assert samples(cut) == samples(whole)
+    models_are_equal(whole, cut)
 
 
 def test_a_resumed_run_may_evaluate_and_keep_models_at_other_times(tmp_path):

@@ -63,9 +63,8 @@ def weights(file):
     return agents.load(file).policy.state_dict()
 
 
-@pytest.mark.parametrize(
-    "algo", ["stock-dqn", pytest.param("maskable-ppo", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("algo", ["stock-dqn", "maskable-ppo"])
 def test_a_killed_run_at_the_command_line_goes_on_exactly(algo, tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     often = ["--checkpoint-every", "1"]
@@ -88,6 +87,7 @@ def same_models(whole, other):
         assert all(torch.equal(a, b) for a, b in zip(first.values(), second.values(), strict=True))
 
 
+@pytest.mark.slow
 def test_sigterm_leaves_a_checkpoint_as_ctrl_c_does(tmp_path):
     """As schedulers end a job; there is no other checkpoint."""
     whole, ended = tmp_path / "whole", tmp_path / "ended"
