@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("stable_baselines3")
 pytest.importorskip("pyarrow")
 pytest.importorskip("sacrebleu")
+from agents.experiments.panel_jobs import jobs_of
 from agents.experiments.run import run_jobs
-from agents.experiments.training_job import jobs_of
 from dialgym.experiments.row_files import read_rows
 from tests.support.commands import succeed
 from tests.support.tiny_language import TINY
