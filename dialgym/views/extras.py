@@ -91,26 +91,26 @@ class Extras:
         num_envs: N.
 
     Attributes:
+        asked: True if there are any.
         texts: by key of the info, (N,) object.
     """
 
     def __init__(self, task: Task, options: ViewOptions, num_envs: int) -> None:
         made = [make(task, options) for name, make in EXTRAS.items() if getattr(options, name)]
+        self.asked = bool(made)
         self._infos = [extra for extra in made if isinstance(extra, InfoExtra)]
         self._rewards = [extra for extra in made if isinstance(extra, RewardExtra)]
         self.texts = {extra.key: np.full(num_envs, "", object) for extra in self._infos}
         self._levels = np.zeros((len(self._rewards), num_envs))
 
-    def __bool__(self) -> bool:
-        return bool(self._infos or self._rewards)
-
     def update(self, rows: np.ndarray, states: Sequence[Any]) -> np.ndarray:
         """Take in the states of rows (k,) after an exchange; (k,) rewards of it."""
-        for info in self._infos:
-            self.texts[info.key][rows] = [info.text(state) for state in states]
+        texts = {info.key: [info.text(state) for state in states] for info in self._infos}
+        levels = [reward.levels(states) for reward in self._rewards]
+        for key, found in texts.items():
+            self.texts[key][rows] = found
         gained = np.zeros(len(rows))
-        for reward, levels in zip(self._rewards, self._levels):
-            risen = reward.levels(states)
-            gained += reward.weight * (risen - levels[rows])
-            levels[rows] = risen
+        for reward, before, now in zip(self._rewards, self._levels, levels):
+            gained += reward.weight * (now - before[rows])
+            before[rows] = now
         return gained

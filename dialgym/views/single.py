@@ -43,12 +43,13 @@ class DialogueEnv(SpecMixin, gym.Env):
         self.learner, self.render_mode = self.options.learner, self.options.render_mode
         other = find_speaker(task, self.learner, self.options.simulator)
         self.dialogue = Dialogue(task, self.learner, other)
+        self._transcript: Any = None
         self._info = info_form(task, self.learner, self.options.text_info)
         self._extras = Extras(task, self.options, 1)
         self._mask_in_info = self.options.action_masks
         # Infos, rewards or observations have more than their usual parts.
         more = self._mask_in_info or self.options.features
-        self._has_extras = more or bool(self._extras)
+        self._has_extras = more or self._extras.asked
         self._closed_because = "before the first reset()"
 
     def reset(
@@ -65,14 +66,13 @@ class DialogueEnv(SpecMixin, gym.Env):
         dialogue = Dialogue(self.task, self.learner, self.dialogue.other)
         exchange = dialogue.start(rng, options)
         check_floor(self.task, self.learner, exchange.over)
-        self._begin_view(exchange)
-        self._np_random, self._np_random_seed = rng, rng_seed
-        self.dialogue, self._closed_because = dialogue, ""
-        info = self._info.blank()
+        transcript = self._new_transcript(exchange)
         if self._has_extras:
-            self._update_extras()
-            info = self._more_info(info)
-        return self._observe(), info
+            self._update_extras(dialogue.state)
+        self._np_random, self._np_random_seed = rng, rng_seed
+        self.dialogue, self._transcript, self._closed_because = dialogue, transcript, ""
+        info = self._info.blank()
+        return self._observe(), self._more_info(info) if self._has_extras else info
 
     def _generator(self, seed: int | None) -> tuple[np.random.Generator, int | None]:
         """A new generator where there is a seed or none yet, else that of the dialogues before."""
@@ -80,14 +80,17 @@ class DialogueEnv(SpecMixin, gym.Env):
             return self._np_random, self._np_random_seed
         return np_random(check_seed(seed, self.task.name))
 
-    def _begin_view(self, exchange: Exchange) -> None:
-        """Replace what the view keeps of the dialogue before, unless that raises an error."""
+    def _new_transcript(self, exchange: Exchange) -> Any:
+        """The learner's transcript after the beginning of a dialogue, where the view keeps one."""
+        return None
 
     def _say(self, text: str) -> tuple[Exchange, Info]:
         exchange = self.dialogue.say(text, self.np_random)
         info = self._info.of_turn(text, self.dialogue.turn, exchange)
         if self._has_extras:
-            exchange = exchange._replace(reward=exchange.reward + self._update_extras())
+            gain = self._update_extras(self.dialogue.state)
+            if gain:
+                exchange = exchange._replace(reward=exchange.reward + gain)
         if exchange.terminated or exchange.truncated:
             self._finish(info, exchange.success)
         if self.render_mode == "human":
@@ -99,9 +102,9 @@ class DialogueEnv(SpecMixin, gym.Env):
         self._info.end(info, success, self.dialogue.transcript(), metrics)
         self._closed_because = AFTER_THE_END
 
-    def _update_extras(self) -> float:
+    def _update_extras(self, state: Any) -> float:
         """Take in what an exchange has changed beside the transcript; the reward for it."""
-        return float(self._extras.update(_ONE, [self.dialogue.state])[0])
+        return float(self._extras.update(_ONE, [state])[0]) if self._extras.asked else 0.0
 
     def _more_info(self, info: Info) -> Info:
         """Add what was asked for beside the constant structure."""
@@ -119,10 +122,9 @@ class DialogueEnv(SpecMixin, gym.Env):
         if dialogue.state is None:
             raise ResetNeeded(f"{self.task.name}: clone_state() was called before reset().")
         state, rng = dialogue.state.copy(), deepcopy(self.np_random)
+        seen = None if self._transcript is None else self._transcript.saved()
         over = bool(self._closed_because)
-        return SavedDialogue(
-            self.task.name, self.view, state, dialogue.turn, rng, self._saved_view(), over, over
-        )
+        return SavedDialogue(self.task.name, self.view, state, dialogue.turn, rng, seen, over, over)
 
     def restore_state(self, saved: SavedDialogue, seed: int | None = None) -> Any:
         """Go on from a saved dialogue, of this env or of another of the same view and settings.
@@ -140,17 +142,11 @@ class DialogueEnv(SpecMixin, gym.Env):
         saved.check(self.task, self.view)
         self.np_random = saved.generator(seed)
         self.dialogue.restore(saved.state.copy(), saved.turn)
-        self._restore_view(saved.seen)
+        if self._transcript is not None:
+            self._transcript.restore(saved.seen)
         self._closed_because = AFTER_THE_END if saved.over else ""
-        self._update_extras()
+        self._update_extras(self.dialogue.state)
         return self._observe()
-
-    def _saved_view(self) -> Any:
-        """State of the view beside the dialogue."""
-        return None
-
-    def _restore_view(self, saved: Any) -> None:
-        """Go on from what the view kept."""
 
     @abstractmethod
     def _observe(self) -> Any:

@@ -55,7 +55,7 @@ class TokenEnv(DialogueEnv, gym.Env):
         self.tokenizer = tokenizer_of(task, tokenizer)
         self._layout = TokenLayout.of(task, self.tokenizer, self.learner, window)
         self._slide = overflow == "slide"
-        self._tokens = TokenTranscript(self._layout, self._slide)
+        self._transcript = TokenTranscript(self._layout, self._slide)
         self._features: np.ndarray | None = None
         self.observation_space: gym.Space = self._layout.space()
         if self.options.features:
@@ -63,11 +63,11 @@ class TokenEnv(DialogueEnv, gym.Env):
         self.action_space = gym.spaces.Discrete(self.tokenizer.vocab_size)
         self.steps_per_utterance = self._layout.said_limit
 
-    def _begin_view(self, exchange: Exchange) -> None:
+    def _new_transcript(self, exchange: Exchange) -> TokenTranscript:
         tokens = TokenTranscript(self._layout, self._slide)
         fits = tokens.append(exchange.heard)
         check_room(self.task, self.learner, tokens.open() and fits)
-        self._tokens = tokens
+        return tokens
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Say one token.
@@ -78,7 +78,7 @@ class TokenEnv(DialogueEnv, gym.Env):
         """
         if self._closed_because:
             raise self._refuse()
-        tokens = self._tokens
+        tokens = self._transcript
         text = tokens.say(action)
         if text is None:
             info = self._info.blank()
@@ -97,33 +97,28 @@ class TokenEnv(DialogueEnv, gym.Env):
         return self._observe(), exchange.reward, terminated, truncated, info
 
     def _observe(self) -> Any:
-        tokens = self._tokens.tokens.copy()
+        tokens = self._transcript.tokens.copy()
         if self._features is None:
             return tokens
         return {"tokens": tokens, "features": self._features.copy()}
 
-    def _update_extras(self) -> float:
+    def _update_extras(self, state: Any) -> float:
+        gain = super()._update_extras(state)
         if self.options.features:
-            self._features = self.task.features(self.dialogue.state, self.learner)
-        return super()._update_extras()
-
-    def _saved_view(self) -> Any:
-        return self._tokens.saved()
-
-    def _restore_view(self, saved: Any) -> None:
-        self._tokens.restore(saved)
+            self._features = self.task.features(state, self.learner)
+        return gain
 
     def action_masks(self) -> np.ndarray:
         """(V,) bool: the tokens that the task's constraint allows next."""
         if self._closed_because:
-            return self._tokens.no_masks()
-        return self._tokens.masks(self._constraint)
+            return self._transcript.no_masks()
+        return self._transcript.masks(self._constraint)
 
     def _mask_for_info(self) -> np.ndarray:
         """(V,) int8; here, and not by a view of `action_masks`, because every step waits for it."""
         if self._closed_because:
-            return self._tokens.no_masks().view(np.int8)
-        return self._tokens.masks(self._constraint, int8=True)
+            return self._transcript.no_masks().view(np.int8)
+        return self._transcript.masks(self._constraint, int8=True)
 
     def _constraint(self) -> Constraint:
         return self.task.constraint(self.dialogue.state, self.learner)

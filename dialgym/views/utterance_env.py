@@ -29,11 +29,12 @@ class UtteranceEnv(DialogueEnv, gym.Env):
     def __init__(self, task: Task, **options: Any) -> None:
         super().__init__(task, options)
         self.observation_space, self.action_space = utterance_spaces(task, self.learner)
-        self._text = TextTranscript(task, self.learner)
+        self._transcript = TextTranscript(task, self.learner)
 
-    def _begin_view(self, exchange: Exchange) -> None:
-        self._text = TextTranscript(self.task, self.learner)
-        self._text.append(exchange.heard)
+    def _new_transcript(self, exchange: Exchange) -> "TextTranscript":
+        transcript = TextTranscript(self.task, self.learner)
+        transcript.append(exchange.heard)
+        return transcript
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Say one utterance.
@@ -44,20 +45,14 @@ class UtteranceEnv(DialogueEnv, gym.Env):
         """
         if self._closed_because:
             raise self._refuse()
-        exchange, info = self._say(self._text.say(action))
-        self._text.append(exchange.heard)
+        exchange, info = self._say(self._transcript.say(action))
+        self._transcript.append(exchange.heard)
         if self._has_extras:
             info = self._more_info(info)
-        return self._text.text, exchange.reward, exchange.terminated, exchange.truncated, info
+        return self._transcript.text, exchange.reward, exchange.terminated, exchange.truncated, info
 
     def _observe(self) -> str:
-        return self._text.observe()
-
-    def _saved_view(self) -> str:
-        return self._text.saved()
-
-    def _restore_view(self, saved: str) -> None:
-        self._text.restore(saved)
+        return self._transcript.observe()
 
 
 class TextTranscript:

@@ -365,7 +365,7 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
         Returns:
             (k,) rewards for it beside those of the task, or 0.
         """
-        return self._extras.update(rows, self.dialogues.states(rows)) if self._extras else 0.0
+        return self._extras.update(rows, self.dialogues.states(rows)) if self._extras.asked else 0.0
 
     def _more_info(self, info: Info) -> Info:
         """Add what was asked for beside the constant structure."""

@@ -112,8 +112,8 @@ def sayable(view, phrases):
     for token in np.flatnonzero(first):
         more = TokenEnv.__new__(TokenEnv)
         more.__dict__.update(view.__dict__)
-        more._tokens = copied(view._tokens)
-        assert more._tokens.say(int(token)) is None
+        more._transcript = copied(view._transcript)
+        assert more._transcript.say(int(token)) is None
         following = more.action_masks()
         found |= {f"{tokens[token]} {tokens[t]}" for t in np.flatnonzero(following) if t != END}
         found |= {tokens[token]} if following[END] else set()
