@@ -29,7 +29,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test nightly audit bench soak dist docs publish-docs format lint type freeze clean distclean
+.PHONY: help setup run test nightly audit bench soak dist docs publish-docs release format lint type freeze clean distclean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,8 +37,8 @@ help:  ## list these targets
 setup: $(INSTALLED)  ## build the virtual environment (done once, and again when a pin changes)
 
 run: $(INSTALLED)  ## the main job: train a small GPT with PPO, score it beside scripted policies, report
-	$(BIN)/dialgym train ppo Wordle-20-v0 --timesteps 1000000 --force
-	$(BIN)/dialgym benchmark --suite wordle
+	$(BIN)/dialgym train --config examples/first_training.yml --force
+	$(BIN)/dialgym benchmark
 	$(BIN)/dialgym report
 
 test: $(INSTALLED)  ## run the tests, but for the slow ones; those of one room with ROOM=
@@ -76,6 +76,13 @@ publish-docs: $(INSTALLED)  ## build the documentation of this version beside th
 	PATH="$(abspath $(BIN)):$$PATH" NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --update-aliases \
 	  $$($(BIN)/python -c "import dialgym; print('.'.join(dialgym.__version__.split('.')[:2]))") latest
 	$(BIN)/mike set-default latest
+
+# The version stands in dialgym/versions.py alone; what is tagged is what CI has passed.
+release: $(INSTALLED)  ## run what CI runs, and tag this commit with its version
+	@test -z "$$(git status --porcelain)" || { echo "make release: commit or remove what git status lists"; exit 1; }
+	.ci/run
+	git tag -a "v$$($(BIN)/python -c 'import dialgym; print(dialgym.__version__)')" -m "dialgym $$($(BIN)/python -c 'import dialgym; print(dialgym.__version__)')"
+	@echo "git push --tags publishes it"
 
 format: $(INSTALLED)  ## sort imports, mend what can be mended, format
 	$(BIN)/ruff check --fix --quiet .

@@ -1,14 +1,12 @@
-"""Grids of trainings: every algorithm in every task with every seed, tested on the way.
+"""Experiments with trainings: learners in environments with seeds, trained, scored and written.
 
-| module | what is in it |
+| module | contents |
 |---|---|
-| `cells` | `Cell`: one training; `Protocol`: how long it learns, when it is tested |
-| `jobs` | `Job`: a unit of work with a folder of its own; `perform` |
-| `perform` | a cell of PyDial's benchmark, trained and tested from wherever it was cut off |
-| `pools` | many cells at a time: processes of this machine, or a Ray cluster |
-| `run` | `run_grid`, `run_jobs`: what is missing is done, with the time that is left |
-| `results` | the figures of many cells, as files and as arrays |
-| `tables`, `plots`, `calibration` | what is shown of them |
-| `panels`, `cost` | `PanelJob`: a cell of the leaderboard's panels, and what it took |
-| `published` | the figures of others that they stand beside |
+| `job` | `Job`: a unit of work with a folder, what it needs and its result |
+| `pools`, `run` | `run_jobs`: processes of this machine or a Ray cluster, with the time left |
+| `training_job`, `staged_job` | a learner of a panel: trained, scored at the end or after stages |
+| `panel_jobs` | every job of a panel |
+| `pydial_panel` | PyDial's benchmark as a panel with stages |
+| `pydial_results`, `pydial_tables`, `pydial_plots`, `pydial_report` | its figures and tables |
+| `calibration`, `published` | calibration of Q; figures of others |
 """

@@ -1,20 +1,17 @@
-"""Whether what a model expects of its acts, and how sure it is, agrees with what came of them."""
+"""Calibration of predicted returns and their uncertainty."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
 import dialgym
-from agents.experiments.cells import Task
-from agents.experiments.plots import COLOURS, figure_of, save_figure, tidy
 from agents.returns import discounted_returns
-from dialgym.experiments.plots import INK
+from dialgym.experiments.panel import PanelEnvironment
 from dialgym.rollouts.episodes import seeded
 from dialgym.rollouts.policies import takes_masks
 
@@ -24,7 +21,9 @@ DIALOGUES = 128
 LEAST = 1e-6  # of a deviation
 
 
-def calibration(model: Any, task: Task, seed: int, dialogues: int = DIALOGUES) -> dict[str, Any]:
+def calibration(
+    model: Any, environment: PanelEnvironment, seed: int, dialogues: int = DIALOGUES
+) -> dict[str, Any]:
     """Q(b, a) of the acts that a model takes, beside the returns G that follow.
 
     Returns:
@@ -34,7 +33,7 @@ def calibration(model: Any, task: Task, seed: int, dialogues: int = DIALOGUES) -
         decisions, ordered by Q; ``error``: root of the mean square of G - Q in tenths ordered by
         deviation, whose means are ``unsure``.
     """
-    mean, std, returns = _decisions(model, task, seed, dialogues)
+    mean, std, returns = _decisions(model, environment, seed, dialogues)
     std = np.maximum(std, LEAST)
     far = np.abs(returns - mean) / std
     by_mean, by_std = (np.array_split(np.argsort(a, kind="stable"), BINS) for a in (mean, std))
@@ -54,14 +53,14 @@ def _means(values: np.ndarray, parts: Sequence[np.ndarray]) -> list[float]:
 
 
 def _decisions(
-    model: Any, task: Task, seed: int, dialogues: int
+    model: Any, environment: PanelEnvironment, seed: int, dialogues: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean and deviation of Q, and the return, of each decision (M,) of so many dialogues."""
-    masked, kwargs = takes_masks(model), {"text_info": False, **task.settings}
+    masked, kwargs = takes_masks(model), {"text_info": False, **environment.settings}
     steps: list[tuple[np.ndarray, ...]] = []
     with (
         seeded(model, seed),
-        closing(dialgym.sb3_vec_env(task.env_id, dialogues, seed=seed, **kwargs)) as env,
+        closing(dialgym.sb3_vec_env(environment.id, dialogues, seed=seed, **kwargs)) as env,
     ):
         seen: Any = env.reset()
         playing = np.ones(dialogues, bool)
@@ -75,37 +74,3 @@ def _decisions(
     mean, std, rewards, played = (np.stack(column) for column in zip(*steps))
     returns = discounted_returns(rewards, getattr(model, "gamma", 1.0))
     return mean[played], std[played], returns[played]
-
-
-def plot_calibration(found: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
-    """What `calibration` found for each method, a mean over its cells.
-
-    Raises:
-        ImportError: matplotlib is not installed.
-    """
-    figure = figure_of(10.5, 3.9)
-    left, middle, right = figure.subplots(1, 3)
-    for axes in (left, middle, right):
-        tidy(axes)
-    left.plot([0, 1], [0, 1], color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
-    for colour, (name, cells) in zip(COLOURS * len(found), sorted(found.items())):
-        mean = {key: np.mean([cell[key] for cell in cells], axis=0) for key in cells[0]}
-        look = {"color": colour, "marker": "o", "ms": 3, "linewidth": 1.4}
-        left.plot(mean["levels"], mean["coverage"], label=name, **look)
-        middle.plot(mean["expected"], mean["returned"], **look)
-        right.plot(mean["unsure"], mean["error"], **look)
-    for axes in (middle, right):
-        low, high = axes.get_xlim()
-        axes.plot([low, high], [low, high], color=INK, linewidth=0.8, linestyle=(0, (4, 3)))
-        axes.set_xlim(low, high)
-    _label(left, "share of Q's distribution", "returns within it")
-    _label(middle, "Q, tenths of the decisions", "return")
-    _label(right, "deviation of Q, tenths of the decisions", "root mean square of return - Q")
-    figure.legend(loc="outside upper left", ncols=6, frameon=False, fontsize=8)
-    save_figure(figure, path)
-
-
-def _label(axes: Any, x: str, y: str) -> None:
-    axes.set_xlabel(x, fontsize=8)
-    axes.set_ylabel(y, fontsize=8)
-    axes.tick_params(labelsize=7)

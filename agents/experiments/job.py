@@ -1,15 +1,19 @@
-"""Jobs that a grid is made of: each has a folder, and goes on from where it was cut off."""
+"""Job of an experiment: its folder, what it needs, its result; resumed where it was cut off."""
 
 from __future__ import annotations
 
 import csv
+import json
+import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
 from dialgym.io.checksums import read_json_checked, write_json_checked
+from dialgym.io.files import read_json, write_text
 from dialgym.io.locks import PATIENCE, locked
 from dialgym.versions import versions
 
@@ -17,20 +21,22 @@ RESULT = "result.json"
 
 
 class Job(ABC):
-    """A training with its tests, or the tests of a policy; can be pickled, and hashed.
+    """A training with its scores, or the scores of a policy; it can be pickled and hashed.
 
     Attributes:
         folder: its own, absolute.
         unit: what its length is counted in.
+        needs: jobs that are performed before it, whose folders it reads.
     """
 
     folder: Path
-    unit: ClassVar[str]
+    unit: ClassVar[str] = "timesteps"
+    needs: tuple[Job, ...] = ()
 
     @property
     @abstractmethod
     def command(self) -> str:
-        """What makes the figures, which is written down with them."""
+        """The command that makes the figures, which is written down with them."""
 
     @property
     @abstractmethod
@@ -44,7 +50,7 @@ class Job(ABC):
 
     @abstractmethod
     def description(self) -> dict[str, Any]:
-        """What determines the figures, as plain values.
+        """Plain values that determine the figures.
 
         Raises:
             ValueError: it is impossible.
@@ -52,36 +58,53 @@ class Job(ABC):
 
     @abstractmethod
     def figures(self) -> dict[str, Any]:
-        """Do what has not been done, and return what came of it, as plain values."""
-
-    @abstractmethod
-    def clear(self) -> None:
-        """Remove what is of no use once the figures are written."""
+        """Do what has not been done, and return the figures as plain values."""
 
     @abstractmethod
     def length(self) -> int:
-        """How much there is to do."""
+        """Return the number of units to do."""
 
-    @abstractmethod
     def done(self) -> int:
-        """How much of it has been done so far, as far as files tell."""
+        """Return the number of units that are done, as far as files tell."""
+        return 0
 
-    def spent(self) -> float:
-        """Seconds that this has taken, as far as files tell."""
+    def seconds_so_far(self) -> float:
+        """Return the seconds that this has taken, as far as files tell."""
         rows = read_curve_rows(self.folder)
         return float(rows[-1].get("seconds") or 0.0) if rows else 0.0
 
+    def clear(self) -> None:
+        """Remove files of no use once the figures are written; none by default."""
+        return
+
     @abstractmethod
     def summary(self, result: Mapping[str, Any]) -> str:
-        """A line about the figures."""
+        """Return a line about the figures."""
+
+
+def with_needs(jobs: Iterable[Job]) -> list[Job]:
+    """Return the jobs with all that they need, each once and after its needs."""
+    found: dict[Job, None] = {}
+
+    def add(job: Job) -> None:
+        if job not in found:
+            for need in job.needs:
+                add(need)
+            found[job] = None
+
+    for job in jobs:
+        add(job)
+    return [*found]
 
 
 def perform(job: Job) -> dict[str, Any]:
-    """Do what has not been done of a job; the figures, as they stand in its file.
+    """Do what has not been done of a job and its needs; return its figures, as in its file.
 
     Raises:
         FolderInUse: another process performs it.
     """
+    for need in job.needs:
+        perform(need)
     with locked(job.folder, PATIENCE):
         return read_result(job.result) if job.result.is_file() else _perform(job)
 
@@ -101,37 +124,37 @@ def _perform(job: Job) -> dict[str, Any]:
 
 
 def read_result(file: Path) -> dict[str, Any]:
-    """What `perform` wrote.
+    """Read the figures that `perform` wrote.
 
     Raises:
         ValueError: the file holds something else, or is damaged.
     """
-    found = read_json_checked(file, "the figures of a cell, as JSON")
+    found = read_json_checked(file, "the figures of a job, as JSON")
     if not isinstance(found, dict) or "seconds" not in found:
         raise ValueError(
-            f"{str(file)!r}: expected the figures of a cell; got {str(found)[:60]!r}. Delete the "
-            "file to have them made anew."
+            f"{str(file)!r}: expected the figures of a job; got {str(found)[:60]!r}. Delete the "
+            "file to have them made again."
         )
     return found
 
 
 def finished(job: Job) -> dict[str, Any] | None:
-    """The figures of a job that has been performed.
+    """Read the figures of a job that has been performed; None of one that has not.
 
     Raises:
         ValueError: that was done with other settings.
     """
     if not job.result.is_file():
         return None
-    wanted, found = job.description(), read_result(job.result)
-    changed = sorted(name for name in wanted if found.get(name) != wanted[name])
+    now, result = job.description(), read_result(job.result)
+    changed = sorted(name for name in now if result.get(name) != now[name])
     if changed:
-        differences = "; ".join(_difference(n, found.get(n), wanted[n]) for n in changed)
+        differences = "; ".join(_difference(n, result.get(n), now[n]) for n in changed)
         raise ValueError(
             f"{job} has been run with other settings ({differences}). Delete "
-            f"{job.result} and {job.folder} to run it anew, or give another --out."
+            f"{job.result} and {job.folder} to run it again, or give another --out."
         )
-    return found
+    return result
 
 
 def _difference(name: str, old: Any, new: Any) -> str:
@@ -141,10 +164,48 @@ def _difference(name: str, old: Any, new: Any) -> str:
     return ", ".join(f"{k}: {old.get(k)!r} -> {new.get(k)!r}" for k in keys)
 
 
+# What a training takes
+
+
+@contextmanager
+def timed(file: Path) -> Iterator[None]:
+    """Add up the seconds of the block over all processes that worked at it, killed ones too."""
+    before = read_json(file, "a cost") if file.is_file() else {}
+    base = {name: before.get(name, 0.0) for name in ("wall_seconds", "cpu_seconds")}
+    wall, cpu, ended = time.monotonic(), time.process_time(), threading.Event()
+
+    def write() -> None:
+        cost = {
+            "wall_seconds": round(base["wall_seconds"] + time.monotonic() - wall, 1),
+            "cpu_seconds": round(base["cpu_seconds"] + time.process_time() - cpu, 1),
+        }
+        write_text(file, json.dumps(cost) + "\n")
+
+    def write_now_and_then() -> None:
+        while not ended.wait(10.0):
+            write()
+
+    thread = threading.Thread(target=write_now_and_then, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        write()
+
+
 def read_curve_rows(folder: Path) -> list[dict[str, str]]:
-    """The rows of a run's learning curve so far; none where there is no such file."""
+    """Read the rows of a run's learning curve so far; none where there is no such file."""
     try:
         with (folder / "learning_curve.csv").open(encoding="utf-8", newline="") as lines:
             return list(csv.DictReader(lines))
     except OSError:
         return []
+
+
+def short_curve(folder: Path) -> list[list[float]]:
+    """Timesteps, seconds and mean return while learning, in at most 200 rows."""
+    rows = [row for row in read_curve_rows(folder) if row.get("mean_return")]
+    kept = rows[:: max(1, -(-len(rows) // 200))]
+    return [[float(row[k]) for k in ("timesteps", "seconds", "mean_return")] for row in kept]

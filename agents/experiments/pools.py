@@ -1,11 +1,13 @@
-"""Many cells at a time: processes of this machine, one thread each, or the nodes of a Ray cluster.
+"""Pools of jobs: processes of this machine, one thread each, or the nodes of a Ray cluster.
 
-A pool is an iterator: as each cell ends it yields the job with its figures, or what went wrong,
-and about once a second None, so that whoever reads it can say how far the others are.
+A pool is an iterator: as each job ends it yields the job with its figures, or why it has none, and
+about once a second None, so that its reader can say how far the others are. A job begins when those
+that it needs have ended.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import threading
@@ -21,25 +23,26 @@ from typing import Any
 from agents.experiments.job import Job, perform, read_result
 from dialgym.io.files import write_text
 from dialgym.optional import require
-from dialgym.tasks.slot_filling.domain.domain import PYDIAL
 
 ERROR = "error.txt"
 GRACE = 60.0
 """Seconds that processes have to leave a checkpoint."""
 NICENESS = 10
-"""Of processes: whoever works at the machine goes first."""
+"""Of processes: the users of the machine go first."""
 IMPORTED = (
-    *(__name__, "agents.experiments.training_job", "agents.training.run", "agents.acts"),
+    *(__name__, "agents.experiments.staged_job", "agents.training.run", "agents.acts"),
     *("sb3_contrib", "torch._dynamo"),
 )
-"""What a cell needs, imported once by the process that those of the cells are forked from: it
-takes 4 seconds of a CPU, and the first optimizer imports the last of them."""
+"""Imported once by the process that those of the jobs are forked from: it takes 4 seconds of a CPU,
+and the first optimizer imports the last of them."""
+PASSED_ON = "DIALGYM_"
+"""Beginning of the environment variables that jobs get: folders of data, among others."""
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a cell has no figures."""
+    """Reason why a job has no figures."""
 
     reason: str
 
@@ -49,25 +52,57 @@ Pool = Iterator[Ended | None]
 
 
 def in_this_process(jobs: Sequence[Job]) -> Pool:
-    """One cell after the other; an error is raised."""
+    """Perform one job after the other; an error is raised."""
     for job in jobs:
         yield job, perform(job)
+
+
+class _Waiting:
+    """Jobs that have not begun, in order.
+
+    A job is ready once those that it needs have their figures; it fails with them.
+    """
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self.jobs = [*jobs]
+        self.failed: set[Job] = set()
+
+    def ready(self) -> Job | None:
+        """Take the first job that is ready; None where there is none yet."""
+        for job in self.jobs:
+            if all(need.result.is_file() for need in job.needs):
+                self.jobs.remove(job)
+                return job
+        return None
+
+    def without_needs(self) -> Iterator[Ended]:
+        """Take the jobs that need what has failed."""
+        for job in [*self.jobs]:
+            if failed := [need for need in job.needs if need in self.failed]:
+                self.jobs.remove(job)
+                yield self.noted((job, Failure(f"it needs {failed[0]}, which has failed")))
+
+    def noted(self, ended: Ended) -> Ended:
+        """Remember a job that has failed."""
+        if isinstance(ended[1], Failure):
+            self.failed.add(ended[0])
+        return ended
 
 
 # Processes
 
 
 def in_processes(jobs: Sequence[Job], workers: int) -> Pool:
-    """A process for each cell, `workers` at a time; they end with this one, however it ends."""
-    waiting, running = list(reversed(jobs)), dict[BaseProcess, Job]()
+    """Start a process for each job, `workers` at a time; they end with this one in any case."""
+    waiting, running = _Waiting(jobs), dict[BaseProcess, Job]()
     try:
-        while waiting or running:
-            while waiting and len(running) < workers:
-                job = waiting.pop()
+        while waiting.jobs or running:
+            while len(running) < workers and (job := waiting.ready()):
                 running[_start(job)] = job
             ended = [process for process in running if not process.is_alive()]
             for process in ended:
-                yield _outcome(process, running.pop(process))
+                yield waiting.noted(_outcome(process, running.pop(process)))
+            yield from waiting.without_needs()
             if not ended:
                 yield None
                 _wait(running, 1.0)
@@ -86,14 +121,19 @@ def _start(job: Job) -> BaseProcess:
         context.set_forkserver_preload(list(IMPORTED))
     else:
         context = get_context("spawn")
-    process: BaseProcess = context.Process(target=_work, args=(job,), daemon=True)
+    process: BaseProcess = context.Process(target=_work, args=(job, _passed_on()), daemon=True)
     with _environment(THREADS):
         process.start()
     return process
 
 
-def _work(job: Job) -> None:
-    """What a process does; its error is left in the cell's folder."""
+def _passed_on() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
+
+
+def _work(job: Job, variables: Mapping[str, str]) -> None:
+    """Perform a job as a process of its own; its error is left in its folder."""
+    os.environ.update(variables)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     (job.folder / ERROR).unlink(missing_ok=True)
     try:
@@ -104,7 +144,7 @@ def _work(job: Job) -> None:
 
 
 def _perform_alone(job: Job) -> dict[str, Any]:
-    """In a process of its own, with one thread and low priority."""
+    """Perform a job with one thread and low priority."""
     import torch
 
     torch.set_num_threads(1)
@@ -114,7 +154,7 @@ def _perform_alone(job: Job) -> dict[str, Any]:
 
 
 def _end_with_parent() -> None:
-    """A killed grid leaves nobody behind, who would write what the next one writes."""
+    """End with the parent, so that a killed experiment leaves no process that writes on."""
     parent = parent_process()
     assert parent is not None
     parent.join()
@@ -132,14 +172,14 @@ def _outcome(process: BaseProcess, job: Job) -> Ended:
 
 
 def _wait(running: Mapping[BaseProcess, Job], seconds: float) -> None:
-    """Until one has ended, but not longer than `seconds`."""
+    """Wait until one has ended, but not longer than `seconds`."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and all(process.is_alive() for process in running):
         time.sleep(0.02)
 
 
 def _wait_for_all(running: Mapping[BaseProcess, Job], seconds: float) -> None:
-    """Until all have ended, each with a checkpoint, but not longer than `seconds`."""
+    """Wait until all have ended, each with a checkpoint, but not longer than `seconds`."""
     deadline = time.monotonic() + seconds
     for process in running:
         process.join(max(0.0, deadline - time.monotonic()))
@@ -147,7 +187,7 @@ def _wait_for_all(running: Mapping[BaseProcess, Job], seconds: float) -> None:
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Environment variables that are set for a while."""
+    """Set environment variables for a while."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -164,24 +204,27 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 def on_ray(jobs: Sequence[Job], address: str) -> Pool:
-    """A task of one CPU for each cell, on an existing cluster whose nodes have dialgym.
+    """Start a task of one CPU for each job, on an existing cluster whose nodes have dialgym.
 
-    Where the nodes share the grid's folder, killed cells go on as they do in processes; where they
-    do not, the figures of those that have ended come back and the others begin anew.
+    Where the nodes share the jobs' folders, killed jobs go on as they do in processes; where they
+    do not, the figures of those that have ended come back and the others begin again.
 
     Raises:
         ImportError: Ray is not installed.
         ValueError: there is no cluster at the address.
     """
-    ray = require("ray", "ray", "a grid on a cluster")
+    ray = require("ray", "ray", "an experiment on a cluster")
     connect(ray, address)
     try:
         task = ray.remote(num_cpus=1, max_calls=1)(_perform_alone)
-        pending = {task.remote(job): job for job in jobs}
-        while pending:
+        waiting, pending = _Waiting(jobs), dict[Any, Job]()
+        while waiting.jobs or pending:
+            while job := waiting.ready():
+                pending[task.remote(job)] = job
             ended, _ = ray.wait([*pending], timeout=1.0)
             for reference in ended:
-                yield _fetched(ray, reference, pending.pop(reference))
+                yield waiting.noted(_fetched(ray, reference, pending.pop(reference)))
+            yield from waiting.without_needs()
             if not ended:
                 yield None
     finally:
@@ -189,12 +232,12 @@ def on_ray(jobs: Sequence[Job], address: str) -> Pool:
 
 
 def connect(ray: Any, address: str) -> None:
-    """Join the cluster; its tasks find the data where this process does, and have one thread.
+    """Join the cluster; its tasks have this process's variables of data, and one thread.
 
     Raises:
         ValueError: there is none at the address.
     """
-    variables = {**THREADS, **({PYDIAL: os.environ[PYDIAL]} if PYDIAL in os.environ else {})}
+    variables = {**THREADS, **_passed_on()}
     try:
         _knock(address)
         ray.init(address, log_to_driver=False, runtime_env={"env_vars": variables})
@@ -206,7 +249,7 @@ def connect(ray: Any, address: str) -> None:
 
 
 def _knock(address: str) -> None:
-    """Raises OSError where nobody listens: Ray itself would try for minutes."""
+    """Raise OSError where no server listens: Ray itself would try for minutes."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     if host and port.isdigit():
         with socket.create_connection((host, int(port)), timeout=10):
@@ -221,7 +264,5 @@ def _fetched(ray: Any, reference: Any, job: Job) -> Ended:
     except ray.exceptions.RayError as error:
         return job, Failure(str(error))
     if not job.result.is_file():  # the node has a folder of its own
-        import json
-
         write_text(job.result, json.dumps(result, indent=1) + "\n")
     return job, result

@@ -1,4 +1,4 @@
-"""Figures of many cells: as files, a method each, and as arrays over seeds."""
+"""Figures of PyDial's benchmark: as files, a method each, and as arrays over seeds."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 
-from agents.experiments.cells import Task, domain_order
+from agents.experiments.job import RESULT, read_result
+from agents.experiments.pydial_panel import Task, domain_order
 from dialgym.io.files import write_text
 
 DESCRIBED = ("algorithm", "command", "versions", "source", "episodes", "settings")
-"""What cells of one run have in common; the rest of a cell are its figures."""
+"""Entries that jobs of one run have in common; the others of a job are its figures."""
 CALIBRATION = "calibrations.json"
 
 
 class Row(NamedTuple):
-    """The figures of a cell after so many dialogues of training; 0 of a scripted policy."""
+    """Figures of a job after so many dialogues of training; 0 of a scripted policy."""
 
     domain: str
     env: int
@@ -47,12 +48,12 @@ KINDS = get_type_hints(Row)
 
 @dataclass
 class Figures:
-    """All that is known of a method.
+    """Figures of a method.
 
     Attributes:
-        rows: of all cells, in order.
-        runs: what made them: command, versions, settings.
-        calibrations: by cell, what `agents.experiments.calibration` found of its model.
+        rows: of all jobs, in order.
+        runs: command, versions and settings that made them.
+        calibrations: of the models by job, see `agents.experiments.calibration`.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -60,19 +61,19 @@ class Figures:
     calibrations: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, result: Mapping[str, Any]) -> None:
-        """The figures of a cell, in the place of older ones."""
+        """Add the figures of a job, in the place of older ones."""
         described = {name: result[name] for name in DESCRIBED if name in result}
         if described not in self.runs:
             self.runs.append(described)
-        place = result["domain"], result["env"], result["seed"]
-        self.rows = [row for row in self.rows if row[:3] != place]
+        task = result["domain"], result["env"], result["seed"]
+        self.rows = [row for row in self.rows if row[:3] != task]
         run = self.runs.index(described)
-        self.rows += [Row(*place, **stage, run=run) for stage in result["stages"]]
+        self.rows += [Row(*task, **stage, run=run) for stage in result["stages"]]
         if result.get("calibration"):
-            self.calibrations["{}-Env{} seed {}".format(*place)] = result["calibration"]
+            self.calibrations["{}-Env{} seed {}".format(*task)] = result["calibration"]
 
-    def take(self, other: Figures) -> None:
-        """The figures of another grid, in the place of older ones."""
+    def merge(self, other: Figures) -> None:
+        """Add the figures of another grid, in the place of older ones."""
         known = [json.dumps(run, sort_keys=True) for run in self.runs]
         numbers = []
         for run in other.runs:
@@ -86,8 +87,8 @@ class Figures:
         self.rows = kept + [row._replace(run=numbers[row.run]) for row in other.rows]
         self.calibrations |= other.calibrations
 
-    def tidy(self) -> None:
-        """Rows in order, and only runs that some are of."""
+    def sort(self) -> None:
+        """Put rows in order, and keep only runs that some are of."""
         used = sorted({row.run for row in self.rows})
         self.runs = [self.runs[number] for number in used]
         rows = sorted(
@@ -105,15 +106,20 @@ class Results:
 
     @classmethod
     def of(cls, results: Iterable[Mapping[str, Any]]) -> Results:
-        """Of what `run_grid` returns."""
+        """Of the results of jobs."""
         methods: dict[str, Figures] = {}
         for result in results:
             methods.setdefault(result["method"], Figures()).add(result)
         return cls(methods)
 
     @classmethod
+    def ended(cls, folder: Path) -> Results:
+        """Of all jobs that have ended below a folder, whatever grids they are of."""
+        return cls.of(read_result(file) for file in sorted(folder.glob(f"*/*/seed*/{RESULT}")))
+
+    @classmethod
     def load(cls, folder: Path) -> Results:
-        """What `save` wrote.
+        """Read what `save` wrote.
 
         Raises:
             ValueError: there is nothing.
@@ -131,9 +137,9 @@ class Results:
         return found
 
     def save(self, folder: Path) -> None:
-        """A CSV file of figures and a JSON file of what made them for each method."""
+        """Write a CSV file of figures and a JSON file of their runs for each method."""
         for name, figures in self.methods.items():
-            figures.tidy()
+            figures.sort()
             text = io.StringIO()
             writer = csv.writer(text, lineterminator="\n")
             writer.writerows([Row._fields, *figures.rows])
@@ -143,10 +149,10 @@ class Results:
         write_text(folder / CALIBRATION, json.dumps(cells) + "\n")
 
     def merged_into(self, folder: Path) -> None:
-        """Save, with what is in the folder of other cells and methods."""
+        """Save, with what is in the folder of other jobs and methods."""
         before = Results.load(folder) if any(folder.glob("*.csv")) else Results({})
         for name, figures in self.methods.items():
-            before.methods.setdefault(name, Figures()).take(figures)
+            before.methods.setdefault(name, Figures()).merge(figures)
         before.save(folder)
 
     @cached_property
@@ -162,7 +168,7 @@ class Results:
         return sorted(found - {0}) or [0]
 
     def draws(self, method: str) -> bool:
-        """Whether a method learned by drawing acts: it is scored by tests that do."""
+        """Return True if a method learned by drawing acts: it is scored by tests that do."""
         return method in self.methods and any(row.drawn for row in self.methods[method].rows)
 
     @cached_property
@@ -179,7 +185,7 @@ class Results:
             for key, rows in groups.items()
         }
 
-    def of_cell(
+    def of_task(
         self, method: str, task: Task, dialogues: int, drawn: bool | None = None
     ) -> np.ndarray:
         """(S, 5) of S seeds: success, reward, turns, CPU seconds, timesteps; S is 0 for none.
@@ -194,7 +200,7 @@ class Results:
 
     def success(self, method: str, task: Task, dialogues: int) -> np.ndarray:
         """(S,) per cent of the test dialogues of each seed."""
-        return 100 * self.of_cell(method, task, dialogues)[:, 0]
+        return 100 * self.of_task(method, task, dialogues)[:, 0]
 
     def names(self) -> Sequence[str]:
         """Of the methods, the best first by mean success at the end over their own tasks."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from agents.experiments import published
-from agents.experiments.cells import SCRIPTED, Task
+from agents.experiments.pydial_panel import SCRIPTED, Task
 from agents.experiments.pydial_results import Results
 from dialgym.experiments.statistics import (
     Estimate,
@@ -97,7 +97,7 @@ def overall(results: Results, group: Group) -> str:
     for name in group.methods:
         matrices = [matrix(results, name, group.tasks, test) for test in tests]
         final = environment_estimates(matrices[-1])
-        rewards = [results.of_cell(name, t, tests[-1])[:, REWARD].mean() for t in group.tasks]
+        rewards = [results.of_task(name, t, tests[-1])[:, REWARD].mean() for t in group.tasks]
         means = [f"{found.mean():.1f}" if found.size else "" for found in matrices[:-1]]
         seeds = str(matrices[-1].shape[1])
         row = [name, seeds, shown(final.mean), shown(final.iqm), *means, f"{np.mean(rewards):.2f}"]
@@ -118,7 +118,7 @@ def drawn_and_best(results: Results, group: Group) -> str:
     rows = [["method", "acts drawn", "best act", "difference"]]
     for name in filter(results.draws, group.methods):
         both = [
-            [results.of_cell(name, t, results.tests[-1], drawn) for t in group.tasks]
+            [results.of_task(name, t, results.tests[-1], drawn) for t in group.tasks]
             for drawn in (True, False)
         ]
         seeds = min(len(found) for way in both for found in way)
@@ -151,7 +151,7 @@ def _final(results: Results, name: str, task: Task, test: int) -> str:
     if not _has(results, name, task):
         return ""
     success = seed_estimate(results.success(name, task, test))
-    reward = results.of_cell(name, task, test)[:, REWARD].mean()
+    reward = results.of_task(name, task, test)[:, REWARD].mean()
     return f"{shown(success)} / {reward:.1f}"
 
 
@@ -254,7 +254,7 @@ def _own_curve(results: Results, name: str, task: str, after: Sequence[int]) -> 
     place = next((t for t in results.tasks if str(t) == task), None)
     if place is None or not _has(results, name, place):
         return []
-    found = [results.of_cell(name, place, number) for number in after]
+    found = [results.of_task(name, place, number) for number in after]
     if not any(map(len, found)):
         return []
     cells = [f"{100 * f[:, 0].mean():.1f} / {f[:, 1].mean():.1f}" if len(f) else "" for f in found]
@@ -274,7 +274,7 @@ def speeds(results: Results) -> str:
 
 
 def _speed(results: Results, name: str, task: Task) -> str:
-    found = results.of_cell(name, task, results.tests[-1])
+    found = results.of_task(name, task, results.tests[-1])
     return f"{results.tests[-1] / found[:, SECONDS].mean():.1f}" if len(found) else ""
 
 
@@ -295,7 +295,7 @@ def _scores(task: Task) -> Sequence[published.Score]:
 
 
 def _has(results: Results, name: str, task: Task) -> bool:
-    return len(results.of_cell(name, task, results.tests[-1])) > 0
+    return len(results.of_task(name, task, results.tests[-1])) > 0
 
 
 def _success(results: Results, name: str, task: Task) -> str:

@@ -1,35 +1,31 @@
-"""The grid: what has not been done is, and how long that will take."""
+"""Run of an experiment: jobs without figures are performed, with an estimate of the time left."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from agents.experiments.cells import Cell, Protocol
-from agents.experiments.job import RESULT, Job, read_result
-from agents.experiments.job import finished as finished_job
+from agents.experiments.job import Job, finished, with_needs
 from agents.experiments.pools import Failure, Pool, in_processes, in_this_process, on_ray
-from agents.experiments.pydial_job import PydialJob
 from dialgym.io.files import check_writable
 
 J = TypeVar("J", bound=Job)
 
 
 class Progress(NamedTuple):
-    """How far a grid is.
+    """Progress of an experiment.
 
     Attributes:
-        cells, cells_done: of the grid.
+        jobs, jobs_done: numbers of jobs.
         length, done: in the unit of the jobs, such as dialogues of training and tests.
         seconds_left: an estimate; None where nothing is known yet.
         ended: the job that has just ended, and its figures or why it has none.
     """
 
-    cells: int
-    cells_done: int
+    jobs: int
+    jobs_done: int
     length: int
     done: int
     seconds_left: float | None
@@ -39,60 +35,38 @@ class Progress(NamedTuple):
 Report = Callable[[Progress], object]
 
 
-def run_grid(
-    cells: Sequence[Cell],
-    protocol: Protocol,
-    out: str | Path,
-    workers: int = 1,
-    ray: str | None = None,
-    command: str = "",
-    report: Report = lambda progress: None,
-) -> tuple[list[dict[str, Any]], dict[Cell, str]]:
-    """Perform what has not been done of a grid; killed at any moment and run again it goes on.
-
-    Args:
-        cells: to perform; each has a folder below `out`.
-        protocol: of each.
-        out: the grid's folder, which nodes of a cluster share best.
-        workers: processes; 0 performs one cell after the other in this one.
-        ray: the address of a Ray cluster, in place of processes.
-        command: that asked for it, which is written down with the figures.
-        report: called about once a second.
-
-    Returns:
-        The figures of all cells that have been performed, now or before, in order; and why others
-        have failed.
-
-    Raises:
-        ValueError: a cell was performed with other settings before, a setting is impossible, or
-            there is no cluster at the address.
-        ImportError: Ray is not installed.
-        OSError: the folders of cells cannot be written; the message says what to do.
-    """
-    root = Path(out).resolve()
-    jobs = [PydialJob(cell, protocol, root / cell.folder, command) for cell in cells]
-    results, failures = run_jobs(jobs, workers, ray, report)
-    found = [results[job] for job in jobs if job in results]
-    return found, {job.cell: failures[job] for job in jobs if job in failures}
-
-
 def run_jobs(
     jobs: Sequence[J],
     workers: int = 1,
     ray: str | None = None,
     report: Report = lambda progress: None,
 ) -> tuple[dict[J, dict[str, Any]], dict[J, str]]:
-    """Perform what has not been done of some jobs; the figures by job, and why others have failed.
+    """Perform what has not been done of some jobs; killed at any moment and run again it goes on.
 
-    See `run_grid` for the arguments and for what is raised.
+    Args:
+        jobs: to perform, after what they need; each has a folder, which nodes of a cluster share
+            best.
+        workers: processes; 0 performs one job after the other in this one.
+        ray: the address of a Ray cluster, in place of processes.
+        report: called about once a second.
+
+    Returns:
+        The figures by job, of those that they need too; and why others have failed.
+
+    Raises:
+        ValueError: a job was performed with other settings before, a setting is impossible, or
+            there is no cluster at the address.
+        ImportError: Ray is not installed.
+        OSError: the folders of jobs cannot be written; the message says what to do.
     """
     if workers < 0:
         raise ValueError(f"workers: expected 0 or more, got {workers}")
-    results = {job: result for job in jobs if (result := finished_job(job))}
-    missing = [job for job in jobs if job not in results]
+    planned: Sequence[Any] = with_needs(jobs)
+    results = {job: result for job in planned if (result := finished(job))}
+    missing = [job for job in planned if job not in results]
     for folder in dict.fromkeys(job.folder.parent for job in missing):
         check_writable(folder)
-    state = _State(jobs, dict(results), max(workers, 1))
+    state = _State(planned, dict(results), max(workers, 1))
     failures: dict[J, str] = {}
     report(state.progress())
     for ended in _pool(missing, workers, ray):
@@ -106,11 +80,6 @@ def run_jobs(
     return state.results, failures
 
 
-def finished(out: str | Path) -> list[dict[str, Any]]:
-    """The figures of all cells that have ended below a folder, whatever grids they are of."""
-    return [read_result(file) for file in sorted(Path(out).glob(f"*/*/seed*/{RESULT}"))]
-
-
 def _pool(jobs: Sequence[Job], workers: int, ray: str | None) -> Pool:
     if not jobs:
         return iter(())
@@ -121,7 +90,7 @@ def _pool(jobs: Sequence[Job], workers: int, ray: str | None) -> Pool:
 
 @dataclass
 class _State:
-    """What is known of a grid while it runs."""
+    """Figures of jobs while they are run."""
 
     jobs: Sequence[Any]
     results: dict[Any, dict[str, Any]]
@@ -142,7 +111,7 @@ class _State:
         )
 
     def _seconds_left(self, left: Mapping[Job, int], done: Mapping[Job, int]) -> float | None:
-        """By what a unit has cost each kind so far.
+        """Estimate the seconds by what a unit has cost each kind so far.
 
         Units differ from kind to kind (tokens, gradient steps), so that a job of a kind not yet
         seen is taken to last as long as one of the others does.
@@ -152,7 +121,7 @@ class _State:
         for job in self.jobs:
             if done[job]:
                 ended = job in self.results
-                seconds = self.results[job]["seconds"] if ended else job.spent()
+                seconds = self.results[job]["seconds"] if ended else job.seconds_so_far()
                 costs.setdefault(job.kind, []).append(seconds / done[job])
                 whole.append(seconds / done[job] * (done[job] + left[job]))
         if not costs:

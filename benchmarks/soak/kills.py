@@ -122,23 +122,26 @@ class Grid(Writer):
         super().__init__(rng, folder / "grid", "grids killed")
 
     def work(self, place: Path, again: bool) -> None:
-        from agents.experiments.cells import Method, Protocol, cells_of, tasks_of
-        from agents.experiments.run import run_grid
+        from agents.experiments.panel_jobs import jobs_of
+        from agents.experiments.pydial_panel import pydial_panel, tasks_of
+        from agents.experiments.run import run_jobs
+        from dialgym.experiments.panel import PanelLearner
 
         small = {"n_envs": 4, "n_steps": 16, "batch_size": 64, "policy_kwargs": {"net_arch": [16]}}
-        methods = [Method("small", "maskable-ppo", small), Method("handcrafted", "handcrafted")]
-        cells = cells_of(methods, tasks_of(["CR"], [1]), [0])
-        _, failures = run_grid(cells, Protocol((10, 20), 10), place, workers=0)
+        learners = {"small": PanelLearner("small", "maskable-ppo", small), "handcrafted": None}
+        panel = pydial_panel(learners, tasks_of(["CR"], [1]), (10, 20), 10)
+        _, failures = run_jobs(jobs_of(panel, [*learners], panel.environments, [0], place), 0)
         assert not failures, failures
 
     def made(self, place: Path) -> Any:
         """The figures, without what depends on the clock."""
-        from agents.experiments.run import finished
+        from agents.experiments.pydial_results import Results
 
-        cells = [{k: v for k, v in cell.items() if k != "seconds"} for cell in finished(place)]
-        for cell in cells:
-            cell["stages"] = [{**stage, "cpu_seconds": 0} for stage in cell["stages"]]
-        return cells
+        methods = Results.ended(place).methods
+        return {
+            name: [row._replace(cpu_seconds=0.0) for row in figures.rows]
+            for name, figures in methods.items()
+        }
 
 
 class Trainers:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from agents.experiments.plots import COLOURS, FIXED, figure_of, save_figure, tidy
+from agents.experiments.pydial_plots import FIXED
 from benchmarks.transfer.axes import Axis
 from benchmarks.transfer.table import Cell, Cells, estimate, names_of
-from dialgym.experiments.plots import INK
+from dialgym.experiments.plots import COLOURS, INK, new_figure, save_figure, tidy
 from dialgym.experiments.statistics import Estimate
 
 ACROSS = 3
@@ -41,7 +41,7 @@ def _curves(cells: Cells, path: Path, metric: str) -> None:
     names = list(dict.fromkeys(name for _, name in cells))
     across = min(ACROSS, len(places))
     down = -(-len(places) // across)
-    figure = figure_of(3.4 * across + 0.4, 2.6 * down + 0.7)
+    figure = new_figure(3.4 * across + 0.4, 2.6 * down + 0.7)
     grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
     lines: dict[str, Any] = {}
     for axes, place in zip(grid.flat, places):
@@ -96,7 +96,7 @@ def _maps(cells: Cells, path: Path, metric: str) -> None:
     ]
     low, high = (0.0, 100.0) if metric == "success" else (min(values), max(values))
     height = sum(0.55 * len(places) + 0.6 for places in rows.values()) + 0.9
-    figure = figure_of(2.6 + 1.15 * len(targets), height)
+    figure = new_figure(2.6 + 1.15 * len(targets), height)
     ratios = [len(places) for places in rows.values()]
     grid = figure.subplots(len(names), 1, squeeze=False, height_ratios=ratios)
     for axes, name in zip(grid.flat, names):

@@ -288,8 +288,8 @@ def benchmark_panel(
     What has been done is not done again; killed at any moment, the same command goes on.
     """
     require_agents()
+    from agents.experiments.panel_jobs import jobs_of
     from agents.experiments.run import run_jobs
-    from agents.experiments.training_job import jobs_of
 
     chosen = panel_named(panel)
     names = words(algorithms or "") or [*chosen.references, *chosen.algorithms]
@@ -356,25 +356,25 @@ def benchmark_pydial(
     What has been done is not done again; killed at any moment, the same command goes on.
     """
     require_agents()
-    from agents.experiments.cells import Protocol, cells_of, methods_of, tasks_of
+    from agents.experiments.panel_jobs import jobs_of
+    from agents.experiments.pydial_panel import learners_of, pydial_panel, tasks_of
+    from agents.experiments.pydial_report import older_in, write_report
     from agents.experiments.pydial_results import Results
-    from agents.experiments.report import older_in, write_report
-    from agents.experiments.run import finished, run_grid
+    from agents.experiments.run import run_jobs
 
     where = results or out / "results"
     failures: dict[Any, str] = {}
-    if tables and (ended := finished(out)):
-        Results.of(ended).merged_into(where)
+    if tables and (ended := Results.ended(out)).methods:
+        ended.merged_into(where)
     if not tables:
-        methods = methods_of(words(algorithms), variants)
-        chosen = tasks_of(words(domains), numbers(envs, "--envs"))
-        protocol = Protocol(tuple(numbers(tests, "--tests")), episodes)
-        cells = cells_of(methods, chosen, parse_seeds(seeds))
+        learners = learners_of(words(algorithms), variants)
+        tasks = tasks_of(words(domains), numbers(envs, "--envs"))
+        panel = pydial_panel(learners, tasks, numbers(tests, "--tests"), episodes)
+        command = shlex.join(["dialgym", *sys.argv[1:]])
+        jobs = jobs_of(panel, [*learners], panel.environments, parse_seeds(seeds), out, command)
         with resumable(), job_progress() as report:
-            found, failures = run_grid(
-                cells, protocol, out, workers, ray, shlex.join(["dialgym", *sys.argv[1:]]), report
-            )
-        Results.of(found).merged_into(where)
+            found, failures = run_jobs(jobs, workers, ray, report)
+        Results.of(found[job] for job in jobs if job in found).merged_into(where)
     try:
         files = ", ".join(file.name for file in write_report(where))
     except ImportError as error:  # all but the pictures has been written

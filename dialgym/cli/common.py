@@ -200,7 +200,7 @@ def check_failures(failures: Mapping[Any, str]) -> None:
     if failures:
         reasons = "; ".join(f"{cell}: {reason}" for cell, reason in failures.items())
         raise ValueError(
-            f"{len(failures)} cells have failed ({reasons}). The same command tries them again."
+            f"{len(failures)} jobs have failed ({reasons}). The same command tries them again."
         )
 
 
@@ -236,16 +236,16 @@ def job_progress(unit: str = "dialogues") -> Iterator[Callable[[Any], None]]:
             left = (
                 "" if progress.seconds_left is None else f", {duration(progress.seconds_left)} left"
             )
-            cells = f"{progress.cells_done} of {progress.cells} cells"
+            jobs = f"{progress.jobs_done} of {progress.jobs} jobs"
             bar.update(
                 shown,
-                description=f"{cells}{left}",
+                description=f"{jobs}{left}",
                 total=progress.length,
                 completed=progress.done,
             )
             if progress.ended:
                 console.print(
-                    f"[{cells}{left}] {_line(*progress.ended)}", markup=False, soft_wrap=True
+                    f"[{jobs}{left}] {_line(*progress.ended)}", markup=False, soft_wrap=True
                 )
 
         yield report

@@ -156,9 +156,9 @@ def costs_of(rankings: list[Any], results: list[Path] | None) -> Any:
     panel: Panel = rankings[0].panel
     if panel.imported_from is None:
         require_agents()
-        from agents.experiments.training_job import cells_asked_for
+        from agents.experiments.panel_jobs import jobs_asked_for
 
-        return panel_costs(rankings, cells_asked_for(panel), None)
+        return panel_costs(rankings, jobs_asked_for(panel), None)
     folder = _tables_of(panel, results)
     return panel_costs(rankings, None, None if folder is None else training_seconds(folder))
 
@@ -325,9 +325,9 @@ def _wanted_cells(panel: Panel, name: str, there: int) -> int:
     if there >= every:
         return every
     require_agents()
-    from agents.experiments.training_job import cells_asked_for
+    from agents.experiments.panel_jobs import jobs_asked_for
 
     try:
-        return cells_asked_for(panel, [name])
+        return jobs_asked_for(panel, [name])
     except ValueError:
         return every

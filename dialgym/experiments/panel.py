@@ -149,6 +149,8 @@ class Panel:
         metric: what rows are ranked by: the normalised score, the return or the success.
         imported_from: the folder of `benchmarks/results` whose tables it is of: trainings that
             another command made. There is nothing to run then.
+        stages: after how many dialogues of training a learner is tested; none where it is scored
+            at the end alone.
     """
 
     name: str
@@ -161,6 +163,7 @@ class Panel:
     references: tuple[str, ...] = ()
     metric: str = "score"
     imported_from: str | None = None
+    stages: tuple[int, ...] = ()
 
     def environment(self, env_id: str) -> PanelEnvironment:
         """The environment of an id, with or without the namespace.
@@ -238,6 +241,7 @@ class Panel:
             tuple(row.get("references", list, [])),
             row.one_of("metric", METRICS, "score"),
             row.get("imported_from", str, None),
+            tuple(row.get("stages", list, [])),
         )
         return found._checked(where)
 

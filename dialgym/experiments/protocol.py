@@ -17,14 +17,13 @@ from dialgym.experiments.result import DRAWN, GREEDY, Episodes
 from dialgym.experiments.row import (
     AS_NAMED,
     COLUMNS,
-    FORM,
     MODEL_ACTIONS,
     SCRIPTED,
     ExperimentRow,
     episode_columns,
     episode_means,
     row_file,
-    row_settings,
+    row_head,
     score_references,
 )
 from dialgym.experiments.row_checks import check_author
@@ -177,16 +176,7 @@ def score_policy(
         known["model"] = digits
     cost = {"wall_seconds": time.monotonic() - started, "cpu_seconds": time.process_time() - cpu}
     row = {
-        "form": FORM,
-        "panel": panel.name,
-        "version": panel.version,
-        "id": environment.id,
-        "name": name,
-        "seed": seed,
-        "kind": kind,
-        "policy": label,
-        "settings": {},
-        **row_settings(environment),
+        **row_head(panel, environment, name, seed, kind, label),
         **found,
         "way": SCRIPTED if model is None else actions,
         "hashes": known,

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.experiments.panel import PanelEnvironment
+from dialgym.experiments.panel import Panel, PanelEnvironment
 from dialgym.experiments.result import DRAWN, GREEDY, Episodes
 from dialgym.experiments.rules import Fingerprint, RowOrigin
 from dialgym.io.checksums import checksum
@@ -194,6 +194,24 @@ def episode_columns(part: Episodes) -> dict[str, list[Any]]:
 def episode_means(part: Values) -> dict[str, float]:
     """Means of `episode_columns`."""
     return {name: round(float(np.mean(part[key])), 6) for key, name in COLUMNS.items()}
+
+
+def row_head(
+    panel: Panel, environment: PanelEnvironment, name: str, seed: int, kind: str, policy: str
+) -> dict[str, Any]:
+    """Describe a row before anything is played, but for the settings of its learner."""
+    return {
+        "form": FORM,
+        "panel": panel.name,
+        "version": panel.version,
+        "id": environment.id,
+        "name": name,
+        "seed": seed,
+        "kind": kind,
+        "policy": policy,
+        "settings": {},
+        **row_settings(environment),
+    }
 
 
 def row_settings(environment: PanelEnvironment) -> dict[str, Any]:

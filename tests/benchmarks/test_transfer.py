@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3")
+from agents.experiments.panel_jobs import jobs_of as panel_jobs
 from agents.experiments.run import run_jobs
-from agents.experiments.training_job import jobs_of as panel_jobs
 from benchmarks.transfer.__main__ import main
 from benchmarks.transfer.axes import AXES, exchanges
 from benchmarks.transfer.jobs import jobs_of

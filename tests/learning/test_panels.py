@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3")
-from agents.experiments.cells import Cell, Method, Protocol, Task
-from agents.experiments.run import run_grid, run_jobs
-from agents.experiments.training_job import jobs_of
+from agents.experiments.panel_jobs import jobs_of
+from agents.experiments.pydial_panel import Task, learners_of, pydial_panel
+from agents.experiments.run import run_jobs
 from dialgym.experiments.panel import panel_named, panels
 from dialgym.experiments.row_files import read_row
 
@@ -70,12 +70,13 @@ def reached(name, rerun, folder, seed=0):
 def of_the_grid(rerun, folder, seed):
     """The mean return after a tenth of the dialogues of PyDial's benchmark."""
     domain, env = rerun.env.split("-Env")
-    cell = Cell(Method(rerun.learner, rerun.learner), Task(domain, int(env)), seed)
-    whole = Protocol()
-    protocol = Protocol((round(SHARE * whole.dialogues),), whole.episodes)
-    (found,), failures = run_grid([cell], protocol, folder, 0)
+    stages = (round(SHARE * panel_named("slot-filling-acts").stages[-1]),)
+    panel = pydial_panel(learners_of([rerun.learner]), [Task(domain, int(env))], stages)
+    found, failures = run_jobs(
+        jobs_of(panel, [rerun.learner], panel.environments, [seed], folder), 0
+    )
     assert not failures
-    return found["stages"][-1]["reward"]
+    return next(iter(found.values()))["stages"][-1]["reward"]
 
 
 def test_every_panel_has_a_rerun_with_a_bar_above_random():

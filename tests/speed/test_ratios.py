@@ -40,7 +40,6 @@ def rates():
     ("what", "reference", "least"),
     [
         ("tokens", "cartpole", 0.8),
-        ("turns", "cartpole", 0.3),
         ("batched tokens", "tokens", 1.5),
         ("masked tokens", "tokens", 1.5),
         ("batched turns", "turns", 1.2),
@@ -56,6 +55,11 @@ def reaches(least, work, reference):
     Other work on the machine can spoil a round; what has become slow fails all of them.
     """
     return any(measure(work) / measure(reference) >= least for _ in range(3))
+
+
+def test_turns_of_utterances_keep_up_with_cartpole():
+    """Texts, their infos and transcripts included; 0.8 to 0.9 where it was measured."""
+    assert reaches(0.75, single_turns({}), cartpole())
 
 
 @pytest.mark.slow

@@ -13,8 +13,8 @@ def tiny(monkeypatch):
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     """The folder of a panel that has been run."""
+    from agents.experiments.panel_jobs import jobs_of
     from agents.experiments.run import run_jobs
-    from agents.experiments.training_job import jobs_of
 
     out = tmp_path_factory.mktemp("panel")
     names = ["random", "optimal", "ppo", "bc", "bc-ppo"]

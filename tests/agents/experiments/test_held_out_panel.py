@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("stable_baselines3")
 pytest.importorskip("pyarrow")
 pytest.importorskip("sacrebleu")
+from agents.experiments.panel_jobs import jobs_of
 from agents.experiments.run import run_jobs
-from agents.experiments.training_job import jobs_of
 from dialgym.experiments.row_files import read_rows
 from tests.support.commands import succeed
 from tests.support.tiny_language import TINY
@@ -33,7 +33,7 @@ def test_models_learn_on_one_split_and_are_measured_on_another(tmp_path, monkeyp
         assert row["held_out"] == {"split": "test"}
         assert set(row["measures"]) == {"drawn", "greedy"}
         run = json.loads((rows[name].file.with_suffix("") / "run.json").read_text("utf-8"))
-        assert "split" not in run["settings"]
+        assert "split" not in run["env_kwargs"]
     where = ["--results", str(tmp_path)]
     text = succeed("leaderboard", "show", "replies", *where)
     assert "| bc (greedy) | " in text.split("### ")[1]

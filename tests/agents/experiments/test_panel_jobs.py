@@ -12,9 +12,9 @@ import pytest
 pytest.importorskip("stable_baselines3")
 pytest.importorskip("pyarrow")
 import agents
-from agents.experiments.cost import clocked
+from agents.experiments.job import timed
+from agents.experiments.panel_jobs import jobs_asked_for, jobs_of
 from agents.experiments.run import run_jobs
-from agents.experiments.training_job import cells_asked_for, jobs_of
 from agents.training.callbacks import LearningCurve
 from dialgym.experiments.panel import Panel
 from dialgym.experiments.row_files import read_row, read_rows
@@ -68,7 +68,7 @@ def test_a_learner_has_cells_where_it_learns_and_asks_for_no_others(tmp_path):
     jobs = jobs_of(panel, ["bc", "ppo"], panel.environments, [0], tmp_path)
     kinds = ["ppo Wordle-20-v0", "bc Wordle-200-v0", "ppo Wordle-200-v0"]
     assert [job.kind for job in jobs] == kinds
-    assert cells_asked_for(panel) == panel.seeds * (3 + 4)
+    assert jobs_asked_for(panel) == panel.seeds * (3 + 4)
     with pytest.raises(ValueError, match=r"none of bc plays Wordle-20-v0"):
         jobs_of(panel, ["bc"], panel.environments[:1], [0], tmp_path)
 
@@ -102,7 +102,7 @@ def test_what_is_done_is_not_done_again_and_other_budgets_are_refused(done, monk
     with pytest.raises(ValueError, match=r"other settings \(n_timesteps: 1000 -> 2000\)") as raised:
         run_jobs(jobs_of(TINY, ["ppo"], [changed], [0], done), 0)
     row = done.resolve() / "tiny" / "ppo" / ROW
-    assert f"Delete {row} and {row.with_suffix('')} to run it anew" in str(raised.value)
+    assert f"Delete {row} and {row.with_suffix('')} to run it again" in str(raised.value)
 
 
 def test_a_training_that_is_cut_off_goes_on_exactly(done, tmp_path, monkeypatch):
@@ -134,7 +134,7 @@ from tests.support.tiny_panel import *
 if __name__ == "__main__":
     install()
     handle_sigterm()  # as the command does
-    from agents.experiments.training_job import jobs_of
+    from agents.experiments.panel_jobs import jobs_of
     from agents.experiments.run import run_jobs
     jobs = jobs_of(TINY, ["random", "ppo", "bc"], TINY.environments, [0, 1], Path(sys.argv[1]))
     found, failures = run_jobs(jobs, 2)
@@ -164,10 +164,10 @@ def test_a_panel_that_is_killed_gives_the_same_rows(blow, done, tmp_path):
 
 def test_the_clock_goes_on(tmp_path):
     file = tmp_path / "cost.json"
-    with clocked(file):
+    with timed(file):
         time.sleep(0.2)
     first = json.loads(file.read_text("utf-8"))
-    with clocked(file):
+    with timed(file):
         time.sleep(0.2)
     assert json.loads(file.read_text("utf-8"))["wall_seconds"] >= first["wall_seconds"] + 0.1
 

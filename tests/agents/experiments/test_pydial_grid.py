@@ -6,30 +6,45 @@ import random
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
 
 pytest.importorskip("stable_baselines3")
-from agents.experiments import pydial_job as performing
-from agents.experiments.cells import Cell, Method, Protocol, Task, cells_of, tasks_of
+from agents.experiments import training_job
 from agents.experiments.job import RESULT
+from agents.experiments.panel_jobs import jobs_of
 from agents.experiments.pools import Failure
-from agents.experiments.pydial_job import PydialJob
+from agents.experiments.pydial_panel import Task, pydial_panel, tasks_of
+from agents.experiments.pydial_report import write_report
 from agents.experiments.pydial_results import Results
-from agents.experiments.report import write_report
-from agents.experiments.run import _State, finished, run_grid
+from agents.experiments.run import _State, run_jobs
 from agents.training.callbacks import StopAfterDialogues
+from dialgym.experiments.panel import PanelLearner
 from dialgym.experiments.rules import rules_of
 from tests.support.slot_domains import write_bakeries
 from tests.support.waiting import end_family
 
 SMALL = {"n_envs": 4, "n_steps": 16, "batch_size": 64, "policy_kwargs": {"net_arch": [16]}}
-PPO = Method("small-ppo", "maskable-ppo", SMALL)
-HANDCRAFTED = Method("handcrafted", "handcrafted")
+PPO = {"small-ppo": PanelLearner("small-ppo", "maskable-ppo", SMALL)}
+HANDCRAFTED = {"handcrafted": None}
 CR1 = tasks_of(["CR"], [1])
-BRIEF = Protocol((10, 20), 10)
+BRIEF = (10, 20), 10
+
+
+def grid(learners, out, seeds=(0,), tasks=CR1, protocol=BRIEF):
+    """The jobs of some learners."""
+    panel = pydial_panel(learners, tasks, *protocol)
+    return jobs_of(panel, [*learners], panel.environments, seeds, out)
+
+
+def run_grid(learners, out, seeds=(0,), tasks=CR1, protocol=BRIEF, workers=0, **more):
+    """The results of all jobs in order, and the failures by name."""
+    jobs = grid(learners, out, seeds, tasks, protocol)
+    found, failures = run_jobs(jobs, workers, **more)
+    return [found[job] for job in jobs if job in found], {
+        j.name: why for j, why in failures.items()
+    }
 
 
 @pytest.fixture(autouse=True)
@@ -48,16 +63,16 @@ def figures(results):
 
 
 def test_a_cell_is_tested_after_each_number_of_dialogues(tmp_path):
-    (cell,) = cells_of([PPO], CR1, [3])
-    (result,), failures = run_grid([cell], BRIEF, tmp_path, workers=0)
+    (result,), failures = run_grid(PPO, tmp_path, [3])
+    folder = grid(PPO, tmp_path, [3])[0].folder
     assert not failures
     tests = [(stage["dialogues"], stage["drawn"]) for stage in result["stages"]]
     assert tests == [(10, 1), (20, 0), (20, 1)], "PPO draws acts; at last it is tested both ways"
     assert result["stages"][0]["timesteps"] < result["stages"][1]["timesteps"]
-    assert {stage["rules"] for stage in result["stages"]} == {str(rules_of(cell.task.env_id))}
+    assert {stage["rules"] for stage in result["stages"]} == {str(rules_of(CR1[0].environment.id))}
     assert result["source"] == "built-in"
-    assert {p.name for p in (tmp_path / cell.folder).iterdir()} >= {"model.zip", RESULT}
-    assert not (tmp_path / cell.folder / "checkpoints").exists()
+    assert {p.name for p in folder.iterdir()} >= {"model.zip", RESULT}
+    assert not (folder / "checkpoints").exists()
 
 
 @pytest.mark.parametrize("given", ["Hotels", "CamHotels", "path"])
@@ -66,7 +81,7 @@ def test_any_domain_that_loads_is_played_and_stands_in_the_tables(tmp_path, give
     domain, source = (path, path) if given == "path" else (given, "built-in")
     name = {"path": "area"}.get(given, given)
     tasks = tasks_of(["CR", domain], [1])
-    results, failures = run_grid(cells_of([HANDCRAFTED, PPO], tasks, [0]), BRIEF, tmp_path, 0)
+    results, failures = run_grid({**HANDCRAFTED, **PPO}, tmp_path, tasks=tasks)
     assert not failures
     found = {(r["method"], r["domain"]): r for r in results}
     assert found["small-ppo", name]["source"] == source
@@ -80,7 +95,7 @@ def test_any_domain_that_loads_is_played_and_stands_in_the_tables(tmp_path, give
 
 
 def test_a_scripted_policy_is_tested_once_and_stands_at_every_stage(tmp_path):
-    results, _ = run_grid(cells_of([HANDCRAFTED, PPO], CR1, [0]), BRIEF, tmp_path, workers=0)
+    results, _ = run_grid({**HANDCRAFTED, **PPO}, tmp_path)
     table = Results.of(results)
     assert [stage["dialogues"] for stage in results[0]["stages"]] == [0]
     (task,) = table.tasks
@@ -88,39 +103,38 @@ def test_a_scripted_policy_is_tested_once_and_stands_at_every_stage(tmp_path):
 
 
 def test_what_has_been_done_is_not_done_again(tmp_path, monkeypatch):
-    cells = cells_of([PPO], CR1, [0])
-    before, _ = run_grid(cells, BRIEF, tmp_path, workers=0)
+    before, _ = run_grid(PPO, tmp_path)
     monkeypatch.setattr("agents.experiments.pools.perform", None)
-    assert run_grid(cells, BRIEF, tmp_path, workers=0)[0] == before
+    assert run_grid(PPO, tmp_path)[0] == before
 
 
 def test_cells_that_have_ended_are_found_whatever_grid_they_are_of(tmp_path):
-    first, _ = run_grid(cells_of([HANDCRAFTED], CR1, [0, 1]), BRIEF, tmp_path, workers=0)
-    second, _ = run_grid(cells_of([PPO], CR1, [0]), BRIEF, tmp_path, workers=0)
+    first, _ = run_grid(HANDCRAFTED, tmp_path, [0, 1])
+    second, _ = run_grid(PPO, tmp_path)
     (tmp_path / "cut-off" / "CR-Env1" / "seed0").mkdir(parents=True)
-    assert finished(tmp_path) == [*first, *second]
-    assert finished(tmp_path / "nowhere") == []
+    found = Results.ended(tmp_path).methods
+    assert found == Results.of([*first, *second]).methods
+    assert Results.ended(tmp_path / "nowhere").methods == {}
 
 
 def test_other_settings_are_refused(tmp_path):
-    (cell,) = cells_of([PPO], CR1, [0])
-    run_grid([cell], BRIEF, tmp_path, workers=0)
-    other = replace(cell, method=replace(PPO, overrides={**SMALL, "gamma": 0.5}))
+    run_grid(PPO, tmp_path)
+    other = {"small-ppo": PanelLearner("small-ppo", "maskable-ppo", {**SMALL, "gamma": 0.5})}
     with pytest.raises(ValueError, match=r"run with other settings \(gamma: 0.99 -> 0.5\)"):
-        run_grid([other], BRIEF, tmp_path, workers=0)
+        run_grid(other, tmp_path)
     with pytest.raises(ValueError, match="episodes: 10 -> 11"):
-        run_grid([cell], replace(BRIEF, episodes=11), tmp_path, workers=0)
+        run_grid(PPO, tmp_path, protocol=((10, 20), 11))
 
 
 @pytest.mark.parametrize("algorithm", ["maskable-ppo", "dqn"])
 def test_a_cell_that_is_cut_off_goes_on_exactly(tmp_path, monkeypatch, algorithm):
     """The learner is stopped soon after the checkpoint of the first thousand timesteps."""
-    monkeypatch.setattr(performing, "CHECKPOINT_EVERY", 1)
+    monkeypatch.setattr(training_job, "CHECKPOINT_EVERY", 1)
     small = {"policy_kwargs": {"net_arch": [16]}, "n_envs": 4, "batch_size": 16}
     own = {"dqn": {"learning_starts": 100}, "maskable-ppo": {"n_steps": 16, "n_epochs": 1}}
-    method = Method("m", algorithm, {**small, **own[algorithm]})
-    cells, protocol = cells_of([method], CR1, [1]), Protocol((60, 300), 10)
-    whole, _ = run_grid(cells, protocol, tmp_path / "whole", workers=0)
+    given = {"m": PanelLearner("m", algorithm, {**small, **own[algorithm]})}, tmp_path / "cut"
+    protocol = {"seeds": [1], "protocol": ((60, 300), 10)}
+    whole, _ = run_grid(given[0], tmp_path / "whole", **protocol)
     step = StopAfterDialogues._on_step
 
     def stop(self):
@@ -130,10 +144,10 @@ def test_a_cell_that_is_cut_off_goes_on_exactly(tmp_path, monkeypatch, algorithm
 
     monkeypatch.setattr(StopAfterDialogues, "_on_step", stop)
     with pytest.raises(KeyboardInterrupt):
-        run_grid(cells, protocol, tmp_path / "cut", workers=0)
+        run_grid(*given, **protocol)
     monkeypatch.setattr(StopAfterDialogues, "_on_step", step)
-    assert (tmp_path / "cut" / cells[0].folder / "checkpoint.zip").is_file()
-    resumed, _ = run_grid(cells, protocol, tmp_path / "cut", workers=0)
+    assert (grid(*given, **protocol)[0].folder / "checkpoint.zip").is_file()
+    resumed, _ = run_grid(*given, **protocol)
     assert figures(resumed) == figures(whole)
 
 
@@ -141,21 +155,17 @@ GRID = """
 import sys
 from tests.agents.experiments.test_pydial_grid import *
 if __name__ == "__main__":
-    performing.CHECKPOINT_EVERY = 1
-    run_grid(killed_cells(), KILLED, sys.argv[1], workers=2)
+    training_job.CHECKPOINT_EVERY = 1
+    run_grid(KILLED, Path(sys.argv[1]), [0, 1], protocol=LONG, workers=2)
 """
-KILLED = Protocol((100, 400), 50)
-
-
-def killed_cells():
-    dqn = Method("small-dqn", "dqn", {"policy_kwargs": {"net_arch": [16]}, "n_envs": 4})
-    return cells_of([PPO, dqn, HANDCRAFTED], CR1, [0, 1])
+LONG = (100, 400), 50
+DQN = PanelLearner("small-dqn", "dqn", {"policy_kwargs": {"net_arch": [16]}, "n_envs": 4})
+KILLED = {**PPO, "small-dqn": DQN, **HANDCRAFTED}
 
 
 @pytest.mark.slow
 def test_a_grid_killed_at_random_moments_gives_the_same_table(tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
-    cells = killed_cells()
     assert start(tmp_path, whole).wait() == 0
     moments = random.Random(time.time_ns())
     for _ in range(5):
@@ -166,7 +176,7 @@ def test_a_grid_killed_at_random_moments_gives_the_same_table(tmp_path):
     assert start(tmp_path, cut).wait() == 0
     tables = []
     for folder in (whole, cut):
-        results, failures = run_grid(cells, KILLED, folder)
+        results, failures = run_grid(KILLED, folder, [0, 1], protocol=LONG)
         assert not failures
         Results.of(results).merged_into(folder / "results")
         write_report(folder / "results")
@@ -193,15 +203,14 @@ def untimed(file):
 
 
 def test_processes_give_what_one_does_and_one_failure_stops_no_other(tmp_path):
-    cells = cells_of([HANDCRAFTED, PPO], CR1, [0])
-    broken = Cell(Method("broken", "maskable-ppo", {**SMALL, "n_steps": -3}), CR1[0], 0)
-    seen = []
-    apart, failures = run_grid([broken, *cells], BRIEF, tmp_path / "a", 2, report=seen.append)
-    here, _ = run_grid(cells, BRIEF, tmp_path / "b", workers=0)
+    both, seen = {**HANDCRAFTED, **PPO}, []
+    broken = {"broken": PanelLearner("broken", "maskable-ppo", {**SMALL, "n_steps": -3})}
+    apart, failures = run_grid({**broken, **both}, tmp_path / "a", workers=2, report=seen.append)
+    here, _ = run_grid(both, tmp_path / "b")
     assert figures(apart) == figures(here)
-    assert list(failures) == [broken]
+    assert list(failures) == ["broken"]
     assert any(p.ended and isinstance(p.ended[1], Failure) for p in seen)
-    assert (seen[-1].cells, seen[-1].cells_done) == (3, 2)
+    assert (seen[-1].jobs, seen[-1].jobs_done) == (3, 2)
     assert seen[-1].seconds_left is not None
 
 
@@ -241,14 +250,14 @@ def test_ray_gives_the_same_table_on_two_nodes(tmp_path):
     pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
-    cells = cells_of([HANDCRAFTED, PPO], CR1, [0, 1])
-    here, _ = run_grid(cells, BRIEF, tmp_path / "here", workers=0)
+    both = {**HANDCRAFTED, **PPO}
+    here, _ = run_grid(both, tmp_path / "here", [0, 1])
     os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
     cluster = Cluster(True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
         cluster.add_node(num_cpus=1)
         cluster.wait_for_nodes()
-        there, failures = run_grid(cells, BRIEF, tmp_path / "there", ray=cluster.address)
+        there, failures = run_grid(both, tmp_path / "there", [0, 1], ray=cluster.address)
     finally:
         cluster.shutdown()
     assert not failures
@@ -257,17 +266,16 @@ def test_ray_gives_the_same_table_on_two_nodes(tmp_path):
 
 def test_without_ray_the_message_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    cells = cells_of([HANDCRAFTED], CR1, [0])
     with pytest.raises(ImportError, match=r'needs ray.*pip install "dialgym\[ray\]"'):
-        run_grid(cells, BRIEF, tmp_path, ray="auto")
+        run_grid(HANDCRAFTED, tmp_path, ray="auto")
 
 
 def test_models_are_kept_at_the_dialogues_that_were_asked_for(tmp_path):
-    job = PydialJob(Cell(PPO, CR1[0], 0), BRIEF, tmp_path)
-    performing._train(job)
-    names = {path.name for path in (tmp_path / "checkpoints").iterdir()}
+    (job,) = grid(PPO, tmp_path)
+    job.train()
+    names = {path.name for path in (job.folder / "checkpoints").iterdir()}
     assert names == {"model_10_dialogues.zip", "model_20_dialogues.zip"}
-    rows = (tmp_path / "dialogues.csv").read_text("utf-8").splitlines()
+    rows = (job.folder / "dialogues.csv").read_text("utf-8").splitlines()
     assert rows[0] == "dialogues,timesteps,cpu_seconds"
     assert [row.split(",")[0] for row in rows[1:]] == ["10", "20"]
 
@@ -286,7 +294,7 @@ class Timed(NamedTuple):
     def done(self):
         return self.played
 
-    def spent(self):
+    def seconds_so_far(self):
         return self.seconds
 
 

@@ -5,11 +5,12 @@ import pytest
 
 pytest.importorskip("stable_baselines3")
 from agents.experiments import published
-from agents.experiments.calibration import BINS, LEVELS, calibration, plot_calibration
-from agents.experiments.cells import Task, tasks_of
+from agents.experiments.calibration import BINS, LEVELS, calibration
+from agents.experiments.pydial_panel import Task, tasks_of
+from agents.experiments.pydial_plots import plot_calibration
+from agents.experiments.pydial_report import older_in, write_report
 from agents.experiments.pydial_results import Results
 from agents.experiments.pydial_tables import beside_logs, beside_paper, findings, groups, markdown
-from agents.experiments.report import older_in, write_report
 from dialgym.experiments.rules import rules_of
 from dialgym.registry import entry_of
 
@@ -66,7 +67,7 @@ def test_what_draws_acts_is_scored_by_drawing_and_shown_both_ways():
     drawn = [r._replace(drawn=1, success=0.9) for r in figures.rows if r.dialogues == 4000]
     figures.rows += drawn
     assert table.success("ppo", tasks[0], 4000).tolist() == [90, 90, 90]
-    assert table.of_cell("ppo", tasks[0], 4000, False)[:, 0].tolist() == [0.5, 0.5, 0.5]
+    assert table.of_task("ppo", tasks[0], 4000, False)[:, 0].tolist() == [0.5, 0.5, 0.5]
     (row,) = [line for line in markdown(table).splitlines() if "+40.0" in line]
     assert row.startswith("| ppo | 90.0 [90.0, 90.0] / 2.0 | 50.0 [50.0, 50.0] / 2.0 |")
 
@@ -81,9 +82,9 @@ def test_a_report_has_tables_and_pictures(tmp_path):
 
 def test_rows_name_their_rules_in_files_and_earlier_files_have_none(tmp_path):
     (task,) = tasks_of(["CR"], [1])
-    table, rules = results({"dqn": 0.8}, [task], seeds=2), str(rules_of(task.env_id))
+    table, rules = results({"dqn": 0.8}, [task], seeds=2), str(rules_of(task.environment.id))
     figures = table.methods["dqn"]
-    source = entry_of(task.env_id).stand_in or "PyDial"
+    source = entry_of(task.environment.id).stand_in or "PyDial"
     figures.runs = [{**run, "source": source} for run in figures.runs]
     figures.rows = [row._replace(rules=rules) for row in figures.rows]
     table.save(tmp_path)
@@ -112,7 +113,7 @@ class Sure:
 
 
 def test_calibration_compares_what_is_expected_with_what_comes(tmp_path):
-    found = calibration(Sure(), Task("CR", 1), 0, dialogues=16)
+    found = calibration(Sure(), Task("CR", 1).environment, 0, dialogues=16)
     assert found["levels"] == list(LEVELS)
     assert found["coverage"] == sorted(found["coverage"])
     assert found["coverage"][-1] == 1.0  # returns lie within -25 and 0

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 import agents
 import dialgym
-from agents.experiments.cells import read_variants
+from agents.experiments.pydial_panel import read_variants
 from agents.storage.archive import Archive, write_archive
 from agents.training.checkpoint import FILE
 from dialgym.io.hub import pretrained

@@ -32,7 +32,7 @@ def test_the_registry_has_the_panels_and_each_of_their_ids_and_policies():
 
 def test_every_learner_of_a_panel_has_a_budget_and_settings(tmp_path):
     pytest.importorskip("stable_baselines3")
-    from agents.experiments.training_job import jobs_of
+    from agents.experiments.panel_jobs import jobs_of
 
     for panel in panels().values():
         if panel.imported_from:

@@ -1,9 +1,10 @@
-"""What a grid is made of: methods, tasks and seeds, and the protocol of a training."""
+"""Panel of PyDial's benchmark: domains in settings, algorithms and their variants, stages."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
@@ -12,6 +13,7 @@ from typing import Any
 from agents.registry import ACTS, ALGORITHMS, STORED, find
 from agents.training.hyperparameters import check_classes
 from dialgym.errors import unknown
+from dialgym.experiments.panel import Panel, PanelEnvironment, PanelLearner, panel_named
 from dialgym.io.files import read_yaml
 from dialgym.tasks.slot_filling.domain.domain import (
     COUNTERPARTS,
@@ -25,33 +27,15 @@ from dialgym.trust import check_names
 DOMAINS: Mapping[str, str] = MappingProxyType(
     {"CR": "CamRestaurants", "SFR": "SFRestaurants", "LAP": "Laptops11"}
 )
-"""PyDial's benchmark's domains, by what its tables call them."""
+"""Domains of PyDial's benchmark, by their names in its tables."""
 BUILT_IN_DOMAINS = (*COUNTERPARTS, *COUNTERPARTS.values())
 ENVS = (1, 2, 3, 4, 5, 6)
 SCRIPTED = ("handcrafted", "random")
 """Policies that learn nothing: they are tested once."""
-APART = 1000
-"""From a seed's first dialogue to that of the next: rows of an env take successive seeds."""
-
-
-@dataclass(frozen=True)
-class Method:
-    """A row of tables: an algorithm of the table with hyperparameters of its own, or a policy.
-
-    Attributes:
-        name: what tables call it.
-        algorithm: in `agents.registry`; of a scripted policy its name.
-        overrides: hyperparameters that replace those of the configuration.
-    """
-
-    name: str
-    algorithm: str
-    overrides: Mapping[str, Any] = field(default_factory=dict, hash=False)
-
-    @property
-    def learns(self) -> bool:
-        """Whether it is an algorithm, rather than a scripted policy."""
-        return self.algorithm not in SCRIPTED
+SHORT = {name: short for short, name in DOMAINS.items()}
+REGISTERED = re.compile(rf"dialgym/({'|'.join(SHORT)})-Env([1-6])-act-v0")
+PANEL = "slot-filling-acts"
+"""Its name in the registry."""
 
 
 @dataclass(frozen=True)
@@ -71,87 +55,81 @@ class Task:
     def __str__(self) -> str:
         return f"{self.domain}-Env{self.env}"
 
-    @property
-    def env_id(self) -> str:
-        """The id of its act view, which leaves `settings` open."""
-        if self._registered:
-            return f"dialgym/{DOMAINS[self.domain]}-Env{self.env}-act-v0"
-        return "dialgym/SlotFilling-act-v0"
+    @classmethod
+    def of(cls, environment: PanelEnvironment) -> Task:
+        """Find the task of an environment of the panel."""
+        if found := REGISTERED.fullmatch(environment.id):
+            return cls(SHORT[found[1]], int(found[2]))
+        domain, env = environment.settings["domain"], environment.settings["env"]
+        path = is_path(domain)
+        name = load_domain(domain).ontology.domain if path else domain
+        return cls(name, env, domain if path else None)
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """The settings that `env_id` leaves open."""
-        if self._registered:
-            return {}
-        return {"domain": self.files or self.domain, "env": self.env}
+    def environment(self) -> PanelEnvironment:
+        """Its act view, with the settings that the id leaves open."""
+        if self.files is None and self.domain in DOMAINS:
+            return PanelEnvironment(f"dialgym/{DOMAINS[self.domain]}-Env{self.env}-act-v0")
+        settings = {"domain": self.files or self.domain, "env": self.env}
+        return PanelEnvironment("dialgym/SlotFilling-act-v0", settings)
 
     def load(self) -> Domain:
-        """Its domain, as `load_domain` finds it."""
+        """Load its domain."""
         return load_domain(self.files or DOMAINS.get(self.domain, self.domain))
-
-    @property
-    def _registered(self) -> bool:
-        return self.files is None and self.domain in DOMAINS
 
 
 def domain_order(domain: str) -> tuple[int, str]:
-    """The place of a domain in tables: the benchmark's first, in its order, then others by name."""
+    """Sort key of a domain in tables: the benchmark's first, in its order, then others by name."""
     names = [*DOMAINS]
     return (names.index(domain) if domain in DOMAINS else len(names)), domain
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One training of a method in a task, or the test of a scripted policy."""
+def pydial_panel(
+    learners: Mapping[str, PanelLearner | None],
+    tasks: Sequence[Task],
+    stages: Sequence[int] | None = None,
+    episodes: int | None = None,
+) -> Panel:
+    """Make the panel of PyDial's benchmark, of these learners and tasks.
 
-    method: Method
-    task: Task
-    seed: int
-
-    def __str__(self) -> str:
-        return f"{self.method.name} {self.task} seed {self.seed}"
-
-    @property
-    def folder(self) -> Path:
-        """Below that of the grid."""
-        return Path(self.method.name, str(self.task), f"seed{self.seed}")
-
-
-@dataclass(frozen=True)
-class Protocol:
-    """How long a cell learns, and how it is tested.
-
-    Attributes:
-        tests: after how many dialogues of training it is tested; the last ends it.
-        episodes: test dialogues; those of a seed are the same for every method.
+    Args:
+        learners: by name; None for a scripted policy.
+        tasks: what is played.
+        stages: after how many dialogues of training it is tested; the last ends it. Those of the
+            registry's panel when None.
+        episodes: test dialogues; those of a seed are the same for all.
 
     Raises:
         ValueError: a number out of range.
     """
+    panel = panel_named(PANEL)
+    stages = panel.stages if stages is None else tuple(stages)
+    if not stages or min(stages) < 1 or sorted(set(stages)) != [*stages]:
+        raise ValueError(
+            f"tests: expected numbers of dialogues, ascending, such as 500,1000; got {list(stages)}"
+        )
+    episodes = panel.evaluation.episodes if episodes is None else episodes
+    if episodes < 1:
+        raise ValueError(f"episodes: expected 1 or more test dialogues, got {episodes}")
+    budget = {"dialogues": stages[-1]}
+    return replace(
+        panel,
+        environments=tuple(replace(task.environment, budget=budget) for task in tasks),
+        algorithms={name: learner for name, learner in learners.items() if learner},
+        references=tuple(name for name, learner in learners.items() if learner is None),
+        evaluation=replace(panel.evaluation, episodes=episodes),
+        stages=stages,
+        imported_from=None,
+    )
 
-    tests: tuple[int, ...] = (500, 1000, 2000, 3000, 4000)
-    episodes: int = 500
 
-    def __post_init__(self) -> None:
-        if not self.tests or min(self.tests) < 1 or sorted(set(self.tests)) != [*self.tests]:
-            raise ValueError(
-                "tests: expected numbers of dialogues, ascending, such as 500,1000; got "
-                f"{list(self.tests)}"
-            )
-        if self.episodes < 1:
-            raise ValueError(f"episodes: expected 1 or more test dialogues, got {self.episodes}")
-
-    @property
-    def dialogues(self) -> int:
-        """Of training."""
-        return self.tests[-1]
-
-
-def methods_of(names: Sequence[str], variants: str | Path | None = None) -> list[Method]:
-    """Methods by name: algorithms that play acts, scripted policies, and a file's variants.
+def learners_of(
+    names: Sequence[str], variants: str | Path | None = None
+) -> dict[str, PanelLearner | None]:
+    """Find learners by name: algorithms that play acts, scripted policies, variants of a file.
 
     Args:
-        names: of methods.
+        names: of learners; a scripted policy is None.
         variants: a YAML file from names to ``{algorithm: NAME, HYPERPARAMETER: value, ...}``.
 
     Raises:
@@ -162,11 +140,12 @@ def methods_of(names: Sequence[str], variants: str | Path | None = None) -> list
     repeated = sorted({name for name in names if [*names].count(name) > 1})
     if not names or repeated:
         raise ValueError(f"--algorithms: expected distinct names, got {', '.join(names) or 'none'}")
-    return [own.get(name) or _method(name, own) for name in names]
+    learners = (own.get(name) or _learner(name, own) for name in names)
+    return {name if one is None else one.name: one for name, one in zip(names, learners)}
 
 
-def read_variants(path: Path) -> dict[str, Method]:
-    """The methods of a YAML file; see `methods_of`."""
+def read_variants(path: Path) -> dict[str, PanelLearner]:
+    """Read the learners of a YAML file; see `learners_of`."""
     rows = read_yaml(path)
     fits = isinstance(rows, Mapping) and all(isinstance(row, Mapping) for row in rows.values())
     if not fits or not all("algorithm" in row for row in rows.values()):
@@ -177,17 +156,19 @@ def read_variants(path: Path) -> dict[str, Method]:
     for row in rows.values():
         check_names(row["algorithm"], str(path))
         check_classes(row, str(path))
-    return {name: _variant(str(name), dict(row)) for name, row in rows.items()}
+    return {str(name): _variant(str(name), dict(row)) for name, row in rows.items()}
 
 
-def _variant(name: str, row: dict[str, Any]) -> Method:
-    return Method(name, _method(str(row.pop("algorithm")), ()).algorithm, row)
+def _variant(name: str, row: dict[str, Any]) -> PanelLearner:
+    algorithm = str(row.pop("algorithm"))
+    _learner(algorithm, ())
+    return PanelLearner(name, algorithm, row)
 
 
-def _method(name: str, others: Iterable[str]) -> Method:
-    """A method without hyperparameters of its own."""
+def _learner(name: str, others: Iterable[str]) -> PanelLearner | None:
+    """A learner without hyperparameters of its own."""
     if name in SCRIPTED:
-        return Method(name, name)
+        return None
     playing = [row.name for row in ALGORITHMS.values() if ACTS in row.kind]
     try:
         row = find(name)
@@ -198,11 +179,11 @@ def _method(name: str, others: Iterable[str]) -> Method:
             f"--algorithms: expected what learns by playing dialogue acts, got {name!r}, which "
             f"learns from {' and '.join(row.kind)}"
         )
-    return Method(row.name.replace(":", "."), name)
+    return PanelLearner(row.name.replace(":", "."), name)
 
 
 def tasks_of(domains: Sequence[str], envs: Sequence[int]) -> list[Task]:
-    """Each domain in each setting.
+    """Return each domain in each setting.
 
     Args:
         domains: those of the benchmark by their short or full names; or what `load_domain` loads.
@@ -228,15 +209,9 @@ def tasks_of(domains: Sequence[str], envs: Sequence[int]) -> list[Task]:
 
 def _named(domain: str) -> tuple[str, str | None]:
     """Name of a domain in tables, and its path where it is given by one."""
-    full = {name: short for short, name in DOMAINS.items()}
-    if domain in DOMAINS or domain in full:
-        return full.get(domain, domain), None
+    if domain in DOMAINS or domain in SHORT:
+        return SHORT.get(domain, domain), None
     if not is_path(domain) and not domain_files(domain) and domain not in BUILT_IN_DOMAINS:
-        raise unknown("domain", domain, (*DOMAINS, *full, *BUILT_IN_DOMAINS), "--domains")
+        raise unknown("domain", domain, (*DOMAINS, *SHORT, *BUILT_IN_DOMAINS), "--domains")
     found = load_domain(domain)
     return (found.ontology.domain, found.played) if is_path(domain) else (domain, None)
-
-
-def cells_of(methods: Sequence[Method], tasks: Sequence[Task], seeds: Sequence[int]) -> list[Cell]:
-    """Every cell, seed by seed: what a grid has done when it is cut short covers all tasks."""
-    return [Cell(m, task, seed) for seed, task, m in product(seeds, tasks, methods)]

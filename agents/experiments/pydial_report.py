@@ -1,11 +1,10 @@
-"""Everything that is shown of a grid's results, written beside them."""
+"""Report of PyDial's benchmark: tables and pictures, written beside the results."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from agents.experiments.calibration import plot_calibration
-from agents.experiments.plots import plot_curves, plot_ranking
+from agents.experiments.pydial_plots import plot_calibration, plot_curves, plot_ranking
 from agents.experiments.pydial_results import Results
 from agents.experiments.pydial_tables import markdown
 from dialgym.experiments.pydial_ranking import origins_of
@@ -29,8 +28,8 @@ def write_report(folder: Path) -> list[Path]:
     plot_ranking(results, folder / RANKING)
     files = [folder / name for name in (TABLES, CURVES, RANKING)]
     found = {name: list(f.calibrations.values()) for name, f in results.methods.items()}
-    if sure := {name: cells for name, cells in found.items() if cells}:
-        plot_calibration(sure, folder / CALIBRATION)
+    if calibrated := {name: jobs for name, jobs in found.items() if jobs}:
+        plot_calibration(calibrated, folder / CALIBRATION)
         files.append(folder / CALIBRATION)
     return files
 

@@ -1,29 +1,32 @@
-"""What a grid is made of, and one clear message for each thing that it cannot be made of."""
+"""What PyDial's benchmark is made of, and one clear message for each thing that it cannot be."""
 
 import pytest
 
 pytest.importorskip("stable_baselines3")
-from agents.experiments.cells import Protocol, cells_of, methods_of, tasks_of
+from agents.experiments.panel_jobs import jobs_of
+from agents.experiments.pydial_panel import Task, learners_of, pydial_panel, tasks_of
 from agents.training.config import TrainConfig
 from dialgym.cli.common import duration, parse_seeds
 from tests.support.commands import fail
 
 
-def test_every_seed_covers_all_tasks_before_the_next():
-    methods, tasks = methods_of(["dqn", "handcrafted"]), tasks_of(["CR", "Laptops11"], [3, 1])
-    cells = cells_of(methods, tasks, [0, 1])
-    assert len(cells) == len(set(cells)) == 16
-    assert [cell.seed for cell in cells] == [0] * 8 + [1] * 8
+def test_every_seed_covers_all_tasks_before_the_next(tmp_path):
+    learners, tasks = learners_of(["dqn", "handcrafted"]), tasks_of(["CR", "Laptops11"], [3, 1])
+    panel = pydial_panel(learners, tasks)
+    jobs = jobs_of(panel, [*learners], panel.environments, [0, 1], tmp_path)
+    assert len(jobs) == len(set(jobs)) == 16
+    assert [job.seed for job in jobs] == [0] * 8 + [1] * 8
     assert [str(task) for task in tasks] == ["CR-Env1", "CR-Env3", "LAP-Env1", "LAP-Env3"]
-    assert tasks[3].env_id == "dialgym/Laptops11-Env3-act-v0"
+    assert tasks[3].environment.id == "dialgym/Laptops11-Env3-act-v0"
+    assert [Task.of(place) for place in panel.environments] == tasks
 
 
 def test_variants_are_methods_with_hyperparameters_of_their_own(tmp_path):
     file = tmp_path / "variants.yml"
     file.write_text("slow: {algorithm: dqn, learning_rate: 0.0001}\n", "utf-8")
-    slow, plain = methods_of(["slow", "dqn"], file)
-    assert (slow.algorithm, slow.overrides) == ("dqn", {"learning_rate": 0.0001})
-    assert (plain.name, plain.overrides) == ("dqn", {})
+    slow, plain = learners_of(["slow", "dqn"], file).values()
+    assert (slow.algorithm, slow.hyperparameters) == ("dqn", {"learning_rate": 0.0001})
+    assert (plain.name, plain.hyperparameters) == ("dqn", {})
 
 
 @pytest.mark.parametrize("text", ["slow: dqn", "[dqn]", "slow: {learning_rate: 0.1}"])
@@ -31,7 +34,7 @@ def test_other_variants_are_refused(tmp_path, text):
     file = tmp_path / "variants.yml"
     file.write_text(text, "utf-8")
     with pytest.raises(ValueError, match="expected names with an algorithm and hyperparameters"):
-        methods_of(["slow"], file)
+        learners_of(["slow"], file)
 
 
 @pytest.mark.parametrize(
@@ -90,4 +93,4 @@ def test_a_budget_is_of_dialogues():
     with pytest.raises(ValueError, match=r"keep_dialogues: expected dialogues too, got \[5\]"):
         TrainConfig(keep_dialogues=(5,))
     with pytest.raises(ValueError, match="tests: expected numbers"):
-        Protocol((5, 5))
+        pydial_panel({}, [], (5, 5))
