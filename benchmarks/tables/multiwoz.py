@@ -1,6 +1,7 @@
 """The rule system with agenda users in MultiWOZ's city, beside ConvLab-2's own figures for it.
 
-    python scripts/multiwoz_table.py FOLDER [--write docs/results/multiwoz.md] [--dialogues 20000]
+    python -m benchmarks.tables.multiwoz FOLDER [--write docs/results/multiwoz.md]
+                                                [--dialogues 20000]
 
 FOLDER has ConvLab-2's database and goal model. Prints three tables, of drawn goals with seeds of
 their own: the scores with ``fidelity="convlab2"``, those of ConvLab-2 and whether our means are
@@ -107,7 +108,7 @@ def beside(world: World, dialogues: int) -> Iterator[tuple[str, bool]]:
 
 
 def by_fault(world: World, dialogues: int) -> Iterator[str]:
-    """What each fault costs, alone and among all others."""
+    """Cost of each fault, alone and among all others."""
     yield "| fault | the original | success with it alone | with all but it |"
     yield "|---|---|---|---|"
     for name, fault in FAULTS.items():
@@ -120,7 +121,7 @@ def by_fault(world: World, dialogues: int) -> Iterator[str]:
 
 
 def by_user(world: World, dialogues: int) -> Iterator[str]:
-    """How the rule system gets on with each user."""
+    """Scores of the rule system with each user."""
     names = ("success", "strict success", "inform F1", "turns", "return")
     yield f"| user | {' | '.join(names)} |"
     yield f"|---|{'---|' * len(names)}"
