@@ -9,7 +9,7 @@ from typing import Any
 from dialgym.experiments.curves import Curve, read_curve
 from dialgym.experiments.evaluate import evaluate
 from dialgym.experiments.result import Result, read_json, results_as_markdown
-from dialgym.experiments.samples import SampleDialogue, play_samples, samples_as_text
+from dialgym.experiments.samples import SampleDialogue, distinct_jobs, play_samples, samples_as_text
 from dialgym.io.checksums import write_json_checked
 from dialgym.io.files import write_text
 from dialgym.io.hub import commits
@@ -116,7 +116,7 @@ def benchmark(
     Args:
         policies: by the name that tables give them; see `evaluate`.
         ids, episodes, seeds, env_kwargs, trust, report: see `evaluate`.
-        games: number of episodes of the first seed to show, on each id.
+        games: number of episodes of the first seed to show, on each id, all with other secrets.
         curves: runs or CSV files whose learning curves to draw.
 
     Raises:
@@ -127,7 +127,7 @@ def benchmark(
     read = [read_curve(path) for path in curves]
     kwargs = dict(env_kwargs or {})
     entries = [entry_of(env_id) for env_id in ids]
-    jobs = [(seeds[0], episode) for episode in range(games)]
+    jobs = {entry.id: distinct_jobs(entry, seeds[0], episodes, games, kwargs) for entry in entries}
     results: list[Result] = []
     shown: list[SampleDialogue] = []
     notes: list[str] = []
@@ -151,7 +151,8 @@ def benchmark(
             results.append(_together([result for _, result in found]))
             for entry, result in found:
                 pictured = entry is entries[0]
-                shown += play_samples(result.name, policy, entry, pictured, jobs, kwargs, best)
+                own = jobs[entry.id]
+                shown += play_samples(result.name, policy, entry, pictured, own, kwargs, best)
         notes += [_note(name, problems)] if problems else []
     return Benchmark(results, shown, read, notes, absent)
 

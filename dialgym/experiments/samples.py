@@ -1,13 +1,15 @@
 """Sample dialogues of policies, as text and for pages and pictures."""
 
+import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
+from gymnasium.utils.seeding import np_random
 
 from dialgym.registry import RegistryEntry
-from dialgym.rollouts import Job, Player
+from dialgym.rollouts import Job, Player, episode_seed, make_dialogue
 from dialgym.rollouts.policies import learns_by_sampling
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.render import render
@@ -56,6 +58,22 @@ class SampleDialogue(NamedTuple):
     utterances: Sequence[SampleUtterance]
     hidden: str
     picture: np.ndarray | None
+
+
+def distinct_jobs(
+    entry: RegistryEntry, seed: int, episodes: int, count: int, kwargs: Mapping[str, Any]
+) -> list[Job]:
+    """The first `count` of a seed's episodes that differ in what is hidden from the learner."""
+    dialogue = make_dialogue(entry, kwargs)
+    names = dialogue.task.hidden_fields.get(dialogue.learner, ())
+    found: dict[Any, Job] = {}
+    for episode in range(episodes if count else 0):
+        state = dialogue.task.initial(np_random(episode_seed(seed, episode))[0], None)
+        key = pickle.dumps([getattr(state, name) for name in names]) if names else episode
+        found.setdefault(key, (seed, episode))
+        if len(found) >= count:
+            break
+    return list(found.values())
 
 
 def play_samples(

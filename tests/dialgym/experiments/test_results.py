@@ -117,6 +117,12 @@ def test_benchmark_writes_tables_pictures_and_games(run, tmp_path):
     assert f"    system: {WORD}" in text
 
 
+def test_shown_games_have_different_secrets():
+    found = benchmark({"optimal": "optimal"}, ["Wordle-20-v0"], 30, (0,), games=5)
+    assert len({game.text.splitlines()[-2] for game in found.games}) == 5
+    assert len(found.games) == 5
+
+
 def test_shown_games_are_scored_ones():
     found = benchmark({"a": FixedTokens(), "b": Fixed()}, [SMALL], 3, seeds=(5,))
     for game in found.games:
