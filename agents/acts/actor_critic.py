@@ -26,7 +26,7 @@ from agents.updater import check_rewards
 
 
 class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
-    """What actor-critics over whole dialogues have in common.
+    """Base of actor-critics over whole dialogues.
 
     Acts are drawn from (1 - eps) pi + eps uniform, over those that the env allows.
 

@@ -40,7 +40,7 @@ class Decisions(NamedTuple):
 
 
 class ActAlgorithm(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
-    """What `PG` and `MADPL` are to Stable-Baselines3.
+    """Base of `PG` and `MADPL`.
 
     Args:
         policy: `agents.BeliefPolicy`, or "MlpPolicy".

@@ -171,7 +171,7 @@ class ENAC(ActorCritic):
         return rewards.new_tensor(discounted_returns(sums, self.gamma, ends, following))
 
     def step(self, slope: Tensor) -> Tensor:
-        """How far to go along w: the KL divergence of dialogues is 1/2 mean (phi w)^2 there."""
+        """Step size along w: the KL divergence of dialogues is 1/2 mean (phi w)^2 there."""
         curvature = slope.square().mean().clamp(min=1e-12)
         return (2 * self.max_kl / curvature).sqrt().clamp(max=self.step_size)
 
@@ -186,7 +186,7 @@ class ENAC(ActorCritic):
 
 
 class Call(NamedTuple):
-    """What went into a linear layer (N, I), and what came out (N, O)."""
+    """Input (N, I) and output (N, O) of a linear layer."""
 
     input: Tensor
     output: Tensor

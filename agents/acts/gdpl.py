@@ -31,7 +31,7 @@ VARIANTS = ("turns", "session", "discriminator")
 
 @dataclass(frozen=True)
 class Estimation:
-    """How rewards are estimated.
+    """Settings of the estimated rewards.
 
     Attributes:
         variant: "turns" is GDPL itself. "session" (GDPL-sess) gives the sum of a dialogue's rewards

@@ -11,7 +11,7 @@ from dialgym.views.two_party import ActTwoPartyEnv
 
 
 class OwnRewards(NamedTuple):
-    """What a choice earns the party alone that has made it.
+    """Reward of a choice for the party alone that has made it.
 
     Attributes:
         coef: weight of what the task says of it, `PartyActs.own_reward`.
@@ -44,11 +44,11 @@ class Game:
 
     @property
     def floor(self) -> int | None:
-        """Who has the floor, 0 the learner; None once it is over."""
+        """Party that has the floor, 0 the learner; None once it is over."""
         return None if self.over else self.parties.index(self.pair.agent_selection)
 
     def both(self) -> tuple[np.ndarray, ...]:
-        """What each party knows now."""
+        """Observations of both parties."""
         return tuple(self.pair.observe(party) for party in self.parties)
 
     def choose(self, party: int, decision: tuple[Any, ...], costs: OwnRewards) -> dict[str, Any]:

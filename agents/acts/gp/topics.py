@@ -38,7 +38,7 @@ class TopicManager:
         self.greeted, self.asked = True, 0
 
     def act(self) -> TopicAct:
-        """What to say."""
+        """Return the next act."""
         if not self.greeted:
             self.greeted = True
             return "hello"
@@ -47,7 +47,7 @@ class TopicManager:
 
 
 class Choice(NamedTuple):
-    """What a policy manager chooses."""
+    """A choice of a policy manager."""
 
     domain: str | None  # whose act it is; None is the topic manager's
     act: int | TopicAct
