@@ -27,7 +27,7 @@ class OwnRewards(NamedTuple):
         return self.coef * acts.own_reward(state, action) - (self.empty_cost if silent else 0.0)
 
 
-class Game:
+class OpenDialogue:
     """One dialogue of a pair, while it goes on.
 
     Args:
@@ -94,7 +94,7 @@ class Played:
         self.last, self.terminated = last, terminated
 
     def columns(self) -> tuple[np.ndarray, ...]:
-        """The columns of `Turns`, the beliefs of both parties apart."""
+        """The columns of `TwoPartyTurns`, the beliefs of both parties apart."""
         count = len(self.decisions)
         seen, partner, actions, masks, log_probs = (np.stack(c) for c in zip(*self.decisions))
         after = [np.concatenate([c[1:], end[None]]) for c, end in zip((seen, partner), self.last)]
