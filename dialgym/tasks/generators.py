@@ -79,7 +79,7 @@ def by_skill(
     return {"graded": graded, "branching": branching}
 
 
-class Script(NamedTuple):
+class ScriptedDialogue(NamedTuple):
     """What is said in a dialogue, known in advance."""
 
     options: Mapping[str, Any]  # of reset
@@ -90,7 +90,7 @@ class Script(NamedTuple):
 class Scripts(Protocol):
     """Writes the learner's part of whole dialogues in advance."""
 
-    def script(self, task: Any, rng: np.random.Generator) -> Script:
+    def script(self, task: Any, rng: np.random.Generator) -> ScriptedDialogue:
         """One dialogue."""
         ...
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from dialgym.errors import did_you_mean
-from dialgym.tasks.multiwoz.database import ANY, Database
+from dialgym.tasks.multiwoz.database import ANY, CityDatabase
 from dialgym.tasks.multiwoz.ontology import BOOKABLE, DAYS, DOMAINS, INFORMABLE, REQUESTABLE
 
 TIMES = ("arriveBy", "leaveAt")
@@ -231,7 +231,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def suited(model: GoalModel, database: Database) -> GoalModel:
+def suited(model: GoalModel, database: CityDatabase) -> GoalModel:
     """The goal model with the values of a database, each as frequent as in its rows.
 
     For a database that comes without a goal model. Taxis go between all places that have names,

@@ -12,15 +12,23 @@ from dialgym.tasks.multiwoz.agenda import (
     NAME,
     NO_ANSWER,
     NOT_BOOK,
-    Agenda,
-    Item,
-    UserState,
+    AgendaItem,
+    AgendaRules,
+    MultiWOZUserState,
     complete,
     drop,
     leave,
 )
 from dialgym.tasks.multiwoz.database import clock
-from dialgym.tasks.multiwoz.types import ASKED, EMPTY, NONE, Acts, Constraints, DomainGoal, Goal
+from dialgym.tasks.multiwoz.types import (
+    ASKED,
+    EMPTY,
+    NONE,
+    Acts,
+    Constraints,
+    DomainGoal,
+    MultiWOZGoal,
+)
 
 Pair = tuple[str, str]
 """A slot and its value."""
@@ -36,7 +44,13 @@ PLACES = ("attraction", "hotel", "restaurant", "police", "hospital")
 """The domains that a taxi can be wanted for."""
 
 
-def hear(agenda: Agenda, user: UserState, goal: Goal, acts: Acts, rng: np.random.Generator) -> None:
+def hear(
+    agenda: AgendaRules,
+    user: MultiWOZUserState,
+    goal: MultiWOZGoal,
+    acts: Acts,
+    rng: np.random.Generator,
+) -> None:
     """The system says `acts`; changes `user`."""
     user.pushed = 0
     heard: dict[tuple[str, str], list[Pair]] = {}
@@ -71,9 +85,9 @@ class _Wants(NamedTuple):
 class _Reactions(NamedTuple):
     """What an utterance changes of a user."""
 
-    agenda: Agenda
-    user: UserState
-    goal: Goal
+    agenda: AgendaRules
+    user: MultiWOZUserState
+    goal: MultiWOZGoal
     rng: np.random.Generator
 
     def leaves(self, heard: Heard) -> bool:
@@ -196,7 +210,7 @@ class _Reactions(NamedTuple):
                 self._inform(user.domain, NOT_BOOK, NONE)
 
     def _inform(self, domain: str, slot: str, value: str) -> None:
-        self.agenda.push(self.user, Item(domain, "inform", slot, value), self.rng)
+        self.agenda.push(self.user, AgendaItem(domain, "inform", slot, value), self.rng)
 
 
 def _timed(domain: str, slot: str, value: str) -> Pair | None:
@@ -219,7 +233,7 @@ def _contradicts(slot: str, value: str, wants: _Wants) -> bool:
     return value != wanted
 
 
-def _end_of_ride(goal: Goal, slot: str) -> str | None:
+def _end_of_ride(goal: MultiWOZGoal, slot: str) -> str | None:
     """The place that was talked about last, to go to; or the one before, to leave from."""
     before = list(goal.domains)
     places = [domain for domain in before[: before.index("taxi")] if domain in PLACES]

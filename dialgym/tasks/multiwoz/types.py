@@ -59,14 +59,14 @@ class DomainGoal:
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
+class MultiWOZGoal:
     """What the user wants, domain by domain in the order in which it asks. Never changed."""
 
     domains: Mapping[str, DomainGoal]
 
 
 @dataclass(slots=True)
-class Belief:
+class MultiWOZBelief:
     """What the system has understood and done; see `tracker`.
 
     Attributes:
@@ -87,10 +87,10 @@ class Belief:
     booked: dict[str, str] = field(default_factory=dict)
     offered: dict[str, int] = field(default_factory=dict)
 
-    def copy(self) -> "Belief":
+    def copy(self) -> "MultiWOZBelief":
         """An independent copy."""
         constraints = {domain: dict(slots) for domain, slots in self.constraints.items()}
         said = self.user_acts, self.system_acts, self.domain
-        return Belief(
+        return MultiWOZBelief(
             constraints, self.requests.copy(), *said, self.booked.copy(), self.offered.copy()
         )

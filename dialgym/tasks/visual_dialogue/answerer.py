@@ -78,7 +78,7 @@ def make_answerer(spec: Any, pool: Pool) -> Speaker:
     return made
 
 
-class Answerer:
+class SceneAnswerer:
     """The answerer that the task's setting names."""
 
     def reply(self, task: "VisualDialogue", state: VisualState, rng: Generator) -> str:

@@ -25,7 +25,7 @@ SAID = 2
 """The longest items that a hypothesis has in ordinary dialogues."""
 
 
-class Language(TextForm, Protocol):
+class SlotFillingLanguage(TextForm, Protocol):
     """Puts acts into text, and text into acts."""
 
     @property
@@ -55,7 +55,7 @@ class Language(TextForm, Protocol):
         ...
 
 
-class Notation:
+class SlotFillingNotation:
     """Acts as they are written down: ``inform(food="thai") 0.83 | null() 0.17``."""
 
     tokenizer = "char"

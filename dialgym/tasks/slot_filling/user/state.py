@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from dialgym.language.acts import NULL, Act, Item
+from dialgym.language.acts import NULL, Act, SlotValue
 from dialgym.tasks.slot_filling.domain.ontology import NAME, NONE
 
 Range = tuple[float, float]
@@ -59,7 +59,7 @@ USERS: Mapping[str, Mapping[str, Range]] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Behaviour:
+class SlotUserBehaviour:
     """What is drawn about a user at the beginning of a dialogue.
 
     Attributes:
@@ -85,10 +85,10 @@ class Behaviour:
 
 
 @dataclass(slots=True)
-class UserState:
+class SlotFillingUserState:
     """The goal, the agenda and the memory of one user."""
 
-    constraints: list[Item]  # what the row must be like; on `name` there may be several
+    constraints: list[SlotValue]  # what the row must be like; on `name` there may be several
     requests: dict[str, str | None]  # slot -> what the system has told of it
     agenda: list[Act]  # a stack; the last is said next
     probabilities: Mapping[str, float]  # of each choice, see `behaviour`; never changed
@@ -103,9 +103,9 @@ class UserState:
     told_none: bool = False  # the system knew what it wanted, and had nothing
     row_of: dict[str, str | None] = field(default_factory=dict)  # slot -> row it was told of
 
-    def copy(self) -> "UserState":
+    def copy(self) -> "SlotFillingUserState":
         """An independent copy."""
-        return UserState(
+        return SlotFillingUserState(
             self.constraints.copy(),
             self.requests.copy(),
             self.agenda.copy(),
