@@ -155,7 +155,7 @@ def test_bad_arguments_are_one_clear_error(tmp_path):
         MultiWOZCorpus(file, split="dev")
     with pytest.raises(ValueError, match="at most 1 episodes"):
         dialgym.collect(ID, MultiWOZCorpus(file), 2)
-    with pytest.raises(ValueError, match="the dialogues of 'Corpus' bring their own"):
+    with pytest.raises(ValueError, match="the dialogues of 'MultiWOZCorpus' bring their own"):
         dialgym.collect(ID, MultiWOZCorpus(file), 1, options={"number": 0})
 
 
