@@ -29,7 +29,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
 export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test nightly audit bench soak dist docs publish-docs release format lint type freeze clean distclean
+.PHONY: help setup run test nightly audit bench tables soak dist docs publish-docs release format lint type freeze clean distclean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ audit: $(INSTALLED)  ## list licences of the pinned packages, and their known vu
 bench: $(INSTALLED)  ## measure the speed of the environments, of the optimal policy and of training
 	$(BIN)/python -m benchmarks.environments $(ARGS)
 	$(BIN)/python -m benchmarks.training
+
+tables: $(INSTALLED)  ## make the tables of the committed rows again, and compare them with docs/results
+	$(BIN)/python -m benchmarks.tables --check
 
 soak: $(INSTALLED)  ## attack what may not break: bad inputs, kills, damaged files (20 CPU-minutes)
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.soak --write $(ARGS)

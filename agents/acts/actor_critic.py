@@ -18,7 +18,7 @@ from stable_baselines3.common.type_aliases import GymEnv, Schedule
 from torch import Tensor
 
 from agents.argument_checks import COUNT, require
-from agents.buffers.dialogues import Choice, DialogueMemory, Dialogues
+from agents.buffers.dialogues import ActionChoice, DialogueMemory, Dialogues
 from agents.learner import ActLearner
 from agents.models.act_masks import allowed
 from agents.policies.belief import BeliefPolicy
@@ -142,7 +142,7 @@ class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
     @torch.no_grad()
     def _sample_action(  # type: ignore[override]
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
-    ) -> tuple[np.ndarray, Choice]:
+    ) -> tuple[np.ndarray, ActionChoice]:
         """Acts (n_envs,), and how they were chosen."""
         assert self.env is not None
         masks = allowed(self.env)
@@ -152,7 +152,7 @@ class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
         uniform = within / within.sum(-1, keepdim=True)
         probs = torch.lerp(logits.softmax(-1), uniform, self.exploration_rate)
         actions = torch.multinomial(probs, 1)[:, 0].cpu().numpy()
-        return actions, Choice(actions, masks, probs.cpu().numpy(), self._last_episode_starts)  # type: ignore[arg-type]
+        return actions, ActionChoice(actions, masks, probs.cpu().numpy(), self._last_episode_starts)  # type: ignore[arg-type]
 
     def _store_transition(
         self,

@@ -14,7 +14,7 @@ from torch import Tensor
 from agents.models.act_masks import allowed_at_the_end
 
 
-class Choice(NamedTuple):
+class ActionChoice(NamedTuple):
     """The acts of a step, and how they were chosen."""
 
     actions: np.ndarray  # (n_envs,) int64
@@ -59,7 +59,7 @@ class DialogueMemory(ReplayBuffer):
         kwargs: its other arguments.
 
     Attributes:
-        masks, probs: (buffer_size, n_envs, A), of each decision; see `Choice`.
+        masks, probs: (buffer_size, n_envs, A), of each decision; see `ActionChoice`.
         masks_after_cut: (buffer_size, n_envs, A), of the last observation of a dialogue that a
             limit cut off; see `allowed_at_the_end`.
         turns: (buffer_size, n_envs) int32, the decisions of the dialogue before this one.
@@ -90,7 +90,7 @@ class DialogueMemory(ReplayBuffer):
         self,
         obs: np.ndarray,
         next_obs: np.ndarray,
-        action: Choice,
+        action: ActionChoice,
         reward: np.ndarray,
         done: np.ndarray,
         infos: list[dict[str, Any]],

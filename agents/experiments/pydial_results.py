@@ -9,41 +9,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any
 
 import numpy as np
 
 from agents.experiments.job import RESULT, read_result
 from agents.experiments.pydial_panel import Task, domain_order
+from dialgym.experiments.row_files import PyDialRow, read_pydial_csv
 from dialgym.io.files import write_text
 
 DESCRIBED = ("algorithm", "command", "versions", "source", "episodes", "settings")
 """Entries that jobs of one run have in common; the others of a job are its figures."""
 CALIBRATION = "calibrations.json"
-
-
-class Row(NamedTuple):
-    """Figures of a job after so many dialogues of training; 0 of a scripted policy."""
-
-    domain: str
-    env: int
-    seed: int
-    dialogues: int
-    drawn: int  # 1 where the test drew acts, 0 where it took the best
-    success: float  # share of the test dialogues
-    reward: float  # mean return
-    turns: float  # of the system, mean
-    timesteps: int  # of training
-    cpu_seconds: float  # of training
-    run: int  # which of the method's runs, as its JSON file lists them
-    rules: str = ""  # by which it was tested, as `Rules` spells them; "" in the earliest rows
-
-    @property
-    def task(self) -> Task:
-        return Task(self.domain, self.env)
-
-
-KINDS = get_type_hints(Row)
 
 
 @dataclass
@@ -56,9 +33,14 @@ class Figures:
         calibrations: of the models by job, see `agents.experiments.calibration`.
     """
 
-    rows: list[Row] = field(default_factory=list)
+    rows: list[PyDialRow] = field(default_factory=list)
     runs: list[dict[str, Any]] = field(default_factory=list)
     calibrations: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, file: Path) -> Figures:
+        """Read the table of a method, and what made its rows."""
+        return cls(read_pydial_csv(file), json.loads(file.with_suffix(".json").read_text("utf-8")))
 
     def add(self, result: Mapping[str, Any]) -> None:
         """Add the figures of a job, in the place of older ones."""
@@ -68,7 +50,7 @@ class Figures:
         task = result["domain"], result["env"], result["seed"]
         self.rows = [row for row in self.rows if row[:3] != task]
         run = self.runs.index(described)
-        self.rows += [Row(*task, **stage, run=run) for stage in result["stages"]]
+        self.rows += [PyDialRow(*task, **stage, run=run) for stage in result["stages"]]
         if result.get("calibration"):
             self.calibrations["{}-Env{} seed {}".format(*task)] = result["calibration"]
 
@@ -130,7 +112,7 @@ class Results:
                 f"results: expected files of methods, such as dqn.csv, in {str(folder)!r}; got "
                 "none. Run the grid first, or give its --results."
             )
-        found = cls({file.stem: _read(file) for file in files})
+        found = cls({file.stem: Figures.load(file) for file in files})
         kept = folder / CALIBRATION
         for name, cells in json.loads(kept.read_text("utf-8")).items() if kept.is_file() else ():
             found.methods[name].calibrations = cells
@@ -142,7 +124,7 @@ class Results:
             figures.sort()
             text = io.StringIO()
             writer = csv.writer(text, lineterminator="\n")
-            writer.writerows([Row._fields, *figures.rows])
+            writer.writerows([PyDialRow._fields, *figures.rows])
             write_text(folder / f"{name}.csv", text.getvalue())
             write_text(folder / f"{name}.json", json.dumps(figures.runs, indent=1) + "\n")
         cells = {name: f.calibrations for name, f in self.methods.items() if f.calibrations}
@@ -158,7 +140,7 @@ class Results:
     @cached_property
     def tasks(self) -> list[Task]:
         """In the order of PyDial's tables: by setting, then by domain."""
-        found = {row.task for figures in self.methods.values() for row in figures.rows}
+        found = {_task(row) for figures in self.methods.values() for row in figures.rows}
         return sorted(found, key=lambda task: (task.env, domain_order(task.domain)))
 
     @cached_property
@@ -173,10 +155,10 @@ class Results:
 
     @cached_property
     def _arrays(self) -> dict[tuple[str, Task, int, bool], np.ndarray]:
-        groups: dict[tuple[str, Task, int, bool], list[Row]] = {}
+        groups: dict[tuple[str, Task, int, bool], list[PyDialRow]] = {}
         for name, figures in self.methods.items():
             for row in figures.rows:
-                key = name, row.task, row.dialogues, bool(row.drawn)
+                key = name, _task(row), row.dialogues, bool(row.drawn)
                 groups.setdefault(key, []).append(row)
         return {
             key: np.array(
@@ -212,12 +194,5 @@ class Results:
         return sorted(self.methods, key=mean)
 
 
-def _read(file: Path) -> Figures:
-    with file.open(encoding="utf-8", newline="") as lines:
-        rows = [_row(row) for row in csv.DictReader(lines)]
-    runs = json.loads(file.with_suffix(".json").read_text("utf-8"))
-    return Figures(rows, runs)
-
-
-def _row(row: Mapping[str, str]) -> Row:
-    return Row(**{name: kind(row[name]) for name, kind in KINDS.items() if name in row})
+def _task(row: PyDialRow) -> Task:
+    return Task(row.domain, row.env)

@@ -21,7 +21,7 @@ from agents.training.checkpoint import FILE as CHECKPOINT
 from agents.training.hyperparameters import read_hyperparameters
 from dialgym.experiments.panel import Panel, PanelEnvironment, PanelLearner, StoredDialogues, digest
 from dialgym.experiments.protocol import environment_hashes, protocol_figures, training_actions
-from dialgym.experiments.row import FORM, row_settings
+from dialgym.experiments.row import row_head
 from dialgym.io.checksums import checksum
 from dialgym.io.files import read_json
 from dialgym.io.locks import locked
@@ -88,20 +88,12 @@ class TrainingJob(Job):
 
     def description(self) -> dict[str, Any]:
         """Plain values of the row that are known before anything is played."""
-        return plain(
-            {
-                "form": FORM,
-                "panel": self.panel.name,
-                "version": self.panel.version,
-                "id": self.environment.id,
-                "name": self.name,
-                "seed": self.seed,
-                "kind": "trained" if self.learner else "scripted",
-                "policy": self.learner.algorithm if self.learner else self.name,
-                "settings": self._settings(self.learner) if self.learner else {},
-                **row_settings(self.environment),
-            }
-        )
+        kind, policy, settings = "scripted", self.name, {}
+        if self.learner:
+            kind, policy = "trained", self.learner.algorithm
+            settings = self._settings(self.learner)
+        head = row_head(self.panel, self.environment, self.name, self.seed, kind, policy)
+        return plain({**head, "settings": settings})
 
     def figures(self) -> dict[str, Any]:
         """Train what is not trained, and score it."""

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import torch
 from stable_baselines3.common.utils import get_device
 
+from agents.reward_model.fit import RewardModelTraining
 from agents.reward_model.network import make_network, quiet
 from agents.reward_model.pairs import Source, read_examples
 from agents.reward_model.reward_model_config import RewardModelConfig
-from agents.reward_model.run import RewardModelTraining
 from agents.training.run import torch_threads
 from dialgym.io.checksums import check, remove_checked, write_checked, write_sums
 from dialgym.io.files import write_folder_atomically, write_text

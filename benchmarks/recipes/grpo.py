@@ -96,7 +96,7 @@ def learn(run: Run) -> None:
     train_by(
         "grpo",
         run,
-        overrides={**GROUPS, **method.overrides},
+        hyperparameters={**GROUPS, **method.overrides},
         env_kwargs=dict(method.env_kwargs),
         total_timesteps=TOKENS,
         save_freq=EVERY,

@@ -17,7 +17,8 @@ import torch
 
 import dialgym
 from benchmarks.recipes.runs import Run
-from benchmarks.recipes.tables import Line, t_interval, with_interval
+from benchmarks.recipes.tables import Line, with_interval
+from dialgym.experiments.statistics import t_interval
 from dialgym.experiments.tables import markdown_table
 from dialgym.io.files import write_atomically, write_text
 from dialgym.optional import require

@@ -1,4 +1,4 @@
-"""A table's lines as a picture."""
+"""Picture of a recipe's table."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.recipes.tables import Line
-from dialgym.experiments.plots import COLOURS, FAINT, INK
-from dialgym.io.files import write_atomically
-from dialgym.optional import require
-
-MEAN = COLOURS[0]
+from dialgym.experiments.plots import COLOURS, INK, draw_interval, new_figure, save_figure, tidy
+from dialgym.experiments.statistics import seed_estimate
 
 
 def plot(table: Sequence[Line], path: Path) -> None:
@@ -21,25 +18,22 @@ def plot(table: Sequence[Line], path: Path) -> None:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    module = require("matplotlib.figure", "ui", "drawing a picture")
-    figure = module.Figure((6.4, 0.9 + 0.45 * len(table)), layout="constrained")
+    figure = new_figure(6.4, 0.9 + 0.45 * len(table))
     axes = figure.subplots()
-    several = len({line.env_id for line in table}) > 1
-    for place, line in enumerate(table):
-        mean, interval = line.means.mean(), np.array(line.interval)
-        axes.plot(line.means, np.full(len(line.means), place), "o", color=INK, alpha=0.35, ms=4)
-        if np.isfinite(interval).all():
-            axes.plot(interval, [place, place], color=MEAN, linewidth=2)
-        axes.plot(mean, place, "D", color=MEAN, ms=6)
+    tidy(axes, "x")
+    for y, line in enumerate(table):
+        axes.plot(line.means, np.full(len(line.means), y), "o", color=INK, alpha=0.35, ms=4)
+        draw_interval(axes, y, seed_estimate(line.means), COLOURS[0], "D")
+        mean = line.means.mean()
         axes.annotate(
-            f"{mean:.2f}", (mean, place), (0, 7), textcoords="offset points", ha="center", size=8
+            f"{mean:.2f}", (mean, y), (0, 7), textcoords="offset points", ha="center", size=8
         )
-    names = [f"{line.method}\n{line.env_id.split('/')[1]}" if several else line.method
-             for line in table]  # fmt: skip
+    several = len({line.env_id for line in table}) > 1
+    names = [
+        f"{line.method}\n{line.env_id.split('/')[1]}" if several else line.method for line in table
+    ]
     axes.set_yticks(range(len(table)), names)
     axes.set_ylim(len(table) - 0.4, -0.7)
     axes.set_xlabel("mean return; diamonds: mean and 95 % interval over seeds, dots: seeds")
-    axes.grid(axis="x", color=FAINT)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    write_atomically(path, lambda temporary: figure.savefig(temporary, dpi=160))
+    axes.spines["left"].set_visible(False)
+    save_figure(figure, path)

@@ -1,29 +1,24 @@
-"""Training runs of a recipe and their scores; what is on disk is not done again."""
+"""Training runs of a recipe and their scores, as jobs of one experiment."""
 
 from __future__ import annotations
 
 import fnmatch
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-import agents
 import dialgym
+from agents.experiments.job import Job
+from agents.experiments.run import Report, run_jobs
+from agents.experiments.training_job import plain, train_quietly
+from dialgym.cli.common import check_failures
 from dialgym.errors import unknown
-from dialgym.experiments import Episodes
-from dialgym.io.files import read_json, write_text
-from dialgym.io.locks import PATIENCE, locked
+from dialgym.versions import command_line
 
-EVALUATION = "evaluation.json"
-RECIPE = "recipe.json"
 EVALUATION_SEED = 7_000
 
 
@@ -68,7 +63,6 @@ class Score:
         run: whose.
         returns, solved: and which were successes.
         metrics: by name what the task measures of each (`Task.metrics`), and the learner's `turns`.
-            Evaluations of an older form have none.
     """
 
     run: Run
@@ -78,17 +72,8 @@ class Score:
 
 
 def train_by(algo: str, run: Run, **more: Any) -> None:
-    """`agents.train` for a run, quietly and on the CPU; a run that was killed goes on."""
-    agents.train(
-        run.env_id,
-        algo,
-        seed=run.seed,
-        log_dir=run.folder,
-        device="cpu",
-        progress_bar=False,
-        resume=True,
-        **more,
-    )
+    """Train a run quietly and on the CPU; a run that was killed goes on."""
+    train_quietly(algo, run.env_id, run.folder, run.seed, **more)
 
 
 NETWORK = {"preset": "nano", "n_head": 4}
@@ -109,8 +94,8 @@ def imitate(
     train_by("bc", run, data=data, total_timesteps=steps, hyperparameters=overrides)
 
 
-def chosen(runs: Sequence[Run], patterns: Sequence[str]) -> list[Run]:
-    """The runs whose methods match one of the patterns (`fnmatch`), in their order.
+def select(runs: Sequence[Run], patterns: Sequence[str]) -> list[Run]:
+    """Return the runs whose methods match one of the patterns (`fnmatch`), in their order.
 
     What they build on has to be among them, or to have been run.
 
@@ -125,86 +110,122 @@ def chosen(runs: Sequence[Run], patterns: Sequence[str]) -> list[Run]:
     return [run for run in runs if any(run.method in matching for matching in found.values())]
 
 
-@contextmanager
-def claimed(folder: Path, recipe: Mapping[str, Any]) -> Iterator[None]:
-    """Hold the folder of a recipe's runs, of which no other process and no other recipe has any.
+# Jobs
 
-    Raises:
-        FolderInUse: another process is writing there.
-        ValueError: the runs there are those of another recipe.
+
+@dataclass(frozen=True)
+class RunJob(Job):
+    """A run as a job: trained and scored.
+
+    Attributes:
+        run: what is done.
+        episodes: of its evaluation.
+        needs: the run of its seed that stands before it, on which it may build.
     """
-    with locked(folder, PATIENCE):
-        file = folder / RECIPE
-        if not file.is_file():
-            write_text(file, json.dumps(recipe) + "\n")
-        if (found := read_json(file, "the name of a recipe, as JSON")) != recipe:
-            raise ValueError(
-                f"{str(folder)!r} holds the runs of another recipe ({found}, now {recipe}). Give "
-                "another folder."
-            )
-        yield
 
+    run: Run
+    episodes: int
+    needs: tuple[RunJob, ...] = ()
 
-def perform(runs: Sequence[Run], episodes: int, jobs: int = 1) -> list[Score]:
-    """Train and score what has not been; a run may build on one that stands before it.
+    def __hash__(self) -> int:
+        return hash(self.run.folder)
 
-    Args:
-        runs: in an order in which each finds what it needs.
-        episodes: of an evaluation.
-        jobs: processes, one thread each; runs of one seed stay together in order.
-    """
-    seeds = sorted({run.seed for run in runs})
-    chains = [[run for run in runs if run.seed == seed] for seed in seeds]
-    work = [(chain, episodes) for chain in chains]
-    if jobs == 1:
-        scored = [_chain(*each) for each in work]
-    else:
-        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-            scored = list(pool.map(_chain, *zip(*work)))
-    by_folder = {score.run.folder: score for scores in scored for score in scores}
-    return [by_folder[run.folder] for run in runs]
+    def __str__(self) -> str:
+        return f"{self.run.method}, {self.run.env_id}, seed {self.run.seed}"
 
+    @property
+    def folder(self) -> Path:  # type: ignore[override]
+        """That of the run."""
+        return self.run.folder.resolve()
 
-def _chain(runs: Iterable[Run], episodes: int) -> list[Score]:
-    torch.set_num_threads(1)
-    return [_score(run, episodes) for run in runs]
+    @property
+    def command(self) -> str:
+        """The command that was given."""
+        return command_line()
 
+    @property
+    def kind(self) -> str:
+        """The method."""
+        return self.run.method
 
-def _score(run: Run, episodes: int) -> Score:
-    with locked(run.folder, PATIENCE):
-        return _score_alone(run, episodes)
+    def description(self) -> dict[str, Any]:
+        """Plain values that determine the figures."""
+        run = self.run
+        return plain(
+            {
+                "method": run.method,
+                "id": run.env_id,
+                "seed": run.seed,
+                "trained_by": run.train and f"{run.train.__module__}:{run.train.__qualname__}",
+                "settings": run.settings,
+                "env_kwargs": run.env_kwargs,
+                "deterministic": run.deterministic,
+                "scripted": run.scripted,
+                "episodes": self.episodes,
+            }
+        )
 
-
-def _score_alone(run: Run, episodes: int) -> Score:
-    if run.train and not run.model.is_file():
-        print(f"{run.method}, {run.env_id}, seed {run.seed}: training", flush=True)
-        run.train(run)
-    kept = run.folder / EVALUATION
-    found = read_json(kept, "an evaluation, as JSON") if kept.is_file() else {}
-    if found.get("episodes") != episodes:
+    def figures(self) -> dict[str, Any]:
+        """Train what is not trained, and play the dialogues that score it."""
+        run = self.run
+        if run.train and not run.model.is_file():
+            run.train(run)
         torch.manual_seed(run.seed)
-        played = dialgym.evaluate(
+        part = dialgym.evaluate(
             run.scripted or str(run.model),
             run.env_id,
-            episodes,
+            self.episodes,
             [EVALUATION_SEED + run.seed],
             run.env_kwargs,
             num_envs=256,
             deterministic=run.deterministic,
-        )
-        part = played[run.env_id]
-        found = {
-            "episodes": episodes,
+        )[run.env_id]
+        metrics = {"turns": part.lengths, **part.metrics}
+        return {
             "returns": part.returns[0].tolist(),
             "solved": part.solved[0].tolist(),
-            "metrics": {name: rows[0].tolist() for name, rows in _measured(part).items()},
+            "metrics": {name: rows[0].tolist() for name, rows in metrics.items()},
         }
-        write_text(kept, json.dumps(found) + "\n")
-    metrics = {name: np.array(values) for name, values in found.get("metrics", {}).items()}
-    score = Score(run, np.array(found["returns"]), np.array(found["solved"]), metrics)
-    print(f"{run.method}, {run.env_id}, seed {run.seed}: {score.returns.mean():.3f}", flush=True)
-    return score
+
+    def length(self) -> int:
+        """One, as trainings of recipes count different units."""
+        return 1
+
+    def summary(self, result: Mapping[str, Any]) -> str:
+        """Mean return."""
+        return f"return {np.mean(result['returns']):.3f}"
 
 
-def _measured(part: Episodes) -> dict[str, np.ndarray]:
-    return {"turns": part.lengths, **part.metrics}
+def jobs_of(runs: Sequence[Run], episodes: int) -> list[RunJob]:
+    """Make the jobs of runs, those of a seed one after the other."""
+    jobs: list[RunJob] = []
+    last: dict[int, RunJob] = {}
+    for run in runs:
+        before = (last[run.seed],) if run.seed in last else ()
+        last[run.seed] = RunJob(run, episodes, before)
+        jobs.append(last[run.seed])
+    return jobs
+
+
+def perform(
+    runs: Sequence[Run], episodes: int, workers: int = 0, report: Report = lambda progress: None
+) -> list[Score]:
+    """Train and score what has not been; a run may build on one of its seed that stands before it.
+
+    Args:
+        runs: in an order in which each finds what it needs.
+        episodes: of an evaluation.
+        workers, report: as of `run_jobs`.
+
+    Raises:
+        ValueError: a run has failed, or was done with other settings before.
+    """
+    jobs = jobs_of(runs, episodes)
+    results, failures = run_jobs(jobs, workers, None, report)
+    check_failures(failures)
+    return [_score(job.run, results[job]) for job in jobs]
+
+
+def _score(run: Run, result: Mapping[str, Any]) -> Score:
+    metrics = {name: np.array(values) for name, values in result["metrics"].items()}
+    return Score(run, np.array(result["returns"]), np.array(result["solved"]), metrics)

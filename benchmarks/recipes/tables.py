@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchmarks.recipes.runs import Run, Score
-from dialgym.experiments.statistics import iqm, t_interval
+from dialgym.experiments.statistics import Estimate, format_estimate, iqm, seed_estimate
 from dialgym.experiments.tables import markdown_table
 from dialgym.registry import entry_of
 
@@ -28,11 +28,6 @@ class Line:
     def means(self) -> np.ndarray:
         """(S,) mean return of each seed."""
         return self.returns.mean(1)
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """95 % interval of the mean over seeds (Student's t over the seeds' means)."""
-        return t_interval(self.means)
 
     @property
     def score(self) -> float:
@@ -98,7 +93,6 @@ def markdown(
 
 
 def with_interval(means: np.ndarray, digits: int = 3) -> str:
-    """The mean over seeds (S,) and, of several seeds, its interval."""
-    low, high = t_interval(means)
-    interval = f" [{low:z.{digits}f}, {high:z.{digits}f}]" if len(means) > 1 else ""
-    return f"{means.mean():z.{digits}f}{interval}"
+    """Format the mean over seeds (S,) and, of several seeds, its interval; no zero is negative."""
+    estimate = Estimate(*(round(float(value), digits) + 0.0 for value in seed_estimate(means)))
+    return format_estimate(estimate, digits)

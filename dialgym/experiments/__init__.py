@@ -3,13 +3,14 @@
 | module | what is in it |
 |---|---|
 | `evaluate`, `result` | `evaluate`: one policy on any ids; `Result`: its episodes and figures |
-| `benchmark` | `benchmark`: several policies side by side, with dialogues to look at |
-| `multi_domain` | `multi_domain_env`: several domains in a dialogue; `evaluate_domains` |
+| `benchmark`, `samples` | `benchmark`: several policies side by side; sample dialogues |
+| `multi_domain` | `evaluate_domains`: policies that share a dialogue over several domains |
 | `statistics` | means, intervals, differences, probabilities of improvement |
 | `panel` | `Panel`: environments, learners, budgets and the evaluation, read strictly |
 | `protocol`, `measures` | how a policy is scored for a panel's row, and how a row is replayed |
-| `row`, `row_checks`, `rules` | rows as files, their checks, fingerprints of rules |
-| `ranking`, `totals` | ranks with ties of a panel's rows, and what they cost |
+| `row`, `row_files`, `row_checks` | `ExperimentRow`: a row, its files, its checks |
+| `rules` | `rules_of`: fingerprints of the rules that rows were played by |
+| `ranking`, `pydial_ranking`, `panel_costs` | ranks with ties of a panel's rows, and their costs |
 | `tables`, `panel_tables`, `measure_tables` | tables for Markdown and the terminal |
 | `pages`, `svg`, `plots`, `curves` | pages, drawings, pictures, learning curves |
 | `advantages` | true advantages of turns by repeated continuation |

@@ -19,7 +19,7 @@ from dialgym.rollouts import IncompatiblePolicyError, Policy, Report
 from dialgym.rollouts.player import policy_names
 from dialgym.rollouts.policies import learns_by_sampling, open_policy
 
-Misfits = dict[str, IncompatiblePolicyError]
+Problems = dict[str, IncompatiblePolicyError]
 """Reasons why a policy cannot play, by id."""
 
 
@@ -137,28 +137,28 @@ def benchmark(
         fitting = [entry for entry in entries if _knows(entry, policy, kwargs)]
         if len(fitting) < len(entries):
             absent[name] = [entry.id for entry in entries if entry not in fitting]
-        misfits: Misfits = {}
+        problems: Problems = {}
         for best in deterministic_options(policy):
             how: dict[str, Any] = {"name": name, "deterministic": best, "report": report}
             found: list[tuple[RegistryEntry, Result]] = []
             for entry in fitting:
                 try:
                     found.append((entry, evaluate(policy, entry, episodes, seeds, kwargs, **how)))
-                except IncompatiblePolicyError as misfit:
-                    misfits[entry.id] = misfit
+                except IncompatiblePolicyError as error:
+                    problems[entry.id] = error
             if not found:
-                raise ValueError(_note(name, misfits))
+                raise ValueError(_note(name, problems))
             results.append(_together([result for _, result in found]))
             for entry, result in found:
                 pictured = entry is entries[0]
                 shown += play_samples(result.name, policy, entry, pictured, jobs, kwargs, best)
-        notes += [_note(name, misfits)] if misfits else []
+        notes += [_note(name, problems)] if problems else []
     return Benchmark(results, shown, read, notes, absent)
 
 
-def _note(name: str, misfits: Misfits) -> str:
+def _note(name: str, problems: Problems) -> str:
     """Tell in which environments a policy was left out, and why in the first of them."""
-    return f"{name} is left out on {', '.join(misfits)}: {next(iter(misfits.values()))}"
+    return f"{name} is left out on {', '.join(problems)}: {next(iter(problems.values()))}"
 
 
 def _knows(entry: RegistryEntry, policy: Any, kwargs: Mapping[str, Any]) -> bool:

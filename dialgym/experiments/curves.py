@@ -81,9 +81,9 @@ def _points(rows: list[dict[str, str]]) -> Iterator[tuple[float, float]]:
             steps += float(row["l"])
             yield steps, float(row["r"])
             continue
-        for step, gained in (("timesteps", "mean_return"), SB3_COLUMNS):
-            if _given(row, step) and _given(row, gained):
-                yield float(row[step]), float(row[gained])
+        for step, mean in (("timesteps", "mean_return"), SB3_COLUMNS):
+            if _given(row, step) and _given(row, mean):
+                yield float(row[step]), float(row[mean])
                 break
 
 

@@ -104,11 +104,13 @@ def evaluate_domains(
     for episode in range(episodes):
         env.reset(seed=episode_seed(seed, episode))
         manager.reset()
-        gained, said = _play(manager, env, deterministic)
+        returns, utterances = _play(manager, env, deterministic)
         state = env.dialogue_state
-        rows[ALL].append((sum(gained.values()), all(state.success.values()), sum(said.values())))
+        rows[ALL].append(
+            (sum(returns.values()), all(state.success.values()), sum(utterances.values()))
+        )
         for name, success in state.success.items():
-            rows[name].append((gained[name], success, said[name]))
+            rows[name].append((returns[name], success, utterances[name]))
     return {name: _episodes(found) for name, found in rows.items() if found}
 
 
@@ -121,14 +123,14 @@ def _play(
     manager: Any, env: ActTwoPartyEnv, deterministic: bool
 ) -> tuple[dict[str, float], dict[str, int]]:
     """Play a dialogue: the return of each agent, and its number of utterances."""
-    gained, said = dict.fromkeys(env.agents, 0.0), dict.fromkeys(env.agents, 0)
+    returns, utterances = dict.fromkeys(env.agents, 0.0), dict.fromkeys(env.agents, 0)
     while not any(env.terminations.values()):
         agent = env.agent_selection
         domain = None if agent == TOPICS else agent
         belief = env.task.acts[agent].observe(env.dialogue_state)
         _, act = manager.act(domain, belief, env.action_masks(), deterministic)
         env.step(env.task.acts[TOPICS].names.index(act) if domain is None else act)
-        said[agent] += 1
+        utterances[agent] += 1
         for name, reward in env.rewards.items():
-            gained[name] += reward
-    return gained, said
+            returns[name] += reward
+    return returns, utterances

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.recipes import grpo
-from benchmarks.recipes.runs import chosen, perform
+from benchmarks.recipes.runs import perform, select
 from benchmarks.recipes.tables import Line, lines, markdown
 
 QUICK = ("episodes", "turns, belief gain, one group")
@@ -27,7 +27,7 @@ def small(monkeypatch):
     [pytest.param(m.name, marks=() if m.name in QUICK else pytest.mark.slow) for m in grpo.METHODS],
 )
 def test_each_option_is_scored_on_its_way(method, small, tmp_path):
-    [score] = perform(chosen(grpo.runs(tmp_path, 1), [method]), grpo.EPISODES)
+    [score] = perform(select(grpo.runs(tmp_path, 1), [method]), grpo.EPISODES)
     curve = json.loads((score.run.folder / grpo.CURVE).read_text("utf-8"))
     assert [tokens for tokens, _ in curve] == [0, 200, 400]
     assert all(-8 <= value <= 0 for _, value in curve)  # no bit of belief is among them
@@ -35,7 +35,7 @@ def test_each_option_is_scored_on_its_way(method, small, tmp_path):
 
 
 def test_options_of_a_seed_begin_with_the_same_clone(small, tmp_path):
-    first, other = perform(chosen(grpo.runs(tmp_path, 1), QUICK), grpo.EPISODES)
+    first, other = perform(select(grpo.runs(tmp_path, 1), QUICK), grpo.EPISODES)
     before = [json.loads((s.run.folder / grpo.CURVE).read_text())[0] for s in (first, other)]
     assert before[0] == before[1]
     grpo.PLOT(lines([first, other]), tmp_path / "curves.png")

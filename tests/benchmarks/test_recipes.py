@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from threading import Thread
 
 import numpy as np
 import pytest
@@ -12,11 +11,13 @@ import yaml
 import agents
 import dialgym
 from agents import BC, ILQL
+from agents.experiments.job import RESULT
 from benchmarks.recipes import adversarial, language, mixed, ppo
 from benchmarks.recipes.plots import plot
 from benchmarks.recipes.replies import METRICS, SEED, replies
-from benchmarks.recipes.runs import EVALUATION, RECIPE, Run, Score, claimed, perform
-from benchmarks.recipes.tables import Line, lines, markdown, t_interval
+from benchmarks.recipes.runs import Run, Score, perform
+from benchmarks.recipes.tables import Line, lines, markdown
+from dialgym.experiments.statistics import t_interval
 from dialgym.rewards.metrics import ReplyMetrics
 from dialgym.tasks.daily_dialog.corpus import ActExamples
 
@@ -36,37 +37,37 @@ def test_a_recipe_trains_and_scores_what_is_missing(tmp_path):
     first = perform(runs, episodes=8)
     assert TRAINED == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
     assert [score.run for score in first] == runs
-    (runs[2].folder / EVALUATION).unlink()
+    (runs[2].folder / RESULT).unlink()
     again = perform(runs, episodes=8)
     assert len(TRAINED) == 4
     for one, other in zip(first, again, strict=True):
         assert one.returns.tolist() == other.returns.tolist()
-    assert len(perform(runs[:1], episodes=4)[0].returns) == 4  # another number is played anew
 
 
-def test_two_recipes_cannot_share_a_folder(tmp_path, monkeypatch):
-    with claimed(tmp_path, {"recipe": "ppo"}):
-        monkeypatch.setattr("benchmarks.recipes.runs.PATIENCE", 0.0)
-        other = Thread(target=lambda: claim(tmp_path, "ppo"))
-        other.start()
-        other.join()
-        assert REFUSED.pop().startswith(f"{str(tmp_path)!r} is being written by process")
-    claim(tmp_path, "mixed")
-    assert "holds the runs of another recipe ({'recipe': 'ppo'}, now" in REFUSED.pop()
-    claim(tmp_path, "ppo")
-    assert not REFUSED
-    assert [path.name for path in tmp_path.iterdir()] == [RECIPE]
+def test_runs_of_another_recipe_or_with_other_settings_are_refused(tmp_path):
+    run = Run("a", ID, 0, tmp_path, train)
+    perform([run], episodes=4)
+    with pytest.raises(ValueError, match=r"run with other settings \(episodes: 4 -> 5\)"):
+        perform([run], episodes=5)
+    with pytest.raises(ValueError, match=r"run with other settings \(method: 'a' -> 'b'\)"):
+        perform([replace(run, method="b")], episodes=4)
 
 
-REFUSED: list[str] = []
+def fail(run: Run) -> None:
+    raise ValueError("out of luck")
 
 
-def claim(folder, name):
-    try:
-        with claimed(folder, {"recipe": name}):
-            pass
-    except (OSError, ValueError) as error:
-        REFUSED.append(str(error))
+def test_processes_give_what_one_does_and_what_builds_on_a_failure_says_so(tmp_path):
+    runs = [Run(m, ID, 0, tmp_path / m, train) for m in ("a", "b")]
+    apart = [replace(run, folder=tmp_path / f"{run.method}2") for run in runs]
+    both = zip(perform(runs, 4), perform(apart, 4, workers=2), strict=True)
+    assert all(one.returns.tolist() == other.returns.tolist() for one, other in both)
+    broken = [replace(runs[0], folder=tmp_path / "c", train=fail), runs[1]]
+    with pytest.raises(ValueError, match=r"1 jobs have failed .*out of luck"):
+        perform(broken, 4, workers=1)
+    after = replace(runs[1], folder=tmp_path / "d")
+    with pytest.raises(ValueError, match=r"2 jobs have failed .*it needs a, .*which has failed"):
+        perform([broken[0], after], 4, workers=1)
 
 
 def test_lines_gather_seeds_and_keep_the_order():

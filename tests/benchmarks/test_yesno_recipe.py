@@ -7,9 +7,10 @@ import pytest
 
 import agents
 import dialgym
+from agents.experiments.job import RESULT
 from benchmarks.recipes import yesno
 from benchmarks.recipes.offline import Method, Variant
-from benchmarks.recipes.runs import EVALUATION, Run, Score, chosen, perform
+from benchmarks.recipes.runs import Run, Score, perform, select
 from benchmarks.recipes.tables import lines, markdown
 
 QUICK = ("BC", "ILQL", "ILQL, beta 16")
@@ -33,7 +34,7 @@ def small(monkeypatch):
 
 
 def test_learners_of_a_penalty_are_trained_and_scored_under_it(small, tmp_path):
-    planned = chosen(yesno.runs(tmp_path, 2), [f"hard: {name}" for name in QUICK])
+    planned = select(yesno.runs(tmp_path, 2), [f"hard: {name}" for name in QUICK])
     table = lines(perform(planned, episodes=6))
     assert [line.method for line in table] == [f"hard: {name}" for name in QUICK]
     shown = markdown(table, yesno.COLUMNS, yesno.BASE).splitlines()
@@ -52,7 +53,7 @@ def test_learners_of_a_penalty_are_trained_and_scored_under_it(small, tmp_path):
 
 
 def test_nobody_asks_well_in_the_data_without_an_expert(small, tmp_path):
-    planned = chosen(yesno.runs(tmp_path, 1), ["hard, no expert: ILQL*"])
+    planned = select(yesno.runs(tmp_path, 1), ["hard, no expert: ILQL*"])
     table = lines(perform(planned, episodes=4))
     assert [line.method for line in table] == [run.method for run in planned]
     games = dialgym.load_dataset(tmp_path / "no-expert" / "games-seed0")
@@ -61,7 +62,7 @@ def test_nobody_asks_well_in_the_data_without_an_expert(small, tmp_path):
 
 
 def test_scripted_questioners_are_scored_beside_them(small, tmp_path):
-    planned = chosen(yesno.runs(tmp_path, 1), ["hard: human-like", "*: greedy"])
+    planned = select(yesno.runs(tmp_path, 1), ["hard: human-like", "*: greedy"])
     table = {line.method: line for line in lines(perform(planned, episodes=40))}
     assert set(table) == {"hard: human-like", *(f"{p}: greedy" for p in yesno.PENALTIES)}
     human, greedy = table["hard: human-like"], table["hard: greedy"]
@@ -72,7 +73,7 @@ def test_scripted_questioners_are_scored_beside_them(small, tmp_path):
     assert np.allclose(human.returns, -(turns - found) - 2 * said)  # the rules, by what is measured
     again = lines(perform(planned, episodes=40))  # from what was kept
     assert markdown(again, yesno.COLUMNS, ()) == markdown(list(table.values()), yesno.COLUMNS, ())
-    assert (planned[0].folder / EVALUATION).is_file()
+    assert (planned[0].folder / RESULT).is_file()
 
 
 def test_every_method_is_planned_under_every_penalty(tmp_path):
@@ -91,12 +92,12 @@ def test_every_method_is_planned_under_every_penalty(tmp_path):
 
 def test_what_is_chosen_has_to_be_there(tmp_path):
     planned = yesno.runs(tmp_path, 1)
-    assert [run.method for run in chosen(planned, ["*: BC"])] == [
+    assert [run.method for run in select(planned, ["*: BC"])] == [
         *(f"{penalty}: BC" for penalty in yesno.PENALTIES),
         "hard, no expert: BC",
     ]
     with pytest.raises(ValueError, match=r"unknown method .hard: ILQ. in --only\. Did you mean"):
-        chosen(planned, ["hard: ILQ"])
+        select(planned, ["hard: ILQ"])
 
 
 def test_a_table_has_the_metrics_that_all_seeds_have():
@@ -113,6 +114,6 @@ def test_a_table_has_the_metrics_that_all_seeds_have():
 @pytest.mark.parametrize("method", yesno.METHODS, ids=lambda method: method.name)
 def test_each_method_runs(small, method, tmp_path):
     wanted = [method.of, method.name] if isinstance(method, Variant) else [method.name]
-    planned = chosen(yesno.runs(tmp_path, 1), [f"conservative: {name}" for name in wanted])
+    planned = select(yesno.runs(tmp_path, 1), [f"conservative: {name}" for name in wanted])
     assert lines(perform(planned, episodes=3))[-1].method == f"conservative: {method.name}"
     assert isinstance(planned[0].settings[1], Method)

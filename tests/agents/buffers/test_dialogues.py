@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from agents.buffers.dialogues import Choice, DialogueMemory
+from agents.buffers.dialogues import ActionChoice, DialogueMemory
 
 BELIEFS, ACTS = spaces.Box(0, 1e6, (2,), np.float32), spaces.Discrete(3)
 
@@ -27,7 +27,7 @@ def play(memory, steps, seed=0, cut=0.0):
         truncated = done & (rng.random(rows) < cut)
         infos = [{"TimeLimit.truncated": bool(t)} for t in truncated]
         probs = np.tile([0.5, 0.25, 0.25], (rows, 1))
-        choice = Choice(reward % 3, probs > 0, probs, starts)
+        choice = ActionChoice(reward % 3, probs > 0, probs, starts)
         memory.add(seen, seen + 0.5, choice, reward, done, infos)
         for row in range(rows):
             now[row].append(int(reward[row]))
@@ -86,7 +86,7 @@ def test_a_dialogue_that_was_broken_off_is_forgotten():
     kept = memory(100, 1)
     seen, probs = np.ones((1, 2)), np.ones((1, 3)) / 3
     for reward, start, done in [(1, True, False), (2, False, False), (3, True, True)]:
-        choice = Choice(np.array([0]), probs > 0, probs, np.array([start]))
+        choice = ActionChoice(np.array([0]), probs > 0, probs, np.array([start]))
         kept.add(seen, seen, choice, np.array([reward]), np.array([done]), [{}])
     assert split(kept.new()) == [([3], False)]
 

@@ -33,7 +33,7 @@ def test_models_learn_on_one_split_and_are_measured_on_another(tmp_path, monkeyp
         assert row["held_out"] == {"split": "test"}
         assert set(row["measures"]) == {"drawn", "greedy"}
         run = json.loads((rows[name].file.with_suffix("") / "run.json").read_text("utf-8"))
-        assert "split" not in run["settings"]
+        assert "split" not in run["env_kwargs"]
     where = ["--results", str(tmp_path)]
     text = succeed("leaderboard", "show", "replies", *where)
     assert "| bc (greedy) | " in text.split("### ")[1]

@@ -14,10 +14,10 @@ from torch.nn.functional import logsigmoid
 
 from agents import train_reward_model
 from agents.reward_model.agreement import pairwise_accuracy, pearson, spearman
+from agents.reward_model.fit import RewardModelTraining, schedule
 from agents.reward_model.network import make_network
 from agents.reward_model.pairs import read_examples
 from agents.reward_model.reward_model_config import RewardModelConfig
-from agents.reward_model.run import RewardModelTraining, schedule
 from dialgym.rewards import Reply
 from dialgym.rewards.compose import make_rewards
 from tests.agents.models.test_pretrained import save_model

@@ -1,6 +1,6 @@
 """The handcrafted policy on PyDial's own domains scores what it scores in PyDial."""
 
-import importlib.util
+import importlib
 import subprocess
 import sys
 from argparse import Namespace
@@ -11,14 +11,9 @@ import pytest
 
 from dialgym.tasks.slot_filling.domain.domain import load_domain
 
-SCRIPT = Path(__file__).parents[4] / "scripts" / "pydial_table.py"
-
 
 def load_script():
-    spec = importlib.util.spec_from_file_location("pydial_table", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return importlib.import_module("benchmarks.tables.pydial")
 
 
 PYDIAL = load_script()
@@ -43,7 +38,8 @@ def test_the_script_prints_and_writes_a_table_and_exits_by_it(data, monkeypatch,
     monkeypatch.setenv("DIALGYM_PYDIAL", str(data / "pydial"))
     command = [
         sys.executable,
-        SCRIPT,
+        "-m",
+        "benchmarks.tables.pydial",
         "--episodes",
         "50",
         "--orders",
@@ -119,7 +115,11 @@ def test_orders_have_the_same_values(data):
 
 
 def test_the_table_in_the_documentation_has_every_setting_and_holds():
-    lines = (SCRIPT.parents[1] / "docs" / "results" / "slot_filling.md").read_text().splitlines()
+    lines = (
+        (Path(__file__).parents[4] / "docs" / "results" / "slot_filling.md")
+        .read_text()
+        .splitlines()
+    )
     assert lines[0] == f"| {' | '.join(PYDIAL.HEAD)} |"
     rows = [line.strip("| ").split(" | ") for line in lines[2:]]
     assert [(row[1], int(row[0])) for row in rows] == list(PYDIAL.ORIGINAL)

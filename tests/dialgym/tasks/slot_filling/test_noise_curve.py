@@ -1,6 +1,6 @@
 """The picture of success against noise: its figures, its parts, and what is committed of it."""
 
-import importlib.util
+import importlib
 import re
 import sys
 from pathlib import Path
@@ -14,11 +14,7 @@ PNG = b"\x89PNG\r\n"
 
 
 def load_script():
-    path = ROOT / "scripts" / "noise_curve.py"
-    spec = importlib.util.spec_from_file_location("noise_curve", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return importlib.import_module("benchmarks.tables.noise")
 
 
 NOISE = load_script()

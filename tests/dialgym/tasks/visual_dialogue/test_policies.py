@@ -80,7 +80,9 @@ def test_kinds_of_questions():
     for name, allowed in (("greedy-open", {False}), ("greedy-yes-no", {True})):
         _, asked = play(task, name, 0)
         assert {parse(each).yes_no for each in asked} == allowed
-    with pytest.raises(ValueError, match="kinds of GreedySceneQuestioner must be one of 'all', 'open', 'yes-no'"):
+    with pytest.raises(
+        ValueError, match="kinds of GreedySceneQuestioner must be one of 'all', 'open', 'yes-no'"
+    ):
         GreedySceneQuestioner("closed")
 
 

@@ -1,6 +1,7 @@
 """The rule system with agenda users in MultiWOZ's city, beside ConvLab-2's own figures for it.
 
-    python scripts/multiwoz_table.py FOLDER [--write docs/results/multiwoz.md] [--dialogues 20000]
+    python -m benchmarks.tables.multiwoz FOLDER [--write docs/results/multiwoz.md]
+                                                [--dialogues 20000]
 
 FOLDER has ConvLab-2's database and goal model. Prints three tables, of drawn goals with seeds of
 their own: the scores with ``fidelity="convlab2"``, those of ConvLab-2 and whether our means are

@@ -1,6 +1,6 @@
 """The handcrafted policy on PyDial's benchmark, beside PyDial's own figures for it.
 
-    DIALGYM_PYDIAL=FOLDER python scripts/pydial_table.py [--write docs/results/slot_filling.md]
+    DIALGYM_PYDIAL=FOLDER python -m benchmarks.tables.pydial [--write docs/results/slot_filling.md]
                                       [--episodes 200] [--orders 10] [--domains ...] [--envs ...]
 
 Prints a table: success and return with ``fidelity="pydial"``, those of PyDial, whether the means
@@ -9,7 +9,7 @@ with 1 where a mean is not within. Settings 2 and 4 are left out: they differ fr
 which the policy does not heed.
 
 Of values that are believed alike, the first of the ontology is taken here; in the original which
-one is drawn anew in each process. So the values of each slot are put into several orders, and the
+one is drawn again in each process. So the values of each slot are put into several orders, and the
 intervals are those of the means of orders. The last column is how far these lie apart beyond what
 their dialogues account for.
 """
@@ -42,7 +42,7 @@ class Figure(NamedTuple):
         return f"{self.mean:.2f} ± {self.half:.2f}"
 
     def holds(self, other: "Figure") -> bool:
-        """Whether the mean of `other` is within the interval."""
+        """Return True if the mean of `other` is within the interval."""
         return abs(self.mean - other.mean) <= self.half
 
 
@@ -147,7 +147,7 @@ def table(arguments: argparse.Namespace) -> Iterator[tuple[str, bool]]:
             pairs = [cell for pair in zip(ours.figures, original) for cell in pair]
             mended = measured(domain, env, arguments, "correct").figures
             apart = f"{between(ours.success):.2f}"
-            cells = [env, domain, *pairs, VERDICTS[tuple(within)], *mended, apart]
+            cells = [env, domain, *pairs, VERDICTS[within[0], within[1]], *mended, apart]
             yield f"| {' | '.join(map(str, cells))} |", all(within)
 
 

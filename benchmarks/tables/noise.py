@@ -1,6 +1,6 @@
 """Success of the handcrafted policy against the rate of semantic errors: a picture and a table.
 
-    DIALGYM_PYDIAL=FOLDER python scripts/noise_curve.py [--out docs/images/noise.png]
+    DIALGYM_PYDIAL=FOLDER python -m benchmarks.tables.noise [--out docs/images/noise.png]
                               [--table docs/results/noise.md] [--episodes 2000] [--domains ...]
                               [--policy handcrafted] [--noise set1] [--most 50]
 
@@ -49,13 +49,13 @@ def wilson(share: float, n: int) -> Share:
 
 
 def success(domain: str, policy: str, noise: str, rate: float, episodes: int) -> Share:
-    """How many of the dialogues succeed."""
+    """Share of the dialogues that succeed."""
     kwargs = {"domain": domain, "noise": noise, "error_rate": rate}
     return wilson(dialgym.evaluate(policy, ENV, episodes, (0,), kwargs).success, episodes)
 
 
 def label(name: str) -> str:
-    """What to call a domain: its own name, which a built-in one does not share."""
+    """Name of a domain: its own, which a built-in one does not share."""
     domain = load_domain(name)
     own = domain.ontology.domain
     return f"{own} (built-in)" if domain.source == "built-in" else own

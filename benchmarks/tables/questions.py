@@ -1,6 +1,6 @@
 """Scripted questioners of twenty questions beside the best that can be done: a table.
 
-    python scripts/question_table.py [--out docs/results/questions.md] [--episodes 2000]
+    python -m benchmarks.tables.questions [--out docs/results/questions.md] [--episodes 2000]
 
 The last column is the exact expected return of the best questioner; where the search for it is too
 long, a bound in its place: questions that split any set as one likes. Answers with noise have none.

@@ -1,0 +1,131 @@
+"""Tables of docs/results: how each is made, and those with rows made again and compared.
+
+python -m benchmarks.tables              list them
+python -m benchmarks.tables --check      make those with committed rows, and compare
+python -m benchmarks.tables --write      make those with committed rows
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+
+from benchmarks.tables.lmrl import lmrl_table
+from dialgym.cli.app import app
+from dialgym.io.files import write_text
+
+ROOT = Path(__file__).parents[2]
+ROWS = ROOT / "benchmarks" / "results"
+DOCS = ROOT / "docs" / "results"
+TRANSFER = "python -m benchmarks.transfer --panel slot-filling-words"
+LMRL = "leaderboard_wordle_lmrl"
+PYDIAL = "pydial"
+LEADERBOARD: Mapping[str, str] = MappingProxyType(
+    {
+        "leaderboard": "show --all",
+        "leaderboard_wordle": "compare wordle bc-ppo-separate bc-30 --actions greedy",
+        "leaderboard_wordle_greedy": "compare wordle ilql bc-long --actions greedy",
+        "leaderboard_wordle_drawn": "compare wordle ilql bc-long --actions drawn",
+        "leaderboard_words": "compare slot-filling-words ppo handcrafted",
+        "leaderboard_words_cloned": "compare slot-filling-words bc-ppo handcrafted",
+        "leaderboard_domains": "compare multi-domain bc-ppo bc",
+        "leaderboard_questions": "compare questions bc-ppo bc",
+        "leaderboard_questions_long": "compare questions bc-long-ppo bc-long",
+        "leaderboard_language": "compare language grpo bc",
+    }
+)
+"""Commands of ``dialgym leaderboard`` by the name of the file that they write."""
+OTHERS: Mapping[str, str] = MappingProxyType(
+    {
+        "ppo": "python -m benchmarks.recipes ppo",
+        "adversarial": "python -m benchmarks.recipes adversarial --seeds 3",
+        "credit": "python -m benchmarks.recipes credit",
+        "yes_no": "python -m benchmarks.recipes yesno --seeds 3",
+        "language": "python -m benchmarks.recipes language --data PATH --seeds 3",
+        "grpo": "python -m benchmarks.recipes grpo",
+        "pair": "python -m benchmarks.recipes pair --seeds 3",
+        "multiwoz_policies": "python -m benchmarks.recipes multiwoz --seeds 3",
+        "multiwoz_words": "python -m benchmarks.recipes multiwoz_words --seeds 3",
+        "multiwoz_offline": "python -m benchmarks.recipes multiwoz_offline --seeds 1",
+        "multiwoz_corpus": "python -m benchmarks.recipes corpus --data CORPUS --seeds 3",
+        "transfer": "python -m benchmarks.recipes transfer",
+        "transfer_errors_slot_filling_words": f"{TRANSFER} errors",
+        "transfer_users_slot_filling_words": f"{TRANSFER} users",
+        "slot_filling": "python -m benchmarks.tables.pydial",
+        "noise": "python -m benchmarks.tables.noise",
+        "multiwoz": "python -m benchmarks.tables.multiwoz FOLDER",
+        "questions": "python -m benchmarks.tables.questions",
+        "gp_steps": "python -m benchmarks.training.gp",
+        "visual": "python scripts/draw_visual_dialogues.py",
+    }
+)
+"""Commands that make the files without committed rows; see their pages for all options."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """List the tables, or make those with rows."""
+    parser = argparse.ArgumentParser("python -m benchmarks.tables", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare what rows give")
+    parser.add_argument("--write", action="store_true", help="write what rows give")
+    given = parser.parse_args(arguments)
+    if given.write:
+        make(DOCS)
+        make_pydial(ROWS / PYDIAL)
+    elif given.check:
+        if stale := differing():
+            sys.exit(f"not of the committed rows: {', '.join(stale)}. Run with --write.")
+        print("all tables with rows are of those rows")
+    else:
+        for name, command in how().items():
+            print(f"docs/results/{name}.md: {command}")
+
+
+def how() -> dict[str, str]:
+    """The command that makes each file of docs/results."""
+    rows = {name: f"dialgym leaderboard {command}" for name, command in LEADERBOARD.items()}
+    return {**rows, LMRL: "python -m benchmarks.tables --write", **OTHERS}
+
+
+def make(out: Path) -> None:
+    """Make the tables of docs/results with committed rows, in a folder."""
+    for name, command in LEADERBOARD.items():
+        where = ["--results", str(ROWS), "--markdown", str(out / f"{name}.md")]
+        app(["leaderboard", *command.split(), *where], standalone_mode=False)
+    write_text(out / f"{LMRL}.md", lmrl_table(ROWS))
+
+
+def make_pydial(folder: Path) -> None:
+    """Make the tables of PyDial's benchmark from its rows in the folder."""
+    from agents.experiments.pydial_report import TABLES, older_in
+    from agents.experiments.pydial_results import Results
+    from agents.experiments.pydial_tables import markdown
+
+    write_text(folder / TABLES, markdown(Results.load(folder), older_in(folder)))
+
+
+def differing() -> list[str]:
+    """Names of the files that are not what the committed rows give."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        make(folder)
+        pydial = folder / PYDIAL
+        pydial.mkdir()
+        for file in (ROWS / PYDIAL).iterdir():
+            copyfile(file, pydial / file.name)
+        make_pydial(pydial)
+        pairs = [(file, DOCS / file.name) for file in sorted(folder.glob("*.md"))]
+        pairs.append((pydial / "tables.md", ROWS / PYDIAL / "tables.md"))
+        return [
+            str(kept.relative_to(ROOT))
+            for made, kept in pairs
+            if made.read_text("utf-8") != kept.read_text("utf-8")
+        ]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""Batches as a `VecEnv` of Stable-Baselines3, in one process and over several."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import dialgym
+
+sb3 = pytest.importorskip("stable_baselines3")
+from stable_baselines3.common.logger import KVWriter, Logger  # noqa: E402
+from stable_baselines3.common.vec_env import VecMonitor, is_vecenv_wrapped  # noqa: E402
+
+
+def test_sb3_pool_equals_sb3s_own():
+    """The batched VecEnv against stock DummyVecEnv over single envs, with infos of utterances."""
+    ours = dialgym.sb3_vec_env("dialgym/Wordle-v0", 3, seed=4)
+    stock = dialgym.make_sb3_pool("dialgym/Wordle-v0", 3, vec_env="dummy", seed=4)
+    rng = np.random.default_rng(0)
+    assert np.array_equal(ours.reset(), stock.reset())
+    for _ in range(120):
+        masks = [np.stack(pool.env_method("action_masks")) for pool in (ours, stock)]
+        assert np.array_equal(*masks)
+        actions = np.array([rng.choice(np.flatnonzero(row)) for row in masks[0]])
+        observations, rewards, dones, infos = ours.step(actions)
+        expected = stock.step(actions)
+        assert np.array_equal(observations, expected[0])
+        assert np.array_equal(rewards, expected[1])
+        assert np.array_equal(dones, expected[2])
+        for info, other in zip(infos, expected[3]):
+            assert _episode(info) == pytest.approx(_episode(other))
+            assert bool(info) == bool(other["turn"])  # ours are empty within an utterance
+            if not info:
+                continue
+            last = (one.pop("terminal_observation", 0) for one in (info, other))
+            assert np.array_equal(*last)
+            other.setdefault("TimeLimit.truncated", False)
+            info.setdefault("TimeLimit.truncated", False)
+            assert info == other
+
+
+def _episode(info):
+    """Return and length at the end of an episode, taken out of an info; not the clock's time."""
+    found = info.pop("episode", {"t": 0.0})
+    return {name: float(value) for name, value in found.items() if name != "t"}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_learns_in_a_pool_logs_the_returns_of_dialogues(workers):
+    pool = dialgym.sb3_vec_env("SlotFilling-act-v0", 4, workers, seed=0)
+    ended, logged = [], []
+
+    def note(local, _):
+        ended.extend(info["episode"] for info in local["infos"] if "episode" in info)
+        return True
+
+    class Kept(KVWriter):
+        def write(self, key_values, key_excluded, step=0):
+            logged.append(dict(key_values))
+
+    try:
+        model = sb3.A2C("MlpPolicy", pool, n_steps=20, seed=0)
+        model.set_logger(Logger(None, [Kept()]))
+        model.learn(400, note, log_interval=5)
+    finally:
+        pool.close()
+    [line] = logged
+    assert len(ended) > 3
+    assert line["rollout/ep_rew_mean"] == pytest.approx(np.mean([e["r"] for e in ended]))
+    assert line["rollout/ep_len_mean"] == pytest.approx(np.mean([e["l"] for e in ended]))
+
+
+def test_a_pool_is_monitored_once_and_says_so():
+    pool = dialgym.sb3_vec_env("SlotFilling-act-v0", 2, seed=0)
+    assert is_vecenv_wrapped(pool, VecMonitor)
+    assert not isinstance(pool.venv, VecMonitor)
+    plain = dialgym.sb3_vec_env("SlotFilling-act-v0", 2, seed=0, monitor=False)
+    assert not is_vecenv_wrapped(plain, VecMonitor)
+    assert repr(plain) == repr(pool)
+    assert np.array_equal(pool.reset(), plain.reset())
+    assert pool.reset_infos == plain.reset_infos
+    returns, lengths = np.zeros(2), np.zeros(2, int)
+    for _ in range(60):
+        *ours, infos = pool.step(np.zeros(2, int))
+        *theirs, expected = plain.step(np.zeros(2, int))
+        assert all(map(np.array_equal, ours, theirs))
+        returns, lengths = returns + theirs[1], lengths + 1
+        for row, (info, other) in enumerate(zip(infos, expected)):
+            wanted = {"r": returns[row], "l": lengths[row]} if theirs[2][row] else {}
+            assert _episode(info) == wanted
+            assert info.keys() == other.keys()
+        returns[theirs[2]] = lengths[theirs[2]] = 0
+
+
+def test_truncation_is_told_from_termination():
+    pool = dialgym.sb3_vec_env("dialgym/Wordle-v0", 2, seed=0, window=40)
+    pool.reset()
+    for _ in range(18):
+        _, _, dones, infos = pool.step(np.full(2, 30))
+    assert dones.all()
+    assert all(info["TimeLimit.truncated"] for info in infos)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_maskable_ppo_plays_only_words(workers):
+    contrib = pytest.importorskip("sb3_contrib")
+    pool = dialgym.sb3_vec_env("dialgym/Wordle-20-v0", 4, workers=workers, seed=0)
+    seen = []
+    model = contrib.MaskablePPO("MlpPolicy", pool, n_steps=32, batch_size=64, n_epochs=1, seed=0)
+
+    def collect(local, _):
+        seen.extend(info["reply"] for info in local["infos"] if "reply" in info)
+        return True
+
+    model.learn(256, callback=collect)
+    pool.close()
+    assert len(seen) > 20
+    assert "invalid" not in seen
+
+
+def test_what_a_batch_cannot_do_is_one_clear_error():
+    pool = dialgym.sb3_vec_env("dialgym/Wordle-v0", 2)
+    with pytest.raises(AttributeError, match="no env objects to call 'render' on"):
+        pool.env_method("render")
+    with pytest.raises(AttributeError, match="cannot set 'x'"):
+        pool.set_attr("x", 1)
+    with pytest.raises(ValueError, match=r"utterance view\)\. Use 'dialgym/Wordle-v0'"):
+        dialgym.sb3_vec_env("dialgym/Wordle-utterance-v0", 2)
+    with pytest.raises(ValueError, match=r"unknown vec_env 'subprocess'.*Did you mean"):
+        dialgym.make_sb3_pool("dialgym/Wordle-v0", 2, vec_env="subprocess")
+
+
+STOCK = """
+import os, dialgym
+if __name__ == "__main__":
+    pool = dialgym.make_sb3_pool("dialgym/Wordle-20-v0", 4, seed=0)
+    pool.reset()
+    for worker in pool.processes:
+        with open(f"/proc/{worker.pid}/stat") as file:
+            used = sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
+        print(used / os.sysconf("SC_CLK_TCK"))
+    pool.close()
+"""
+
+
+@pytest.mark.slow
+def test_the_workers_of_a_stock_pool_do_not_import_torch_again(tmp_path):
+    """That costs each some three seconds of CPU time."""
+    script = tmp_path / "pool.py"
+    script.write_text(STOCK)
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    used = [float(line) for line in run.stdout.split()]
+    assert len(used) == 4
+    assert max(used) < 1
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_act_pool_is_the_same_in_workers(workers):
+    """Stable-Baselines3's form, infos included."""
+    pool = dialgym.sb3_vec_env("SlotFilling-act-v0", 4, workers=workers, seed=3)
+    alone = dialgym.sb3_vec_env("SlotFilling-act-v0", 4, seed=3)
+    try:
+        assert np.array_equal(pool.reset(), alone.reset())
+        for action in (0, 3, 6, 9, 10, 12) * 6:
+            *ours, infos = pool.step(np.full(4, action))
+            *theirs, expected = alone.step(np.full(4, action))
+            assert all(np.array_equal(a, b) for a, b in zip(ours, theirs))
+            for info, other in zip(infos, expected):
+                assert _episode(info) == _episode(other)
+                last = (i.pop("terminal_observation", None) for i in (info, other))
+                assert np.array_equal(*last)
+                assert info == other
+            masks = (np.stack(p.env_method("action_masks")) for p in (pool, alone))
+            assert np.array_equal(*masks)
+    finally:
+        pool.close()
