@@ -1,4 +1,4 @@
-"""What a model replies to people of a data set, and how that compares with what people said."""
+"""Replies of a model to the people of a data set, measured."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def beside(world: World, dialogues: int) -> Iterator[tuple[str, bool]]:
 
 
 def by_fault(world: World, dialogues: int) -> Iterator[str]:
-    """What each fault costs, alone and among all others."""
+    """Cost of each fault, alone and among all others."""
     yield "| fault | the original | success with it alone | with all but it |"
     yield "|---|---|---|---|"
     for name, fault in FAULTS.items():
@@ -121,7 +121,7 @@ def by_fault(world: World, dialogues: int) -> Iterator[str]:
 
 
 def by_user(world: World, dialogues: int) -> Iterator[str]:
-    """How the rule system gets on with each user."""
+    """Scores of the rule system with each user."""
     names = ("success", "strict success", "inform F1", "turns", "return")
     yield f"| user | {' | '.join(names)} |"
     yield f"|---|{'---|' * len(names)}"
