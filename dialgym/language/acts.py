@@ -37,11 +37,11 @@ class Act(NamedTuple):
         return [item.value for item in self.items if item.slot == slot and not item.negated]
 
     def mentions(self, slot: str) -> bool:
-        """Whether an item is about the slot."""
+        """Return True if an item is about the slot."""
         return any(item.slot == slot for item in self.items)
 
     def same(self, other: "Act | None") -> bool:
-        """Whether both say the same, in whatever order."""
+        """Return True if both say the same, in whatever order."""
         if other is None or self.type != other.type or len(self.items) != len(other.items):
             return False
         return self.items == other.items or set(self.items) == set(other.items)

@@ -31,7 +31,7 @@ class Constraint(Protocol):
         ...
 
     def accepts(self, state: Any) -> bool:
-        """Whether the utterance may end here."""
+        """Return True if the utterance may end here."""
         ...
 
 

@@ -80,7 +80,7 @@ def by_skill(
 
 
 class ScriptedDialogue(NamedTuple):
-    """What is said in a dialogue, known in advance."""
+    """The utterances of a dialogue, known in advance."""
 
     options: Mapping[str, Any]  # of reset
     texts: Sequence[str]  # the learner's utterances
@@ -96,7 +96,7 @@ class Scripts(Protocol):
 
 
 class Log(NamedTuple):
-    """What both parties said in a dialogue that was held elsewhere."""
+    """The utterances of both parties in a dialogue that was held elsewhere."""
 
     options: Mapping[str, Any]  # of reset
     turns: Sequence[tuple[str, str]]  # party and text, in order

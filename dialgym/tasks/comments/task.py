@@ -215,7 +215,7 @@ class Comments(ReplyTask):
         return Reply(text, (self.corpus.parents[state.index],), (self.logged(state),), labels)
 
     def judge(self) -> Reward:
-        """Whether a comment is harmless, by naive Bayes on the validation split."""
+        """Return True if a comment is harmless, by naive Bayes on the validation split."""
         return Judge(LevelExamples(self.data, "validation"), wanted="0")
 
     def conclude(

@@ -268,7 +268,7 @@ class DailyDialog(ReplyTask):
         return Outcome.of({SYSTEM: {}, USER: {}})
 
     def judge(self) -> Reward:
-        """Whether a reply does the person's act, by naive Bayes on the validation split."""
+        """Return True if a reply does the person's act, by naive Bayes on the validation split."""
         return Judge(ActExamples(self.data, 0, "validation"))
 
     def __getstate__(self) -> dict[str, Any]:

@@ -122,7 +122,7 @@ class LoggedCorpus(Consecutive):
         return next(turn for turn in self.turns(dialogue) if self.own[turn])
 
     def goes_on(self, dialogue: int, turn: int) -> bool:
-        """Whether the system speaks in a dialogue at that turn or later."""
+        """Return True if the system speaks in a dialogue at that turn or later."""
         return bool(self.own[turn : self.starts[dialogue + 1]].any())
 
 

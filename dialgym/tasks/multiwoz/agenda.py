@@ -56,7 +56,7 @@ class AgendaItem(NamedTuple):
 
     @property
     def sayable(self) -> bool:
-        """Whether the user has an act for it."""
+        """Return True if the user has an act for it."""
         if self.slot in SLOTS.get(self.domain, ()):
             return self.slot != REF or self.intent == "request"
         return (self.slot, self.value) in ((NONE, NONE), (NOT_BOOK, NONE), (CHOICE, ANY))
@@ -187,11 +187,11 @@ class AgendaRules:
                 return
 
     def books(self, domain: str, slot: str) -> bool:
-        """Whether a slot is one of bookings."""
+        """Return True if a slot is one of bookings."""
         return slot in BOOKABLE[domain] or (self.fidelity.day_is_booking and slot in BOOKING_SLOTS)
 
     def has_more(self, user: MultiWOZUserState, domain: str) -> bool:
-        """Whether constraints of a domain are still to be said."""
+        """Return True if constraints of a domain are still to be said."""
         for about, intent, slot, _ in user.stack:
             if about == domain and intent == "inform" and not self.books(domain, slot):
                 return True
@@ -252,7 +252,7 @@ def leave(user: MultiWOZUserState) -> None:
 
 
 def answered(user: MultiWOZUserState, domain: str, slot: str, fidelity: Fidelity) -> bool:
-    """Whether the user takes a request for answered."""
+    """Return True if the user takes a request for answered."""
     open_values = NO_ANSWER if fidelity.null_answers else _UNANSWERED
     return user.answers.get((domain, slot), ASKED) not in open_values
 
@@ -261,7 +261,7 @@ _UNANSWERED = NO_ANSWER - {"no"}
 
 
 def complete(user: MultiWOZUserState, goal: MultiWOZGoal, fidelity: Fidelity) -> bool:
-    """Whether the user takes all that it wanted for answered and booked."""
+    """Return True if the user takes all that it wanted for answered and booked."""
     for domain, wanted in goal.domains.items():
         if wanted.book and domain not in user.booked:
             return False

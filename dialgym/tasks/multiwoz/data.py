@@ -60,7 +60,7 @@ class World:
 
     @property
     def stand_in(self) -> bool:
-        """Whether this is the city that is built in, of invented names."""
+        """Return True if this is the city that is built in, of invented names."""
         return self.source == BUILT_IN
 
     @cached_property

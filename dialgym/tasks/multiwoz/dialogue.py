@@ -24,7 +24,7 @@ Generator = np.random.Generator
 
 @dataclass(frozen=True)
 class Settings:
-    """How dialogues go.
+    """Settings of dialogues.
 
     Attributes:
         turns: most utterances of the system.
@@ -69,7 +69,7 @@ class MultiWOZState:
 
 
 class Turn(NamedTuple):
-    """What an utterance led to, for the system.
+    """The result of an utterance, for the system.
 
     Attributes:
         components: its reward in parts by name, which add up to it.
@@ -158,12 +158,12 @@ class Rules:
         return Turn()
 
     def success(self, state: MultiWOZState) -> bool:
-        """Whether the goal is met as the settings ask for."""
+        """Return True if the goal is met as the settings ask for."""
         strict = self.settings.strict
         return self.evaluator.success(state.goal, state.user, state.record, strict)
 
     def metrics(self, state: MultiWOZState) -> DialogueMetrics:
-        """How well the goal is met so far."""
+        """Measures of how well the goal is met so far."""
         return self.evaluator.metrics(state.goal, state.user, state.record)
 
 

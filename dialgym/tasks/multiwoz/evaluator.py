@@ -35,7 +35,7 @@ ENDS = ("destination", "departure")
 
 @dataclass(slots=True)
 class Record:
-    """What the evaluator remembers of a dialogue."""
+    """The evaluator's record of a dialogue."""
 
     domain: str = ""  # the one that either party named last
     informed: frozenset[tuple[str, str]] = frozenset()  # (domain, slot) told in the right form
@@ -86,7 +86,7 @@ class Counts(NamedTuple):
 
 
 class DialogueMetrics(NamedTuple):
-    """How well a dialogue met its goal.
+    """Measures of a dialogue against its goal.
 
     Attributes:
         counts: of inform precision, recall and F1.
@@ -274,14 +274,14 @@ class Evaluator:
         return all(self._matches(d, w, user, record) for d, w in goal.domains.items())
 
     def domain_success(self, goal: MultiWOZGoal, record: Record, domain: str) -> bool:
-        """Whether all that is wanted of a domain is answered and booked."""
+        """Return True if all that is wanted of a domain is answered and booked."""
         wanted = goal.domains.get(domain)
         return wanted is not None and self._done(domain, wanted, record) is True
 
     def _done(
         self, domain: str, wanted: DomainGoal, record: Record, strict: bool = False
     ) -> bool | None:
-        """Whether all of a domain is answered and booked; None where nothing is wanted."""
+        """Return True if all of a domain is answered and booked; None where nothing is wanted."""
         for slot in wanted.requests:
             if (domain, slot) not in record.informed:
                 return False

@@ -1,4 +1,4 @@
-"""What goals are drawn from: how often domains, slots and values are wanted, read and checked."""
+"""Frequencies of domains, slots and values in goals."""
 
 import json
 import math
@@ -34,7 +34,7 @@ class Weighted(NamedTuple):
 
     @property
     def shares(self) -> dict[Any, float]:
-        """How often each choice is made, summing to 1."""
+        """Frequencies of the choices, summing to 1."""
         total = self.below[-1]
         return {i: (b - a) / total for i, a, b in zip(self.items, (0.0, *self.below), self.below)}
 
@@ -47,7 +47,7 @@ def weighted(weights: Iterable[tuple[Any, float]]) -> Weighted:
 
 @dataclass(frozen=True, slots=True)
 class DomainModel:
-    """What is wanted of one domain.
+    """Frequencies of the constraints and requests of one domain.
 
     Attributes:
         combinations: sets of slots to constrain; None where nothing can be constrained.
@@ -73,7 +73,7 @@ class DomainModel:
 
 @dataclass(frozen=True)
 class GoalModel:
-    """How goals are distributed.
+    """The distribution of goals.
 
     Attributes:
         orderings: tuples of domains, in the order in which they are asked for.

@@ -1,4 +1,4 @@
-"""How the user takes what the system says: answers, corrections, choices, refusals."""
+"""Reactions of the user to the system's acts."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -75,7 +75,7 @@ def hear(
 
 
 class _Wants(NamedTuple):
-    """What is asked for in a domain at present."""
+    """The present requests in a domain."""
 
     goal: DomainGoal
     info: Constraints
@@ -91,7 +91,7 @@ class _Reactions(NamedTuple):
     rng: np.random.Generator
 
     def leaves(self, heard: Heard) -> bool:
-        """Whether the user gives up, because there is nothing that it wants."""
+        """Return True if the user gives up, because there is nothing that it wants."""
         for domain, intent in heard:
             if intent == "nooffer" and self._nothing(domain):
                 return True
@@ -221,7 +221,7 @@ def _timed(domain: str, slot: str, value: str) -> Pair | None:
 
 
 def _contradicts(slot: str, value: str, wants: _Wants) -> bool:
-    """Whether a value is not what is wanted; a train may leave later and arrive earlier."""
+    """Return True if a value is not what is wanted; a train may leave later and arrive earlier."""
     wanted = wants.info.get(slot)
     if wanted is None:
         return slot in wants.book and value != wants.book[slot]

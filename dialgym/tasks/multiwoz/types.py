@@ -34,7 +34,7 @@ EMPTY: Constraints = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class DomainGoal:
-    """What the user wants of one domain.
+    """The user's goal in one domain.
 
     Attributes:
         info: constraints that some row of the database meets.
@@ -60,14 +60,14 @@ class DomainGoal:
 
 @dataclass(frozen=True, slots=True)
 class MultiWOZGoal:
-    """What the user wants, domain by domain in the order in which it asks. Never changed."""
+    """The user's goal, domain by domain in the order in which it asks. Never changed."""
 
     domains: Mapping[str, DomainGoal]
 
 
 @dataclass(slots=True)
 class MultiWOZBelief:
-    """What the system has understood and done; see `tracker`.
+    """The system's belief and its own acts; see `tracker`.
 
     Attributes:
         constraints: domain -> slot -> value, those of bookings included.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MultiWOZUserBehaviour:
-    """How a user speaks.
+    """Behaviour of a user.
 
     Attributes:
         initiative: most acts that it says of itself; what it was asked for it says at once.

@@ -156,7 +156,7 @@ def _any_of_others(
 
 @dataclass(frozen=True)
 class Statistics:
-    """How lists of hypotheses look.
+    """The form of lists of hypotheses.
 
     Attributes:
         right_lengths, wrong_lengths: relative frequency of lists of 1, 2 ... hypotheses, of which

@@ -195,7 +195,7 @@ class MultiDomain(Task):
     def _system_says(
         self, state: MultiDomainState, text: str, rng: Generator, parts: dict[str, Components]
     ) -> bool:
-        """Whether the dialogue is over with it."""
+        """Return True if the dialogue is over with it."""
         if state.topic is not None:
             dialogue = state.dialogues[state.topic]
             outcome = self.domains[state.topic].speak(dialogue, text, rng)
@@ -258,7 +258,7 @@ class MultiDomain(Task):
             state.topic = state.current
 
     def _can_mean(self, act: Act, name: str) -> bool:
-        """Whether a domain has all slots and values of an act."""
+        """Return True if a domain has all slots and values of an act."""
         ontology = self.domains[name].domain.ontology
         known = {"": (), TYPE: (ontology.type,), TOPIC: (name,), **ontology.informable}
         return all(

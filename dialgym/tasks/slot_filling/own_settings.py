@@ -18,7 +18,7 @@ Given = Mapping[str, Any] | str | PathLike[str] | None
 
 
 class GoalSettings(NamedTuple):
-    """How goals are drawn; see `GoalGenerator`.
+    """Settings of drawing goals; see `GoalGenerator`.
 
     Attributes:
         constraints: slots that the user constrains.

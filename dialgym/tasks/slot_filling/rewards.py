@@ -12,7 +12,7 @@ from dialgym.tasks.slot_filling.user import SlotFillingUserState
 
 @dataclass(frozen=True)
 class Rewards:
-    """What is added to the return of either party.
+    """Rewards of either party.
 
     Attributes:
         turn: for each utterance of the system.
@@ -62,7 +62,7 @@ def outcome(
 
 
 def succeeded(user: SlotFillingUserState, database: EntityDatabase, checked: bool = True) -> bool:
-    """Whether all requests are answered, and the row named meets the goal as it is at the end.
+    """True if all requests are answered, and the row named meets the goal as it is at the end.
 
     An answer counts if the row of which it was told has that; not `checked`, any counts, and
     ``dontcare`` is a row, as in the original.

@@ -12,7 +12,7 @@ from dialgym.tasks.slot_filling.user.state import SlotFillingUserState
 
 
 class Setting(NamedTuple):
-    """What makes an environment of the benchmark.
+    """Settings of an environment of the benchmark.
 
     Attributes:
         error_rate: how often the best hypothesis is wrong.

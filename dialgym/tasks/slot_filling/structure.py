@@ -1,4 +1,4 @@
-"""What the entries of the belief vector mean: see `BeliefStructure` and `Summariser.vector`."""
+"""Layout of the belief vector; see `BeliefStructure` and `Summariser.vector`."""
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise

@@ -124,7 +124,7 @@ class Summariser:
         return self.database.match_bits({slot: value for slot, value, _ in accepted})
 
     def discriminable(self, found: Found, accepted: Sequence[Accepted]) -> bool:
-        """Whether asking on could tell the rows `found` apart."""
+        """Return True if asking on could tell the rows `found` apart."""
         free = tuple([slot for slot, value, _ in accepted if value == DONTCARE])
         return self._differ(found, free)
 

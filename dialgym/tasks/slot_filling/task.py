@@ -218,7 +218,7 @@ class SlotFilling(Task):
 
     @cached_property
     def _unknown(self) -> tuple[SlotFillingBelief, Summary]:
-        """What is believed before anything is said."""
+        """The belief before anything is said."""
         belief = self.tracker.begin()
         return belief, self.summariser.summarise(belief)
 

@@ -153,7 +153,7 @@ class FocusTracker:
         self.interpreter = Interpreter(ontology, self.faulty)
 
     def begin(self) -> SlotFillingBelief:
-        """What is believed before anything is said."""
+        """The belief before anything is said."""
         goals = np.zeros(int(self.layout.sizes.sum()))
         goals[self.layout.nones] = 1.0
         methods, discourse = np.zeros(len(METHODS)), np.zeros(len(DISCOURSE))

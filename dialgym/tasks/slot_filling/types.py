@@ -13,7 +13,7 @@ from dialgym.tasks.slot_filling.user import SlotFillingUserState
 
 @dataclass(slots=True)
 class SlotFillingBelief:
-    """What the system believes and remembers; arrays are replaced, never written into."""
+    """The system's belief and memory; arrays are replaced, never written into."""
 
     goals: np.ndarray  # (G,) float64: of each informable slot the values, none, dontcare
     methods: np.ndarray  # (6,) float64: how the user looks for a row

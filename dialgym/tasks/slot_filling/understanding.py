@@ -19,7 +19,7 @@ _TELLING = ("inform", "select", "request", "affirm", "negate", "reqalts", "hello
 
 
 class Interpretation(NamedTuple):
-    """What an act means.
+    """The meaning of an act.
 
     Attributes:
         goals: the values that it gives informable slots.
@@ -85,7 +85,7 @@ class Interpreter:
         return Context(this, yes, no, confirmed, offered)
 
     def interpret(self, act: Act, context: Context) -> Interpretation:
-        """What an act means in its context."""
+        """The meaning of an act in its context."""
         if act.type == "null":
             return _NOTHING
         act = _completed(act, context)

@@ -217,7 +217,7 @@ class TwentyQuestions(Task):
         return _OPEN if right else self._asked
 
     def guessed(self, state: TwentyQuestionsState) -> bool:
-        """Whether the last utterance of the questioner was the right guess."""
+        """Return True if the last utterance of the questioner was the right guess."""
         return bool(state.codes) and state.codes[-1] == self.questions + state.item
 
     def _answer(self, state: TwentyQuestionsState, text: str) -> Outcome:

@@ -1,4 +1,4 @@
-"""What an utterance asks: by its exact words, as a guess, or by the words that it shares."""
+"""Parsing of questions and guesses."""
 
 import re
 from collections.abc import Mapping
@@ -59,7 +59,7 @@ class Understanding:
         self._known: dict[str, Asked] = {}
 
     def read(self, text: str) -> Asked:
-        """What a text asks."""
+        """The question or guess of a text."""
         found = self._known.get(text)
         if found is None:
             if len(self._known) >= REMEMBERED:

@@ -1,4 +1,4 @@
-"""Who answers: the rules that know a generated scene, or others by name."""
+"""Answerers by rules, models or a server."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any

@@ -36,7 +36,7 @@ Rounds = tuple[tuple[str, str], ...]
 
 
 class VisDialDialogue(NamedTuple):
-    """What was said about an image.
+    """A dialogue about an image.
 
     Attributes:
         image_id: of the image, as COCO and Flickr number them.

@@ -17,7 +17,7 @@ from dialgym.tasks.multiwoz.party_acts import USER_SAID
 from dialgym.tasks.multiwoz.slot_values import slot_values
 from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct
 from dialgym.tasks.slot_filling.domain.domain import load_domain
-from dialgym.tasks.slot_filling.languages import MultiWOZEnglish as SlotEnglish
+from dialgym.tasks.slot_filling.languages import SlotFillingEnglish as SlotEnglish
 from tests.support.slot_acts import BUILT_IN, REAL, system_acts, user_acts
 
 SEEDS = 3

@@ -1,4 +1,4 @@
-"""What a language does, how long its texts can be, and the notation of acts as a language."""
+"""Interface of MultiWOZ's languages."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -52,7 +52,7 @@ class MultiWOZLanguage(NLU, NLG, TextForm, Protocol):
     """Understands and speaks."""
 
     def grammar(self, party: str) -> Constraint:
-        """What a party can mean to say."""
+        """The grammar of a party's utterances."""
         ...
 
     def entries(self, text: str) -> tuple[int, ...] | None:

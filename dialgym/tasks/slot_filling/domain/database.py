@@ -104,7 +104,7 @@ class EntityDatabase:
         return np.array(indices(self.match_bits(constraints)), np.int64)
 
     def discriminable(self, found: Found, dontcare: Iterable[str] = ()) -> bool:
-        """Whether a question could tell apart two rows of the set `found`.
+        """Return True if a question could tell apart two rows of the set `found`.
 
         That is, whether they differ on an informable slot that is not in `dontcare`; `name` and
         ``price`` do not count.

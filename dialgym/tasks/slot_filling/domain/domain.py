@@ -45,7 +45,7 @@ PYDIAL = "DIALGYM_PYDIAL"
 
 @dataclass(frozen=True)
 class Domain:
-    """What a dialogue is about.
+    """The subject of dialogues: an ontology and its database.
 
     Attributes:
         ontology: the slots and their values; ``ontology.domain`` is the domain's own name.
@@ -147,7 +147,7 @@ def _elsewhere(path: Path, folder: Path | None) -> str:
 
 
 def is_path(domain: str | PathLike[str]) -> bool:
-    """Whether `domain` is meant as a path: it has a folder or an ending, or the files are here."""
+    """True if `domain` is meant as a path: it has a folder or an ending, or the files are here."""
     text = str(domain)
     if not isinstance(domain, str) or text.endswith((RULES, ROWS)):
         return True

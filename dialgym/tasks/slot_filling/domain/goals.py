@@ -12,7 +12,7 @@ from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME
 
 
 class SlotFillingGoal(NamedTuple):
-    """What a user wants at the start of a dialogue.
+    """A user's goal at the start of a dialogue.
 
     Attributes:
         constraints: slot -> value or ``dontcare``, in the order in which the user thinks of them.

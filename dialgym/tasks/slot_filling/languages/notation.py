@@ -30,12 +30,12 @@ class SlotFillingLanguage(TextForm, Protocol):
 
     @property
     def summaries(self) -> bool:
-        """Whether scripted systems say which summary act they choose, not what it becomes."""
+        """True if scripted systems say which summary act they choose, not what it becomes."""
         ...
 
     @property
     def grammar(self) -> Constraint:
-        """What the user can mean to say."""
+        """The grammar of the user's utterances."""
         ...
 
     def say(self, act: Act, party: str, rng: Generator) -> str:

@@ -171,11 +171,11 @@ class Phrases:
         return dict.fromkeys((*self.ontology.informable, *self.ontology.requestable))
 
     def label(self, slot: str) -> str:
-        """What a slot is called."""
+        """The noun of a slot."""
         return LABELS.get(slot, (slot.replace("_", " "),))[0]
 
     def kind(self) -> str:
-        """What a row of the database is called."""
+        """The noun of a row of the database."""
         return self.label(self.ontology.type)
 
     @property

@@ -47,7 +47,7 @@ def choose(options: list[T], rng: np.random.Generator) -> T:
 
 
 def fits(constraint: SlotValue, said: SlotValue) -> bool:
-    """Whether a constraint admits what is said, which must be the more specific of both."""
+    """Return True if a constraint admits what is said, which must be the more specific of both."""
     if constraint.slot != said.slot:
         return True
     same = constraint.value == said.value
@@ -60,7 +60,7 @@ def fits(constraint: SlotValue, said: SlotValue) -> bool:
 def accepts(
     user: SlotFillingUserState, act: Act, slots: Slots, rng: np.random.Generator, confirming: bool
 ) -> bool:
-    """Whether the user has nothing to object; if it has, its answer is on the agenda.
+    """Return True if the user has nothing to object; if it has, its answer is on the agenda.
 
     `confirming` acts are not answered by a question about what they leave out.
     """
@@ -107,7 +107,7 @@ def _repeated(user: SlotFillingUserState, act: Act, slot: str) -> bool:
 def _conflicts(
     user: SlotFillingUserState, act: Act, item: SlotValue, none: bool, telling: bool
 ) -> bool | None:
-    """Whether an item on a constrained slot is wrong; None where it is not looked at."""
+    """Return True if an item on a constrained slot is wrong; None where it is not looked at."""
     slot, wanted = item.slot, user.wanted(item.slot)
     said = [other for other in act.items if other.slot == slot]
     agrees = all(fits(constraint, other) for constraint in user.constraints for other in said)

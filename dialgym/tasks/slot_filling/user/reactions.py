@@ -150,7 +150,7 @@ def on_inform(user: SlotFillingUserState, act: Act, slots: Slots, rng: Generator
 def _looks_on(
     user: SlotFillingUserState, act: Act, name: str | None, slots: Slots, rng: Generator
 ) -> bool:
-    """Whether the user asks for another row, which it does at most once, at the first offer."""
+    """True if the user asks for another row, which it does at most once, at the first offer."""
     draw = 1.0 if user.offered else rng.random() - user.probabilities["alternative"]
     user.offered = True
     if draw < 0:

@@ -60,7 +60,7 @@ USERS: Mapping[str, Mapping[str, Range]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class SlotUserBehaviour:
-    """What is drawn about a user at the beginning of a dialogue.
+    """Distribution of a user's traits, drawn as a dialogue begins.
 
     Attributes:
         ranges: lowest and highest probability of each choice.
@@ -134,7 +134,7 @@ class SlotFillingUserState:
         return [item.value for item in self.constraints if item.slot == slot and item.negated]
 
     def constrains(self, slot: str) -> bool:
-        """Whether anything is asked of a slot."""
+        """Return True if anything is asked of a slot."""
         return any(item.slot == slot for item in self.constraints)
 
     def open_requests(self) -> list[str]:

@@ -52,7 +52,7 @@ class SlotFillingUser:
         REACTIONS.get(act.type, on_null)(user, act, self.slots, rng)
 
     def answer(self, user: SlotFillingUserState, rng: Generator) -> Act:
-        """What the user says next; changes `user`."""
+        """The user's next act; changes `user`."""
         act = user.agenda.pop() if user.agenda else BYE
         if any(item.negated for item in act.items):
             act = REQALTS
