@@ -309,6 +309,15 @@ class Task(ABC):
         """The words that utterances are made of, for a word tokenizer."""
         return ()
 
+    def options_of_rows(
+        self, options: Mapping[str, Any], count: int
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return the options by which `count` rows of a batch begin: each row's, or those of all.
+
+        A task whose batches take a value for each row gives `count` of them.
+        """
+        return [options]
+
     def check_options(self, options: Mapping[str, Any] | None) -> Mapping[str, Any]:
         """The options given to `reset`, all of them known.
 
