@@ -1,1 +1,1 @@
-"""What measures speed and reproduces the tables of the docs; run from a checkout, not installed."""
+"""Speed measurements and tables of the documentation; run from a checkout, not installed."""

@@ -17,13 +17,13 @@ RECALLED_NOTE = (
 
 
 class Score(NamedTuple):
-    """What a policy reached: success in per cent, mean reward."""
+    """Score of a policy: success in per cent, mean reward."""
 
     success: float
     reward: float
 
 
-class Logged(NamedTuple):
+class LogCurve(NamedTuple):
     """A policy's learning curve by published logs, a mean over `seeds` trainings."""
 
     task: str
@@ -55,16 +55,16 @@ def policies() -> Sequence[str]:
     return found
 
 
-def recalled(task: str) -> dict[str, Score]:
+def paper_scores(task: str) -> dict[str, Score]:
     """The paper's learned policies in a task; see `RECALLED_NOTE`."""
     return {name: Score(*score) for name, score in zip(policies(), _file()["recalled"][task])}
 
 
-def logged() -> list[Logged]:
+def log_curves() -> list[LogCurve]:
     """The learning curves of published logs."""
     after = _file()["logged_after"]
     return [
-        Logged(
+        LogCurve(
             row["task"], row["policy"], row["seeds"],
             {number: Score(*score) for number, score in zip(after, row["after"])},
         )
@@ -78,7 +78,7 @@ def speed() -> Mapping[str, float]:
     return found
 
 
-def namesake(method: str) -> str | None:
-    """What PyDial calls one of our methods; None for what it has not, or a variant of ours."""
+def published_name(method: str) -> str | None:
+    """Name of one of our methods in PyDial; None for what it has not, or a variant of ours."""
     found: str | None = _file()["namesakes"].get(method)
     return found

@@ -114,7 +114,7 @@ def matrix(results: Results, method: str, tasks: Sequence[Task], test: int) -> n
 
 
 def drawn_and_best(results: Results, group: Group) -> str:
-    """What has learned by drawing acts, tested both ways: success and reward."""
+    """Methods that learned by drawing acts, tested both ways: success and reward."""
     rows = [["method", "acts drawn", "best act", "difference"]]
     for name in filter(results.draws, group.methods):
         both = [
@@ -172,12 +172,12 @@ def on_the_way(results: Results) -> str:
 
 def beside_paper(results: Results) -> str:
     """Success after 4,000 dialogues beside the paper's, task by task, and what that comes to."""
-    pairs = namesakes(results)
+    pairs = published_pairs(results)
     heads = [head for name, theirs in pairs for head in (name, f"{theirs} (recalled)")]
     more = ["best learned here", "best learned there (recalled)", "handcrafted, original code"]
     rows = [["task", *heads, *more]]
     for task in _published(results):
-        theirs = published.recalled(str(task))
+        theirs = published.paper_scores(str(task))
         cells = [
             text
             for name, policy in pairs
@@ -191,7 +191,7 @@ def beside_paper(results: Results) -> str:
 
 
 def findings(results: Results) -> Iterator[str]:
-    """In how many tasks the best here is above the paper's, and which fall short of namesakes."""
+    """Number of tasks in which the best here is above the paper's, and methods below namesakes."""
     tasks = _published(results)
     best = {task: found for task in tasks if (found := best_learned(results, task))}
     above = [t for t in best if best[t][1] > max(s.success for s in _scores(t))]
@@ -199,16 +199,16 @@ def findings(results: Results) -> Iterator[str]:
     yield f"The best learned policy is above all learned ones of the paper in {len(above)} {count}."
     higher = [task for task in best if best[task][1] > _handcrafted(results, task)]
     yield f"It is above the handcrafted policy in {len(higher)} {count}."
-    for name, theirs in namesakes(results):
+    for name, theirs in published_pairs(results):
         gaps = {str(task): _gap(results, name, theirs, task) for task in tasks}
         short = [f"{gap:.1f} in {task}" for task, gap in gaps.items() if gap > FALLS_SHORT]
         if short:
             yield f"{name} is below its namesake by {', '.join(short)}."
 
 
-def namesakes(results: Results) -> list[tuple[str, str]]:
+def published_pairs(results: Results) -> list[tuple[str, str]]:
     """Methods, each with the paper's policy of its name."""
-    pairs = [(name, published.namesake(name)) for name in results.names()]
+    pairs = [(name, published.published_name(name)) for name in results.names()]
     return [(name, theirs) for name, theirs in pairs if theirs and theirs in published.policies()]
 
 
@@ -220,11 +220,11 @@ def _published(results: Results) -> list[Task]:
 def _gap(results: Results, name: str, theirs: str, task: Task) -> float:
     """Points of success by which a method is below the paper's; 0 where it has not been run."""
     own = results.success(name, task, results.tests[-1])
-    return published.recalled(str(task))[theirs].success - own.mean() if len(own) else 0.0
+    return published.paper_scores(str(task))[theirs].success - own.mean() if len(own) else 0.0
 
 
 def best_learned(results: Results, task: Task) -> tuple[str, float] | None:
-    """Who succeeds most at the end among what has learned, and how often; None for nobody."""
+    """Learned method with the most success at the end, and that success; None for none."""
     learned = [name for name in results.names() if name not in SCRIPTED]
     found = [(n, results.success(n, task, results.tests[-1])) for n in learned]
     means = [(name, float(values.mean())) for name, values in found if len(values)]
@@ -241,11 +241,11 @@ def beside_logs(results: Results) -> str:
     """Learning curves of published logs, and of their namesakes here."""
     after = [1000, 2000, 3000, 4000]
     rows = [["task", "policy", "seeds", *[f"{number:,}" for number in after]]]
-    for log in published.logged():
+    for log in published.log_curves():
         scores = [f"{s.success:.1f} / {s.reward:.1f}" for s in log.scores.values()]
         rows.append([log.task, f"{log.policy} (log)", str(log.seeds), *scores])
         for name in results.names():
-            if published.namesake(name) == log.policy:
+            if published.published_name(name) == log.policy:
                 rows += _own_curve(results, name, log.task, after)
     return markdown_table(rows)
 
@@ -262,13 +262,13 @@ def _own_curve(results: Results, name: str, task: str, after: Sequence[int]) -> 
 
 
 def speeds(results: Results) -> str:
-    """How fast each method learns, beside the original in LAP-Env1."""
+    """Speed of each method's learning, beside the original in LAP-Env1."""
     tasks = [task for task in results.tasks if task.env == 1]
     rows = [["method", *map(str, tasks), "original, LAP-Env1"]]
     for name in results.names():
         if name not in SCRIPTED:
             cells = [_speed(results, name, task) for task in tasks]
-            original = published.speed().get(published.namesake(name) or "")
+            original = published.speed().get(published.published_name(name) or "")
             rows.append([name, *cells, "" if original is None else f"{original:g}"])
     return markdown_table(rows)
 
@@ -291,7 +291,7 @@ def made_by(results: Results) -> str:
 
 
 def _scores(task: Task) -> Sequence[published.Score]:
-    return list(published.recalled(str(task)).values())
+    return list(published.paper_scores(str(task)).values())
 
 
 def _has(results: Results, name: str, task: Task) -> bool:

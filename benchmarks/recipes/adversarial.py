@@ -36,7 +36,7 @@ PAIRS_SEED = 9_000
 
 @cache
 def rank_accuracy(model: Path, kind: str) -> float:
-    """How often Q of what the expert said is higher than that of a branch, on games of its own.
+    """Share of games of its own in which Q of the expert's words is above that of a branch.
 
     Args:
         model: the file of a learner with Q values.

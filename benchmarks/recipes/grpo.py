@@ -28,7 +28,7 @@ ENV = "dialgym/TwentyQuestions-8-v0"
 BEST = -2.5
 """Of the best questioner, by exact search (`optimal`)."""
 IMITATED, GAMES, STEPS = "random-mixture", 1_000, 400
-"""Who is imitated, in how many dialogues, and gradient steps."""
+"""The policy that is imitated, the number of its dialogues, and gradient steps."""
 TOKENS, EVERY = 120_000, 10_000
 """Tokens of learning, and from one kept model to the next."""
 EPISODES = 500

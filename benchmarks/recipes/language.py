@@ -93,7 +93,7 @@ def column(name: str) -> Column:
 
 
 def gains(table: Sequence[Line]) -> str:
-    """What PPO adds to the supervised model of the same seed, as a sentence."""
+    """Gain of PPO over the supervised model of the same seed, as a sentence."""
     supervised, reinforced = table
     added = [
         f"{title} {with_interval(values(reinforced, name) - values(supervised, name), digits)}"

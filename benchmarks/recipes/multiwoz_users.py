@@ -85,7 +85,7 @@ def successes_with(
 
 
 def _simulator(user: str, folder: Path) -> Any:
-    """What `simulator=` takes; a learned user is that of the seed."""
+    """Value of `simulator=`; a learned user is that of the seed."""
     if user in AGENDAS:
         return user
     return {"name": "agents:ActAgent", "model": str(folder / LEARNED[user] / "model.zip")}

@@ -60,7 +60,7 @@ def play(run: Run) -> None:
 
 
 def gain(table: Sequence[Line]) -> str:
-    """What PPO adds to the clone of the same seed, as a sentence."""
+    """Gain of PPO over the clone of the same seed, as a sentence."""
     cloned, played = table
     added = played.solved.mean(1) - cloned.solved.mean(1)
     return f"PPO less the clone of the same seed, success: {with_interval(added)}.\n"

@@ -17,7 +17,7 @@ WORDS = {"tokenizer": "word"}
 
 @dataclass(frozen=True)
 class Games:
-    """What is collected once for each seed.
+    """Games that are collected once for each seed.
 
     Attributes:
         env_id: where.
@@ -99,7 +99,7 @@ def plan(games: Games, methods: Sequence[Method | Variant], folder: Path, seeds:
 
 
 def place(folder: Path, method: str, seed: int) -> Path:
-    """Where the run of a method and a seed is kept."""
+    """Folder of the run of a method and a seed."""
     return folder / f"{method.replace(' ', '-').replace('%', '').replace(',', '')}-seed{seed}"
 
 

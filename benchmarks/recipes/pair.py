@@ -26,7 +26,7 @@ from dialgym.tasks.twenty_questions.policies import Truthful
 ENV = "dialgym/TwentyQuestions-8-v0"
 GAME = {"items": 6, "questions": 6, "turns": 6}
 BEST = -2.0
-"""What no questioner exceeds with a truthful answerer, by exact search (`optimal`)."""
+"""Bound of all questioners with a truthful answerer, by exact search (`optimal`)."""
 ASKS, ANSWERS = PARTIES = "system", "user"
 IMITATED = {ASKS: "random-mixture", ANSWERS: "truthful"}
 GAMES, STEPS = 1_000, 200
@@ -140,7 +140,7 @@ def beginning(
 
 
 def figures(run: Run) -> dict[str, float]:
-    """What the pair earns, what each does with others, and how far the two have drifted."""
+    """Returns of the pair, and of each with others, and the divergence of both from clones."""
     own, strangers = models(run), clones(run, other=True)
     pair, learners = meet(run, own)
     successes = [game.infos[ASKS]["is_success"] for game in pair.dialogues.games]

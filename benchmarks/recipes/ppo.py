@@ -24,7 +24,7 @@ BY_WORDS: dict[str, Any] = {
         "ent_coef": "lin_0.1",
     },
 }
-"""Where a guess is one token and its <end>: shorter rollouts, and longer doubt about the first."""
+"""For guesses of one token and its <end>: shorter rollouts, and longer doubt about the first."""
 LMRL = (-6.0, -4.12, -1.94)
 """Least, dataset's mean and greatest return of LMRL-Gym's Wordle (its Table 5)."""
 

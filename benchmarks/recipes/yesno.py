@@ -58,7 +58,7 @@ NO_EXPERT: Sequence[Method | Variant] = (
     Method("ILQL", "ilql", {**speaking(beta=64.0), "cql_weight": 0.2, "expectile": TAU}, False),
     Variant("ILQL, likeliest", "ILQL"),
 )
-"""What learns from dialogues in which nobody asks well: people's, and turns at random from each of
+"""Learners from dialogues in which nobody asks well: people's, and turns at random from each of
 their states. Values are far apart there, and a share of `BETA` says too much of what is bad."""
 PEOPLE = 4_000
 """Dialogues of `human-like` in that data."""

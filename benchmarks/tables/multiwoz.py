@@ -21,7 +21,7 @@ from dialgym.io.files import write_text
 from dialgym.tasks.multiwoz.data import World, load_world
 from dialgym.tasks.multiwoz.dialogue import Rules, Settings
 from dialgym.tasks.multiwoz.fidelity import FAULTS
-from dialgym.tasks.multiwoz.user import BEHAVIOURS, AgendaUser
+from dialgym.tasks.multiwoz.user import BEHAVIOURS, MultiWOZUser
 
 
 class Reference(NamedTuple):
@@ -56,7 +56,7 @@ Scores = dict[str, list[float]]
 def scores(world: World, settings: Settings, dialogues: int, user: str = "agenda") -> Scores:
     """Metric -> values, one a dialogue in which there is one."""
     rules = Rules(world, settings)
-    speaker, found = AgendaUser(rules.agenda, user), dict[str, list[float]]()
+    speaker, found = MultiWOZUser(rules.agenda, user), dict[str, list[float]]()
     for seed in range(dialogues):
         rng = np.random.default_rng([0, seed])
         state, total = rules.begin(world.draw_goal(rng), rng), 0.0
@@ -108,7 +108,7 @@ def beside(world: World, dialogues: int) -> Iterator[tuple[str, bool]]:
 
 
 def by_fault(world: World, dialogues: int) -> Iterator[str]:
-    """What each fault costs, alone and among all others."""
+    """Cost of each fault, alone and among all others."""
     yield "| fault | the original | success with it alone | with all but it |"
     yield "|---|---|---|---|"
     for name, fault in FAULTS.items():
@@ -121,7 +121,7 @@ def by_fault(world: World, dialogues: int) -> Iterator[str]:
 
 
 def by_user(world: World, dialogues: int) -> Iterator[str]:
-    """How the rule system gets on with each user."""
+    """Scores of the rule system with each user."""
     names = ("success", "strict success", "inform F1", "turns", "return")
     yield f"| user | {' | '.join(names)} |"
     yield f"|---|{'---|' * len(names)}"

@@ -26,7 +26,7 @@ QUANTILE = 1.96
 STYLES = (("#d55e00", "o"), ("#0072b2", "s"), ("#009e73", "^"), ("#cc79a7", "D"))
 """Colours that colour-blind readers tell apart too (Okabe and Ito, 2008), and markers."""
 APART = 0.5
-"""How far the points of neighbouring curves are drawn from each other, so that all can be seen."""
+"""Distance at which points of neighbouring curves are drawn, so that all can be seen."""
 
 
 class Share(NamedTuple):

@@ -1,4 +1,4 @@
-"""What is changed between training and scoring: errors, users, environments."""
+"""Axes of transfer: errors, users, environments."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ AXES: Mapping[str, Axis] = MappingProxyType(
 
 
 class Spaces:
-    """What a policy of an environment sees and does; equal ones let it play in the other."""
+    """Observations and actions of an environment; equal ones let a policy play in both."""
 
     def __init__(self, place: PanelEnvironment) -> None:
         env: Any = make_vec(
@@ -147,7 +147,7 @@ class Spaces:
 
 
 def spaces_of(place: PanelEnvironment) -> Spaces:
-    """What a policy of this environment sees and does."""
+    """Observations and actions of an environment."""
     return _spaces(place.id, json.dumps(dict(place.settings), sort_keys=True))
 
 

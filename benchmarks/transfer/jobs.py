@@ -63,11 +63,11 @@ class TransferJob(Job):
 
     @property
     def home(self) -> bool:
-        """Whether the target is what the model was trained in."""
+        """True where the target is the environment that the model was trained in."""
         return self.target.name == self.axis.home(self.panel.environment(self.row.id))
 
     def description(self) -> dict[str, Any]:
-        """What is played by whom."""
+        """Plain values that determine the figures."""
         described = {
             "form": FORM,
             "axis": self.axis.name,
@@ -137,7 +137,7 @@ def jobs_of(
     out: Path,
     command: str = "",
 ) -> list[TransferJob]:
-    """What is to be scored: every row in every target of its environment, seed by seed.
+    """Make the jobs: every row in every target of its environment, seed by seed.
 
     Args:
         axis: what is changed.

@@ -22,7 +22,7 @@ from dialgym.views.arguments import (
     after_the_end,
     check_actions,
     check_count,
-    check_options,
+    check_options_of_rows,
     not_begun,
     rows_by_options,
     seeds_of_rows,
@@ -105,7 +105,7 @@ class ShardedVectorEnv(SpecMixin, gym.vector.VectorEnv):
         if mask is not None and self._failed:
             raise self._unlike()
         begun = rows_by_options(np.arange(n), others)
-        check_options(self.task, [own for _, own in begun])
+        check_options_of_rows(self.task, begun)
         parts = [
             (
                 seeds and seeds[rows],

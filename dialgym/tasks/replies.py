@@ -64,6 +64,12 @@ class ReplyTask(Task):
         scores = self.rewards.score([self.take(state, text)])
         return self.conclude(state, {name: float(s[0]) for name, s in scores.items()}, rng)
 
+    def options_of_rows(
+        self, options: Mapping[str, Any], count: int
+    ) -> Sequence[Mapping[str, Any]]:
+        columns = {name: _column(name, value, count) for name, value in options.items()}
+        return [{name: column[i] for name, column in columns.items()} for i in range(count)]
+
     def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
         return ReplyBatch(self, size, simulator) if learner == SYSTEM else None
 
@@ -84,7 +90,7 @@ class ReplyBatch:
 
     def reset(self, rows: np.ndarray, rngs: Generators, options: Mapping[str, Any]) -> BatchOutcome:
         self._turns[rows] = 0
-        for row, own in zip(rows.tolist(), _by_row(options, len(rows))):
+        for row, own in zip(rows.tolist(), self.task.options_of_rows(options, len(rows))):
             self._states[row] = self.task.initial(rngs[row], own)
             self._seen[row] = 0
         return gather([self._exchange(row, _BEGUN) for row in rows.tolist()], self.task.parties)
@@ -145,12 +151,6 @@ def midpoint(composite: Composite) -> float:
     """Halfway between the bounds of a composite: what a success is measured by."""
     low, high = composite.bounds
     return (low + high) / 2
-
-
-def _by_row(options: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
-    """The options of each row."""
-    columns = {name: _column(name, value, count) for name, value in options.items()}
-    return [{name: column[i] for name, column in columns.items()} for i in range(count)]
 
 
 def _column(name: str, value: Any, count: int) -> Any:

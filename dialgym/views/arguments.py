@@ -135,6 +135,14 @@ def check_options(task: Task, several: Iterable[Mapping[str, Any] | None]) -> No
             task.initial(np.random.default_rng(0), options)
 
 
+def check_options_of_rows(
+    task: Task, begun: Iterable[tuple[np.ndarray, Mapping[str, Any]]]
+) -> None:
+    """`check_options` of the rows of a batch that begin, with the options of each group."""
+    for rows, options in begun:
+        check_options(task, task.options_of_rows(options, len(rows)))
+
+
 def check_count(state: Any, num_envs: int, name: str) -> None:
     """Raise a ValueError unless a state is that of so many dialogues, or of none yet."""
     got = f"{len(state)}" if isinstance(state, list) else type(state).__name__

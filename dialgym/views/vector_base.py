@@ -24,7 +24,7 @@ from dialgym.views.arguments import (
     Options,
     after_the_end,
     check_count,
-    check_options,
+    check_options_of_rows,
     not_begun,
     rows_by_options,
     seeds_of_rows,
@@ -125,7 +125,7 @@ class DialogueVectorEnv(SpecMixin, gym.vector.VectorEnv):
             )
         rows = self._all if mask is None else np.flatnonzero(mask)
         begun = [*rows_by_options(rows, options)]
-        check_options(self.task, [own for _, own in begun])
+        check_options_of_rows(self.task, begun)
         rngs = self._generators(seeds, rows)
         for some, own in begun:
             self._begin(some, own, rngs)

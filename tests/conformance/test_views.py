@@ -46,6 +46,7 @@ def test_short_windows(kwargs, overflow):
     check_batch(Wordle(words=40, **kwargs), steps=300, window=40, overflow=overflow)
 
 
+@pytest.mark.slow
 def test_a_thousand_random_episodes_batched_and_single():
     """40 rows x 480 steps in two modes; a game takes 36 tokens at most, so 1,060 games or more."""
     check_batch(Wordle(words=20, constraint="words", guesses="answers"), 40, 480, seed=3)

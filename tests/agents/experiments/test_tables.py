@@ -40,7 +40,7 @@ ALL = tasks_of(["CR", "SFR", "LAP"], range(1, 7))
 def test_what_is_found_beside_the_paper():
     table = results({"dqn": 0.80, "enac": 0.70}, ALL)
     said = list(findings(table))
-    above = sum(max(s.success for s in published.recalled(str(t)).values()) < 80 for t in ALL)
+    above = sum(max(s.success for s in published.paper_scores(str(t)).values()) < 80 for t in ALL)
     higher = sum(published.handcrafted(str(t)).success < 80 for t in ALL)
     assert said[0].endswith(f"learned ones of the paper in {above} of 18 tasks.")
     assert said[1].endswith(f"handcrafted policy in {higher} of 18 tasks.")
@@ -127,6 +127,6 @@ def test_calibration_compares_what_is_expected_with_what_comes(tmp_path):
 
 def test_published_figures_are_those_of_all_tasks():
     for task in map(str, ALL):
-        assert len(published.recalled(task)) == 4
+        assert len(published.paper_scores(task)) == 4
         assert 0 < published.handcrafted(task).success <= 100
     assert Task("CR", 1) == ALL[0]

@@ -48,7 +48,7 @@ def test_rules_views_and_batches_agree_in_words(domain, env):
     check_batch(task, num_envs=3, steps=150, seed=env)
 
 
-@pytest.mark.parametrize("language", ["acts", "english"])
+@pytest.mark.parametrize("language", [pytest.param("acts", marks=pytest.mark.slow), "english"])
 def test_the_rules_keep_their_word_in_other_languages(language):
     check_task(SlotFilling("Shops", env=3, language=language), episodes=8)
 
