@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import mse_loss
 
 from agents.acts.actor_critic import ActorCritic
-from agents.buffers.dialogues import Dialogues
+from agents.buffers.dialogues import DialogueSample
 from agents.returns import bootstrap_values, vtrace
 
 
@@ -43,7 +43,7 @@ class A2C(ActorCritic):
         kwargs |= {"batch_size": batch_size, "learning_starts": learning_starts}
         super().__init__(*args, **kwargs)
 
-    def update(self, batch: Dialogues) -> dict[str, Tensor]:
+    def update(self, batch: DialogueSample) -> dict[str, Tensor]:
         logits, values = self.policy.logits_and_values(batch.observations, batch.masks)
         log_probs = logits.log_softmax(-1)
         chosen = log_probs.gather(1, batch.actions[:, None])[:, 0]
@@ -67,12 +67,12 @@ class A2C(ActorCritic):
             "policy_gradient_loss": -gain.mean(), "weight": ratios.mean()
         }  # fmt: skip
 
-    def policy_loss(self, batch: Dialogues, logits: Tensor, gain: Tensor) -> Tensor:
+    def policy_loss(self, batch: DialogueSample, logits: Tensor, gain: Tensor) -> Tensor:
         """The loss of the policy, from what is to be raised (N,) of logits (N, A)."""
         return -gain.mean()
 
     @torch.no_grad()
-    def bootstrap_values(self, batch: Dialogues) -> Tensor:
+    def bootstrap_values(self, batch: DialogueSample) -> Tensor:
         """(N,): V of what would have followed where a limit cut a dialogue off; else 0."""
         values = self.policy.predict_values(batch.after[batch.cut])
         return bootstrap_values(batch.cut, values[:, 0])

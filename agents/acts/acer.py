@@ -12,7 +12,7 @@ from torch.nn.functional import mse_loss
 
 from agents.acts.actor_critic import ActorCritic
 from agents.acts.trust_region import TrustRegion
-from agents.buffers.dialogues import Dialogues
+from agents.buffers.dialogues import DialogueSample
 from agents.policies.belief import BeliefPolicy
 from agents.returns import bootstrap_values, retrace
 
@@ -83,7 +83,7 @@ class ACER(ActorCritic):
         delta = float("inf") if self.trust_delta is None else self.trust_delta
         self.trust_region = TrustRegion(self.policy, delta, self.average_tau)
 
-    def update(self, batch: Dialogues) -> dict[str, Tensor]:
+    def update(self, batch: DialogueSample) -> dict[str, Tensor]:
         if self._n_updates == 0:  # the policy may have been given other weights since it was made
             self.trust_region.begin(self.policy)
         logits, q_values = self.policy.logits_and_values(batch.observations, batch.masks)
@@ -102,7 +102,7 @@ class ACER(ActorCritic):
         }  # fmt: skip
 
     @torch.no_grad()
-    def targets(self, batch: Dialogues, log_probs: Tensor, q_values: Tensor) -> Tensor:
+    def targets(self, batch: DialogueSample, log_probs: Tensor, q_values: Tensor) -> Tensor:
         """Q_t^ret (N,), of log pi and Q (N, A)."""
         at, probs = batch.actions[:, None], log_probs.exp()
         cut = batch.cut
@@ -118,7 +118,7 @@ class ACER(ActorCritic):
         )
 
     def gain(
-        self, batch: Dialogues, log_probs: Tensor, q_values: Tensor, targets: Tensor
+        self, batch: DialogueSample, log_probs: Tensor, q_values: Tensor, targets: Tensor
     ) -> Tensor:
         """(N,): what has the policy's gradient (eq. 7), of log pi and Q (N, A), Q^ret (N,)."""
         probs, at = log_probs.detach().exp(), batch.actions[:, None]

@@ -18,7 +18,7 @@ from stable_baselines3.common.type_aliases import GymEnv, Schedule
 from torch import Tensor
 
 from agents.argument_checks import COUNT, require
-from agents.buffers.dialogues import ActionChoice, DialogueMemory, Dialogues
+from agents.buffers.dialogues import ActionChoice, DialogueMemory, DialogueSample
 from agents.learner import ActLearner
 from agents.models.act_masks import allowed
 from agents.policies.belief import BeliefPolicy
@@ -26,7 +26,7 @@ from agents.updater import check_rewards
 
 
 class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
-    """What actor-critics over whole dialogues have in common.
+    """Base of actor-critics over whole dialogues.
 
     Acts are drawn from (1 - eps) pi + eps uniform, over those that the env allows.
 
@@ -188,7 +188,7 @@ class ActorCritic(ActLearner, OffPolicyAlgorithm):  # type: ignore[misc]
         self.logger.record("train/exploration_rate", self.exploration_rate)
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
 
-    def update(self, batch: Dialogues) -> dict[str, Tensor]:
+    def update(self, batch: DialogueSample) -> dict[str, Tensor]:
         """One step on a batch of dialogues; figures for the log."""
         raise NotImplementedError
 

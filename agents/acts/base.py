@@ -24,7 +24,7 @@ from agents.learner import ActLearner
 from agents.policies.belief import BeliefPolicy
 
 
-class Decisions(NamedTuple):
+class ActRollout(NamedTuple):
     """n decisions of a rollout, dialogue by dialogue, each in order."""
 
     observations: Tensor  # (n, B) float32
@@ -34,13 +34,13 @@ class Decisions(NamedTuple):
     weights: Tensor  # (n,) float32, what an action is worth: its return, or its advantage
     returns: Tensor  # (n,) float32, what values are learned from
 
-    def part(self, rows: Tensor) -> Decisions:
+    def part(self, rows: Tensor) -> ActRollout:
         """The decisions at `rows`."""
-        return Decisions(*(column[rows] for column in self))
+        return ActRollout(*(column[rows] for column in self))
 
 
 class ActAlgorithm(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
-    """What `PG` and `MADPL` are to Stable-Baselines3.
+    """Base of `PG` and `MADPL`.
 
     Args:
         policy: `agents.BeliefPolicy`, or "MlpPolicy".
@@ -157,16 +157,16 @@ class ActAlgorithm(ActLearner, OnPolicyAlgorithm):  # type: ignore[misc]
             self._n_updates += 1
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
 
-    rollout: Decisions
+    rollout: ActRollout
 
-    def minibatches(self, decisions: Decisions) -> Iterator[Decisions]:
+    def minibatches(self, decisions: ActRollout) -> Iterator[ActRollout]:
         """The decisions in a new order."""
         count = len(decisions.weights)
         order = torch.randperm(count)
         for start in range(0, count, self.batch_size or count):
             yield decisions.part(order[start : start + (self.batch_size or count)])
 
-    def loss(self, batch: Decisions) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(self, batch: ActRollout) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a minibatch, and figures for the log."""
         raise NotImplementedError
 

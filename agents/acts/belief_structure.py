@@ -12,7 +12,7 @@ storable(SlotBelief)
 
 
 def structure_of(env: VecEnv, who: str) -> BeliefStructure:
-    """What the env's beliefs and acts mean; `who` needs that, for the message.
+    """Structure of the env's beliefs and acts; `who` needs that, for the message.
 
     Raises:
         ValueError: the env does not say, or its acts are about no slots.
@@ -28,7 +28,7 @@ def structure_of(env: VecEnv, who: str) -> BeliefStructure:
 
 
 def offered(env: VecEnv) -> BeliefStructure | None:
-    """What the env's beliefs and acts mean; None where it does not say."""
+    """Structure of the env's beliefs and acts; None where it does not say."""
     acts = env.get_attr("acts", 0)[0] if env.has_attr("acts") else None
     found: BeliefStructure | None = getattr(acts, "structure", None)
     return found

@@ -40,7 +40,7 @@ SLOT = (
     "entropy of the database",
     *(f"margin {k}/{MARGINS}" for k in range(1, MARGINS + 1)),  # one-hot: of the first two
 )  # fmt: skip
-"""What each number of a slot is."""
+"""Names of the numbers of a slot."""
 JOINT = (
     *(f"{how} {what}" for what in SUMMED_UP for how in ("mean", "least", "greatest")),
     "product of tops",
@@ -49,7 +49,7 @@ JOINT = (
     "most requested",  # of the slots that the user can ask for, believed to be asked for
     "requests",  # expected number of them, in fives, at most 1
 )
-"""What the numbers over all slots are, which follow the blocks of `BeliefStructure.blocks`."""
+"""Names of the numbers over all slots, which follow the blocks of `BeliefStructure.blocks`."""
 
 
 class Features(NamedTuple):
@@ -149,7 +149,7 @@ class DIP(nn.Module):
 
 
 def same_features(one: DIP, other: DIP) -> bool:
-    """Whether what was learned from the features of one domain applies to those of another."""
+    """Return True if two domains have the same features, so that weights apply to both."""
     return one.general_names == other.general_names and one.slot_names == other.slot_names
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 from agents.acts.actor_critic import ActorCritic
-from agents.buffers.dialogues import Dialogues
+from agents.buffers.dialogues import DialogueSample
 from agents.returns import bootstrap_values, discounted_returns
 from agents.updater import check_tensor
 
@@ -105,7 +105,7 @@ class ENAC(ActorCritic):
         parts = policy.mlp_extractor.policy_net, policy.action_net
         return [layer for part in parts for layer in part.modules() if isinstance(layer, nn.Linear)]
 
-    def update(self, batch: Dialogues) -> dict[str, Tensor]:
+    def update(self, batch: DialogueSample) -> dict[str, Tensor]:
         """One step of actor and values on a batch of dialogues; figures for the log.
 
         Raises:
@@ -134,19 +134,19 @@ class ENAC(ActorCritic):
             "step": step, "weight": ratios.mean()
         }  # fmt: skip
 
-    def ratios(self, batch: Dialogues, log_probs: Tensor) -> Tensor:
+    def ratios(self, batch: DialogueSample, log_probs: Tensor) -> Tensor:
         """prod_t rho_t (n,), of log pi(a_t | s_t) (N,)."""
         ratios = (log_probs - batch.behaviour.log()).double()
         total = ratios.new_zeros(int(batch.last.sum())).index_add(0, batch.number, ratios)
         return total.exp().to(log_probs.dtype)
 
-    def discounts(self, batch: Dialogues) -> Tensor:
+    def discounts(self, batch: DialogueSample) -> Tensor:
         """gamma^t (N,)."""
         first = batch.last.roll(1).nonzero()[:, 0]
         turns = torch.arange(len(batch.last), device=first.device) - first[batch.number]
         return torch.as_tensor(self.gamma, device=turns.device) ** turns
 
-    def gram(self, batch: Dialogues, log_probs: Tensor, calls: list[Call]) -> Tensor:
+    def gram(self, batch: DialogueSample, log_probs: Tensor, calls: list[Call]) -> Tensor:
         """phi phi' (n, n), of gamma^t log pi(a_t | s_t) (N,) and the calls of the layers.
 
         The gradient by a layer's weights is, of a decision, the outer product of its input and the
@@ -161,7 +161,7 @@ class ENAC(ActorCritic):
         rows = pairs.new_zeros(count, len(log_probs)).index_add(0, batch.number, pairs)
         return pairs.new_zeros(count, count).index_add(1, batch.number, rows)
 
-    def returns(self, batch: Dialogues, log_probs: Tensor) -> Tensor:
+    def returns(self, batch: DialogueSample, log_probs: Tensor) -> Tensor:
         """The return from each decision on (N,), with its entropy."""
         with torch.no_grad():
             values = self.policy.predict_values(batch.after[batch.cut])[:, 0]
@@ -171,7 +171,7 @@ class ENAC(ActorCritic):
         return rewards.new_tensor(discounted_returns(sums, self.gamma, ends, following))
 
     def step(self, slope: Tensor) -> Tensor:
-        """How far to go along w: the KL divergence of dialogues is 1/2 mean (phi w)^2 there."""
+        """Step size along w: the KL divergence of dialogues is 1/2 mean (phi w)^2 there."""
         curvature = slope.square().mean().clamp(min=1e-12)
         return (2 * self.max_kl / curvature).sqrt().clamp(max=self.step_size)
 
@@ -186,7 +186,7 @@ class ENAC(ActorCritic):
 
 
 class Call(NamedTuple):
-    """What went into a linear layer (N, I), and what came out (N, O)."""
+    """Input (N, I) and output (N, O) of a linear layer."""
 
     input: Tensor
     output: Tensor

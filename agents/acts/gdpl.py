@@ -31,7 +31,7 @@ VARIANTS = ("turns", "session", "discriminator")
 
 @dataclass(frozen=True)
 class Estimation:
-    """How rewards are estimated.
+    """Settings of the estimated rewards.
 
     Attributes:
         variant: "turns" is GDPL itself. "session" (GDPL-sess) gives the sum of a dialogue's rewards
@@ -98,7 +98,7 @@ class RewardEstimator(nn.Module):
         self.g = nn.Sequential(nn.Linear(beliefs + acts, hidden), nn.ReLU(), nn.Linear(hidden, 1))
         self.h = nn.Sequential(nn.Linear(beliefs, hidden), nn.ReLU(), nn.Linear(hidden, 1))
 
-    def forward(self, turns: Turns) -> Tensor:
+    def forward(self, turns: TurnTransitions) -> Tensor:
         """(n,) for n turns."""
         own = self.g(torch.cat([turns.seen, turns.actions], -1))[:, 0]
         after = self.h(turns.seen_after)[:, 0] * ~turns.terminated
@@ -106,7 +106,7 @@ class RewardEstimator(nn.Module):
 
 
 @dataclass(frozen=True)
-class Turns:
+class TurnTransitions:
     """n turns of a party."""
 
     seen: Tensor  # (n, B) float32
@@ -114,9 +114,9 @@ class Turns:
     seen_after: Tensor  # (n, B) float32
     terminated: Tensor  # (n,) bool
 
-    def part(self, rows: Tensor) -> Turns:
+    def part(self, rows: Tensor) -> TurnTransitions:
         """The turns at `rows`."""
-        return Turns(
+        return TurnTransitions(
             self.seen[rows], self.actions[rows], self.seen_after[rows], self.terminated[rows]
         )
 
@@ -210,7 +210,7 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
             self._ends.append((self._step, row, infos[row]["terminal_observation"], cut))
         self._step += 1
 
-    def _rollout(self) -> tuple[Turns, Tensor]:
+    def _rollout(self) -> tuple[TurnTransitions, Tensor]:
         """The turns (T * N) of the rollout, and after which of them a limit cut the dialogue."""
         buffer = self.rollout_buffer
         after = np.concatenate([buffer.observations[1:], np.asarray(self._last_obs)[None]])
@@ -220,7 +220,7 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
         found = self._turns(buffer.observations, buffer.actions, after, terminated)
         return found, torch.as_tensor(cut.reshape(-1), device=self.device)
 
-    def _turns(self, seen: Any, actions: Any, after: Any, terminated: Any) -> Turns:
+    def _turns(self, seen: Any, actions: Any, after: Any, terminated: Any) -> TurnTransitions:
         """Turns of arrays (..., B), (..., A) or (..., 1), (..., B) and (...,)."""
         size, count = seen.shape[-1], int(self.action_space.n)  # type: ignore[attr-defined]
         chosen = torch.as_tensor(np.asarray(actions, np.float32), device=self.device)
@@ -229,7 +229,7 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
         arrays = (np.asarray(a, np.float32).reshape(-1, size) for a in (seen, after))
         beliefs, next_beliefs = (torch.as_tensor(a, device=self.device) for a in arrays)
         over = torch.as_tensor(np.asarray(terminated, bool).reshape(-1), device=self.device)
-        return Turns(beliefs, chosen.reshape(-1, count), next_beliefs, over)
+        return TurnTransitions(beliefs, chosen.reshape(-1, count), next_beliefs, over)
 
     def train(self) -> None:
         """Move the policy, as in sb3-contrib, with gradients that are checked.
@@ -251,7 +251,7 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
 
     # The estimator
 
-    def update_estimator(self, turns: Turns, log_probs: Tensor) -> None:
+    def update_estimator(self, turns: TurnTransitions, log_probs: Tensor) -> None:
         """Gradient steps in which some turns (n,) are compared with as many of the expert's."""
         size = min(self.estimation.batch_size, len(log_probs))
         for rows in self._minibatches(len(log_probs), size):
@@ -269,7 +269,7 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
                 yield order[start : start + size]
 
     def estimator_loss(
-        self, drawn: np.ndarray, sampled: Turns, log_probs: Tensor
+        self, drawn: np.ndarray, sampled: TurnTransitions, log_probs: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The loss over the expert's decisions `drawn` and turns sampled, and the gap in f."""
         data, seen = self.expert, self._as_seen
@@ -297,7 +297,7 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
         return np.asarray(found, np.float32)
 
     @torch.no_grad()
-    def rewards(self, turns: Turns, log_probs: Tensor) -> np.ndarray:
+    def rewards(self, turns: TurnTransitions, log_probs: Tensor) -> np.ndarray:
         """(T, N): f - w log pi of the rollout's turns, as the settings have it."""
         settings, shape = self.estimation, self.rollout_buffer.rewards.shape
         share = min(self.num_timesteps / settings.anneal, 1.0) if settings.anneal else 1.0
@@ -314,7 +314,7 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
             ends[step, row] = True
         return at_the_end(rewards, ends)
 
-    def use_rewards(self, rewards: np.ndarray, turns: Turns, cut: Tensor) -> None:
+    def use_rewards(self, rewards: np.ndarray, turns: TurnTransitions, cut: Tensor) -> None:
         """Put rewards (T, N) into the buffer, and compute advantages and returns anew."""
         buffer = self.rollout_buffer
         with torch.no_grad():

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 from agents.acts.base import ActAlgorithm
-from agents.acts.pairs import Game, OwnRewards, Played
+from agents.acts.pairs import OpenDialogue, OwnRewards, Played
 from agents.policies.belief import BeliefPolicy
 from agents.returns import discounted_returns
 from agents.storage.models import load
@@ -57,7 +57,7 @@ class HybridValues(nn.Module):
         return own[:, 0], common[:, 0]
 
 
-class Turns(NamedTuple):
+class TwoPartyTurns(NamedTuple):
     """n decisions of a party, dialogue by dialogue, each in order; rewards until its next one."""
 
     both: tuple[Tensor, Tensor]  # (n, B), (n, C): what each party knows
@@ -70,7 +70,7 @@ class Turns(NamedTuple):
     last: Tensor  # (n,) bool, of its dialogue
 
 
-class Batch(NamedTuple):
+class TwoPartyBatch(NamedTuple):
     """Some decisions of a party, as its losses read them."""
 
     party: int  # 0 the learner, 1 its partner
@@ -211,7 +211,9 @@ class MADPL(ActAlgorithm):
 
     def collect(self, env: VecEnv, callback: BaseCallback) -> bool:
         """A dialogue of each pair."""
-        games = [Game(pair, self.parties, int(self.rng.integers(2**31))) for pair in self.pairs]
+        games = [
+            OpenDialogue(pair, self.parties, int(self.rng.integers(2**31))) for pair in self.pairs
+        ]
         while not all(game.over for game in games):
             before = np.array([game.over for game in games])
             infos: list[dict[str, Any]] = [{} for _ in games]
@@ -234,7 +236,7 @@ class MADPL(ActAlgorithm):
         return True
 
     def _speak(
-        self, party: int, policy: BeliefPolicy, games: list[Game]
+        self, party: int, policy: BeliefPolicy, games: list[OpenDialogue]
     ) -> list[dict[str, Any]]:  # fmt: skip
         """Let a party choose in the games in which it has the floor; the infos of the learner."""
         both = [game.both() for game in games]
@@ -250,14 +252,14 @@ class MADPL(ActAlgorithm):
             for game, beliefs, chosen, mask, log_prob in columns
         ]
 
-    def _turns(self, played: list[Played]) -> Turns:
+    def _turns(self, played: list[Played]) -> TwoPartyTurns:
         """The decisions of a party in all dialogues."""
         spoke = [one.columns() for one in played if one.decisions]
         columns = [np.concatenate(column) for column in zip(*spoke)]
         seen, partner, after, partner_after, *rest = (
             torch.as_tensor(column, device=self.device) for column in columns
         )
-        return Turns((seen, partner), (after, partner_after), *rest)
+        return TwoPartyTurns((seen, partner), (after, partner_after), *rest)
 
     # Update
 
@@ -281,7 +283,7 @@ class MADPL(ActAlgorithm):
         self._n_updates += 1
 
     @torch.no_grad()
-    def valued(self, party: int, turns: Turns) -> Batch:
+    def valued(self, party: int, turns: TwoPartyTurns) -> TwoPartyBatch:
         """Decisions with their advantages and returns, each of the party's own and global rewards.
 
         GAE of r + gamma V(s') - V(s) (eqs. 4 to 6), with V of the target network.
@@ -293,17 +295,17 @@ class MADPL(ActAlgorithm):
         columns = errors.cpu().numpy(), self.gamma * self.gae_lambda, turns.last.cpu().numpy()
         advantages = errors.new_tensor(discounted_returns(*columns))
         more = turns.actions, turns.masks, turns.log_probs, advantages, advantages + values
-        return Batch(party, turns.both, *more)
+        return TwoPartyBatch(party, turns.both, *more)
 
-    def _parts(self, batch: Batch) -> Iterator[Batch]:
+    def _parts(self, batch: TwoPartyBatch) -> Iterator[TwoPartyBatch]:
         count = len(batch.log_probs)
         order, size = torch.randperm(count), self.batch_size or count
         for start in range(0, count, size):
             rows = order[start : start + size]
             both = batch.both[0][rows], batch.both[1][rows]
-            yield Batch(batch.party, both, *(column[rows] for column in batch[2:]))  # type: ignore[arg-type]
+            yield TwoPartyBatch(batch.party, both, *(column[rows] for column in batch[2:]))  # type: ignore[arg-type]
 
-    def loss(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:  # type: ignore[override]
+    def loss(self, batch: TwoPartyBatch) -> tuple[Tensor, dict[str, Tensor]]:  # type: ignore[override]
         """Of a party's policy: A = A_own + A_global in PPO's clipped objective, less entropy."""
         _, log_prob, entropy = self.policies[batch.party].evaluate_actions(
             batch.both[batch.party], batch.actions, batch.masks
@@ -316,7 +318,7 @@ class MADPL(ActAlgorithm):
         metrics = {"policy_gradient_loss": policy_loss, "entropy": entropy.mean()}
         return policy_loss - self.ent_coef * entropy.mean(), metrics
 
-    def value_loss(self, batch: Batch) -> Tensor:
+    def value_loss(self, batch: TwoPartyBatch) -> Tensor:
         """Squared errors of the party's own and of the common value (eq. 7)."""
         own, common = self.values(batch.both, batch.party)
         return mse_loss(own, batch.returns[:, 0]) + mse_loss(common, batch.returns[:, 1])

@@ -11,7 +11,7 @@ from dialgym.views.two_party import ActTwoPartyEnv
 
 
 class OwnRewards(NamedTuple):
-    """What a choice earns the party alone that has made it.
+    """Reward of a choice for the party alone that has made it.
 
     Attributes:
         coef: weight of what the task says of it, `PartyActs.own_reward`.
@@ -27,7 +27,7 @@ class OwnRewards(NamedTuple):
         return self.coef * acts.own_reward(state, action) - (self.empty_cost if silent else 0.0)
 
 
-class Game:
+class OpenDialogue:
     """One dialogue of a pair, while it goes on.
 
     Args:
@@ -44,11 +44,11 @@ class Game:
 
     @property
     def floor(self) -> int | None:
-        """Who has the floor, 0 the learner; None once it is over."""
+        """Party that has the floor, 0 the learner; None once it is over."""
         return None if self.over else self.parties.index(self.pair.agent_selection)
 
     def both(self) -> tuple[np.ndarray, ...]:
-        """What each party knows now."""
+        """Observations of both parties."""
         return tuple(self.pair.observe(party) for party in self.parties)
 
     def choose(self, party: int, decision: tuple[Any, ...], costs: OwnRewards) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Played:
         self.last, self.terminated = last, terminated
 
     def columns(self) -> tuple[np.ndarray, ...]:
-        """The columns of `Turns`, the beliefs of both parties apart."""
+        """The columns of `TwoPartyTurns`, the beliefs of both parties apart."""
         count = len(self.decisions)
         seen, partner, actions, masks, log_probs = (np.stack(c) for c in zip(*self.decisions))
         after = [np.concatenate([c[1:], end[None]]) for c, end in zip((seen, partner), self.last)]

@@ -11,7 +11,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 from torch.nn.functional import mse_loss
 
-from agents.acts.base import ActAlgorithm, Decisions
+from agents.acts.base import ActAlgorithm, ActRollout
 from agents.returns import discounted_returns
 from agents.updater import check_rewards
 from dialgym.errors import one_of
@@ -41,7 +41,7 @@ class PG(ActAlgorithm):
         self.baseline = baseline
         super().__init__(*args, **kwargs)
 
-    def loss(self, batch: Decisions) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(self, batch: ActRollout) -> tuple[Tensor, dict[str, Tensor]]:
         values, log_prob, entropy = self.policy.evaluate_actions(
             batch.observations, batch.actions, batch.masks
         )
@@ -99,11 +99,11 @@ class PG(ActAlgorithm):
                     values[row] = self.gamma * float(self.policy.predict_values(last))
         return values
 
-    def _decisions(self, steps: list[tuple[np.ndarray, ...]], returns: np.ndarray) -> Decisions:
+    def _decisions(self, steps: list[tuple[np.ndarray, ...]], returns: np.ndarray) -> ActRollout:
         columns = [np.stack(column) for column in zip(*steps)]
         played = columns.pop()  # (T, n_envs)
         seen, actions, masks, log_probs, values = (column[played] for column in columns)
         found = returns[played]
         base = {"none": 0.0, "mean": found.mean(), "value": values}[self.baseline]
         arrays = (seen, actions, masks, log_probs, found - base, found)
-        return Decisions(*(torch.as_tensor(array, device=self.device) for array in arrays))
+        return ActRollout(*(torch.as_tensor(array, device=self.device) for array in arrays))

@@ -157,12 +157,12 @@ class QPolicy(DQNPolicy):
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether Q is known with an uncertainty."""
+        """Return True if Q is known with an uncertainty."""
         return self.q_net.uncertainty != "none"
 
     @property
     def is_variational(self) -> bool:
-        """Whether weights have a prior, and a divergence from it."""
+        """Return True if weights have a prior, and a divergence from it."""
         return self.q_net.uncertainty in ("bayes", "concrete")
 
     # Acting

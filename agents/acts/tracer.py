@@ -8,7 +8,7 @@ from torch import Tensor
 
 from agents.acts.a2c import A2C
 from agents.acts.trust_region import TrustRegion
-from agents.buffers.dialogues import Dialogues
+from agents.buffers.dialogues import DialogueSample
 
 
 class TRACER(A2C):
@@ -41,14 +41,14 @@ class TRACER(A2C):
         super()._setup_model()
         self.trust_region = TrustRegion(self.policy, self.trust_delta, self.average_tau)
 
-    def update(self, batch: Dialogues) -> dict[str, Tensor]:
+    def update(self, batch: DialogueSample) -> dict[str, Tensor]:
         if self._n_updates == 0:  # the policy may have been given other weights since it was made
             self.trust_region.begin(self.policy)
         metrics = super().update(batch)
         self.trust_region.follow(self.policy)
         return metrics
 
-    def policy_loss(self, batch: Dialogues, logits: Tensor, gain: Tensor) -> Tensor:
+    def policy_loss(self, batch: DialogueSample, logits: Tensor, gain: Tensor) -> Tensor:
         return self.trust_region.loss(batch, logits, gain)
 
     def _get_torch_save_params(self) -> tuple[list[str], list[str]]:

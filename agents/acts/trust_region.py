@@ -11,7 +11,7 @@ import torch
 from stable_baselines3.common.utils import polyak_update
 from torch import Tensor, nn
 
-from agents.buffers.dialogues import Dialogues
+from agents.buffers.dialogues import DialogueSample
 from agents.policies.belief import BeliefPolicy
 
 
@@ -45,7 +45,7 @@ class TrustRegion(nn.Module):
         self.average = deepcopy(policy).requires_grad_(False)
         self.delta, self.tau = delta, tau
 
-    def loss(self, batch: Dialogues, logits: Tensor, gain: Tensor) -> Tensor:
+    def loss(self, batch: DialogueSample, logits: Tensor, gain: Tensor) -> Tensor:
         """A loss whose gradient at logits (N, A) is the projected one of raising gain (N,)."""
         (gradient,) = torch.autograd.grad(gain.sum(), logits, retain_graph=True)
         with torch.no_grad():

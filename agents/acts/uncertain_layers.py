@@ -166,7 +166,7 @@ CERTAIN = ("none", "bootstrap")
 
 
 def make_linear(kind: str, settings: Mapping[str, Any]) -> Callable[[int, int], nn.Module]:
-    """What makes a layer of its sizes.
+    """Return a function that makes a layer of its sizes.
 
     Raises:
         ValueError: there is no such kind of uncertainty; making a layer raises it for a setting

@@ -23,7 +23,7 @@ class ActionChoice(NamedTuple):
     starts: np.ndarray  # (n_envs,) bool, whether a dialogue begins with this decision
 
 
-class Dialogues(NamedTuple):
+class DialogueSample(NamedTuple):
     """N decisions of n whole dialogues, one dialogue after the other."""
 
     observations: Tensor  # (N, B) float32
@@ -110,7 +110,7 @@ class DialogueMemory(ReplayBuffer):
         self._end(here, np.flatnonzero(done))
 
     def _end(self, here: int, rows: np.ndarray) -> None:
-        """Dialogues that end at a step."""
+        """Note the dialogues that end at a step."""
         lengths = self.turns[here, rows] + 1
         if (lengths > self.buffer_size).any():
             raise ValueError(
@@ -131,7 +131,7 @@ class DialogueMemory(ReplayBuffer):
         """From here on those that have ended are not new."""
         self.unseen[:] = False
 
-    def draw(self, count: int, env: VecNormalize | None = None) -> Dialogues:
+    def draw(self, count: int, env: VecNormalize | None = None) -> DialogueSample:
         """`count` of the dialogues that have ended, any as likely as any other, with replacement.
 
         Args:
@@ -142,11 +142,11 @@ class DialogueMemory(ReplayBuffer):
         chosen = np.random.randint(len(places), size=count)  # noqa: NPY002 (as Stable-Baselines3)
         return self._read(places[chosen], env)
 
-    def new(self, env: VecNormalize | None = None) -> Dialogues:
+    def new(self, env: VecNormalize | None = None) -> DialogueSample:
         """All dialogues that have ended since `mark_seen`; `env` as in `draw`."""
         return self._read(np.argwhere(self.unseen), env)
 
-    def _read(self, places: np.ndarray, env: VecNormalize | None) -> Dialogues:
+    def _read(self, places: np.ndarray, env: VecNormalize | None) -> DialogueSample:
         """The dialogues whose first decisions are at places (n, 2)."""
         lengths = self.lengths[places[:, 0], places[:, 1]]
         ends = lengths.cumsum()
@@ -166,4 +166,4 @@ class DialogueMemory(ReplayBuffer):
             self._normalize_obs(self.next_observations[at], env),
             self.masks_after_cut[at],
         )
-        return Dialogues(*(torch.as_tensor(column, device=self.device) for column in columns))
+        return DialogueSample(*(torch.as_tensor(column, device=self.device) for column in columns))

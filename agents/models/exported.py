@@ -39,13 +39,13 @@ ADAPTER = "adapter"
 LORA = ("merged", "apart")
 NAMES = {"attn.qkv": "attn.c_attn", "attn.proj": "attn.c_proj"}
 NAMES |= {"mlp.up": "mlp.c_fc", "mlp.proj": "mlp.c_proj", "ln_1": "ln_1", "ln_2": "ln_2"}
-"""What GPT-2 of `transformers` calls the parts of a block."""
+"""Names of the parts of a block in GPT-2 of `transformers`."""
 TEMPLATE = (
     "{%% for m in messages %%}{%% if m['content'] %%}"
     "{{ '%(own)s' if m['role'] == 'assistant' else '%(other)s' }}{{ m['content'] }}{{ '%(end)s' }}"
     "{%% endif %%}{%% endfor %%}{%% if add_generation_prompt %%}{{ '%(own)s' }}{%% endif %%}"
 )
-"""How a dialogue is written: as the environment writes it."""
+"""Form of a dialogue: as the environment writes it."""
 
 
 def save_pretrained(policy: Any, folder: str | Path, lora: str = "merged") -> Path:

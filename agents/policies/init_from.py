@@ -11,7 +11,7 @@ from agents.policies.belief import BeliefPolicy
 from agents.storage.models import load
 
 SPEAKS = {True: ("mlp_extractor.policy_net.", "action_net."), False: ("backbone.", "policy_head.")}
-"""What of a policy over beliefs, and of a GPT policy, decides what is said."""
+"""Parts of a policy over beliefs, and of a GPT policy, that decide what is said."""
 
 
 def start_from(policy: Any, source: Any, trust: bool = False) -> None:

@@ -49,7 +49,7 @@ from dialgym.errors import one_of
 from dialgym.io.checksums import write_json_checked
 from dialgym.tasks.multiwoz.data import load_world
 from dialgym.tasks.wordle import Wordle
-from dialgym.tasks.wordle.policies import Optimal
+from dialgym.tasks.wordle.policies import OptimalWordle
 
 MODES = {"consistent": "consistent", "all": "any word"}
 DIALOGUES = {"CamRestaurants-Env1": (400, 1500), "SFRestaurants-Env6": (None, 500)}
@@ -102,7 +102,7 @@ def policy_figures(settings: Settings, measure: Rate, repeats: int) -> Iterator[
         task.table.sum()  # the first look at a mapped file reads it from the disk
         everything = np.arange(len(task.answers))
         for guesses, name in MODES.items():
-            spent = cost(lambda: Optimal(guesses).best_rows(task, everything), repeats)  # noqa: B023
+            spent = cost(lambda: OptimalWordle(guesses).best_rows(task, everything), repeats)  # noqa: B023
             yield Figure(f"first guess, {name}", spent, "s", 0.5)
         yield Figure("games of optimal", measure(lambda: len(games(settings))), "/s", 500)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.environments.workloads import BATCH, Work, run_batched, run_single
 from dialgym.tasks.twenty_questions import TwentyQuestions
-from dialgym.tasks.twenty_questions.policies import Answerer, Greedy
+from dialgym.tasks.twenty_questions.policies import GreedyQuestioner, TableAnswerer
 
 SCRIPT = 4096
 
@@ -30,10 +30,10 @@ def batched_questions() -> Work:
 def greedy_questions() -> Work:
     """Turns of the questioner that asks what tells most, with exact beliefs about 401 things."""
     task = TwentyQuestions()
-    batch = task.batch(BATCH, "system", Answerer())
+    batch = task.batch(BATCH, "system", TableAnswerer())
     assert batch is not None, "its default answerer has one"
     rngs = [np.random.default_rng(row) for row in range(BATCH)]
-    policy = Greedy()
+    policy = GreedyQuestioner()
 
     def play() -> int:
         turns, rows = 0, np.arange(BATCH)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dialgym.language.tokenizers import END
 from dialgym.tasks.wordle import Wordle
-from dialgym.tasks.wordle.policies import Optimal
+from dialgym.tasks.wordle.policies import OptimalWordle
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.speakers import find_speaker
 
@@ -98,7 +98,7 @@ def games(settings: Settings, guesses: str = "consistent", seed: int = 0) -> lis
     """Guesses that a new optimal policy needs for each answer; it may take as many as it likes."""
     task = Wordle(**{**settings, "turns": 20})
     dialogue = Dialogue(task, "system", find_speaker(task, "system", None))
-    policy, rng = Optimal(guesses), np.random.default_rng(seed)
+    policy, rng = OptimalWordle(guesses), np.random.default_rng(seed)
     return [_guesses(dialogue, policy, word, rng) for word in task.answers]
 
 

@@ -17,7 +17,7 @@ from benchmarks.recipes.runs import Run, train_by
 from benchmarks.recipes.tables import Column, Line, with_interval
 from dialgym.datasets import ActData
 from dialgym.io.files import write_text
-from dialgym.tasks.multiwoz.corpus import Corpus
+from dialgym.tasks.multiwoz.corpus import MultiWOZCorpus
 
 ID = "dialgym/MultiWOZ-act-v0"
 WEIGHTS = {"BC": 1.0, "MLE, weight 2": 2.0, "MLE, weight 5": 5.0}
@@ -49,7 +49,7 @@ def clone(run: Run) -> None:
 def learned_split(data: str) -> str:
     """The training split, or where a corpus comes without it that of validation."""
     try:
-        return "train" if len(Corpus(data, "train")) else "validation"
+        return "train" if len(MultiWOZCorpus(data, "train")) else "validation"
     except ValueError:
         return "validation"
 
@@ -57,7 +57,7 @@ def learned_split(data: str) -> str:
 def dialogues(folder: Path, data: str, split: str) -> Path:
     """The folder of a split's dialogues, held again once for all runs."""
     path = folder / f"corpus-{split}"
-    corpus = Corpus(data, split)
+    corpus = MultiWOZCorpus(data, split)
     dialgym.collect(
         ID, "corpus", len(corpus), path=path, policy_kwargs={"path": data, "split": split}
     )

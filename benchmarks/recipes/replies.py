@@ -12,7 +12,7 @@ from benchmarks.recipes.runs import Run
 from dialgym.io.files import write_text
 from dialgym.registry import entry_of, make_task
 from dialgym.rewards import Reply
-from dialgym.rewards.metrics import Metrics
+from dialgym.rewards.metrics import ReplyMetrics
 from dialgym.tasks.daily_dialog.corpus import ActExamples
 
 METRICS = "metrics.json"
@@ -36,8 +36,8 @@ def metrics_of_run(run: Run, episodes: int) -> dict[str, float]:
 
 
 @lru_cache(maxsize=1)
-def _metrics(data: Any) -> Metrics:
-    return Metrics(examples=ActExamples(data, 1))
+def _metrics(data: Any) -> ReplyMetrics:
+    return ReplyMetrics(examples=ActExamples(data, 1))
 
 
 def replies(

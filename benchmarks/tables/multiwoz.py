@@ -21,7 +21,7 @@ from dialgym.io.files import write_text
 from dialgym.tasks.multiwoz.data import World, load_world
 from dialgym.tasks.multiwoz.dialogue import Rules, Settings
 from dialgym.tasks.multiwoz.fidelity import FAULTS
-from dialgym.tasks.multiwoz.user import BEHAVIOURS, AgendaUser
+from dialgym.tasks.multiwoz.user import BEHAVIOURS, MultiWOZUser
 
 
 class Reference(NamedTuple):
@@ -56,7 +56,7 @@ Scores = dict[str, list[float]]
 def scores(world: World, settings: Settings, dialogues: int, user: str = "agenda") -> Scores:
     """Metric -> values, one a dialogue in which there is one."""
     rules = Rules(world, settings)
-    speaker, found = AgendaUser(rules.agenda, user), dict[str, list[float]]()
+    speaker, found = MultiWOZUser(rules.agenda, user), dict[str, list[float]]()
     for seed in range(dialogues):
         rng = np.random.default_rng([0, seed])
         state, total = rules.begin(world.draw_goal(rng), rng), 0.0

@@ -15,7 +15,7 @@ from dialgym.experiments.tables import markdown_table
 from dialgym.io.files import write_text
 from dialgym.registry import entries
 from dialgym.tasks.twenty_questions import TwentyQuestions
-from dialgym.tasks.twenty_questions.policies import Optimal
+from dialgym.tasks.twenty_questions.policies import OptimalQuestioner
 from dialgym.tasks.twenty_questions.search import perfect
 
 POLICIES = ("random", "guesser", "random-mixture", "human-like", "greedy")
@@ -43,7 +43,7 @@ def optimum(task: TwentyQuestions) -> str:
     if task.noise or task.vague:
         return "-"
     try:
-        return f"{Optimal().search(task).value(range(task.things), task.turns):.3f}"
+        return f"{OptimalQuestioner().search(task).value(range(task.things), task.turns):.3f}"
     except ValueError:
         return f"at most {perfect(task.things, task.turns):.3f}"
 

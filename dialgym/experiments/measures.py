@@ -15,7 +15,7 @@ import numpy as np
 from dialgym.errors import unknown
 from dialgym.io.strict_reader import all_finite
 from dialgym.rewards import Reply
-from dialgym.rewards.metrics import BLEU, DISTINCT, NAMES, Metrics
+from dialgym.rewards.metrics import BLEU, DISTINCT, NAMES, ReplyMetrics
 from dialgym.rewards.table import reward_rows
 from dialgym.rollouts import EpisodeBatch
 from dialgym.tasks.replies import ReplyTask
@@ -51,7 +51,7 @@ def measure_replies(
         raise ValueError(f"{task.name} has no replies to be measured by {', '.join(names)}.")
     replies = [reply for part in parts for reply in replies_of(task, part)]
     own = {JUDGE: {"reward": task.judge()}} if JUDGE in names else {}
-    metrics = Metrics(names, task.examples, own)
+    metrics = ReplyMetrics(names, task.examples, own)
     single = {
         name: [round(value, DIGITS) for value in column.tolist()]
         for name, column in metrics.per_reply(replies).items()

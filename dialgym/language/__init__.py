@@ -1,7 +1,7 @@
 """Utterances, dialogue acts, tokenizers, and constraints on what may be said."""
 
 from dialgym.language.automata import TokenAutomaton, compile_constraint
-from dialgym.language.constraints import AnyText, Constraint, Grammar, Letters, Lexicon
+from dialgym.language.constraints import AnyText, Constraint, Grammar, Letters, WordTrie
 from dialgym.language.text import Utterance, render_transcript
 from dialgym.language.tokenizers import (
     END,
@@ -26,11 +26,11 @@ __all__ = [
     "Grammar",
     "HFTokenizer",
     "Letters",
-    "Lexicon",
     "TokenAutomaton",
     "Tokenizer",
     "Utterance",
     "WordTokenizer",
+    "WordTrie",
     "compile_constraint",
     "make_tokenizer",
     "render_transcript",

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 
-class Item(NamedTuple):
+class SlotValue(NamedTuple):
     """A slot and what is said of it."""
 
     slot: str
@@ -23,7 +23,7 @@ class Act(NamedTuple):
     """A dialogue act."""
 
     type: str
-    items: tuple[Item, ...] = ()
+    items: tuple[SlotValue, ...] = ()
 
     def value(self, slot: str) -> str | None:
         """The first value that the act gives a slot, negated ones aside."""
@@ -37,11 +37,11 @@ class Act(NamedTuple):
         return [item.value for item in self.items if item.slot == slot and not item.negated]
 
     def mentions(self, slot: str) -> bool:
-        """Whether an item is about the slot."""
+        """Return True if an item is about the slot."""
         return any(item.slot == slot for item in self.items)
 
     def same(self, other: "Act | None") -> bool:
-        """Whether both say the same, in whatever order."""
+        """Return True if both say the same, in whatever order."""
         if other is None or self.type != other.type or len(self.items) != len(other.items):
             return False
         return self.items == other.items or set(self.items) == set(other.items)
@@ -55,7 +55,7 @@ Hypotheses = Sequence[tuple[Act, float]]
 
 def act(type: str, *items: tuple[str, str | None], **values: str) -> Act:
     """An act by its items: ``act("inform", food="thai")``, ``act("request", ("phone", None))``."""
-    return Act(type, tuple([Item(*pair) for pair in (*items, *values.items())]))
+    return Act(type, tuple([SlotValue(*pair) for pair in (*items, *values.items())]))
 
 
 def print_act(act: Act) -> str:
@@ -63,7 +63,7 @@ def print_act(act: Act) -> str:
     return f"{act.type}({','.join([_print_item(item) for item in act.items])})"
 
 
-def _print_item(item: Item) -> str:
+def _print_item(item: SlotValue) -> str:
     slot, value, negated = item
     if value is None:
         return slot
@@ -119,8 +119,8 @@ def parse_acts(text: str) -> tuple[Act, ...]:
     return tuple(acts)
 
 
-def _items(text: str) -> tuple[Item, ...] | None:
-    items: list[Item] = []
+def _items(text: str) -> tuple[SlotValue, ...] | None:
+    items: list[SlotValue] = []
     place = 0
     if not text.strip():
         return ()
@@ -133,12 +133,12 @@ def _items(text: str) -> tuple[Item, ...] | None:
     return None if text.rstrip().endswith(",") else tuple(items)
 
 
-def _item(found: re.Match[str]) -> Item:
+def _item(found: re.Match[str]) -> SlotValue:
     slot, relation, quoted, plain = found.groups()
     if relation is None:
-        return Item(slot)
+        return SlotValue(slot)
     value = plain if quoted is None else _ESCAPED.sub(r"\1", quoted)
-    return Item(slot, value, relation == "!=")
+    return SlotValue(slot, value, relation == "!=")
 
 
 def print_hypotheses(hypotheses: Iterable[tuple[Act, float]]) -> str:

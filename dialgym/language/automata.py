@@ -136,7 +136,7 @@ def _without_dead_ends(rows: list[Row]) -> list[Row]:
 
 @dataclass(slots=True)
 class Spelling:
-    """What tokens may add after some characters: a node of a trie."""
+    """A node of a trie: the characters that tokens may add after some others."""
 
     tokens: list[int] = field(default_factory=list)  # those that end here
     longer: dict[str, "Spelling"] = field(default_factory=dict)

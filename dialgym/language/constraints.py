@@ -31,7 +31,7 @@ class Constraint(Protocol):
         ...
 
     def accepts(self, state: Any) -> bool:
-        """Whether the utterance may end here."""
+        """Return True if the utterance may end here."""
         ...
 
 
@@ -69,7 +69,7 @@ class Letters:
         return state == self.length
 
 
-class Lexicon:
+class WordTrie:
     """One of the given words or phrases, letter by letter (a trie over the sorted list).
 
     A state is `(lo, hi, depth)`: the words `lo..hi` share the `depth` letters said so far.
@@ -78,12 +78,12 @@ class Lexicon:
     def __init__(self, words: Iterable[str]) -> None:
         self.words = tuple(sorted(set(words)))
         if not self.words:
-            raise ValueError("Lexicon: the list of words is empty; give at least one.")
+            raise ValueError("WordTrie: the list of words is empty; give at least one.")
         self.start = (0, len(self.words), 0)
         self._hash = hash(self.words)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Lexicon) and self.words == other.words
+        return isinstance(other, WordTrie) and self.words == other.words
 
     def __hash__(self) -> int:
         return self._hash

@@ -1,15 +1,15 @@
-"""What the language of a task tells of its texts, so that views can make room for them."""
+"""Length and vocabulary bounds of a task's language."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 
 class TextForm(Protocol):
-    """How the texts of a language look to token views, and how long they can be."""
+    """Form of a language's texts in token views: tokenizer and longest lengths."""
 
     @property
     def tokenizer(self) -> str:
-        """What token views read it with."""
+        """The tokenizer of token views."""
         ...
 
     @property

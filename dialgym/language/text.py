@@ -37,7 +37,7 @@ _BEFORE_VOWEL = re.compile(
 
 
 class Utterance(NamedTuple):
-    """What `speaker` said. `private` ones are in their speaker's own transcript only."""
+    """An utterance of `speaker`. `private` ones are in their speaker's own transcript only."""
 
     speaker: str
     text: str

@@ -45,7 +45,7 @@ def recorded(tokens: Ids) -> Ids:
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """What every tokenizer offers."""
+    """The interface of tokenizers."""
 
     @property
     def tokens(self) -> Sequence[str]:

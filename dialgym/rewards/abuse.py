@@ -1,4 +1,4 @@
-"""What is abusive in a text, found by rules: which kinds of abuse, and where.
+"""Rule-based detection of abusive language.
 
 The words and rules are those of `lexicons/abuse.yaml`. They are looked for clause by clause, in
 lower case, after disguised words ("1d10t", "st*pid", "i d i o t", "stuuupid") have been read. A
@@ -65,7 +65,7 @@ class Abuse:
                     yield kind, match.group()
 
     def counts(self, text: str) -> dict[str, int]:
-        """How often each of `KINDS` is in the text."""
+        """Count each of `KINDS` in the text."""
         found = dict.fromkeys(KINDS, 0)
         for kind, _ in self.find(text):
             found[kind] += 1

@@ -27,7 +27,7 @@ class Cost:
 
 
 class Reply(NamedTuple):
-    """What a reward of language looks at.
+    """The input of a reward of language.
 
     Attributes:
         text: what was said.

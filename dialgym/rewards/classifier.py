@@ -76,7 +76,7 @@ ABUSE_BLOCKS: Blocks = (*BLOCKS, (abuse_kinds, 1.0))
 
 @dataclass(frozen=True)
 class Fit:
-    """How a classifier is fitted.
+    """Settings of fitting a classifier.
 
     Attributes:
         inverse_penalty: C of logistic regression; the higher, the weaker the penalty on weights.

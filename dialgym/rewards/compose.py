@@ -28,7 +28,7 @@ CACHE = 4096
 
 
 @dataclass(frozen=True)
-class Part:
+class WeightedReward:
     """A reward, the name it is logged by, and its weight."""
 
     name: str
@@ -92,7 +92,7 @@ class Composite:
         bounds: lowest and highest weighted sum.
     """
 
-    def __init__(self, parts: Sequence[Part], guarded: bool = True) -> None:
+    def __init__(self, parts: Sequence[WeightedReward], guarded: bool = True) -> None:
         self.parts, self.guarded = tuple(parts), guarded
         self._degenerate: LRU[bool] = LRU(CACHE)
 
@@ -162,22 +162,22 @@ def make_rewards(
     return Composite([_part(name, value, examples) for name, value in spec.items()], guarded)
 
 
-def _part(name: str, value: Any, examples: Examples | None) -> Part:
+def _part(name: str, value: Any, examples: Examples | None) -> WeightedReward:
     if isinstance(value, Reward) or _is_function(value):
         value = {"reward": value}
     settings = dict(value) if isinstance(value, Mapping) else {"weight": value}
     weight = finite_number(f"the weight of reward {name!r}", settings.pop("weight", 1.0))
     what = settings.pop("reward", name)
     if _is_function(what):
-        return Part(name, weight, _function_reward(name, what, settings))
+        return WeightedReward(name, weight, _function_reward(name, what, settings))
     if not isinstance(what, Reward):
-        return Part(name, weight, make_reward(what, settings, examples))
+        return WeightedReward(name, weight, make_reward(what, settings, examples))
     if settings:
         raise ValueError(
             f"reward {name!r} is an object, which has its settings already; "
             f"got {sorted(settings)} too. Give them when you make it."
         )
-    return Part(name, weight, what)
+    return WeightedReward(name, weight, what)
 
 
 def _is_function(value: Any) -> bool:

@@ -50,7 +50,7 @@ def without_degenerate(scores: np.ndarray, replies: Sequence[Reply], worst: floa
 
 
 def is_degenerate(reply: Reply) -> bool:
-    """Whether a text is no reply at all."""
+    """Return True if a text is no reply at all."""
     said = words(reply.text.replace("’", "'"))
     if not said:
         return True

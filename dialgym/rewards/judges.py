@@ -16,7 +16,7 @@ from dialgym.rewards.base import Reply
 from dialgym.rewards.classifier import Example, TextClassifier, trained_classifier
 from dialgym.rewards.degenerate import SHORTEST, without_degenerate
 from dialgym.rewards.models import ClassifierReward
-from dialgym.rewards.words import Hit, Lexicon, read_lexicon, tokens_of
+from dialgym.rewards.words import Hit, WeightedLexicon, read_lexicon, tokens_of
 
 ROW = 0.6
 """The share of words of the lexicon above which a text with `SHORTEST` of them is a row of them."""
@@ -69,7 +69,7 @@ class Sentiment(ClassifierReward):
         return sum(values) / (1 + sum(map(abs, values)))
 
     @cached_property
-    def _lexicon(self) -> Lexicon:
+    def _lexicon(self) -> WeightedLexicon:
         return read_lexicon("sentiment")
 
     @cached_property

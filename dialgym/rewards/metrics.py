@@ -27,7 +27,7 @@ WORDS = "words"
 CELLS = 2**22  # counts of resampled replies held in memory at once
 
 
-class Metrics:
+class ReplyMetrics:
     """Measures of replies, their models loaded once.
 
     Args:
@@ -126,8 +126,8 @@ class Metrics:
 def metrics_of(
     replies: Sequence[Reply], names: Sequence[str] = NAMES, examples: Examples | None = None
 ) -> dict[str, float]:
-    """Each measure of these replies, once: see `Metrics`."""
-    return Metrics(names, examples).values(replies)
+    """Each measure of these replies, once: see `ReplyMetrics`."""
+    return ReplyMetrics(names, examples).values(replies)
 
 
 def distinct(replies: Sequence[Reply], n: int) -> float:

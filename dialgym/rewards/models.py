@@ -107,7 +107,7 @@ class SequenceClassifier:
 
     @property
     def is_multi_label(self) -> bool:
-        """Whether several labels may hold at once."""
+        """Return True if several labels may hold at once."""
         return bool(self.model.config.problem_type == "multi_label_classification")
 
     def _encode(self, replies: Sequence[Reply], turns: int | None) -> list[dict[str, list[int]]]:

@@ -81,7 +81,7 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Lexicon:
+class WeightedLexicon:
     """Values of words and phrases; a phrase is written with `_` between its words."""
 
     values: Mapping[str, float]
@@ -127,8 +127,8 @@ def base_forms(word: str) -> Iterator[str]:
             yield stem[:-1] + "y"
 
 
-def read_lexicon(name: str) -> Lexicon:
+def read_lexicon(name: str) -> WeightedLexicon:
     """The built-in lexicon of that name."""
     text = (files("dialgym.rewards") / "lexicons" / f"{name}.txt").read_text("utf-8")
     lines = (line.split() for line in text.splitlines() if not line.startswith("#"))
-    return Lexicon({entry: float(value) for value, *entries in lines for entry in entries})
+    return WeightedLexicon({entry: float(value) for value, *entries in lines for entry in entries})

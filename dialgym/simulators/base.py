@@ -44,7 +44,7 @@ class BatchSpeaker(Speaker, Protocol):
 
 
 def is_oracle(policy: Any) -> bool:
-    """Whether a policy declares that it knows what its party is not told: ``oracle = True``."""
+    """True if a policy declares that it knows what its party is not told: ``oracle = True``."""
     return bool(getattr(policy, "oracle", False))
 
 

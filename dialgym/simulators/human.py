@@ -112,7 +112,7 @@ class HumanSpeaker:
 
 
 def allows(constraint: Constraint, text: str) -> bool:
-    """Whether a constraint admits the whole text."""
+    """Return True if a constraint admits the whole text."""
     state = constraint.start
     for char in text:
         state = constraint.advance(state, char)

@@ -34,7 +34,7 @@ class Features(NamedTuple):
 
 @dataclass(frozen=True)
 class Facts:
-    """What is always true of a task; declared here and tested by `dialgym.testing`.
+    """The fixed properties of a task; declared here and tested by `dialgym.testing`.
 
     Attributes:
         turn_limit: most utterances of the learner in one dialogue.
@@ -111,7 +111,7 @@ class State(Protocol):
 
 
 class Outcome(NamedTuple):
-    """What an utterance led to. Its mappings may be those of others too, and are only read.
+    """The result of an utterance. Its mappings may be those of others too, and are only read.
 
     Attributes:
         rewards: reward of each party.
@@ -260,7 +260,7 @@ class Task(ABC):
         return None
 
     def metrics(self, state: Any) -> Mapping[str, float]:
-        """How a dialogue that is over went, by the names of `Facts.metrics`.
+        """Measures of a dialogue that is over, by the names of `Facts.metrics`.
 
         From 0 to 1 beside success and return; -1 where there was nothing to measure.
         """

@@ -10,7 +10,7 @@ from dialgym.rewards import Components
 
 
 class BatchOutcome(NamedTuple):
-    """What k utterances, one in each of k dialogues, led to.
+    """The results of k utterances, one in each of k dialogues.
 
     What the learners hear then is a flat list: `heard_texts[j]` by the party of index
     `heard_parties[j]` in the dialogue `rows[heard_rows[j]]`, in order.
@@ -42,7 +42,7 @@ class DialogueBatch(Protocol):
         ...
 
     def transcript(self, row: int) -> Sequence[Utterance]:
-        """What the learner of a row has seen."""
+        """The transcript of a row's learner."""
         ...
 
     def constraint(self, row: int) -> Constraint:

@@ -79,8 +79,8 @@ def by_skill(
     return {"graded": graded, "branching": branching}
 
 
-class Script(NamedTuple):
-    """What is said in a dialogue, known in advance."""
+class ScriptedDialogue(NamedTuple):
+    """The utterances of a dialogue, known in advance."""
 
     options: Mapping[str, Any]  # of reset
     texts: Sequence[str]  # the learner's utterances
@@ -90,13 +90,13 @@ class Script(NamedTuple):
 class Scripts(Protocol):
     """Writes the learner's part of whole dialogues in advance."""
 
-    def script(self, task: Any, rng: np.random.Generator) -> Script:
+    def script(self, task: Any, rng: np.random.Generator) -> ScriptedDialogue:
         """One dialogue."""
         ...
 
 
 class Log(NamedTuple):
-    """What both parties said in a dialogue that was held elsewhere."""
+    """The utterances of both parties in a dialogue that was held elsewhere."""
 
     options: Mapping[str, Any]  # of reset
     turns: Sequence[tuple[str, str]]  # party and text, in order

@@ -1,4 +1,4 @@
-"""What a party may not know: its place in a copy of a state, which refuses to be read."""
+"""Views of a state without a party's hidden fields."""
 
 from collections.abc import Iterable
 from typing import Any, NoReturn, Self

@@ -67,7 +67,7 @@ def require_task(found: Any, path: str) -> None:
 
 
 def is_found(kind: type) -> bool:
-    """Whether ``module:Class`` finds a class again."""
+    """Return True if ``module:Class`` finds a class again."""
     found: Any = sys.modules.get(kind.__module__)
     for part in kind.__qualname__.split("."):
         found = getattr(found, part, None)

@@ -207,7 +207,7 @@ class _OneSide:
 
 
 def _difference(got: ActsPlayed, expected: ActsPlayed) -> str:
-    """What differs, in words; nothing where all is the same."""
+    """The differences in words; nothing where all is the same."""
     for at, (own, right) in enumerate(zip(got.seen, expected.seen)):
         if not np.array_equal(own, right):
             return f"observed {own} after {at} actions; the rules gave {right}"

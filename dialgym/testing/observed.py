@@ -46,7 +46,7 @@ def _check_acts(task: Task, state: Any, seen: Any, party: str, where: str) -> No
 
 
 def hides(value: Any, depth: int = 3) -> bool:
-    """Whether anything in a state is hidden, or in its parts down to a depth."""
+    """Return True if anything in a state is hidden, or in its parts down to a depth."""
     if isinstance(value, Hidden):
         return True
     return depth > 0 and any(hides(part, depth - 1) for part in _parts(value))

@@ -20,7 +20,7 @@ from dialgym.views.utterance_vector_env import UtteranceVectorEnv
 
 
 class Played(NamedTuple):
-    """What came of a script."""
+    """The results of a script."""
 
     total: float
     terminated: bool

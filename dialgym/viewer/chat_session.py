@@ -10,7 +10,7 @@ import numpy as np
 
 from dialgym.datasets.schema import Origin, Recorder, check_json, played_settings, write_table
 from dialgym.io.files import parse_yaml
-from dialgym.language import Letters, Lexicon
+from dialgym.language import Letters, WordTrie
 from dialgym.registry import Environment, RegistryEntry, entry_of, make_task
 from dialgym.rollouts.episodes import policy_rng
 from dialgym.rollouts.games import OpenDialogue, as_played
@@ -197,7 +197,7 @@ class ChatSession:
         state, party = self.game.dialogue.state, self.choice.party
         constraint = self.task.constraint(state, party)
         found: dict[str, Any] = {"longest": self.task.facts.longest[party]}
-        if isinstance(constraint, Lexicon) and len(constraint.words) <= MOST_WORDS:
+        if isinstance(constraint, WordTrie) and len(constraint.words) <= MOST_WORDS:
             found["words"] = list(constraint.words)
         if isinstance(constraint, Letters):
             found["letters"] = constraint.length

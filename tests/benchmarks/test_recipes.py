@@ -18,7 +18,7 @@ from benchmarks.recipes.replies import METRICS, SEED, replies
 from benchmarks.recipes.runs import Run, Score, perform
 from benchmarks.recipes.tables import Line, lines, markdown
 from dialgym.experiments.statistics import t_interval
-from dialgym.rewards.metrics import Metrics
+from dialgym.rewards.metrics import ReplyMetrics
 from dialgym.tasks.daily_dialog.corpus import ActExamples
 
 ID = "dialgym/Wordle-20-v0"
@@ -178,7 +178,7 @@ def test_everyday_talk_is_learned_from_people_and_then_by_reward(tmp_path, monke
     assert any(not torch.equal(begun[name], ended[name]) for name in begun)
     kept = json.loads((planned[1].folder / METRICS).read_text("utf-8"))
     said = replies(str(planned[1].model), language.ID, planned[1].env_kwargs, 6, SEED)
-    assert kept == {"episodes": 6, **Metrics(examples=ActExamples(None, 1)).values(said)}
+    assert kept == {"episodes": 6, **ReplyMetrics(examples=ActExamples(None, 1)).values(said)}
 
 
 def test_what_was_replied_is_compared_with_what_the_person_said_there():

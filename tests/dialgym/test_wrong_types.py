@@ -14,7 +14,7 @@ import dialgym
 from dialgym.io.tables import locate
 from dialgym.tasks.comments.corpus import load_splits
 from dialgym.tasks.daily_dialog.formats import read_dialogues
-from dialgym.tasks.multiwoz.corpus import Corpus
+from dialgym.tasks.multiwoz.corpus import MultiWOZCorpus
 from dialgym.tasks.multiwoz.data import load_world
 from dialgym.tasks.slot_filling.domain.domain import find_faults, load_domain
 from dialgym.tasks.twenty_questions.table import load_table
@@ -84,7 +84,7 @@ LISTED = {
 
 
 def in_corpus(file: Path) -> None:
-    corpus = Corpus(file)
+    corpus = MultiWOZCorpus(file)
     if len(corpus):
         dialgym.collect("MultiWOZ-act-v0", "corpus", len(corpus), policy_kwargs={"path": str(file)})
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dialgym.tasks.multiwoz.agenda import Item
+from dialgym.tasks.multiwoz.agenda import AgendaItem
 from dialgym.tasks.multiwoz.data import World, load_world
 from dialgym.tasks.multiwoz.dialogue import MultiWOZState, Rules
 from dialgym.tasks.multiwoz.goal_form import parse_goal
-from dialgym.tasks.multiwoz.types import Acts, DialogueAct, Goal
+from dialgym.tasks.multiwoz.types import Acts, DialogueAct, MultiWOZGoal
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "convlab2"
 TAXI = {"car type": "taxi_types", "phone": "taxi_phone"}
@@ -40,11 +40,11 @@ def recorded(name: str) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, lines)
 
 
-def goal(dialogue: dict[str, Any]) -> Goal:
+def goal(dialogue: dict[str, Any]) -> MultiWOZGoal:
     return parse_goal(dialogue["goal"])
 
 
-def drawn_goals() -> list[Goal]:
+def drawn_goals() -> list[MultiWOZGoal]:
     """Goals that the original has drawn."""
     return [parse_goal(content) for content in recorded("goals")]
 
@@ -53,9 +53,9 @@ def acts(written: list[list[str]]) -> Acts:
     return tuple([DialogueAct(*act) for act in written])
 
 
-def stack(written: list[list[str]]) -> list[Item]:
+def stack(written: list[list[str]]) -> list[AgendaItem]:
     """An agenda, from `general-bye`, none, none."""
-    return [Item(*name.split("-"), slot, value) for name, slot, value in written]
+    return [AgendaItem(*name.split("-"), slot, value) for name, slot, value in written]
 
 
 def belief(turn: dict[str, Any]) -> dict[str, dict[str, str]]:
@@ -75,7 +75,7 @@ def requests(state: MultiWOZState) -> dict[str, set[str]]:
 
 
 def play(
-    rules: Rules, goal: Goal, seed: int, user: Any = None, system: Any = None
+    rules: Rules, goal: MultiWOZGoal, seed: int, user: Any = None, system: Any = None
 ) -> tuple[MultiWOZState, float, list[Acts]]:
     """A dialogue of the rules' own user and system, or of others: state, return, utterances."""
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dialgym.tasks.twenty_questions import TwentyQuestions, TwentyQuestionsState
-from dialgym.tasks.twenty_questions.policies import Answerer
+from dialgym.tasks.twenty_questions.policies import TableAnswerer
 
 
 def play(
@@ -14,7 +14,7 @@ def play(
 ) -> list[float]:
     """The questioner's rewards, by turn, in a dialogue with the default answerer."""
     rng = np.random.default_rng(seed)
-    state, answerer, rewards = task.initial(rng, options), Answerer(), []
+    state, answerer, rewards = task.initial(rng, options), TableAnswerer(), []
     while not state.over:
         rewards.append(task.speak(state, policy.reply(task, state, rng), rng).rewards["system"])
         task.speak(state, answerer.reply(task, state, rng), rng)
@@ -25,7 +25,7 @@ def say(
     task: TwentyQuestions, state: TwentyQuestionsState, texts: Sequence[str], seed: int = 0
 ) -> list[tuple[str, float, bool]]:
     """Say some texts: what each is answered, its reward, and whether it ends the dialogue."""
-    rng, answerer, heard = np.random.default_rng(seed), Answerer(), []
+    rng, answerer, heard = np.random.default_rng(seed), TableAnswerer(), []
     for text in texts:
         asked = task.speak(state, text, rng)
         answer = answerer.reply(task, state, rng)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from dialgym.tasks.slot_filling.domain.database import MISSING, Database
+from dialgym.tasks.slot_filling.domain.database import MISSING, EntityDatabase
 from dialgym.tasks.slot_filling.domain.ontology import Ontology
 
 VALUES = {
@@ -29,21 +29,23 @@ def row_of(place: int, **cells) -> dict[str, str]:
     return {"name": f"venue {place}", "phone": f"{place:04}", "addr": "1 a road", **usual, **cells}
 
 
-def database_of(*rows) -> Database:
+def database_of(*rows) -> EntityDatabase:
     """One row for each dict of cells; the rest of a row is as in `row_of`."""
     cells = [row_of(place, **row) for place, row in enumerate(rows)]
-    return Database(cells, ontology_of(dict.fromkeys(row["name"] for row in cells)))
+    return EntityDatabase(cells, ontology_of(dict.fromkeys(row["name"] for row in cells)))
 
 
-def five_slots() -> Database:
+def five_slots() -> EntityDatabase:
     """Two rows that differ only in the fifth of the slots that the system asks for."""
     more = {"pets": ("0", "1"), "stars": ("3", "4")}
     informable = {**VALUES, **more, "name": ("venue 0", "venue 1")}
     ontology = Ontology("Toy", "restaurant", informable, REQUESTABLE, (*ASKED, *more))
-    return Database([row_of(i, pets="1", stars=stars) for i, stars in enumerate("34")], ontology)
+    return EntityDatabase(
+        [row_of(i, pets="1", stars=stars) for i, stars in enumerate("34")], ontology
+    )
 
 
-def databases(most: int = 12) -> st.SearchStrategy[Database]:
+def databases(most: int = 12) -> st.SearchStrategy[EntityDatabase]:
     cells = {slot: st.sampled_from([*values, MISSING]) for slot, values in VALUES.items()}
     rows = st.lists(st.fixed_dictionaries(cells), min_size=1, max_size=most)
     return rows.map(lambda found: database_of(*found))

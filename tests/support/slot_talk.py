@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from dialgym.language.acts import Item, parse_act, print_act
-from dialgym.tasks.slot_filling.domain.goals import Goal
+from dialgym.language.acts import SlotValue, parse_act, print_act
+from dialgym.tasks.slot_filling.domain.goals import SlotFillingGoal
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.tracker import FocusTracker
 from dialgym.tasks.slot_filling.understanding import METHODS
-from dialgym.tasks.slot_filling.user.state import STANDARD, Behaviour
-from dialgym.tasks.slot_filling.user.user import AgendaUser
+from dialgym.tasks.slot_filling.user.state import STANDARD, SlotUserBehaviour
+from dialgym.tasks.slot_filling.user.user import SlotFillingUser
 from tests.support.slot_domains import database_of
 
 DATABASE = database_of(
@@ -26,9 +26,9 @@ class Talk:
 
     def __init__(self, constraints=(("food", "thai"), ("area", "north")), requests=("phone",),
                  seed=0, patience=4, **chances):  # fmt: skip
-        self.user = AgendaUser(DATABASE.ontology, Behaviour(STANDARD))
+        self.user = SlotFillingUser(DATABASE.ontology, SlotUserBehaviour(STANDARD))
         self.rng = np.random.default_rng(seed)
-        goal = Goal(dict(constraints), ("name", *requests))
+        goal = SlotFillingGoal(dict(constraints), ("name", *requests))
         self.me = self.user.begin(goal, self.rng)
         self.me.patience = self.me.full_patience = patience
         self.me.probabilities = {**NEVER, **chances}
@@ -53,7 +53,7 @@ class Talk:
     @goal.setter
     def goal(self, pairs):
         self.me.constraints = [
-            Item(slot, value.lstrip("!"), value.startswith("!")) for slot, value in pairs
+            SlotValue(slot, value.lstrip("!"), value.startswith("!")) for slot, value in pairs
         ]
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dialgym.language import Lexicon, Utterance
+from dialgym.language import Utterance, WordTrie
 from dialgym.tasks import Facts, Features, Outcome, Task
 
 NAMES = ("apple", "boat", "cat", "dice")
@@ -72,4 +72,4 @@ class NameIt(Task):
         return Outcome.of({"system": {}, "user": {}}, over, False, solved if over else None)
 
     def static_constraint(self, party):
-        return Lexicon(NAMES if party == "system" else ("yes", "no"))
+        return WordTrie(NAMES if party == "system" else ("yes", "no"))

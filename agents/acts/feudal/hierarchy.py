@@ -17,7 +17,7 @@ GIVE_INFO, REQUEST_INFO = 0, 1
 
 
 class Hierarchy(nn.Module):
-    """Which acts are under which choice of the master; nothing to learn, and nothing to save.
+    """Acts under each choice of the master; nothing to learn, and nothing to save.
 
     Args:
         structure: of the domain. General acts are in alphabetical order here, so that a domain that

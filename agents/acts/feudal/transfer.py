@@ -13,7 +13,7 @@ from agents.storage.models import read_model
 from dialgym.tasks import BeliefStructure
 
 OF_THE_DOMAIN = ("_last_obs", "_last_original_obs", "_last_episode_starts", "_masks", "_heads")
-"""What a learner remembers of the env that it was in."""
+"""Attributes of a learner that belong to the env that it was in."""
 
 
 class StructuredPolicy:

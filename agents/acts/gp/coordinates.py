@@ -92,7 +92,7 @@ Coordinates = Plain | Abstract
 
 
 def coordinates_of(env: Any, top: int = TOP) -> Coordinates:
-    """How the beliefs of an env are seen; by its structure where it has one."""
+    """Coordinates of the beliefs of an env; by its structure where it has one."""
     structure = offered(env)
     if structure is None:
         (size,) = env.observation_space.shape or (0,)

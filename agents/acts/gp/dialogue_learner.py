@@ -1,4 +1,4 @@
-"""What learns from whole dialogues, as they end: the loop of GP-SARSA and of committees."""
+"""Base of learners from whole dialogues: GP-SARSA and committees."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def fitted_scales(
     rng: np.random.Generator,
     steps: int = 60,
 ) -> dict[str, float]:
-    """What features are best multiplied by, by the kind of their name.
+    """Length scales of features by evidence, by the kind of their name.
 
     Maximises log N(returns; 0, K + sigma^2 I) and a broad prior on the logarithm of scales, which
     keeps features that tell nothing where they were.

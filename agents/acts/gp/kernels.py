@@ -109,7 +109,7 @@ def variances(kernel: Kernel, x: np.ndarray) -> np.ndarray:
 @storable
 @dataclass(frozen=True)
 class ActKernel:
-    """How alike the values of two acts are: 1 for the same, `similarity` for two of a kind, else 0.
+    """Kernel of acts: 1 for the same, `similarity` for two of a kind, else 0.
 
     With similarity 0 it is the delta kernel: acts are learned apart from one another. With more, it
     is distributed: what is learned of asking for one slot tells of asking for the others.

@@ -34,7 +34,7 @@ class Returns(NamedTuple):
 
 
 class BootstrapValue(NamedTuple):
-    """What is believed to follow a dialogue that a limit cut off."""
+    """Estimated value of what follows a dialogue that a limit cut off."""
 
     mean: np.ndarray  # (K,)
     noise: float  # variance, in units of sigma squared, that of a return included

@@ -38,7 +38,7 @@ class TopicManager:
         self.greeted, self.asked = True, 0
 
     def act(self) -> TopicAct:
-        """What to say."""
+        """Return the next act."""
         if not self.greeted:
             self.greeted = True
             return "hello"
@@ -46,8 +46,8 @@ class TopicManager:
         return "ask_topic" if self.asked <= self.attempts else "bye"
 
 
-class Choice(NamedTuple):
-    """What a policy manager chooses."""
+class TopicChoice(NamedTuple):
+    """A choice of a policy manager."""
 
     domain: str | None  # whose act it is; None is the topic manager's
     act: int | TopicAct
@@ -75,7 +75,7 @@ class PolicyManager:
         belief: np.ndarray | None = None,
         mask: np.ndarray | None = None,
         deterministic: bool = False,
-    ) -> Choice:
+    ) -> TopicChoice:
         """The next act.
 
         Args:
@@ -88,11 +88,11 @@ class PolicyManager:
             ValueError: there is no policy for the domain.
         """
         if domain is None:
-            return Choice(None, self.topics.act())
+            return TopicChoice(None, self.topics.act())
         if domain not in self.policies:
             raise unknown("domain", domain, self.policies)
         self.topics.found()
         policy = self.policies[domain]
         masks = {"action_masks": mask} if mask is not None and takes_masks(policy) else {}
         act, _ = policy.predict(belief, deterministic=deterministic, **masks)
-        return Choice(domain, int(act))
+        return TopicChoice(domain, int(act))

@@ -31,7 +31,7 @@ UNKNOWN_LABEL = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Corpus:
+class CommentCorpus:
     """N comments.
 
     Attributes:
@@ -59,7 +59,7 @@ class LoggedComment(NamedTuple):
     toxicity: int
 
 
-def load_corpus(data: Any, split: str) -> Corpus:
+def load_corpus(data: Any, split: str) -> CommentCorpus:
     """The comments of one split of the data; None is the built-in data.
 
     Raises:
@@ -68,14 +68,14 @@ def load_corpus(data: Any, split: str) -> Corpus:
     return corpora.split_of(load_splits(data), split, data, "comments")
 
 
-def load_splits(data: Any) -> Mapping[str, Corpus]:
+def load_splits(data: Any) -> Mapping[str, CommentCorpus]:
     """All splits of the data, by name; shared by all who ask in this process."""
     place = Path(str(BUILTIN)) if data is None else sources.locate(data, "Comments")
     return _load(place, sources.fingerprint(place))
 
 
 @lru_cache(maxsize=4)
-def _load(place: Path, version: str) -> Mapping[str, Corpus]:
+def _load(place: Path, version: str) -> Mapping[str, CommentCorpus]:
     arrays = corpora.cached(f"comments-{VERSION}", place, lambda: _to_arrays(place))
     if empty := corpora.from_bytes(arrays["empty"]):
         warnings.warn(
@@ -98,12 +98,12 @@ def _to_arrays(place: Path) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _from_arrays(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Corpus]]:
+def _from_arrays(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, CommentCorpus]]:
     for split in corpora.splits_of(arrays, "comments"):
         parents = corpora.from_bytes(arrays[f"{split}/parents"])
         comments = corpora.from_bytes(arrays[f"{split}/comments"])
         scores, toxicity = arrays[f"{split}/scores"], arrays[f"{split}/toxicity"]
-        yield split, Corpus(parents, comments, scores, toxicity)
+        yield split, CommentCorpus(parents, comments, scores, toxicity)
 
 
 def _read(place: Path, filled: dict[str, bool]) -> Iterator[LoggedComment]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Generator = np.random.Generator
 
 
-class Logged(EachReplies):
+class LoggedCommentPolicy(EachReplies):
     """Says the comment of the data."""
 
     oracle = True
@@ -24,7 +24,7 @@ class Logged(EachReplies):
         return task.logged(state)
 
 
-class Random(EachReplies):
+class RandomComment(EachReplies):
     """Says what was commented on anything in the split; all comments are as likely."""
 
     def reply(self, task: "Comments", state: CommentsState, rng: Generator) -> str:
@@ -32,7 +32,7 @@ class Random(EachReplies):
         return comments[int(rng.integers(len(comments)))][: task.longest]
 
 
-class Best(EachReplies):
+class BestComment(EachReplies):
     """Says what the rewards like best of all comments in the split on the same parent."""
 
     oracle = True
@@ -57,7 +57,7 @@ class Best(EachReplies):
 
 
 POLICIES: Mapping[str, Callable[..., Speaker]] = {
-    "logged": Logged,
-    "best": Best,
-    "random": Random,
+    "logged": LoggedCommentPolicy,
+    "best": BestComment,
+    "random": RandomComment,
 }

@@ -15,7 +15,7 @@ from dialgym.rewards.bayes import Judge
 from dialgym.rewards.degenerate import is_degenerate
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
 from dialgym.tasks.comments import policies
-from dialgym.tasks.comments.corpus import UNKNOWN_LABEL, Corpus, load_corpus, load_splits
+from dialgym.tasks.comments.corpus import UNKNOWN_LABEL, CommentCorpus, load_corpus, load_splits
 from dialgym.tasks.comments.rewards import (
     LOGGED,
     TRANSFORMS,
@@ -178,7 +178,7 @@ class Comments(ReplyTask):
         )
 
     @cached_property
-    def corpus(self) -> Corpus:
+    def corpus(self) -> CommentCorpus:
         """The comments of the split."""
         return load_corpus(self.data, self.split)
 
@@ -215,7 +215,7 @@ class Comments(ReplyTask):
         return Reply(text, (self.corpus.parents[state.index],), (self.logged(state),), labels)
 
     def judge(self) -> Reward:
-        """Whether a comment is harmless, by naive Bayes on the validation split."""
+        """Return True if a comment is harmless, by naive Bayes on the validation split."""
         return Judge(LevelExamples(self.data, "validation"), wanted="0")
 
     def conclude(

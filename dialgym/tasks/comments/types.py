@@ -7,7 +7,7 @@ from dialgym.language import Utterance
 
 @dataclass(slots=True)
 class CommentsState:
-    """What is commented on, and the comment."""
+    """The post that is commented on, and the comment."""
 
     index: int  # into the corpus
     lines: list[Utterance] = field(default_factory=list)  # the comment, once it is said

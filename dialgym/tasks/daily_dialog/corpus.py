@@ -34,7 +34,7 @@ VERSION = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Corpus(Consecutive):
+class DailyDialogCorpus(Consecutive):
     """N dialogues of T utterances in all.
 
     Attributes:
@@ -93,7 +93,7 @@ def data_named(data: Any) -> Any:
     return data if data is not None else os.environ.get(DAILYDIALOG)
 
 
-def load_corpus(data: Any, split: str) -> Corpus:
+def load_corpus(data: Any, split: str) -> DailyDialogCorpus:
     """The dialogues of one split of the data; None is the built-in data.
 
     Raises:
@@ -102,14 +102,14 @@ def load_corpus(data: Any, split: str) -> Corpus:
     return split_of(load_splits(data), split, data, "dialogues")
 
 
-def load_splits(data: Any) -> Mapping[str, Corpus]:
+def load_splits(data: Any) -> Mapping[str, DailyDialogCorpus]:
     """All splits of the data, by name; shared by all who ask in this process."""
     place = Path(str(BUILTIN)) if data is None else locate(data, "DailyDialog")
     return _load(place, fingerprint(place))
 
 
 @lru_cache(maxsize=4)
-def _load(place: Path, version: str) -> Mapping[str, Corpus]:
+def _load(place: Path, version: str) -> Mapping[str, DailyDialogCorpus]:
     def read() -> dict[str, np.ndarray]:
         return to_arrays(read_dialogues(place), str(place))
 
@@ -137,11 +137,11 @@ def to_arrays(dialogues: Iterable[LoggedDialogue], where: str) -> dict[str, np.n
     return {**arrays, **names}
 
 
-def _from_arrays(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, Corpus]]:
+def _from_arrays(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, DailyDialogCorpus]]:
     for split in splits_of(arrays, "texts"):
         yield (
             split,
-            Corpus(
+            DailyDialogCorpus(
                 texts=from_bytes(arrays[f"{split}/texts"]),
                 acts=arrays[f"{split}/acts"],
                 emotions=arrays[f"{split}/emotions"],

@@ -8,7 +8,7 @@ import numpy as np
 
 from dialgym.optional import require
 from dialgym.simulators import EachReplies, Speaker
-from dialgym.tasks.daily_dialog.corpus import Corpus
+from dialgym.tasks.daily_dialog.corpus import DailyDialogCorpus
 from dialgym.tasks.daily_dialog.types import DailyDialogState
 from dialgym.tasks.hidden import reveal
 
@@ -29,7 +29,7 @@ class Person(EachReplies):
         return task.human(state)[: task.longest]
 
 
-class Random(EachReplies):
+class RandomReply(EachReplies):
     """Says what somebody said anywhere in the training split; all utterances are as likely."""
 
     def reply(self, task: "DailyDialog", state: DailyDialogState, rng: Generator) -> str:
@@ -75,7 +75,7 @@ class _Index(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def _index_of(corpus: Corpus) -> _Index:
+def _index_of(corpus: DailyDialogCorpus) -> _Index:
     text = require("sklearn.feature_extraction.text", "rewards", "a speaker that retrieves")
     places = corpus.places(1)
     contexts = [" ".join(corpus.context(d, t, REMEMBERED)) for d, t in places.tolist()]
@@ -87,5 +87,5 @@ PARTNERS: Mapping[str, Callable[..., Speaker]] = {"script": Person, "retrieval":
 POLICIES: Mapping[str, Callable[..., Speaker]] = {
     "reference": Person,
     "retrieval": Retrieval,
-    "random": Random,
+    "random": RandomReply,
 }

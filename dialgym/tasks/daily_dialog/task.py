@@ -18,7 +18,7 @@ from dialgym.tasks.corpora import training_split
 from dialgym.tasks.daily_dialog import policies
 from dialgym.tasks.daily_dialog.corpus import (
     ActExamples,
-    Corpus,
+    DailyDialogCorpus,
     data_named,
     load_corpus,
     load_splits,
@@ -169,12 +169,12 @@ class DailyDialog(ReplyTask):
         )
 
     @cached_property
-    def corpus(self) -> Corpus:
+    def corpus(self) -> DailyDialogCorpus:
         """The dialogues of the split."""
         return load_corpus(self.data, self.split)
 
     @cached_property
-    def training(self) -> Corpus:
+    def training(self) -> DailyDialogCorpus:
         """The dialogues of the training split, or of the task's own where there is none."""
         if self.split == "train":
             return self.corpus
@@ -268,7 +268,7 @@ class DailyDialog(ReplyTask):
         return Outcome.of({SYSTEM: {}, USER: {}})
 
     def judge(self) -> Reward:
-        """Whether a reply does the person's act, by naive Bayes on the validation split."""
+        """Return True if a reply does the person's act, by naive Bayes on the validation split."""
         return Judge(ActExamples(self.data, 0, "validation"))
 
     def __getstate__(self) -> dict[str, Any]:

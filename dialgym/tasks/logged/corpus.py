@@ -93,7 +93,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, eq=False)
-class Corpus(Consecutive):
+class LoggedCorpus(Consecutive):
     """N dialogues of T utterances in all, the parties in turns.
 
     Attributes:
@@ -122,7 +122,7 @@ class Corpus(Consecutive):
         return next(turn for turn in self.turns(dialogue) if self.own[turn])
 
     def goes_on(self, dialogue: int, turn: int) -> bool:
-        """Whether the system speaks in a dialogue at that turn or later."""
+        """Return True if the system speaks in a dialogue at that turn or later."""
         return bool(self.own[turn : self.starts[dialogue + 1]].any())
 
 
@@ -145,7 +145,7 @@ def check_split(split: Any) -> str | None:
     return None if split is None else str(split)
 
 
-def load_corpus(folder: Path, split: str | None = None) -> Corpus:
+def load_corpus(folder: Path, split: str | None = None) -> LoggedCorpus:
     """The dialogues of a folder, or of a split of it; shared by all who ask in this process.
 
     Raises:
@@ -155,10 +155,10 @@ def load_corpus(folder: Path, split: str | None = None) -> Corpus:
 
 
 @lru_cache(maxsize=4)
-def _load(folder: Path, split: str | None, version: str) -> Corpus:
+def _load(folder: Path, split: str | None, version: str) -> LoggedCorpus:
     name = f"logged-{VERSION}-{split or 'all'}"
     arrays = cached(name, folder, lambda: _to_arrays(_dialogues(folder, split), folder))
-    return Corpus(from_bytes(arrays["texts"]), arrays["own"], arrays["offsets"])
+    return LoggedCorpus(from_bytes(arrays["texts"]), arrays["own"], arrays["offsets"])
 
 
 def _dialogues(folder: Path, split: str | None) -> Iterable[Sequence[Mapping[str, Any]]]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Generator = np.random.Generator
 
 
-class Script(EachReplies):
+class LoggedScript(EachReplies):
     """Says what was said at this turn of the log, whatever was said before."""
 
     oracle = True
@@ -23,7 +23,7 @@ class Script(EachReplies):
         return task.logged(state)
 
 
-class Random(EachReplies):
+class RandomLoggedReply(EachReplies):
     """Says what the system said anywhere in the log; all its utterances are as likely."""
 
     def reply(self, task: "Logged", state: LoggedState, rng: Generator) -> str:
@@ -31,5 +31,8 @@ class Random(EachReplies):
         return task.corpus.texts[said[int(rng.integers(len(said)))]]
 
 
-PARTNERS: Mapping[str, Callable[..., Speaker]] = {"script": Script}
-POLICIES: Mapping[str, Callable[..., Speaker]] = {"reference": Script, "random": Random}
+PARTNERS: Mapping[str, Callable[..., Speaker]] = {"script": LoggedScript}
+POLICIES: Mapping[str, Callable[..., Speaker]] = {
+    "reference": LoggedScript,
+    "random": RandomLoggedReply,
+}

@@ -12,7 +12,7 @@ from dialgym.language import Utterance
 from dialgym.rewards import Components, Reply, make_rewards
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome
 from dialgym.tasks.logged import policies
-from dialgym.tasks.logged.corpus import Corpus, Sizes, check_split, folder_of, load_corpus
+from dialgym.tasks.logged.corpus import LoggedCorpus, Sizes, check_split, folder_of, load_corpus
 from dialgym.tasks.logged.types import LoggedState
 from dialgym.tasks.replies import ReplyTask, midpoint
 
@@ -89,7 +89,7 @@ class Logged(ReplyTask):
         return fingerprint(folder_of(settings.get("data")))
 
     @cached_property
-    def corpus(self) -> Corpus:
+    def corpus(self) -> LoggedCorpus:
         """The dialogues."""
         return load_corpus(self.folder, self.split)
 

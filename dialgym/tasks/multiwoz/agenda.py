@@ -27,7 +27,7 @@ from dialgym.tasks.multiwoz.types import (
     NONE,
     Acts,
     DialogueAct,
-    Goal,
+    MultiWOZGoal,
 )
 from dialgym.tasks.multiwoz.values import Vocabulary
 
@@ -46,7 +46,7 @@ SAID_AGAIN = {
 """How a value that another domain has too is said, now and then, under the fault ``same_as``."""
 
 
-class Item(NamedTuple):
+class AgendaItem(NamedTuple):
     """One act on the agenda, by names of the database: ``hotel``, ``inform``, ``area`` ..."""
 
     domain: str
@@ -56,20 +56,20 @@ class Item(NamedTuple):
 
     @property
     def sayable(self) -> bool:
-        """Whether the user has an act for it."""
+        """Return True if the user has an act for it."""
         if self.slot in SLOTS.get(self.domain, ()):
             return self.slot != REF or self.intent == "request"
         return (self.slot, self.value) in ((NONE, NONE), (NOT_BOOK, NONE), (CHOICE, ANY))
 
 
-BYE = Item(GENERAL, "bye", NONE, NONE)
+BYE = AgendaItem(GENERAL, "bye", NONE, NONE)
 
 
 @dataclass(slots=True)
-class UserState:
+class MultiWOZUserState:
     """The agenda and what the user has been told. The goal itself never changes."""
 
-    stack: list[Item]  # the last is said next
+    stack: list[AgendaItem]  # the last is said next
     answers: dict[tuple[str, str], str] = field(default_factory=dict)  # (domain, slot) -> value
     booked: frozenset[str] = frozenset()  # domains in which it takes itself to have booked
     retired: frozenset[str] = frozenset()  # domains whose fail_info it no longer asks for
@@ -77,9 +77,9 @@ class UserState:
     pushed: int = 0  # acts put on the stack since it spoke last
     domain: str = ""  # the one that either named last: what bookings are in
 
-    def copy(self) -> "UserState":
+    def copy(self) -> "MultiWOZUserState":
         """An independent copy."""
-        return UserState(
+        return MultiWOZUserState(
             self.stack.copy(),
             self.answers.copy(),
             self.booked,
@@ -90,7 +90,7 @@ class UserState:
         )
 
 
-class Agenda:
+class AgendaRules:
     """Changes the state of the user by what is said; immutable and shared.
 
     Args:
@@ -102,17 +102,17 @@ class Agenda:
     def __init__(self, vocabulary: Vocabulary, fidelity: Fidelity) -> None:
         self.vocabulary, self.fidelity = vocabulary, fidelity
 
-    def begin(self, goal: Goal, rng: Generator) -> UserState:
+    def begin(self, goal: MultiWOZGoal, rng: Generator) -> MultiWOZUserState:
         """The agenda of a goal: each domain's informs in random order, goodbye at the bottom."""
-        user = UserState([BYE])
+        user = MultiWOZUserState([BYE])
         for domain, wanted in reversed(list(goal.domains.items())):
             constraints = list((wanted.fail_info or wanted.info).items())
             for place in rng.permutation(len(constraints)).tolist():
-                self._put(user, Item(domain, "inform", *constraints[place]), rng)
-            user.stack.append(Item(domain, "inform", NONE, NONE))
+                self._put(user, AgendaItem(domain, "inform", *constraints[place]), rng)
+            user.stack.append(AgendaItem(domain, "inform", NONE, NONE))
         return user
 
-    def say(self, user: UserState, goal: Goal, acts: Acts) -> None:
+    def say(self, user: MultiWOZUserState, goal: MultiWOZGoal, acts: Acts) -> None:
         """The user says `acts`: they leave the stack, whoever chose them; changes `user`."""
         said = set()
         for act in acts:
@@ -125,7 +125,7 @@ class Agenda:
         user.stack = [i for i in user.stack if (i.domain, i.intent, i.slot) not in said]
         user.pushed = 0
 
-    def _drop_unsayable(self, user: UserState, said: set[tuple[str, str, str]]) -> None:
+    def _drop_unsayable(self, user: MultiWOZUserState, said: set[tuple[str, str, str]]) -> None:
         """What there is no act for goes along with what is said, if that is from the top."""
         batch, below = self.batch(user), 0
         while below < len(user.stack) and not any(item.sayable for item in batch):
@@ -136,12 +136,12 @@ class Agenda:
 
     def batch(
         self,
-        user: UserState,
+        user: MultiWOZUserState,
         below: int = 0,
         initiative: int = 4,
         answers: int = ALL,
         bookings: int = 10,
-    ) -> list[Item]:
+    ) -> list[AgendaItem]:
         """The topmost acts of one domain and intent, leaving out `below`; a booking whole.
 
         As many as were pushed since the user spoke last; or, where those are none or do not
@@ -156,7 +156,7 @@ class Agenda:
             most = initiative
         else:
             most = min(user.pushed, answers)
-        items: list[Item] = []
+        items: list[AgendaItem] = []
         for item in reversed(stack):
             if item.domain != top.domain or item.intent != top.intent:
                 break
@@ -167,7 +167,7 @@ class Agenda:
                 break
         return items
 
-    def go_on(self, user: UserState, goal: Goal, rng: Generator) -> None:
+    def go_on(self, user: MultiWOZUserState, goal: MultiWOZGoal, rng: Generator) -> None:
         """Ask or book in the first domain that is open, if nothing else is left to say of it."""
         for domain, wanted in goal.domains.items():
             open_slots = [
@@ -177,33 +177,33 @@ class Agenda:
                 asking = any(i.domain == domain and i.intent == "request" for i in user.stack)
                 if not asking and not self.has_more(user, domain):
                     for slot in (NAME,) if NAME in open_slots else open_slots:
-                        self.push(user, Item(domain, "request", slot, ASKED), rng)
+                        self.push(user, AgendaItem(domain, "request", slot, ASKED), rng)
                 return
             if wanted.book and domain not in user.booked:
                 if not self.has_more(user, domain) and not self._has_booking(user, domain):
                     tried = EMPTY if domain in user.rebooked else wanted.fail_book
                     for slot, value in (tried or wanted.book).items():
-                        self.push(user, Item(domain, "inform", slot, value), rng)
+                        self.push(user, AgendaItem(domain, "inform", slot, value), rng)
                 return
 
     def books(self, domain: str, slot: str) -> bool:
-        """Whether a slot is one of bookings."""
+        """Return True if a slot is one of bookings."""
         return slot in BOOKABLE[domain] or (self.fidelity.day_is_booking and slot in BOOKING_SLOTS)
 
-    def has_more(self, user: UserState, domain: str) -> bool:
-        """Whether constraints of a domain are still to be said."""
+    def has_more(self, user: MultiWOZUserState, domain: str) -> bool:
+        """Return True if constraints of a domain are still to be said."""
         for about, intent, slot, _ in user.stack:
             if about == domain and intent == "inform" and not self.books(domain, slot):
                 return True
         return False
 
-    def _has_booking(self, user: UserState, domain: str) -> bool:
+    def _has_booking(self, user: MultiWOZUserState, domain: str) -> bool:
         return any(
             i.domain == domain and i.intent == "inform" and self.books(domain, i.slot)
             for i in user.stack
         )
 
-    def push(self, user: UserState, item: Item, rng: Generator) -> None:
+    def push(self, user: MultiWOZUserState, item: AgendaItem, rng: Generator) -> None:
         """Put an act on top, in place of one of the same slot."""
         if not (item.sayable or self.fidelity.unsayable):
             return
@@ -211,7 +211,7 @@ class Agenda:
         self._put(user, item, rng)
         user.pushed += 1
 
-    def _put(self, user: UserState, item: Item, rng: Generator) -> None:
+    def _put(self, user: MultiWOZUserState, item: AgendaItem, rng: Generator) -> None:
         if self.fidelity.same_as and item.slot in SAID_AGAIN:
             for place, other in enumerate(user.stack):
                 same = other.slot == item.slot and other.value == item.value
@@ -237,7 +237,7 @@ def read_act(act: DialogueAct) -> tuple[str, str, str]:
     return act.domain.lower(), act.intent.lower(), slot
 
 
-def drop(user: UserState, domain: str, intent: str, slot: str) -> None:
+def drop(user: MultiWOZUserState, domain: str, intent: str, slot: str) -> None:
     """Take an act off the stack, wherever it lies."""
     stack = user.stack
     for place, item in enumerate(stack):
@@ -246,13 +246,13 @@ def drop(user: UserState, domain: str, intent: str, slot: str) -> None:
             return
 
 
-def leave(user: UserState) -> None:
+def leave(user: MultiWOZUserState) -> None:
     """The user has nothing more to say but goodbye."""
     user.stack, user.pushed = [BYE], 0
 
 
-def answered(user: UserState, domain: str, slot: str, fidelity: Fidelity) -> bool:
-    """Whether the user takes a request for answered."""
+def answered(user: MultiWOZUserState, domain: str, slot: str, fidelity: Fidelity) -> bool:
+    """Return True if the user takes a request for answered."""
     open_values = NO_ANSWER if fidelity.null_answers else _UNANSWERED
     return user.answers.get((domain, slot), ASKED) not in open_values
 
@@ -260,8 +260,8 @@ def answered(user: UserState, domain: str, slot: str, fidelity: Fidelity) -> boo
 _UNANSWERED = NO_ANSWER - {"no"}
 
 
-def complete(user: UserState, goal: Goal, fidelity: Fidelity) -> bool:
-    """Whether the user takes all that it wanted for answered and booked."""
+def complete(user: MultiWOZUserState, goal: MultiWOZGoal, fidelity: Fidelity) -> bool:
+    """Return True if the user takes all that it wanted for answered and booked."""
     for domain, wanted in goal.domains.items():
         if wanted.book and domain not in user.booked:
             return False

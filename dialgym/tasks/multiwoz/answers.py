@@ -1,4 +1,4 @@
-"""What counts as an answer: its form or its value, and whether a row of the database has it."""
+"""Matching of told values with the database."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -39,7 +39,7 @@ TOLD: Mapping[str, Mapping[str, str]] = MappingProxyType(
 
 
 def meets(cells: Row, slot: str, value: str) -> bool:
-    """Whether a row meets a constraint of a goal; what is no time constrains nothing."""
+    """Return True if a row meets a constraint of a goal; what is no time constrains nothing."""
     cell = cells.get(slot, "")
     if slot in ("leaveAt", "arriveBy"):
         limit, time = clock(value), clock(cell)
@@ -50,7 +50,7 @@ def meets(cells: Row, slot: str, value: str) -> bool:
 
 
 def alike(cells: Row, slot: str, answer: str) -> bool:
-    """Whether an answer is more or less what a row has, as ConvLab-2 takes it."""
+    """Return True if an answer is more or less what a row has, as ConvLab-2 takes it."""
     cell = cells.get(slot)
     if cell is None or answer in UNCONSTRAINED:
         return True
@@ -62,7 +62,7 @@ def alike(cells: Row, slot: str, answer: str) -> bool:
 
 
 def equal(cells: Row, slot: str, answer: str) -> bool:
-    """Whether an answer is what a row has."""
+    """Return True if an answer is what a row has."""
     cell = cells.get(slot, ANY).strip().lower()
     return answer.strip().lower() == (UNKNOWN if cell == ANY else cell)
 
@@ -89,7 +89,7 @@ _FORMS: Mapping[str, Callable[[str], object]] = MappingProxyType(
 
 @lru_cache(maxsize=1 << 14)
 def well_formed(domain: str, slot: str, value: str) -> bool:
-    """Whether a value has the form of its slot, whatever it says."""
+    """Return True if a value has the form of its slot, whatever it says."""
     if (domain, slot) == ("restaurant", "phone"):
         return True
     test = _FORMS.get(slot)
@@ -97,7 +97,7 @@ def well_formed(domain: str, slot: str, value: str) -> bool:
 
 
 def value_of(world: World) -> Callable[[str, str, str], bool]:
-    """Whether some row has a value; ``unknown`` where one has none; ``none`` for a yes."""
+    """Return True if some row has a value; ``unknown`` where one has none; ``none`` for a yes."""
     cells: dict[tuple[str, str], set[str]] = {}
     for domain in (*TABLED, "hospital", "police"):
         rows = world.database.rows(domain)

@@ -33,7 +33,7 @@ from dialgym.tasks.multiwoz.ontology import (
     UNCONSTRAINED,
     act_domain,
 )
-from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct, DomainGoal, Goal
+from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct, DomainGoal, MultiWOZGoal
 
 PATTERNS = ("*.json", "*.zip")
 """The files that a data set of the hub is asked for."""
@@ -83,7 +83,7 @@ class Annotated(NamedTuple):
     turns: Sequence[tuple[str, Acts]]
 
 
-class Corpus:
+class MultiWOZCorpus:
     """The dialogues of a corpus, to be collected: `dialgym.collect(id, "corpus", ...)`.
 
     The parties say what the corpus has; belief, database and reward are those of the task, so that
@@ -136,7 +136,7 @@ class Corpus:
         return Log({"goal": goal_as_json(goal)}, texts)
 
 
-def goal_of(dialogue: Annotated, world: World) -> Goal:
+def goal_of(dialogue: Annotated, world: World) -> MultiWOZGoal:
     """The corpus's goal where the world can meet it; else what the user says in the dialogue."""
     try:
         return parse_goal(dialogue.goal, world.database)
@@ -144,7 +144,7 @@ def goal_of(dialogue: Annotated, world: World) -> Goal:
         said = _said_goal(dialogue.turns)
     met = {d: g for d, g in said.domains.items() if world.database.find(d, g.info)}
     open_ = {d: DomainGoal(requests=g.requests or ASKED_FOR[d]) for d, g in said.domains.items()}
-    return Goal({**open_, **met})
+    return MultiWOZGoal({**open_, **met})
 
 
 def with_references(turns: Iterable[tuple[str, Acts]], world: World) -> list[tuple[str, Acts]]:
@@ -183,7 +183,7 @@ ASKED_FOR = {domain: REQUESTABLE[domain][:1] for domain in DOMAINS}
 """What a user wants to be told who is not heard to ask for anything."""
 
 
-def _said_goal(turns: Iterable[tuple[str, Acts]]) -> Goal:
+def _said_goal(turns: Iterable[tuple[str, Acts]]) -> MultiWOZGoal:
     """What the user asks for: last values of each slot, and all requests."""
     values: dict[str, dict[str, str]] = {}
     asked: dict[str, list[str]] = {}
@@ -198,7 +198,9 @@ def _said_goal(turns: Iterable[tuple[str, Acts]]) -> Goal:
                 wanted.append(slot)
             elif intent == "Inform" and slot and value not in UNCONSTRAINED:
                 told[slot] = value
-    return Goal({domain: _domain_goal(domain, values[domain], asked[domain]) for domain in values})
+    return MultiWOZGoal(
+        {domain: _domain_goal(domain, values[domain], asked[domain]) for domain in values}
+    )
 
 
 def _domain_goal(domain: str, values: Mapping[str, str], asked: Sequence[str]) -> DomainGoal:

@@ -18,7 +18,7 @@ from dialgym.io.hub import PREFIX, pinned
 from dialgym.io.tables import fingerprint, locate
 from dialgym.tasks.corpora import BUILT_IN
 from dialgym.tasks.multiwoz import goals
-from dialgym.tasks.multiwoz.database import Database
+from dialgym.tasks.multiwoz.database import CityDatabase
 from dialgym.tasks.multiwoz.formats import (
     FILES,
     Tables,
@@ -31,7 +31,7 @@ from dialgym.tasks.multiwoz.formats import (
 from dialgym.tasks.multiwoz.goal_model import GoalModel, parse_goal_model, suited
 from dialgym.tasks.multiwoz.goal_sets import GoalSet, goal_set
 from dialgym.tasks.multiwoz.ontology import DOMAINS
-from dialgym.tasks.multiwoz.types import Goal
+from dialgym.tasks.multiwoz.types import MultiWOZGoal
 
 MULTIWOZ = "DIALGYM_MULTIWOZ"
 """The environment variable that names the folder of MultiWOZ's files."""
@@ -50,7 +50,7 @@ class World:
         source: what `load_world` finds it by: a path, ``hf:NAME@COMMIT``, or ``built-in``.
     """
 
-    database: Database
+    database: CityDatabase
     values: Values
     goal_model: GoalModel
     source: str
@@ -60,7 +60,7 @@ class World:
 
     @property
     def stand_in(self) -> bool:
-        """Whether this is the city that is built in, of invented names."""
+        """Return True if this is the city that is built in, of invented names."""
         return self.source == BUILT_IN
 
     @cached_property
@@ -70,7 +70,9 @@ class World:
         content = [rows, self.database.taxis, self.goal_model.content]  # its order counts
         return sha256(json.dumps(content).encode()).hexdigest()[:16]
 
-    def draw_goal(self, rng: np.random.Generator, domains: Sequence[str] | None = None) -> Goal:
+    def draw_goal(
+        self, rng: np.random.Generator, domains: Sequence[str] | None = None
+    ) -> MultiWOZGoal:
         """A goal of its users, about these domains in this order if any are given; see `goals`."""
         return goals.draw_goal(self.goal_model, self.database, rng, domains)
 
@@ -114,7 +116,7 @@ def _read(source: str, place: Path, stamp: str) -> World:
     """The world of a place, kept as long as its files do not change."""
     parts = find_files(place)
     tables = read_tables(parts, source)
-    database = Database(tables.rows, tables.taxis, (_database, (source,)))
+    database = CityDatabase(tables.rows, tables.taxis, (_database, (source,)))
     values = read_values(parts) or values_of(tables)
     model = read_goal_model(parts) or suited(builtin_world().goal_model, database)
     for domain in model.domains:
@@ -133,9 +135,9 @@ def builtin_world() -> World:
     content = json.loads(gzip.decompress(file.read_bytes()))
     tables = Tables.of_columns(content)
     model = parse_goal_model(content["goal_model"])
-    database = Database(tables.rows, tables.taxis, (_database, (BUILT_IN,)))
+    database = CityDatabase(tables.rows, tables.taxis, (_database, (BUILT_IN,)))
     return World(database, values_of(tables), model, BUILT_IN)
 
 
-def _database(source: str) -> Database:
+def _database(source: str) -> CityDatabase:
     return load_world(source).database

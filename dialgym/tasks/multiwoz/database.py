@@ -31,7 +31,7 @@ class Taxis(NamedTuple):
     types: tuple[str, ...]
 
 
-class Table:
+class DatabaseTable:
     """The rows of a domain, in the file's order. Immutable and shared.
 
     Attributes:
@@ -50,7 +50,7 @@ class Table:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Table, (self._cells,)
+        return DatabaseTable, (self._cells,)
 
     def find(self, constraints: Mapping[str, str]) -> int:
         """The set of rows that meet all `constraints`."""
@@ -146,7 +146,7 @@ def _indexed(rows: Sequence[Mapping[str, str]], everything: int) -> dict[str, _C
     }
 
 
-class Database:
+class CityDatabase:
     """The tables of all domains. Immutable and shared; a pickle says how to get it, if given.
 
     A constraint is met by an equal value, small and capital letters alike; a time by trains that
@@ -175,14 +175,14 @@ class Database:
         taxis: Taxis,
         recipe: tuple[Any, ...] | None = None,
     ) -> None:
-        self.tables = MappingProxyType({d: Table(tables.get(d, ())) for d in DOMAINS})
+        self.tables = MappingProxyType({d: DatabaseTable(tables.get(d, ())) for d in DOMAINS})
         self.taxis, self._recipe = taxis, recipe
         stations = Counter(row.get("departure", "") for row in self.tables["train"].rows)
         self.home = stations.most_common(1)[0][0] if stations else ""
 
     def __reduce__(self) -> tuple[Any, ...]:
         cells = {domain: table._cells for domain, table in self.tables.items()}
-        return self._recipe or (Database, (cells, self.taxis))
+        return self._recipe or (CityDatabase, (cells, self.taxis))
 
     def find(self, domain: str, constraints: Mapping[str, str]) -> int:
         """The set of rows of a domain that meet all `constraints`; see `domains.bitsets`.
@@ -198,7 +198,7 @@ class Database:
             constraints = {**constraints, "area": "centre"}
         return self.table(domain).find(constraints)
 
-    def table(self, domain: str) -> Table:
+    def table(self, domain: str) -> DatabaseTable:
         """The table of a domain.
 
         Raises:

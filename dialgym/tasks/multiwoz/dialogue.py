@@ -7,16 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from dialgym.errors import one_of
-from dialgym.tasks.multiwoz.agenda import Agenda, UserState, leave
+from dialgym.tasks.multiwoz.agenda import AgendaRules, MultiWOZUserState, leave
 from dialgym.tasks.multiwoz.data import World
-from dialgym.tasks.multiwoz.evaluator import Evaluator, Metrics, Record
+from dialgym.tasks.multiwoz.evaluator import DialogueMetrics, Evaluator, Record
 from dialgym.tasks.multiwoz.fidelity import Fidelity
 from dialgym.tasks.multiwoz.reactions import hear
 from dialgym.tasks.multiwoz.rewards import REWARDS
 from dialgym.tasks.multiwoz.system import NAMED, RuleSystem
 from dialgym.tasks.multiwoz.tracker import Tracker
-from dialgym.tasks.multiwoz.types import Acts, Belief, Goal
-from dialgym.tasks.multiwoz.user import AgendaUser
+from dialgym.tasks.multiwoz.types import Acts, MultiWOZBelief, MultiWOZGoal
+from dialgym.tasks.multiwoz.user import MultiWOZUser
 from dialgym.tasks.multiwoz.values import UNHEARD, Vocabulary
 
 Generator = np.random.Generator
@@ -24,7 +24,7 @@ Generator = np.random.Generator
 
 @dataclass(frozen=True)
 class Settings:
-    """How dialogues go.
+    """Settings of dialogues.
 
     Attributes:
         turns: most utterances of the system.
@@ -47,9 +47,9 @@ DEFAULT = Settings()
 class MultiWOZState:
     """One dialogue."""
 
-    goal: Goal  # never changed
-    user: UserState  # the agenda, and what the user has been told; kept whoever plays the user
-    belief: Belief  # what the system has understood, with the last acts of both
+    goal: MultiWOZGoal  # never changed
+    user: MultiWOZUserState  # its agenda and what it was told; kept whoever plays the user
+    belief: MultiWOZBelief  # what the system has understood, with the last acts of both
     record: Record  # the evaluator's
     turns: int = 0  # utterances of the system
     user_speaks: bool = True
@@ -69,7 +69,7 @@ class MultiWOZState:
 
 
 class Turn(NamedTuple):
-    """What an utterance led to, for the system.
+    """The result of an utterance, for the system.
 
     Attributes:
         components: its reward in parts by name, which add up to it.
@@ -109,14 +109,14 @@ class Rules:
             world, self.fidelity.loose_values, UNHEARD if self.fidelity.unheard else ()
         )
         self.tracker = tracker or Tracker(vocabulary, _rows_by_name(world), self.fidelity)
-        self.agenda = Agenda(vocabulary, self.fidelity)
+        self.agenda = AgendaRules(vocabulary, self.fidelity)
         self.evaluator = Evaluator(world, self.fidelity)
-        self.user, self.system = AgendaUser(self.agenda), RuleSystem(world, self.fidelity)
+        self.user, self.system = MultiWOZUser(self.agenda), RuleSystem(world, self.fidelity)
         self._reward = REWARDS[settings.reward]
 
-    def begin(self, goal: Goal, rng: Generator) -> MultiWOZState:
+    def begin(self, goal: MultiWOZGoal, rng: Generator) -> MultiWOZState:
         """A new dialogue, in which the user speaks first."""
-        return MultiWOZState(goal, self.agenda.begin(goal, rng), Belief(), Record())
+        return MultiWOZState(goal, self.agenda.begin(goal, rng), MultiWOZBelief(), Record())
 
     def user_turn(
         self, state: MultiWOZState, acts: Acts, rng: Generator, heard: Acts | None = None
@@ -158,12 +158,12 @@ class Rules:
         return Turn()
 
     def success(self, state: MultiWOZState) -> bool:
-        """Whether the goal is met as the settings ask for."""
+        """Return True if the goal is met as the settings ask for."""
         strict = self.settings.strict
         return self.evaluator.success(state.goal, state.user, state.record, strict)
 
-    def metrics(self, state: MultiWOZState) -> Metrics:
-        """How well the goal is met so far."""
+    def metrics(self, state: MultiWOZState) -> DialogueMetrics:
+        """Measures of how well the goal is met so far."""
         return self.evaluator.metrics(state.goal, state.user, state.record)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dialgym.tasks.bitsets import indices
-from dialgym.tasks.multiwoz.agenda import UserState, complete
+from dialgym.tasks.multiwoz.agenda import MultiWOZUserState, complete
 from dialgym.tasks.multiwoz.answers import TABLED, TOLD, alike, equal, meets, value_of, well_formed
 from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.fidelity import Fidelity
@@ -19,11 +19,11 @@ from dialgym.tasks.multiwoz.types import (
     ASKED,
     EMPTY,
     Acts,
-    Belief,
     Constraints,
     DialogueAct,
     DomainGoal,
-    Goal,
+    MultiWOZBelief,
+    MultiWOZGoal,
 )
 from dialgym.tasks.multiwoz.values import REMEMBERED
 
@@ -35,7 +35,7 @@ ENDS = ("destination", "departure")
 
 @dataclass(slots=True)
 class Record:
-    """What the evaluator remembers of a dialogue."""
+    """The evaluator's record of a dialogue."""
 
     domain: str = ""  # the one that either party named last
     informed: frozenset[tuple[str, str]] = frozenset()  # (domain, slot) told in the right form
@@ -85,8 +85,8 @@ class Counts(NamedTuple):
         return 2 * precision * recall / (precision + recall) if self.hits else 0.0
 
 
-class Metrics(NamedTuple):
-    """How well a dialogue met its goal.
+class DialogueMetrics(NamedTuple):
+    """Measures of a dialogue against its goal.
 
     Attributes:
         counts: of inform precision, recall and F1.
@@ -141,7 +141,7 @@ class Evaluator:
             if domain in TOLD:
                 record.domain = domain
 
-    def system(self, record: Record, acts: Acts, belief: Belief) -> None:
+    def system(self, record: Record, acts: Acts, belief: MultiWOZBelief) -> None:
         """The system says `acts`, having understood `belief`; changes `record`."""
         told = []
         for act in acts:
@@ -172,7 +172,7 @@ class Evaluator:
         self._read[act] = read
         return read
 
-    def _booking(self, record: Record, act: DialogueAct, belief: Belief) -> None:
+    def _booking(self, record: Record, act: DialogueAct, belief: MultiWOZBelief) -> None:
         """A booking by the number of a row, or of a taxi; the first of a domain holds."""
         intent, domain, value = act.intent.lower(), act.domain.lower(), act.value
         if act.slot == "Car":
@@ -192,7 +192,7 @@ class Evaluator:
             record.booked[booked] = row
             record.booked_by[booked] = {slot: known.get(slot, "") for slot in BOOKABLE[booked]}
 
-    def counts(self, goal: Goal, record: Record) -> Counts:
+    def counts(self, goal: MultiWOZGoal, record: Record) -> Counts:
         """Requests and what was told."""
         informed, hits, misses, extras = record.informed, 0, 0, 0
         for domain, wanted in goal.domains.items():
@@ -208,11 +208,11 @@ class Evaluator:
                     extras += 1
         return Counts(hits, extras + record.malformed, misses)
 
-    def book_rate(self, goal: Goal, record: Record) -> float | None:
-        """See `Metrics`."""
+    def book_rate(self, goal: MultiWOZGoal, record: Record) -> float | None:
+        """See `DialogueMetrics`."""
         return _mean([met for met, _ in self._rates(goal, record)])
 
-    def _rates(self, goal: Goal, record: Record) -> list[tuple[float, float]]:
+    def _rates(self, goal: MultiWOZGoal, record: Record) -> list[tuple[float, float]]:
         rates = [self._rate(d, w, record) for d, w in goal.domains.items()]
         return [rate for rate in rates if rate is not None]
 
@@ -239,12 +239,14 @@ class Evaluator:
         met = [meets(cells, slot, value) for slot, value in checked]
         return sum(met) / len(met) if met else None
 
-    def match(self, goal: Goal, user: UserState, record: Record) -> float:
-        """See `Metrics`."""
+    def match(self, goal: MultiWOZGoal, user: MultiWOZUserState, record: Record) -> float:
+        """See `DialogueMetrics`."""
         matches = [self._matches(d, w, user, record) for d, w in goal.domains.items()]
         return sum(matches) / len(matches) if matches else 1.0
 
-    def _matches(self, domain: str, wanted: DomainGoal, user: UserState, record: Record) -> bool:
+    def _matches(
+        self, domain: str, wanted: DomainGoal, user: MultiWOZUserState, record: Record
+    ) -> bool:
         found = self.database.find(domain, wanted.info)
         if domain not in TABLED:
             return bool(found)
@@ -257,8 +259,10 @@ class Evaluator:
         asked = [(slot, answers.get((domain, slot), ASKED)) for slot in wanted.requests]
         return any(all(self._agrees(rows[i], s, v) for s, v in asked) for i in indices(found))
 
-    def success(self, goal: Goal, user: UserState, record: Record, strict: bool = False) -> bool:
-        """See `Metrics`; what is cheap to know comes first."""
+    def success(
+        self, goal: MultiWOZGoal, user: MultiWOZUserState, record: Record, strict: bool = False
+    ) -> bool:
+        """See `DialogueMetrics`; what is cheap to know comes first."""
         something = False
         for domain, wanted in goal.domains.items():
             done = self._done(domain, wanted, record, strict)
@@ -269,15 +273,15 @@ class Evaluator:
             return False
         return all(self._matches(d, w, user, record) for d, w in goal.domains.items())
 
-    def domain_success(self, goal: Goal, record: Record, domain: str) -> bool:
-        """Whether all that is wanted of a domain is answered and booked."""
+    def domain_success(self, goal: MultiWOZGoal, record: Record, domain: str) -> bool:
+        """Return True if all that is wanted of a domain is answered and booked."""
         wanted = goal.domains.get(domain)
         return wanted is not None and self._done(domain, wanted, record) is True
 
     def _done(
         self, domain: str, wanted: DomainGoal, record: Record, strict: bool = False
     ) -> bool | None:
-        """Whether all of a domain is answered and booked; None where nothing is wanted."""
+        """Return True if all of a domain is answered and booked; None where nothing is wanted."""
         for slot in wanted.requests:
             if (domain, slot) not in record.informed:
                 return False
@@ -286,10 +290,12 @@ class Evaluator:
             return True if wanted.requests else None
         return rate[0] == 1 and (not strict or rate[1] == 1)
 
-    def metrics(self, goal: Goal, user: UserState, record: Record) -> Metrics:
+    def metrics(
+        self, goal: MultiWOZGoal, user: MultiWOZUserState, record: Record
+    ) -> DialogueMetrics:
         """All figures of a dialogue."""
         rates = self._rates(goal, record)
-        return Metrics(
+        return DialogueMetrics(
             self.counts(goal, record),
             _mean([met for met, _ in rates]),
             _mean([met * same for met, same in rates]),

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dialgym.errors import unknown
-from dialgym.tasks.multiwoz.database import Database
+from dialgym.tasks.multiwoz.database import CityDatabase
 from dialgym.tasks.multiwoz.ontology import BOOKABLE, DOMAINS, INFORMABLE, REQUESTABLE
-from dialgym.tasks.multiwoz.types import DomainGoal, Goal
+from dialgym.tasks.multiwoz.types import DomainGoal, MultiWOZGoal
 
 ORDER = "domain_ordering"
 WHERE = "option 'goal' of MultiWOZ"
@@ -18,7 +18,7 @@ _MARKS = ("invalid", "pre_invalid", "none")
 _FORM = "{'hotel': {'info': {'area': 'north'}, 'reqt': ['phone'], 'book': {'day': 'friday', ...}}}"
 
 
-def goal_as_json(goal: Goal) -> dict[str, Any]:
+def goal_as_json(goal: MultiWOZGoal) -> dict[str, Any]:
     """The goal as ConvLab writes it: what is empty is left out, but ``info``."""
     found: dict[str, Any] = {}
     for domain, part in goal.domains.items():
@@ -29,7 +29,7 @@ def goal_as_json(goal: Goal) -> dict[str, Any]:
     return found | {ORDER: list(goal.domains)}
 
 
-def parse_goal(content: Any, database: Database | None = None) -> Goal:
+def parse_goal(content: Any, database: CityDatabase | None = None) -> MultiWOZGoal:
     """The goal of ConvLab's form, or of the corpus's.
 
     Domains are asked for in the order of ``domain_ordering``, or of the object; a domain without
@@ -53,7 +53,7 @@ def parse_goal(content: Any, database: Database | None = None) -> Goal:
     for domain, goal in goals.items():
         if database is not None and not database.find(domain, goal.info):
             raise _bad(f" > {domain} > info", "constraints that a row meets", str(dict(goal.info)))
-    return Goal(goals)
+    return MultiWOZGoal(goals)
 
 
 def _ordering(content: Mapping[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What goals are drawn from: how often domains, slots and values are wanted, read and checked."""
+"""Frequencies of domains, slots and values in goals."""
 
 import json
 import math
@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from dialgym.errors import did_you_mean
-from dialgym.tasks.multiwoz.database import ANY, Database
+from dialgym.tasks.multiwoz.database import ANY, CityDatabase
 from dialgym.tasks.multiwoz.ontology import BOOKABLE, DAYS, DOMAINS, INFORMABLE, REQUESTABLE
 
 TIMES = ("arriveBy", "leaveAt")
@@ -34,7 +34,7 @@ class Weighted(NamedTuple):
 
     @property
     def shares(self) -> dict[Any, float]:
-        """How often each choice is made, summing to 1."""
+        """Frequencies of the choices, summing to 1."""
         total = self.below[-1]
         return {i: (b - a) / total for i, a, b in zip(self.items, (0.0, *self.below), self.below)}
 
@@ -47,7 +47,7 @@ def weighted(weights: Iterable[tuple[Any, float]]) -> Weighted:
 
 @dataclass(frozen=True, slots=True)
 class DomainModel:
-    """What is wanted of one domain.
+    """Frequencies of the constraints and requests of one domain.
 
     Attributes:
         combinations: sets of slots to constrain; None where nothing can be constrained.
@@ -73,7 +73,7 @@ class DomainModel:
 
 @dataclass(frozen=True)
 class GoalModel:
-    """How goals are distributed.
+    """The distribution of goals.
 
     Attributes:
         orderings: tuples of domains, in the order in which they are asked for.
@@ -231,7 +231,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def suited(model: GoalModel, database: Database) -> GoalModel:
+def suited(model: GoalModel, database: CityDatabase) -> GoalModel:
     """The goal model with the values of a database, each as frequent as in its rows.
 
     For a database that comes without a goal model. Taxis go between all places that have names,

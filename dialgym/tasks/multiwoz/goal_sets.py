@@ -12,7 +12,7 @@ import numpy as np
 from dialgym.errors import one_of
 from dialgym.tasks.multiwoz.goal_form import goal_as_json
 from dialgym.tasks.multiwoz.goals import VERSION
-from dialgym.tasks.multiwoz.types import Goal
+from dialgym.tasks.multiwoz.types import MultiWOZGoal
 
 if TYPE_CHECKING:
     from dialgym.tasks.multiwoz.data import World
@@ -32,7 +32,7 @@ FROZEN: dict[str, dict[str, str]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class GoalSet(Sequence[Goal]):
+class GoalSet(Sequence[MultiWOZGoal]):
     """Goals in a fixed order. Immutable and shared; a pickle says only whose they are.
 
     Attributes:
@@ -46,7 +46,7 @@ class GoalSet(Sequence[Goal]):
 
     world: "World"
     name: str
-    goals: tuple[Goal, ...]
+    goals: tuple[MultiWOZGoal, ...]
     version: int
     hash: str
     verified: bool
@@ -58,15 +58,15 @@ class GoalSet(Sequence[Goal]):
         return len(self.goals)
 
     @overload
-    def __getitem__(self, place: int) -> Goal: ...
+    def __getitem__(self, place: int) -> MultiWOZGoal: ...
 
     @overload
-    def __getitem__(self, place: slice) -> tuple[Goal, ...]: ...
+    def __getitem__(self, place: slice) -> tuple[MultiWOZGoal, ...]: ...
 
-    def __getitem__(self, place: int | slice) -> Goal | tuple[Goal, ...]:
+    def __getitem__(self, place: int | slice) -> MultiWOZGoal | tuple[MultiWOZGoal, ...]:
         return self.goals[place]
 
-    def draw(self, rng: np.random.Generator) -> Goal:
+    def draw(self, rng: np.random.Generator) -> MultiWOZGoal:
         """One of the goals, any alike; takes one uniform number."""
         return self.goals[int(rng.random() * len(self.goals))]
 
@@ -97,7 +97,7 @@ def goal_set(world: "World", name: str) -> GoalSet:
     return GoalSet(world, name, goals, VERSION, drawn, known is not None)
 
 
-def hash_of(goals: Iterable[Goal]) -> str:
+def hash_of(goals: Iterable[MultiWOZGoal]) -> str:
     """What tells these goals, in this order, from any others."""
     text = json.dumps([goal_as_json(goal) for goal in goals], separators=(",", ":"))
     return sha256(text.encode()).hexdigest()[:16]

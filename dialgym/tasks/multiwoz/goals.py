@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dialgym.errors import unknown
-from dialgym.tasks.multiwoz.database import Database
+from dialgym.tasks.multiwoz.database import CityDatabase
 from dialgym.tasks.multiwoz.goal_model import ENDS, TIMES, DomainModel, GoalModel
 from dialgym.tasks.multiwoz.ontology import DAYS
-from dialgym.tasks.multiwoz.types import DomainGoal, Goal
+from dialgym.tasks.multiwoz.types import DomainGoal, MultiWOZGoal
 
 VERSION = 1
 """Of the way in which goals are drawn; another version draws other goals from the same seed."""
@@ -38,10 +38,10 @@ class _Draft:
 
 def draw_goal(
     model: GoalModel,
-    database: Database,
+    database: CityDatabase,
     rng: np.random.Generator,
     domains: Sequence[str] | None = None,
-) -> Goal:
+) -> MultiWOZGoal:
     """A goal, about `domains` in this order if any are given; takes uniform numbers, 64 at a time.
 
     As ConvLab-2, `goal_generator.py`: domains are drawn one by one, and then made to agree. Where
@@ -59,7 +59,7 @@ def draw_goal(
         _agree_restaurant(drafts, database, uniforms)
     if "hotel" in drafts and "train" in drafts:
         _agree_train(drafts, database)
-    return Goal(
+    return MultiWOZGoal(
         {d: DomainGoal(g.info, g.fail_info, g.book, {}, g.requests) for d, g in drafts.items()}
     )
 
@@ -80,7 +80,9 @@ def _uniforms(rng: np.random.Generator) -> Uniforms:
         yield from rng.random(64).tolist()
 
 
-def _draw_domain(domain: str, model: DomainModel, database: Database, uniforms: Uniforms) -> _Draft:
+def _draw_domain(
+    domain: str, model: DomainModel, database: CityDatabase, uniforms: Uniforms
+) -> _Draft:
     """A domain's goal: something to ask for or to book, and constraints that some row meets."""
     for _ in range(DRAWS):
         draft = _Draft()
@@ -105,7 +107,7 @@ def _draw_domain(domain: str, model: DomainModel, database: Database, uniforms: 
 
 
 def _draw_info(
-    domain: str, model: DomainModel, database: Database, uniforms: Uniforms
+    domain: str, model: DomainModel, database: CityDatabase, uniforms: Uniforms
 ) -> dict[str, str]:
     """Constraints: a combination of slots, and a value for each."""
     assert model.combinations is not None
@@ -158,7 +160,7 @@ def _draw_booking(domain: str, model: DomainModel, uniforms: Uniforms) -> dict[s
 
 
 def _mend(
-    draft: _Draft, domain: str, model: DomainModel, database: Database, uniforms: Uniforms
+    draft: _Draft, domain: str, model: DomainModel, database: CityDatabase, uniforms: Uniforms
 ) -> bool:
     """Change one constraint until some row meets them all, and whether one does.
 
@@ -194,7 +196,9 @@ def _agree_taxi(drafts: Mapping[str, _Draft]) -> None:
         del taxi["departure"]
 
 
-def _agree_restaurant(drafts: Mapping[str, _Draft], database: Database, uniforms: Uniforms) -> None:
+def _agree_restaurant(
+    drafts: Mapping[str, _Draft], database: CityDatabase, uniforms: Uniforms
+) -> None:
     """Often a restaurant is in the attraction's area; its table is for the guests of the hotel."""
     order, restaurant = list(drafts), drafts["restaurant"]
     if "attraction" in order[: order.index("restaurant")] and not restaurant.fail_info:
@@ -210,7 +214,7 @@ def _agree_restaurant(drafts: Mapping[str, _Draft], database: Database, uniforms
         restaurant.book["day"] = hotel["day"]
 
 
-def _agree_train(drafts: dict[str, _Draft], database: Database) -> None:
+def _agree_train(drafts: dict[str, _Draft], database: CityDatabase) -> None:
     """The train to the city is on the day of arrival at the hotel, the one back on the last."""
     hotel, train = drafts["hotel"].book, drafts["train"].info
     if not hotel:

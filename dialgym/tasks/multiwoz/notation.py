@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import lru_cache
 
-from dialgym.language.acts import Act, Item, parse_acts, print_act
+from dialgym.language.acts import Act, SlotValue, parse_acts, print_act
 from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct
 
 KEPT = 1 << 15
@@ -22,7 +22,7 @@ def print_acts(acts: Acts) -> str:
 
 def _together(acts: Acts) -> Iterable[Act]:
     """Acts in the notation that all tasks share, in which one act may have several items."""
-    kind, items = "", list[Item]()
+    kind, items = "", list[SlotValue]()
     for intent, domain, slot, value in acts:
         alone = slot == NONE and value == NONE
         if kind and (alone or not items or kind != f"{domain}-{intent}"):
@@ -30,7 +30,7 @@ def _together(acts: Acts) -> Iterable[Act]:
             items = []
         kind = f"{domain}-{intent}"
         if not alone:
-            items.append(Item(slot, None if value == ASKED else value))
+            items.append(SlotValue(slot, None if value == ASKED else value))
     if kind:
         yield Act(kind, tuple(items))
 

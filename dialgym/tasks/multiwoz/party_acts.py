@@ -34,7 +34,7 @@ from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct
 from dialgym.tasks.multiwoz.vectors import STATE_SIZE
 
 if TYPE_CHECKING:
-    from dialgym.tasks.multiwoz.task import Conversation, MultiWOZ
+    from dialgym.tasks.multiwoz.task import MultiWOZ, MultiWOZDialogue
 
 Generator = np.random.Generator
 INFORM = "Inform"
@@ -45,7 +45,7 @@ _TOLD = [
 """Of each act of the system, (domain, slot) whose value it tells."""
 
 
-class SystemActs(PartyActs):
+class MultiWOZSystemActs(PartyActs):
     """The 209 acts of the system, any of them at once; it observes the 340 features.
 
     An act is about the k-th row that meets what is believed, and the rules find its value; see
@@ -55,25 +55,25 @@ class SystemActs(PartyActs):
     names = SYSTEM_NAMES
     size = STATE_SIZE
     multiple = True
-    policies = {"rule": policies.RuleSystem, "random": policies.RandomSystem}  # noqa: RUF012
+    policies = {"rule": policies.RuleSystemPolicy, "random": policies.RandomMultiWOZSystem}  # noqa: RUF012
 
     def __init__(self, task: "MultiWOZ") -> None:
         self.task = task
 
-    def observe(self, state: "Conversation") -> np.ndarray:
+    def observe(self, state: "MultiWOZDialogue") -> np.ndarray:
         return self.task.vectoriser.state(state.dialogue.belief, state.dialogue.ended)
 
-    def mask(self, state: "Conversation") -> np.ndarray:
+    def mask(self, state: "MultiWOZDialogue") -> np.ndarray:
         if not self.task.masks:
             return np.ones(len(self.names), bool)
         return self.task.vectoriser.mask(state.dialogue.belief)
 
-    def text(self, state: "Conversation", action: Any, rng: Generator) -> str:
+    def text(self, state: "MultiWOZDialogue", action: Any, rng: Generator) -> str:
         """The notation of the acts with their values, which any language's rules read."""
         belief = state.dialogue.belief
         return print_acts(self.task.vectoriser.lexicalise(self.numbers(action), belief, rng))
 
-    def own_reward(self, state: "Conversation", action: Any) -> float:
+    def own_reward(self, state: "MultiWOZDialogue", action: Any) -> float:
         """-1 for each request that it leaves unanswered (Takanobu et al. 2020).
 
         The number of a booking is not counted: it takes a booking, which may be impossible.
@@ -83,7 +83,7 @@ class SystemActs(PartyActs):
         waiting = [(d, slot) for d, slots in requests for slot in slots if slot != "Ref"]
         return -float(sum(asked not in told for asked in waiting))
 
-    def read(self, state: "Conversation", text: str) -> Any:
+    def read(self, state: "MultiWOZDialogue", text: str) -> Any:
         return self.nearest(system_numbers(self.task.meant(text, SYSTEM)))
 
     def numbers(self, action: Any) -> tuple[int, ...]:
@@ -97,7 +97,7 @@ class SystemActs(PartyActs):
         return vector
 
 
-class CompositeActs(SystemActs):
+class CompositeActs(MultiWOZSystemActs):
     """Each of the 209 acts and the frequent combinations of them, one at a time: for DQN.
 
     The combinations are those that the rule system says most often in the built-in city
@@ -116,7 +116,7 @@ class CompositeActs(SystemActs):
             self._has[row, list(parts)] = 1
         self._sizes = self._has.sum(1)
 
-    def mask(self, state: "Conversation") -> np.ndarray:
+    def mask(self, state: "MultiWOZDialogue") -> np.ndarray:
         forbidden: np.ndarray = ~super().mask(state)[: len(SYSTEM_NAMES)]
         allowed: np.ndarray = self._has @ forbidden.astype(np.float32) == 0
         return allowed
@@ -139,8 +139,8 @@ def composite_names() -> tuple[str, ...]:
     return (*SYSTEM_NAMES, *text.split())[:COMPOSITES]
 
 
-ACTS: Mapping[str, Callable[["MultiWOZ"], SystemActs]] = {
-    "entries": SystemActs,
+ACTS: Mapping[str, Callable[["MultiWOZ"], MultiWOZSystemActs]] = {
+    "entries": MultiWOZSystemActs,
     "composite": CompositeActs,
 }
 """The forms of the system's acts, by the task's setting ``acts``."""
@@ -159,7 +159,7 @@ _BOOKED: Slots = tuple((d, slot) for d in DOMAINS for slot in BOOKABLE[d])
 _REQUESTED: Slots = tuple((d, slot) for d in DOMAINS for slot in REQUESTABLE[d])
 
 
-class UserActs(PartyActs):
+class MultiWOZUserActs(PartyActs):
     """The acts of the user, any of them at once: each gets its value from the goal.
 
     An act that is on the agenda is said as it stands there; other values are those of the goal,
@@ -178,7 +178,7 @@ class UserActs(PartyActs):
     """
 
     multiple = True
-    policies = {"agenda": policies.Agenda, "random": policies.RandomUser}  # noqa: RUF012
+    policies = {"agenda": policies.MultiWOZAgendaPolicy, "random": policies.RandomUser}  # noqa: RUF012
     names = tuple([entry.name for entry in USER_SAID])
     size = (
         len(SYSTEM_NAMES)
@@ -210,13 +210,13 @@ class UserActs(PartyActs):
                 vector[number] = 1
         return vector
 
-    def text(self, state: "Conversation", action: Any, rng: Generator) -> str:
+    def text(self, state: "MultiWOZDialogue", action: Any, rng: Generator) -> str:
         return str(self.task.nlg.say(self.said(state, action), USER, rng))
 
-    def read(self, state: "Conversation", text: str) -> np.ndarray:
+    def read(self, state: "MultiWOZDialogue", text: str) -> np.ndarray:
         return self.action(self.task.meant(text, USER))
 
-    def own_reward(self, state: "Conversation", action: Any) -> float:
+    def own_reward(self, state: "MultiWOZDialogue", action: Any) -> float:
         """-1 for each constraint untold of a domain in which it asks (Takanobu et al. 2020)."""
         chosen = set(np.flatnonzero(action).tolist())
         asked = {USER_SAID[number].domain.lower() for number in chosen
@@ -225,7 +225,7 @@ class UserActs(PartyActs):
                   and item.intent == "inform" and item.slot in INFORMABLE[item.domain]]  # fmt: skip
         return -float(sum(self._number.get(item[:3]) not in chosen for item in untold))
 
-    def said(self, state: "Conversation", action: Any) -> Acts:
+    def said(self, state: "MultiWOZDialogue", action: Any) -> Acts:
         """The acts of an action: what is on the agenda in its order, then all others."""
         chosen = dict.fromkeys(np.flatnonzero(action).tolist())
         acts: list[DialogueAct] = []
@@ -239,7 +239,7 @@ class UserActs(PartyActs):
             acts.append(_act(entry, self._value(state, entry)))
         return tuple(acts)
 
-    def _value(self, state: "Conversation", entry: Entry) -> str:
+    def _value(self, state: "MultiWOZDialogue", entry: Entry) -> str:
         domain, intent, short, _ = entry
         if intent != INFORM or short in (NONE, NOT_BOOK):
             return ASKED if intent == REQUEST else NONE
@@ -248,7 +248,7 @@ class UserActs(PartyActs):
         slot = SLOT_NAMES[domain][short]
         return self._wanted(state, domain.lower()).get(slot, DONTCARE)
 
-    def _wanted(self, state: "Conversation", domain: str) -> Mapping[str, str]:
+    def _wanted(self, state: "MultiWOZDialogue", domain: str) -> Mapping[str, str]:
         """What the user asks for in a domain at present, and how it wants to book."""
         goal, user = state.dialogue.goal.domains.get(domain), state.dialogue.user
         if goal is None:
@@ -257,7 +257,7 @@ class UserActs(PartyActs):
         book = goal.book if domain in user.rebooked else goal.fail_book or goal.book
         return {**info, **book}
 
-    def mask(self, state: "Conversation") -> np.ndarray:
+    def mask(self, state: "MultiWOZDialogue") -> np.ndarray:
         """(A,) bool: what the goal has; everything where the task has no masks."""
         if not self.task.masks:
             return np.ones(len(self.names), bool)
@@ -276,7 +276,7 @@ class UserActs(PartyActs):
         mask[number["general", "bye", NONE]] = dialogue.turns > 0
         return mask
 
-    def observe(self, state: "Conversation") -> np.ndarray:
+    def observe(self, state: "MultiWOZDialogue") -> np.ndarray:
         dialogue = state.dialogue
         goals, user, told = dialogue.goal.domains, dialogue.user, dialogue.belief.system_acts
         fidelity = self.task.rules.fidelity

@@ -10,17 +10,17 @@ from dialgym.simulators import EachReplies
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.multiwoz.entries import system_numbers
 from dialgym.tasks.multiwoz.types import Acts
-from dialgym.tasks.multiwoz.user import BEHAVIOURS, AgendaUser
+from dialgym.tasks.multiwoz.user import BEHAVIOURS, MultiWOZUser
 
 if TYPE_CHECKING:
-    from dialgym.tasks.multiwoz.task import Conversation, MultiWOZ
+    from dialgym.tasks.multiwoz.task import MultiWOZ, MultiWOZDialogue
 
 Generator = np.random.Generator
 MOST_RANDOM = 3
 """Acts that a random system says at once, at most."""
 
 
-class Agenda(EachReplies):
+class MultiWOZAgendaPolicy(EachReplies):
     """The user who speaks from its agenda, as in `user.BEHAVIOURS`.
 
     Args:
@@ -30,38 +30,38 @@ class Agenda(EachReplies):
     def __init__(self, behaviour: str | None = None) -> None:
         self.behaviour = behaviour
 
-    def acts(self, task: "MultiWOZ", state: "Conversation", rng: Generator) -> Acts:
+    def acts(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> Acts:
         """What it says next."""
-        user = AgendaUser(task.rules.agenda, self.behaviour or task.user)
+        user = MultiWOZUser(task.rules.agenda, self.behaviour or task.user)
         return user.acts(state.dialogue, rng)
 
-    def reply(self, task: "MultiWOZ", state: "Conversation", rng: Generator) -> str:
+    def reply(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> str:
         return task.nlg.say(self.acts(task, state, rng), USER, rng)
 
-    def act(self, task: "MultiWOZ", state: "Conversation", rng: Generator) -> np.ndarray:
+    def act(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> np.ndarray:
         """(A,) int8: the same acts, without their values."""
         vector: np.ndarray = task.acts[USER].action(self.acts(task, state, rng))
         return vector
 
 
-class RuleSystem(EachReplies):
+class RuleSystemPolicy(EachReplies):
     """The rule system. In act views and in words it says its acts without their values."""
 
-    def reply(self, task: "MultiWOZ", state: "Conversation", rng: Generator) -> str:
+    def reply(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> str:
         acts = task.rules.system.acts(state.dialogue.belief, rng)
         named = task.language.name_entries(system_numbers(acts))
         return task.nlg.say(acts, SYSTEM, rng) if named is None else named
 
-    def act(self, task: "MultiWOZ", state: "Conversation", rng: Generator) -> Any:
+    def act(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> Any:
         """The action that comes nearest to what it would say."""
         acts = task.rules.system.acts(state.dialogue.belief, rng)
         return task.acts[SYSTEM].nearest(system_numbers(acts))
 
 
-class RandomSystem(EachReplies):
+class RandomMultiWOZSystem(EachReplies):
     """One to three of the acts that the masks allow, or any one action where actions are few."""
 
-    def reply(self, task: "MultiWOZ", state: "Conversation", rng: Generator) -> str:
+    def reply(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> str:
         acts = task.acts[SYSTEM]
         chosen = self.act(task, state, rng)
         numbers = acts.numbers(chosen)
@@ -71,7 +71,7 @@ class RandomSystem(EachReplies):
         said = task.vectoriser.lexicalise(numbers, state.dialogue.belief, rng)
         return task.nlg.say(said, SYSTEM, rng)
 
-    def act(self, task: "MultiWOZ", state: "Conversation", rng: Generator) -> Any:
+    def act(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> Any:
         acts = task.acts[SYSTEM]
         allowed = np.flatnonzero(acts.mask(state))
         if not acts.multiple:
@@ -85,11 +85,11 @@ class RandomSystem(EachReplies):
 class RandomUser(EachReplies):
     """One to three acts of the user; goodbye among them, so that dialogues end."""
 
-    def reply(self, task: "MultiWOZ", state: "Conversation", rng: Generator) -> str:
+    def reply(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> str:
         acts = task.acts[USER]
         return str(task.nlg.say(acts.said(state, self.act(task, state, rng)), USER, rng))
 
-    def act(self, task: "MultiWOZ", state: "Conversation", rng: Generator) -> np.ndarray:
+    def act(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> np.ndarray:
         allowed = np.flatnonzero(task.acts[USER].mask(state))
         vector = np.zeros(len(task.acts[USER].names), np.int8)
         count = 1 + int(rng.random() * MOST_RANDOM)
@@ -98,8 +98,15 @@ class RandomUser(EachReplies):
 
 
 USERS: Mapping[str, Callable[..., Any]] = {
-    "agenda": Agenda,
-    **{f"agenda-{name}": partial(Agenda, name) for name in BEHAVIOURS if name != "agenda"},
+    "agenda": MultiWOZAgendaPolicy,
+    **{
+        f"agenda-{name}": partial(MultiWOZAgendaPolicy, name)
+        for name in BEHAVIOURS
+        if name != "agenda"
+    },
     "random": RandomUser,
 }
-SYSTEMS: Mapping[str, Callable[..., Any]] = {"rule": RuleSystem, "random": RandomSystem}
+SYSTEMS: Mapping[str, Callable[..., Any]] = {
+    "rule": RuleSystemPolicy,
+    "random": RandomMultiWOZSystem,
+}

@@ -1,4 +1,4 @@
-"""How the user takes what the system says: answers, corrections, choices, refusals."""
+"""Reactions of the user to the system's acts."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -12,15 +12,23 @@ from dialgym.tasks.multiwoz.agenda import (
     NAME,
     NO_ANSWER,
     NOT_BOOK,
-    Agenda,
-    Item,
-    UserState,
+    AgendaItem,
+    AgendaRules,
+    MultiWOZUserState,
     complete,
     drop,
     leave,
 )
 from dialgym.tasks.multiwoz.database import clock
-from dialgym.tasks.multiwoz.types import ASKED, EMPTY, NONE, Acts, Constraints, DomainGoal, Goal
+from dialgym.tasks.multiwoz.types import (
+    ASKED,
+    EMPTY,
+    NONE,
+    Acts,
+    Constraints,
+    DomainGoal,
+    MultiWOZGoal,
+)
 
 Pair = tuple[str, str]
 """A slot and its value."""
@@ -36,7 +44,13 @@ PLACES = ("attraction", "hotel", "restaurant", "police", "hospital")
 """The domains that a taxi can be wanted for."""
 
 
-def hear(agenda: Agenda, user: UserState, goal: Goal, acts: Acts, rng: np.random.Generator) -> None:
+def hear(
+    agenda: AgendaRules,
+    user: MultiWOZUserState,
+    goal: MultiWOZGoal,
+    acts: Acts,
+    rng: np.random.Generator,
+) -> None:
     """The system says `acts`; changes `user`."""
     user.pushed = 0
     heard: dict[tuple[str, str], list[Pair]] = {}
@@ -61,7 +75,7 @@ def hear(agenda: Agenda, user: UserState, goal: Goal, acts: Acts, rng: np.random
 
 
 class _Wants(NamedTuple):
-    """What is asked for in a domain at present."""
+    """The present requests in a domain."""
 
     goal: DomainGoal
     info: Constraints
@@ -71,13 +85,13 @@ class _Wants(NamedTuple):
 class _Reactions(NamedTuple):
     """What an utterance changes of a user."""
 
-    agenda: Agenda
-    user: UserState
-    goal: Goal
+    agenda: AgendaRules
+    user: MultiWOZUserState
+    goal: MultiWOZGoal
     rng: np.random.Generator
 
     def leaves(self, heard: Heard) -> bool:
-        """Whether the user gives up, because there is nothing that it wants."""
+        """Return True if the user gives up, because there is nothing that it wants."""
         for domain, intent in heard:
             if intent == "nooffer" and self._nothing(domain):
                 return True
@@ -196,7 +210,7 @@ class _Reactions(NamedTuple):
                 self._inform(user.domain, NOT_BOOK, NONE)
 
     def _inform(self, domain: str, slot: str, value: str) -> None:
-        self.agenda.push(self.user, Item(domain, "inform", slot, value), self.rng)
+        self.agenda.push(self.user, AgendaItem(domain, "inform", slot, value), self.rng)
 
 
 def _timed(domain: str, slot: str, value: str) -> Pair | None:
@@ -207,7 +221,7 @@ def _timed(domain: str, slot: str, value: str) -> Pair | None:
 
 
 def _contradicts(slot: str, value: str, wants: _Wants) -> bool:
-    """Whether a value is not what is wanted; a train may leave later and arrive earlier."""
+    """Return True if a value is not what is wanted; a train may leave later and arrive earlier."""
     wanted = wants.info.get(slot)
     if wanted is None:
         return slot in wants.book and value != wants.book[slot]
@@ -219,7 +233,7 @@ def _contradicts(slot: str, value: str, wants: _Wants) -> bool:
     return value != wanted
 
 
-def _end_of_ride(goal: Goal, slot: str) -> str | None:
+def _end_of_ride(goal: MultiWOZGoal, slot: str) -> str | None:
     """The place that was talked about last, to go to; or the one before, to leave from."""
     before = list(goal.domains)
     places = [domain for domain in before[: before.index("taxi")] if domain in PLACES]

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from dialgym.tasks.multiwoz.agenda import UserState
+from dialgym.tasks.multiwoz.agenda import MultiWOZUserState
 from dialgym.tasks.multiwoz.evaluator import Evaluator, Record
 from dialgym.tasks.multiwoz.ontology import DOMAINS
-from dialgym.tasks.multiwoz.types import Goal
+from dialgym.tasks.multiwoz.types import MultiWOZGoal
 
 COMPONENTS = ("turn", "domain", "success")
 Components = Mapping[str, float]
-Reward = Callable[[Evaluator, Goal, UserState, Record, bool, bool], Components]
+Reward = Callable[[Evaluator, MultiWOZGoal, MultiWOZUserState, Record, bool, bool], Components]
 """(evaluator, goal, user, record, whether the dialogue has ended, strict) -> parts of the reward.
 
 Given once the user has answered an utterance of the system. May change `record.rewarded`.
@@ -20,7 +20,12 @@ CONVLAB2_SUCCESS = 40.0
 
 
 def default(
-    evaluator: Evaluator, goal: Goal, user: UserState, record: Record, ended: bool, strict: bool
+    evaluator: Evaluator,
+    goal: MultiWOZGoal,
+    user: MultiWOZUserState,
+    record: Record,
+    ended: bool,
+    strict: bool,
 ) -> Components:
     """-1 for each turn, +5 once for each domain that is done, +80 or -40 in the end."""
     done = [
@@ -36,7 +41,12 @@ def default(
 
 
 def convlab2(
-    evaluator: Evaluator, goal: Goal, user: UserState, record: Record, ended: bool, strict: bool
+    evaluator: Evaluator,
+    goal: MultiWOZGoal,
+    user: MultiWOZUserState,
+    record: Record,
+    ended: bool,
+    strict: bool,
 ) -> Components:
     """+40 at each turn at which all is done; else +5 if the domain talked about is; else -1.
 

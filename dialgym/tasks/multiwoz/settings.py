@@ -10,7 +10,7 @@ from dialgym.errors import unknown
 from dialgym.tasks.multiwoz.data import World
 from dialgym.tasks.multiwoz.goal_form import parse_goal
 from dialgym.tasks.multiwoz.ontology import DOMAINS
-from dialgym.tasks.multiwoz.types import Goal
+from dialgym.tasks.multiwoz.types import MultiWOZGoal
 
 DRAWN = "drawn"
 GOALS = (DRAWN, "train", "test")
@@ -21,7 +21,7 @@ DRAWS = 100
 
 def choose_goal(
     world: World, goals: str, options: Mapping[str, Any], rng: np.random.Generator
-) -> Goal:
+) -> MultiWOZGoal:
     """The goal that the options give or choose; else one of `goals` at random.
 
     Raises:
@@ -35,7 +35,7 @@ def choose_goal(
         )
     if given is not None:
         return parse_goal(given, world.database)
-    frozen: Sequence[Goal] = () if goals == DRAWN else world.goal_set(goals)
+    frozen: Sequence[MultiWOZGoal] = () if goals == DRAWN else world.goal_set(goals)
     if number is not None:
         return frozen[_checked_number(number, len(frozen))]
     if domains is not None:
@@ -44,8 +44,8 @@ def choose_goal(
 
 
 def _about(
-    world: World, frozen: Sequence[Goal], domains: tuple[str, ...], rng: np.random.Generator
-) -> Goal:
+    world: World, frozen: Sequence[MultiWOZGoal], domains: tuple[str, ...], rng: np.random.Generator
+) -> MultiWOZGoal:
     """A goal about these domains in this order."""
     if frozen:
         fitting = [goal for goal in frozen if tuple(goal.domains) == domains]

@@ -18,7 +18,7 @@ from dialgym.tasks.multiwoz.ontology import (
     SLOT_NAMES,
     act_domain,
 )
-from dialgym.tasks.multiwoz.types import ASKED, EMPTY, Acts, Belief, DialogueAct
+from dialgym.tasks.multiwoz.types import ASKED, EMPTY, Acts, DialogueAct, MultiWOZBelief
 
 Generator = np.random.Generator
 TABLED = ("attraction", "hotel", "restaurant", "hospital", "police")
@@ -50,7 +50,7 @@ class RuleSystem:
     def __init__(self, world: World, fidelity: Fidelity) -> None:
         self.world, self.database, self.fidelity = world, world.database, fidelity
 
-    def acts(self, belief: Belief, rng: Generator) -> Acts:
+    def acts(self, belief: MultiWOZBelief, rng: Generator) -> Acts:
         """What it says to `belief.user_acts`; leaves `belief` as it is."""
         groups: dict[tuple[str, str], list[DialogueAct]] = {}
         for act in belief.user_acts:
@@ -87,7 +87,7 @@ class RuleSystem:
 
     def _place(
         self,
-        belief: Belief,
+        belief: MultiWOZBelief,
         domain: str,
         intent: str,
         acts: Sequence[DialogueAct],
@@ -103,11 +103,11 @@ class RuleSystem:
             return self._recommend(domain, found, rng)
         return self._describe(domain, self.database.rows(domain)[first(found)], rng)
 
-    def _wanted(self, belief: Belief, domain: str) -> dict[str, str]:
+    def _wanted(self, belief: MultiWOZBelief, domain: str) -> dict[str, str]:
         known = belief.constraints.get(domain, EMPTY)
         return {s: v for s, v in known.items() if s in INFORMABLE[domain]}
 
-    def _row(self, belief: Belief, domain: str, found: int) -> Row:
+    def _row(self, belief: MultiWOZBelief, domain: str, found: int) -> Row:
         """The row that is talked about: the one offered last, if it still matches."""
         rows = self.database.rows(domain)
         offered = belief.offered.get(domain)
@@ -115,7 +115,7 @@ class RuleSystem:
             return rows[offered]
         return rows[first(found)]
 
-    def _no_offer(self, belief: Belief, domain: str) -> list[DialogueAct]:
+    def _no_offer(self, belief: MultiWOZBelief, domain: str) -> list[DialogueAct]:
         name, shorts = act_domain(domain), SHORT_NAMES[domain]
         wanted = self._wanted(belief, domain)
         acts = [
@@ -176,7 +176,7 @@ class RuleSystem:
     def _train(
         self,
         said: list[DialogueAct],
-        belief: Belief,
+        belief: MultiWOZBelief,
         intent: str,
         acts: Sequence[DialogueAct],
         rng: Generator,
@@ -201,7 +201,7 @@ class RuleSystem:
         asked = _times(wanted, rng) + missing
         return said + [DialogueAct("Request", "Train", shorts[slot], ASKED) for slot in asked]
 
-    def _taxi(self, belief: Belief, rng: Generator) -> list[DialogueAct]:
+    def _taxi(self, belief: MultiWOZBelief, rng: Generator) -> list[DialogueAct]:
         """Asks when, and where to and from; then gives car and phone."""
         known, shorts = belief.constraints.get("taxi", EMPTY), SHORT_NAMES["taxi"]
         asked: list[str] = []
@@ -220,7 +220,7 @@ class RuleSystem:
     # ------------------------------------------------------------------ bookings
 
     def _booking(
-        self, belief: Belief, domain: str, acts: Sequence[DialogueAct]
+        self, belief: MultiWOZBelief, domain: str, acts: Sequence[DialogueAct]
     ) -> DialogueAct | None:
         """The reference of the row, if the user has said how to book and there is one."""
         bookable = BOOKABLE.get(domain, ())

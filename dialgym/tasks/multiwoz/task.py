@@ -16,7 +16,7 @@ from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.corpora import BUILT_IN
 from dialgym.tasks.hidden import hide
 from dialgym.tasks.multiwoz import policies
-from dialgym.tasks.multiwoz.corpus import Corpus
+from dialgym.tasks.multiwoz.corpus import MultiWOZCorpus
 from dialgym.tasks.multiwoz.data import MULTIWOZ, load_world
 from dialgym.tasks.multiwoz.dialogue import MultiWOZState, Rules, Settings, Turn
 from dialgym.tasks.multiwoz.formats import FILES
@@ -25,7 +25,7 @@ from dialgym.tasks.multiwoz.languages.base import goal_acts
 from dialgym.tasks.multiwoz.languages.keywords import about_domain
 from dialgym.tasks.multiwoz.noise import NoisyChannel
 from dialgym.tasks.multiwoz.notation import read_acts
-from dialgym.tasks.multiwoz.party_acts import ACTS, UserActs
+from dialgym.tasks.multiwoz.party_acts import ACTS, MultiWOZUserActs
 from dialgym.tasks.multiwoz.rewards import COMPONENTS, REWARDS, bounds
 from dialgym.tasks.multiwoz.settings import GOALS, choose_goal
 from dialgym.tasks.multiwoz.stages import find_stage
@@ -42,7 +42,7 @@ BELIEVED = ("constraints", "requests", "user_acts", "domain", "booked", "offered
 
 
 @dataclass(slots=True)
-class Conversation:
+class MultiWOZDialogue:
     """A dialogue with what has been said in it."""
 
     dialogue: MultiWOZState  # on acts
@@ -50,10 +50,10 @@ class Conversation:
     heard_by_user: list[Utterance]
     heard_by_system: list[Utterance]
 
-    def copy(self) -> "Conversation":
+    def copy(self) -> "MultiWOZDialogue":
         """An independent copy."""
         heard = self.heard_by_user.copy(), self.heard_by_system.copy()
-        return Conversation(self.dialogue.copy(), self.goal, *heard)
+        return MultiWOZDialogue(self.dialogue.copy(), self.goal, *heard)
 
 
 class MultiWOZ(Task):
@@ -74,7 +74,7 @@ class MultiWOZ(Task):
     in the database; with what the user says it gets what is believed and how many rows match. In
     act views it observes 340 features and chooses any of 209 such acts at once, or one of the
     frequent combinations of them; the user observes its goal and what it has heard. See
-    `vectors`, `SystemActs`, `CompositeActs` and `UserActs`.
+    `vectors`, `MultiWOZSystemActs`, `CompositeActs` and `MultiWOZUserActs`.
 
     Rewards, the same for both: -1 for each utterance of the system, 5 once for each domain that is
     done, and at the end 80 if the goal is met, else -40. The dialogue ends (terminated) when the
@@ -133,7 +133,7 @@ class MultiWOZ(Task):
         "requests, book what it books, then say goodbye.",
     }
     for_people = {"language": "english"}  # noqa: RUF012
-    generators = {"corpus": Corpus}  # noqa: RUF012
+    generators = {"corpus": MultiWOZCorpus}  # noqa: RUF012
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class MultiWOZ(Task):
         self.nlu = find_stage("nlu", nlu, self.world) or self.language
         self.nlg = find_stage("nlg", nlg, self.world) or self.language
         self.tokenizer = self.language.tokenizer  # type: ignore[misc]
-        self.acts: Mapping[str, Any] = {SYSTEM: ACTS[acts](self), USER: UserActs(self)}
+        self.acts: Mapping[str, Any] = {SYSTEM: ACTS[acts](self), USER: MultiWOZUserActs(self)}
         self.facts = self._facts(reward)
 
     @classmethod
@@ -210,27 +210,27 @@ class MultiWOZ(Task):
 
     def initial(
         self, rng: np.random.Generator, options: Mapping[str, Any] | None = None
-    ) -> Conversation:
+    ) -> MultiWOZDialogue:
         goal = choose_goal(self.world, self.goals, self.check_options(options), rng)
         note = self.nlg.say(goal_acts(goal), USER, rng)
         noted = (Utterance(USER, note, private=True),)
-        return Conversation(self.rules.begin(goal, rng), noted, [], [])
+        return MultiWOZDialogue(self.rules.begin(goal, rng), noted, [], [])
 
-    def speaker(self, state: Conversation) -> str:
+    def speaker(self, state: MultiWOZDialogue) -> str:
         return USER if state.dialogue.user_speaks else SYSTEM
 
-    def transcript(self, state: Conversation, party: str) -> Sequence[Utterance]:
+    def transcript(self, state: MultiWOZDialogue, party: str) -> Sequence[Utterance]:
         return state.heard_by_system if party == SYSTEM else [*state.goal, *state.heard_by_user]
 
-    def observed(self, state: Conversation, party: str) -> Conversation:
+    def observed(self, state: MultiWOZDialogue, party: str) -> MultiWOZDialogue:
         """Without what the dialogue on acts keeps from the party, too."""
-        seen: Conversation = super().observed(state, party)
+        seen: MultiWOZDialogue = super().observed(state, party)
         seen.dialogue = hide(seen.dialogue, HIDDEN_ACTS[party], self.name, party)
         if party == USER:
             seen.dialogue.belief = hide(seen.dialogue.belief, BELIEVED, self.name, party)
         return seen
 
-    def situation(self, state: Conversation, party: str) -> Any:
+    def situation(self, state: MultiWOZDialogue, party: str) -> Any:
         """For the system what it believes, and what was said last."""
         if party == USER:
             return super().situation(state, party)
@@ -238,12 +238,12 @@ class MultiWOZ(Task):
         said = belief.user_acts, belief.system_acts
         return belief.constraints, belief.requests, belief.booked, belief.domain, *said
 
-    def speak(self, state: Conversation, text: str, rng: np.random.Generator) -> Outcome:
+    def speak(self, state: MultiWOZDialogue, text: str, rng: np.random.Generator) -> Outcome:
         if state.dialogue.user_speaks:
             return self._user_says(state, text, rng)
         return self._system_says(state, text, rng)
 
-    def _user_says(self, state: Conversation, text: str, rng: np.random.Generator) -> Outcome:
+    def _user_says(self, state: MultiWOZDialogue, text: str, rng: np.random.Generator) -> Outcome:
         said = _about(self.meant(text, USER), state.dialogue)
         heard = self.channel.hear(said, rng)
         turn = self.rules.user_turn(state.dialogue, said, rng, heard)
@@ -252,14 +252,14 @@ class MultiWOZ(Task):
         state.heard_by_system.append(Utterance(USER, got))
         return _outcome(turn)
 
-    def _system_says(self, state: Conversation, text: str, rng: np.random.Generator) -> Outcome:
+    def _system_says(self, state: MultiWOZDialogue, text: str, rng: np.random.Generator) -> Outcome:
         acts, heard = self._system_means(state, text, rng)
         state.heard_by_system.append(Utterance(SYSTEM, text))
         state.heard_by_user.append(Utterance(SYSTEM, heard))
         return _outcome(self.rules.system_turn(state.dialogue, acts, rng))
 
     def _system_means(
-        self, state: Conversation, text: str, rng: np.random.Generator
+        self, state: MultiWOZDialogue, text: str, rng: np.random.Generator
     ) -> tuple[Acts, str]:
         """The acts of the system's text, and what the user hears of it."""
         numbers = self.language.entries(text)
@@ -276,7 +276,7 @@ class MultiWOZ(Task):
         """The acts of a text of `party`, in the task's language or in their notation."""
         return self.nlu.understand(text, party) or read_acts(text) or ()
 
-    def metrics(self, state: Conversation) -> Mapping[str, float]:
+    def metrics(self, state: MultiWOZDialogue) -> Mapping[str, float]:
         """Inform precision, recall and F1, book rate, match, strict success, complete."""
         found = self.rules.metrics(state.dialogue)
         counts = found.counts

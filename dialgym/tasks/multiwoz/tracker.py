@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from dialgym.tasks.multiwoz.fidelity import Fidelity
 from dialgym.tasks.multiwoz.ontology import BOOKABLE, BOOKING, DOMAINS, INFORMABLE, SLOT_NAMES
-from dialgym.tasks.multiwoz.types import EMPTY, Acts, Belief, DialogueAct
+from dialgym.tasks.multiwoz.types import EMPTY, Acts, DialogueAct, MultiWOZBelief
 from dialgym.tasks.multiwoz.values import Vocabulary
 
 TABLED = ("attraction", "hotel", "restaurant", "train")
@@ -31,7 +31,7 @@ class Tracker:
     ) -> None:
         self.vocabulary, self.rows_by_name, self.fidelity = vocabulary, rows_by_name, fidelity
 
-    def update(self, belief: Belief, acts: Acts) -> None:
+    def update(self, belief: MultiWOZBelief, acts: Acts) -> None:
         """The user says `acts`; changes `belief`."""
         belief.user_acts = acts
         for intent, domain, slot, value in acts:
@@ -49,14 +49,14 @@ class Tracker:
                 if name is not None and name not in asked:
                     belief.requests[about] = (*asked, name)
 
-    def _inform(self, belief: Belief, domain: str, slot: str, value: str) -> None:
+    def _inform(self, belief: MultiWOZBelief, domain: str, slot: str, value: str) -> None:
         if slot in INFORMABLE[domain]:
             value = self.vocabulary.normalised(domain, slot, value)
         elif slot not in BOOKABLE[domain]:
             return
         belief.constraints.setdefault(domain, {})[slot] = value
 
-    def heard(self, belief: Belief, acts: Acts) -> None:
+    def heard(self, belief: MultiWOZBelief, acts: Acts) -> None:
         """The system says `acts`: what it books, offers and answers; changes `belief`."""
         belief.system_acts = acts
         for act in acts:
@@ -66,12 +66,12 @@ class Tracker:
             elif domain in DOMAINS:
                 self._offer(belief, domain, act)
 
-    def _book(self, belief: Belief, domain: str, reference: str) -> None:
+    def _book(self, belief: MultiWOZBelief, domain: str, reference: str) -> None:
         booked = belief.domain if domain == BOOKING.lower() else domain
         if booked in TABLED and not self.fidelity.never_booked:
             belief.booked[booked] = reference
 
-    def _offer(self, belief: Belief, domain: str, act: DialogueAct) -> None:
+    def _offer(self, belief: MultiWOZBelief, domain: str, act: DialogueAct) -> None:
         if act.slot == "Name" and act.intent in OFFERS and domain in self.rows_by_name:
             row = self.rows_by_name[domain].get(act.value.lower())
             if row is not None:
@@ -83,7 +83,7 @@ class Tracker:
                 _set_requests(belief, domain, [slot for slot in asked if slot != name])
 
 
-def _set_requests(belief: Belief, domain: str, slots: Sequence[str]) -> None:
+def _set_requests(belief: MultiWOZBelief, domain: str, slots: Sequence[str]) -> None:
     if slots:
         belief.requests[domain] = tuple(slots)
     else:

@@ -34,7 +34,7 @@ EMPTY: Constraints = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class DomainGoal:
-    """What the user wants of one domain.
+    """The user's goal in one domain.
 
     Attributes:
         info: constraints that some row of the database meets.
@@ -59,15 +59,15 @@ class DomainGoal:
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
-    """What the user wants, domain by domain in the order in which it asks. Never changed."""
+class MultiWOZGoal:
+    """The user's goal, domain by domain in the order in which it asks. Never changed."""
 
     domains: Mapping[str, DomainGoal]
 
 
 @dataclass(slots=True)
-class Belief:
-    """What the system has understood and done; see `tracker`.
+class MultiWOZBelief:
+    """The system's belief and its own acts; see `tracker`.
 
     Attributes:
         constraints: domain -> slot -> value, those of bookings included.
@@ -87,10 +87,10 @@ class Belief:
     booked: dict[str, str] = field(default_factory=dict)
     offered: dict[str, int] = field(default_factory=dict)
 
-    def copy(self) -> "Belief":
+    def copy(self) -> "MultiWOZBelief":
         """An independent copy."""
         constraints = {domain: dict(slots) for domain, slots in self.constraints.items()}
         said = self.user_acts, self.system_acts, self.domain
-        return Belief(
+        return MultiWOZBelief(
             constraints, self.requests.copy(), *said, self.booked.copy(), self.offered.copy()
         )

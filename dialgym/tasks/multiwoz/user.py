@@ -13,9 +13,9 @@ from dialgym.tasks.multiwoz.agenda import (
     ALL,
     BYE,
     CHOICE,
-    Agenda,
-    Item,
-    UserState,
+    AgendaItem,
+    AgendaRules,
+    MultiWOZUserState,
     answered,
 )
 from dialgym.tasks.multiwoz.ontology import GENERAL, SHORT_NAMES, act_domain
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Behaviour:
-    """How a user speaks.
+class MultiWOZUserBehaviour:
+    """Behaviour of a user.
 
     Attributes:
         initiative: most acts that it says of itself; what it was asked for it says at once.
@@ -46,17 +46,17 @@ class Behaviour:
     patience: int = ALL
 
 
-BEHAVIOURS: Mapping[str, Behaviour] = MappingProxyType(
+BEHAVIOURS: Mapping[str, MultiWOZUserBehaviour] = MappingProxyType(
     {
-        "agenda": Behaviour(),
-        "unfriendly": Behaviour(further=0.5, patience=14),
-        "terse": Behaviour(initiative=1, answers=1, bookings=1),
-        "verbose": Behaviour(initiative=ALL, bookings=ALL, asks_at_once=True),
+        "agenda": MultiWOZUserBehaviour(),
+        "unfriendly": MultiWOZUserBehaviour(further=0.5, patience=14),
+        "terse": MultiWOZUserBehaviour(initiative=1, answers=1, bookings=1),
+        "verbose": MultiWOZUserBehaviour(initiative=ALL, bookings=ALL, asks_at_once=True),
     }
 )
 
 
-class AgendaUser:
+class MultiWOZUser:
     """Chooses the user's acts; what it says leaves the agenda when the dialogue goes on.
 
     Args:
@@ -64,7 +64,9 @@ class AgendaUser:
         behaviour: a name of `BEHAVIOURS`, or one of its own.
     """
 
-    def __init__(self, agenda: Agenda, behaviour: str | Behaviour = "agenda") -> None:
+    def __init__(
+        self, agenda: AgendaRules, behaviour: str | MultiWOZUserBehaviour = "agenda"
+    ) -> None:
         if isinstance(behaviour, str):
             one_of("user", behaviour, BEHAVIOURS, "MultiWOZ")
             behaviour = BEHAVIOURS[behaviour]
@@ -81,7 +83,7 @@ class AgendaUser:
             items = self._fewer(items, rng)
         return tuple([_act(item) for item in items])
 
-    def _from_the_top(self, user: UserState) -> list[Item]:
+    def _from_the_top(self, user: MultiWOZUserState) -> list[AgendaItem]:
         """What lies on top and can be said; a domain is named along with what is said of it."""
         how, below = self.behaviour, 0
         while below < len(user.stack):
@@ -96,7 +98,7 @@ class AgendaUser:
                 return items
         return [BYE]
 
-    def _fewer(self, items: list[Item], rng: np.random.Generator) -> list[Item]:
+    def _fewer(self, items: list[AgendaItem], rng: np.random.Generator) -> list[AgendaItem]:
         kept = items[:1]
         for item in items[1:]:
             if rng.random() >= self.behaviour.further:
@@ -104,7 +106,7 @@ class AgendaUser:
             kept.append(item)
         return kept
 
-    def _requests(self, state: "MultiWOZState", items: list[Item]) -> list[Item]:
+    def _requests(self, state: "MultiWOZState", items: list[AgendaItem]) -> list[AgendaItem]:
         """The open requests of the domain whose constraints are being said, if they can be met."""
         domain, intent, slot, _ = items[0]
         wanted, fidelity = state.goal.domains.get(domain), self.agenda.fidelity
@@ -113,11 +115,11 @@ class AgendaUser:
         if wanted.fail_info and domain not in state.user.retired:
             return []
         slots = [s for s in wanted.requests if not answered(state.user, domain, s, fidelity)]
-        return [Item(domain, "request", slot, ASKED) for slot in slots]
+        return [AgendaItem(domain, "request", slot, ASKED) for slot in slots]
 
 
 @lru_cache(maxsize=1 << 14)
-def _act(item: Item) -> DialogueAct:
+def _act(item: AgendaItem) -> DialogueAct:
     domain, intent, slot, value = item
     if domain == GENERAL:
         return DialogueAct(intent, GENERAL)

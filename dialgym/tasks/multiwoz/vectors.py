@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from dialgym.tasks.bitsets import first
-from dialgym.tasks.multiwoz.database import Database
+from dialgym.tasks.multiwoz.database import CityDatabase
 from dialgym.tasks.multiwoz.entries import (
     REFUSALS,
     REQUEST,
@@ -26,7 +26,7 @@ from dialgym.tasks.multiwoz.ontology import (
     INFORMABLE,
     SLOT_NAMES,
 )
-from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, Belief, DialogueAct
+from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct, MultiWOZBelief
 
 OPEN, UNKNOWN = "?", "unknown"
 """A cell that the database does not know, and what the system says of it."""
@@ -86,7 +86,7 @@ class Vectoriser:
             ``null_answers`` and ``rows_alone``.
     """
 
-    def __init__(self, database: Database, fidelity: Fidelity) -> None:
+    def __init__(self, database: CityDatabase, fidelity: Fidelity) -> None:
         self.database, self.fidelity = database, fidelity
         find = database.find
         self._find = lru_cache(maxsize=1 << 14)(lambda domain, known: find(domain, dict(known)))
@@ -97,7 +97,7 @@ class Vectoriser:
         self._counts = np.array([counts.get(name, 0) for name in _PLACED], np.int64)
         self._bins = {domain: self._bin_for(domain, counts[domain]) for domain in TABLES}
 
-    def state(self, belief: Belief, terminated: bool = False) -> np.ndarray:
+    def state(self, belief: MultiWOZBelief, terminated: bool = False) -> np.ndarray:
         """(340,) float32 of 0 and 1, in the order of `feature_names`."""
         on = [*user_numbers(belief.user_acts)]
         on += [_ACTED + number for number in system_numbers(belief.system_acts)]
@@ -124,7 +124,7 @@ class Vectoriser:
         return self._bin_for(domain, self.found(domain, constraints).bit_count())
 
     def found(self, domain: str, constraints: Mapping[str, str]) -> int:
-        """`Database.find`, remembered: features, mask and values of a turn ask for the same."""
+        """`CityDatabase.find`, remembered: features, mask and values of a turn ask for the same."""
         found: int = self._find(domain, tuple(constraints.items()))
         return found
 
@@ -138,7 +138,7 @@ class Vectoriser:
         vector[list(system_numbers(acts))] = 1
         return vector
 
-    def mask(self, belief: Belief) -> np.ndarray:
+    def mask(self, belief: MultiWOZBelief) -> np.ndarray:
         """(209,) bool: the acts that have something to say.
 
         An act about the k-th match needs k of them; NoOffer needs that there are none, and that
@@ -156,7 +156,9 @@ class Vectoriser:
                 mask[number] = False
         return mask
 
-    def lexicalise(self, numbers: Iterable[int], belief: Belief, rng: np.random.Generator) -> Acts:
+    def lexicalise(
+        self, numbers: Iterable[int], belief: MultiWOZBelief, rng: np.random.Generator
+    ) -> Acts:
         """The acts of these numbers with their values, ``none`` where there is no such value.
 
         Values are those of the k-th row that meets what is believed; of ``Booking``, of the domain

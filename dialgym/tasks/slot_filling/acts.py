@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.language.acts import NULL, Act, Item
+from dialgym.language.acts import NULL, Act, SlotValue
 from dialgym.tasks.bitsets import Found, first, indices
-from dialgym.tasks.slot_filling.domain.database import MISSING, Database
+from dialgym.tasks.slot_filling.domain.database import MISSING, EntityDatabase
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, Ontology
 from dialgym.tasks.slot_filling.summary import Summariser
-from dialgym.tasks.slot_filling.types import Accepted, Belief, Summary
+from dialgym.tasks.slot_filling.types import Accepted, SlotFillingBelief, Summary
 
 Generator = np.random.Generator
 ASKS = ("request", "confirm", "select")
@@ -67,7 +67,7 @@ class SummaryActs:
         """phrase -> index."""
         return {phrase: i for i, phrase in enumerate(self.phrases)}
 
-    def mask(self, belief: Belief, summary: Summary) -> np.ndarray:
+    def mask(self, belief: SlotFillingBelief, summary: Summary) -> np.ndarray:
         """(3n+7,) bool: what can be chosen; never empty, as anything can be requested."""
         if not self.masks:
             return self.unrestricted.copy()
@@ -76,7 +76,7 @@ class SummaryActs:
             allowed += (True, best.p > 0, best.p > 0 and best.second_p > 0)
         return np.array([*allowed, *self.others(belief, summary)])
 
-    def others(self, belief: Belief, summary: Summary) -> tuple[bool, ...]:
+    def others(self, belief: SlotFillingBelief, summary: Summary) -> tuple[bool, ...]:
         """Which of `OTHERS` can be chosen."""
         known = belief.entity != ""
         return (
@@ -100,7 +100,9 @@ class SummaryActs:
             return True
         return not self.summariser.discriminable(self.summariser.found(accepted), accepted)
 
-    def act(self, name: str, belief: Belief, summary: Summary, last: Act, rng: Generator) -> Act:
+    def act(
+        self, name: str, belief: SlotFillingBelief, summary: Summary, last: Act, rng: Generator
+    ) -> Act:
         """The act that a summary act becomes; `last` is the system's last one."""
         if name == "inform":
             return self._inform(belief, summary, rng)
@@ -113,14 +115,14 @@ class SummaryActs:
             return {"repeat": last, "restart": NULL}.get(name, Act(name))
         ask, slot = name.split("_", 1)
         best = summary.best[slot]
-        items: Sequence[Item] = {
-            "request": (Item(slot),),
-            "confirm": (Item(slot, best.value),),
-            "select": (Item(slot, best.value), Item(slot, best.second)),
+        items: Sequence[SlotValue] = {
+            "request": (SlotValue(slot),),
+            "confirm": (SlotValue(slot, best.value),),
+            "select": (SlotValue(slot, best.value), SlotValue(slot, best.second)),
         }[ask]
         return Act(ask, tuple(items))
 
-    def _inform(self, belief: Belief, summary: Summary, rng: Generator) -> Act:
+    def _inform(self, belief: SlotFillingBelief, summary: Summary, rng: Generator) -> Act:
         """The row offered last if it still fits, else the first that does."""
         database, accepted = self.summariser.database, summary.accepted
         found = self.summariser.found(accepted)
@@ -129,11 +131,11 @@ class SummaryActs:
         again = found & database.bits(NAME, belief.entity) if belief.entity else 0
         return self._offers.offer(self._offers.pick(again or found, rng), accepted, rng)
 
-    def _by_name(self, belief: Belief, summary: Summary, rng: Generator) -> Act:
+    def _by_name(self, belief: SlotFillingBelief, summary: Summary, rng: Generator) -> Act:
         """What is asked about the row that the user names, or the one offered last, or any."""
         name = summary.name or belief.entity or DONTCARE
         act = self._offers.details(name, summary.requested, rng)
-        return act or Act("inform", (Item(NAME, NONE), Item(NAME, name)))
+        return act or Act("inform", (SlotValue(NAME, NONE), SlotValue(NAME, name)))
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class Offers:
         database: the rows.
     """
 
-    database: Database
+    database: EntityDatabase
 
     def pick(self, found: Found, rng: Generator) -> int:
         """The first of the rows, or any where none is ruled out."""
@@ -156,21 +158,23 @@ class Offers:
         """``inform(name="the nirala",food="indian")``: a row and its values of accepted slots."""
         cells = self.database.rows[row]
         slots = _some([slot for slot, _, _ in accepted], rng)
-        told = [Item(s, cells[s]) for s in slots if cells[s] not in (MISSING, "")]
-        return Act("inform", (Item(NAME, cells[NAME]), *told))
+        told = [SlotValue(s, cells[s]) for s in slots if cells[s] not in (MISSING, "")]
+        return Act("inform", (SlotValue(NAME, cells[NAME]), *told))
 
     def nothing(self, accepted: Sequence[Accepted]) -> Act:
         """``inform(name="none",food="thai")``: no row has these values."""
-        said = [Item(slot, value) for slot, value, _ in accepted if value != DONTCARE]
-        return Act("inform", (Item(NAME, NONE), *said))
+        said = [SlotValue(slot, value) for slot, value, _ in accepted if value != DONTCARE]
+        return Act("inform", (SlotValue(NAME, NONE), *said))
 
     def nothing_else(self, found: Found, accepted: Sequence[Accepted], rng: Generator) -> Act:
         """``inform(name="none",name!="the nirala",food="indian")``: no row but those found."""
         rows = self.database.rows
         names = dict.fromkeys(rows[row][NAME] for row in indices(found))
         slots = _some([slot for slot, _, _ in accepted], rng)
-        said = [Item(slot, value) for slot, value, _ in accepted if slot in slots]
-        return Act("inform", (Item(NAME, NONE), *(Item(NAME, n, True) for n in names), *said))
+        said = [SlotValue(slot, value) for slot, value, _ in accepted if slot in slots]
+        return Act(
+            "inform", (SlotValue(NAME, NONE), *(SlotValue(NAME, n, True) for n in names), *said)
+        )
 
     def another(
         self, found: Found, accepted: Sequence[Accepted], known: Collection[str], rng: Generator
@@ -206,8 +210,8 @@ class Offers:
         if not requested:
             others = [s for s in self.database.ontology.requestable if s != NAME]
             requested = [others[int(rng.random() * len(others))]]
-        told = [Item(s, cells.get(s, NONE)) for s in _some(requested, rng) if s != NAME]
-        return Act("inform", (Item(NAME, cells[NAME]), *told))
+        told = [SlotValue(s, cells.get(s, NONE)) for s in _some(requested, rng) if s != NAME]
+        return Act("inform", (SlotValue(NAME, cells[NAME]), *told))
 
 
 def _some(slots: Sequence[str], rng: Generator) -> Sequence[str]:

@@ -14,14 +14,20 @@ from dialgym.tasks.slot_filling.acts import SummaryActs
 from dialgym.tasks.slot_filling.domain.ontology import NAME, NONE
 from dialgym.tasks.slot_filling.summary import REQUESTED, Summariser
 from dialgym.tasks.slot_filling.tracker import Evidence, FocusTracker, Layout
-from dialgym.tasks.slot_filling.types import Accepted, Belief, Best, SlotFillingState, Summary
+from dialgym.tasks.slot_filling.types import (
+    Accepted,
+    SlotFillingBelief,
+    SlotFillingState,
+    Summary,
+    TopValues,
+)
 from dialgym.tasks.slot_filling.understanding import BY_METHOD
 
 if TYPE_CHECKING:
     from dialgym.tasks.slot_filling.task import SlotFilling
 
 
-Beliefs = Sequence[Belief]
+Beliefs = Sequence[SlotFillingBelief]
 
 
 def update_many(
@@ -151,7 +157,7 @@ def summarise_many(summariser: Summariser, beliefs: Beliefs) -> list[Summary]:
 
 def _bests(
     summariser: Summariser, top: _Top
-) -> Iterator[tuple[dict[str, Best], tuple[Accepted, ...]]]:
+) -> Iterator[tuple[dict[str, TopValues], tuple[Accepted, ...]]]:
     """Of each belief the best values of the slots that can be asked for, and the accepted ones."""
     asked, texts = summariser.asked, summariser.layout.values
     numbers = [number for _, number, _ in summariser.thresholds]
@@ -161,7 +167,7 @@ def _bests(
     columns = (array.tolist() for array in (first, p, second, second_p, accepted))
     for places, firsts, others, seconds, good in zip(*columns):
         values = [texts[place] for place in places]
-        best = map(Best, values, firsts, [texts[place] for place in others], seconds)
+        best = map(TopValues, values, firsts, [texts[place] for place in others], seconds)
         told = [Accepted(*each) for each in compress(zip(asked, values, firsts), good)]
         yield dict(zip(asked, best)), tuple(told)
 
@@ -292,7 +298,7 @@ class SlotFillingBatch:
         """(N, 3n+7) bool: `SummaryActs.mask` of each row."""
         return act_masks(self.task.summary_acts, *self._of(np.arange(len(self._states))))
 
-    def _of(self, rows: np.ndarray) -> tuple[list[Belief], list[Summary]]:
+    def _of(self, rows: np.ndarray) -> tuple[list[SlotFillingBelief], list[Summary]]:
         states = self.states(rows)
         return [state.belief for state in states], [state.summary for state in states]
 

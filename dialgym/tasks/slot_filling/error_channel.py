@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 
 from dialgym.errors import one_of
-from dialgym.language.acts import NULL, Act, Hypotheses, Item
+from dialgym.language.acts import NULL, Act, Hypotheses, SlotValue
 from dialgym.simulators.speech_errors import (
     CONFUSE_SLOT,
     CONFUSE_TYPE,
@@ -66,7 +66,7 @@ class RandomConfusions:
             return Act(kind)
         slot = _any(self.ontology.requestable, rng)
         value = self._any_value(slot, rng) if kind in _ONE_VALUE else None
-        return Act(kind, (Item(slot, value),))
+        return Act(kind, (SlotValue(slot, value),))
 
     def _with_other_slots(self, act: Act, rng: Generator) -> Act:
         items = list(act.items)
@@ -74,7 +74,7 @@ class RandomConfusions:
             if item.slot in ("", TYPE):
                 break
             slot = self._slot(item.slot, rng)
-            items[place] = Item(slot, item.value and self._any_value(slot, rng))
+            items[place] = SlotValue(slot, item.value and self._any_value(slot, rng))
         return Act(act.type, tuple(items))
 
     def _with_other_value(self, act: Act, rng: Generator) -> Act:
@@ -82,7 +82,7 @@ class RandomConfusions:
         slot, value, _ = act.items[place]
         if value is None or slot in ("", TYPE):
             return act
-        other = Item(slot, self._value(slot, value, rng))
+        other = SlotValue(slot, self._value(slot, value, rng))
         return Act(act.type, (*act.items[:place], other, *act.items[place + 1 :]))
 
     def _any_value(self, slot: str, rng: Generator) -> str | None:
@@ -156,7 +156,7 @@ def _any_of_others(
 
 @dataclass(frozen=True)
 class Statistics:
-    """How lists of hypotheses look.
+    """The form of lists of hypotheses.
 
     Attributes:
         right_lengths, wrong_lengths: relative frequency of lists of 1, 2 ... hypotheses, of which

@@ -8,14 +8,14 @@ import numpy as np
 
 from dialgym.errors import unknown
 from dialgym.language import Utterance
-from dialgym.language.acts import Act, Hypotheses, Item, print_act, print_hypotheses
+from dialgym.language.acts import Act, Hypotheses, SlotValue, print_act, print_hypotheses
 from dialgym.rewards import Components
 from dialgym.tasks.acts import PartyActs
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import add
 from dialgym.tasks.corpora import BUILT_IN
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, TYPE
-from dialgym.tasks.slot_filling.party_acts import SystemActs
+from dialgym.tasks.slot_filling.party_acts import SlotSystemActs
 from dialgym.tasks.slot_filling.task import SlotFilling
 from dialgym.tasks.slot_filling.types import SlotFillingState
 
@@ -195,7 +195,7 @@ class MultiDomain(Task):
     def _system_says(
         self, state: MultiDomainState, text: str, rng: Generator, parts: dict[str, Components]
     ) -> bool:
-        """Whether the dialogue is over with it."""
+        """Return True if the dialogue is over with it."""
         if state.topic is not None:
             dialogue = state.dialogues[state.topic]
             outcome = self.domains[state.topic].speak(dialogue, text, rng)
@@ -222,7 +222,7 @@ class MultiDomain(Task):
 
     def _name_topic(self, state: MultiDomainState, asked: bool, rng: Generator) -> None:
         """Answer the question for the topic, or else with a greeting."""
-        act = Act("inform", (Item(TOPIC, state.current),)) if asked else Act(HELLO)
+        act = Act("inform", (SlotValue(TOPIC, state.current),)) if asked else Act(HELLO)
         heard = self.domains[state.current].channel.hear(act, rng)
         state.lines.append(Utterance(USER, print_hypotheses(heard)))
         self._read(state, heard)
@@ -258,7 +258,7 @@ class MultiDomain(Task):
             state.topic = state.current
 
     def _can_mean(self, act: Act, name: str) -> bool:
-        """Whether a domain has all slots and values of an act."""
+        """Return True if a domain has all slots and values of an act."""
         ontology = self.domains[name].domain.ontology
         known = {"": (), TYPE: (ontology.type,), TOPIC: (name,), **ontology.informable}
         return all(
@@ -295,7 +295,7 @@ class DomainActs(PartyActs):
     """The acts of the system in one of the domains."""
 
     def __init__(self, domain: str, task: SlotFilling) -> None:
-        self.domain, self.own = domain, SystemActs(task.summary_acts)
+        self.domain, self.own = domain, SlotSystemActs(task.summary_acts)
         self.names, self.size, self.structure = self.own.names, self.own.size, self.own.structure
 
     def observe(self, state: MultiDomainState) -> np.ndarray:

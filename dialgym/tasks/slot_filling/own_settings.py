@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dialgym.errors import finite_number, one_of, unknown, whole_number
 from dialgym.io.files import read_yaml
 from dialgym.tasks.slot_filling.rewards import Rewards
-from dialgym.tasks.slot_filling.user import USERS, Behaviour
+from dialgym.tasks.slot_filling.user import USERS, SlotUserBehaviour
 
 WHERE = "SlotFilling"
 YAML = (".yml", ".yaml")
@@ -18,7 +18,7 @@ Given = Mapping[str, Any] | str | PathLike[str] | None
 
 
 class GoalSettings(NamedTuple):
-    """How goals are drawn; see `GoalGenerator`.
+    """Settings of drawing goals; see `GoalGenerator`.
 
     Attributes:
         constraints: slots that the user constrains.
@@ -31,7 +31,7 @@ class GoalSettings(NamedTuple):
     matches: tuple[int, int] = (2, 3)
 
 
-def behaviour_of(user: Given) -> Behaviour:
+def behaviour_of(user: Given) -> SlotUserBehaviour:
     """The user of a name, or of a mapping from choices to probabilities.
 
     A probability is a number, or the two that it is drawn between for each dialogue. ``like`` names
@@ -42,7 +42,7 @@ def behaviour_of(user: Given) -> Behaviour:
     """
     if isinstance(user, str) and not user.endswith(YAML):
         one_of("user", user, USERS, WHERE)
-        return Behaviour(dict(USERS[user]))
+        return SlotUserBehaviour(dict(USERS[user]))
     given = dict(mapping("user", user, "{like: unfriendly, greet: 0.5, patience: [2, 4]}"))
     like, patience = given.pop("like", "standard"), given.pop("patience", (4, 5))
     one_of("like of user", like, USERS, WHERE)
@@ -54,7 +54,7 @@ def behaviour_of(user: Given) -> Behaviour:
     least, most = _pair(patience)
     where = f"user of {WHERE}"
     least = whole_number("patience", least, where)
-    return Behaviour(ranges, (least, whole_number("patience", most, where, least)))
+    return SlotUserBehaviour(ranges, (least, whole_number("patience", most, where, least)))
 
 
 def goals_of(goals: Given) -> GoalSettings:

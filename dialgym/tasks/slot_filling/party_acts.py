@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from dialgym.language.acts import NULL, Act, Item, print_act
+from dialgym.language.acts import NULL, Act, SlotValue, print_act
 from dialgym.tasks.acts import PartyActs, RandomActs
 from dialgym.tasks.base import USER
 from dialgym.tasks.slot_filling.acts import SummaryActs
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, TYPE, Ontology
-from dialgym.tasks.slot_filling.languages import Language
-from dialgym.tasks.slot_filling.policies import Agenda, HandcraftedSystem
+from dialgym.tasks.slot_filling.languages import SlotFillingLanguage
+from dialgym.tasks.slot_filling.policies import HandcraftedSystem, SlotAgendaPolicy
 from dialgym.tasks.slot_filling.structure import belief_structure
 from dialgym.tasks.slot_filling.types import SlotFillingState
-from dialgym.tasks.slot_filling.user import UserState, listen
+from dialgym.tasks.slot_filling.user import SlotFillingUserState, listen
 
 Generator = np.random.Generator
 HEARD = ("hello", "bye", "request", "confirm", "select", "inform", "reqmore", "repeat", "null")
@@ -28,7 +28,7 @@ QUESTIONS = ("request", "confirm", "select", "reqmore")
 """What a yes or a no answers."""
 
 
-class SystemActs(PartyActs):
+class SlotSystemActs(PartyActs):
     """The system's summary acts; it observes its belief (`Summariser.vector`).
 
     Args:
@@ -61,7 +61,7 @@ class SystemActs(PartyActs):
         return self.acts.act(name, state.belief, state.summary, state.system_act, rng)
 
 
-class UserActs(PartyActs):
+class SlotUserActs(PartyActs):
     """The user's summary acts: each becomes an act by the user's goal and what it has heard.
 
     ``inform_S``, ``confirm_S`` and ``negate_S`` tell, ask about, or set right the value that the
@@ -90,9 +90,11 @@ class UserActs(PartyActs):
         turns: utterances of the system in a dialogue.
     """
 
-    policies = {"agenda": Agenda, "random": RandomActs}  # noqa: RUF012
+    policies = {"agenda": SlotAgendaPolicy, "random": RandomActs}  # noqa: RUF012
 
-    def __init__(self, ontology: Ontology, language: Language, masks: bool, turns: int) -> None:
+    def __init__(
+        self, ontology: Ontology, language: SlotFillingLanguage, masks: bool, turns: int
+    ) -> None:
         self.ontology, self.language = ontology, language
         self.masks, self.turns = masks, turns
         self.asked = ontology.system_requestable
@@ -129,7 +131,7 @@ class UserActs(PartyActs):
             return self.number.get(f"{telling}_{told}", self.number["inform_dontcare"])
         return self.number.get(act.type, self.number["silence"])
 
-    def listening(self, state: SlotFillingState) -> UserState:
+    def listening(self, state: SlotFillingState) -> SlotFillingUserState:
         """The user with the answers of the system's last act; the rules note them as it speaks."""
         user = state.user_state.copy()
         listen(user, state.system_act)
@@ -139,22 +141,24 @@ class UserActs(PartyActs):
         """The act that an action becomes by the goal, whatever the simulated user would say."""
         user, name = self.listening(state), self.names[action]
         if name == "inform_dontcare":
-            return Act("inform", (Item("", DONTCARE),))
+            return Act("inform", (SlotValue("", DONTCARE),))
         if name == "inform_all":
-            known = [Item(item.slot, item.value) for item in user.constraints if not item.negated]
-            return Act("inform", (Item(TYPE, self.ontology.type), *known))
+            known = [
+                SlotValue(item.slot, item.value) for item in user.constraints if not item.negated
+            ]
+            return Act("inform", (SlotValue(TYPE, self.ontology.type), *known))
         if name == "request_all":
-            return Act("request", tuple([Item(slot) for slot in self._missing(user)]))
+            return Act("request", tuple([SlotValue(slot) for slot in self._missing(user)]))
         if name in PLAIN:
             return Act(name)
         kind, slot = name.split("_", 1)
         value = None if kind == "request" else self._wanted(user, slot)
-        return Act(kind, (Item(slot, value),))
+        return Act(kind, (SlotValue(slot, value),))
 
-    def _wanted(self, user: UserState, slot: str) -> str:
+    def _wanted(self, user: SlotFillingUserState, slot: str) -> str:
         return self.ontology.type if slot == TYPE else user.wanted(slot) or DONTCARE
 
-    def _missing(self, user: UserState) -> list[str]:
+    def _missing(self, user: SlotFillingUserState) -> list[str]:
         return [slot for slot in user.open_requests() if slot != NAME]
 
     def mask(self, state: SlotFillingState) -> np.ndarray:
@@ -173,7 +177,9 @@ class UserActs(PartyActs):
             *self._others(state, user, len(missing) > 1),
         ])  # fmt: skip
 
-    def _others(self, state: SlotFillingState, user: UserState, missing: bool) -> tuple[bool, ...]:
+    def _others(
+        self, state: SlotFillingState, user: SlotFillingUserState, missing: bool
+    ) -> tuple[bool, ...]:
         """Which of `OTHERS` can be chosen."""
         asked, spoken = state.system_act.type in QUESTIONS, state.replies > 0
         known = user.requests.get(NAME) is not None or state.system_act.type == "inform"

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dialgym.language.acts import Act, Item
+from dialgym.language.acts import Act, SlotValue
 from dialgym.simulators import EachReplies
 from dialgym.tasks.acts import ActSpeaker, RandomActs
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling.acts import ENOUGH, Offers
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE
 from dialgym.tasks.slot_filling.summary import Summariser
-from dialgym.tasks.slot_filling.types import Belief, SlotFillingState, Summary
+from dialgym.tasks.slot_filling.types import SlotFillingBelief, SlotFillingState, Summary
 
 if TYPE_CHECKING:
     from dialgym.tasks.slot_filling.task import SlotFilling
@@ -41,7 +41,9 @@ class Handcrafted:
     def offers(self) -> Offers:
         return Offers(self.summariser.database)
 
-    def choose(self, belief: Belief, summary: Summary, rng: Generator) -> tuple[str, Act]:
+    def choose(
+        self, belief: SlotFillingBelief, summary: Summary, rng: Generator
+    ) -> tuple[str, Act]:
         """The name of a summary act, and the act."""
         return (
             self._answer(belief, summary, rng)
@@ -51,7 +53,9 @@ class Handcrafted:
             or ("reqmore", Act("reqmore"))
         )
 
-    def _answer(self, belief: Belief, summary: Summary, rng: Generator) -> tuple[str, Act] | None:
+    def _answer(
+        self, belief: SlotFillingBelief, summary: Summary, rng: Generator
+    ) -> tuple[str, Act] | None:
         """What the user's own act calls for."""
         accepted = summary.accepted
         if summary.method == "byconstraints" and len(accepted) >= ENOUGH:
@@ -69,7 +73,9 @@ class Handcrafted:
             return "reqmore", Act("reqmore")
         return None
 
-    def _details(self, belief: Belief, summary: Summary, rng: Generator) -> tuple[str, Act] | None:
+    def _details(
+        self, belief: SlotFillingBelief, summary: Summary, rng: Generator
+    ) -> tuple[str, Act] | None:
         known = summary.name not in (None, DONTCARE) and summary.name_p >= SURE
         name = str(summary.name) if known else belief.entity
         act = self.offers.details(name, summary.requested, rng) if name else None
@@ -81,11 +87,15 @@ class Handcrafted:
             if not POSSIBLE < p < SURE:
                 continue
             if p - second_p < APART:
-                return f"select_{slot}", Act("select", (Item(slot, value), Item(slot, second)))
-            return f"confirm_{slot}", Act("confirm", (Item(slot, value),))
+                return f"select_{slot}", Act(
+                    "select", (SlotValue(slot, value), SlotValue(slot, second))
+                )
+            return f"confirm_{slot}", Act("confirm", (SlotValue(slot, value),))
         return None
 
-    def _offer(self, belief: Belief, summary: Summary, rng: Generator) -> tuple[str, Act] | None:
+    def _offer(
+        self, belief: SlotFillingBelief, summary: Summary, rng: Generator
+    ) -> tuple[str, Act] | None:
         """An offer, or what is asked about it, if asking on would not help."""
         count = min(len(summary.accepted), MOST - 1)
         ranked = self.summariser.best_supported(summary, count + 1)
@@ -104,11 +114,11 @@ class Handcrafted:
     def _ask(self, summary: Summary) -> tuple[str, Act] | None:
         for slot, best in summary.best.items():
             if best.p < SURE:
-                return f"request_{slot}", Act("request", (Item(slot),))
+                return f"request_{slot}", Act("request", (SlotValue(slot),))
         return None
 
 
-class Agenda:
+class SlotAgendaPolicy:
     """The simulated user; its next text is in the state, see `SlotFillingState.planned`."""
 
     def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
@@ -134,7 +144,7 @@ class HandcraftedSystem(EachReplies):
         return task.summary_acts.number[name]
 
 
-class RandomSystem(EachReplies):
+class RandomSlotSystem(EachReplies):
     """Any summary act that the masks allow."""
 
     def reply(self, task: "SlotFilling", state: SlotFillingState, rng: Generator) -> str:
@@ -146,10 +156,10 @@ class RandomSystem(EachReplies):
 
 
 USERS: Mapping[str, Callable[..., Any]] = {
-    "agenda": Agenda,
+    "agenda": SlotAgendaPolicy,
     "random": partial(ActSpeaker, RandomActs()),
 }
 POLICIES: Mapping[str, Callable[..., Any]] = {
     "handcrafted": HandcraftedSystem,
-    "random": RandomSystem,
+    "random": RandomSlotSystem,
 }

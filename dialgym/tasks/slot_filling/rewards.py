@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from dialgym.rewards import Components
 from dialgym.tasks.base import SYSTEM, USER, Outcome
 from dialgym.tasks.bitsets import indices
-from dialgym.tasks.slot_filling.domain.database import Database
+from dialgym.tasks.slot_filling.domain.database import EntityDatabase
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE
-from dialgym.tasks.slot_filling.user import UserState
+from dialgym.tasks.slot_filling.user import SlotFillingUserState
 
 
 @dataclass(frozen=True)
 class Rewards:
-    """What is added to the return of either party.
+    """Rewards of either party.
 
     Attributes:
         turn: for each utterance of the system.
@@ -61,8 +61,8 @@ def outcome(
     return Outcome.of({SYSTEM: components, USER: components}, terminated, False, success)
 
 
-def succeeded(user: UserState, database: Database, checked: bool = True) -> bool:
-    """Whether all requests are answered, and the row named meets the goal as it is at the end.
+def succeeded(user: SlotFillingUserState, database: EntityDatabase, checked: bool = True) -> bool:
+    """True if all requests are answered, and the row named meets the goal as it is at the end.
 
     An answer counts if the row of which it was told has that; not `checked`, any counts, and
     ``dontcare`` is a row, as in the original.
@@ -77,11 +77,11 @@ def succeeded(user: UserState, database: Database, checked: bool = True) -> bool
     return found and (not checked or (name != DONTCARE and _told_truly(user, name, database)))
 
 
-def _told_truly(user: UserState, name: str, database: Database) -> bool:
+def _told_truly(user: SlotFillingUserState, name: str, database: EntityDatabase) -> bool:
     """Return True if each answer is that of a row of the name of which it was told.
 
     Names may be those of several rows. An answer told before any row was named is about that
-    which is named at last, and one of no row (see `UserState.take_answers`) about none.
+    which is named at last, and one of no row (see `SlotFillingUserState.take_answers`) about none.
     """
     for slot, value in user.requests.items():
         row = user.row_of.get(slot) or name

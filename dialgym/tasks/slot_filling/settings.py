@@ -6,13 +6,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from dialgym.errors import one_of, unknown
-from dialgym.tasks.slot_filling.domain.goals import Goal
+from dialgym.tasks.slot_filling.domain.goals import SlotFillingGoal
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, Ontology
-from dialgym.tasks.slot_filling.user.state import UserState
+from dialgym.tasks.slot_filling.user.state import SlotFillingUserState
 
 
 class Setting(NamedTuple):
-    """What makes an environment of the benchmark.
+    """Settings of an environment of the benchmark.
 
     Attributes:
         error_rate: how often the best hypothesis is wrong.
@@ -49,7 +49,9 @@ def setting(env: int) -> Setting:
     return SETTINGS[env]
 
 
-def fixed_goal(ontology: Ontology, options: Mapping[str, Any], drawn: Goal) -> Goal:
+def fixed_goal(
+    ontology: Ontology, options: Mapping[str, Any], drawn: SlotFillingGoal
+) -> SlotFillingGoal:
     """The goal of the options, and what they leave open from the one drawn.
 
     Raises:
@@ -62,11 +64,11 @@ def fixed_goal(ontology: Ontology, options: Mapping[str, Any], drawn: Goal) -> G
         for slot, value in _mapping(constraints).items():
             _check_constraint(ontology, slot, value)
     if requests is None:
-        return Goal(dict(constraints), drawn.requests)
+        return SlotFillingGoal(dict(constraints), drawn.requests)
     for slot in _sequence(requests):
         if slot not in ontology.requestable:
             raise unknown("slot", slot, ontology.requestable, "option 'requests'")
-    return Goal(dict(constraints), tuple(dict.fromkeys((NAME, *requests))))
+    return SlotFillingGoal(dict(constraints), tuple(dict.fromkeys((NAME, *requests))))
 
 
 def _mapping(constraints: Any) -> Mapping[str, Any]:
@@ -95,7 +97,7 @@ def _check_constraint(ontology: Ontology, slot: str, value: Any) -> None:
         raise unknown("value", value, known, f"option 'constraints', slot {slot!r}")
 
 
-def fixed_patience(user: UserState, options: Mapping[str, Any]) -> UserState:
+def fixed_patience(user: SlotFillingUserState, options: Mapping[str, Any]) -> SlotFillingUserState:
     """The user's state with the patience of the options.
 
     Raises:

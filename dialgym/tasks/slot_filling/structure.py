@@ -1,4 +1,4 @@
-"""What the entries of the belief vector mean: see `BeliefStructure` and `Summariser.vector`."""
+"""Layout of the belief vector; see `BeliefStructure` and `Summariser.vector`."""
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
@@ -7,7 +7,7 @@ import numpy as np
 
 from dialgym.tasks.acts import BeliefStructure, SlotBelief
 from dialgym.tasks.slot_filling.acts import ASKS
-from dialgym.tasks.slot_filling.domain.database import Database
+from dialgym.tasks.slot_filling.domain.database import EntityDatabase
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.tracker import INFORM_COUNTS, Layout
 from dialgym.tasks.slot_filling.understanding import DISCOURSE, METHODS
@@ -47,7 +47,7 @@ def _blocks(layout: Layout) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _slots(
-    layout: Layout, database: Database, names: Sequence[str], requests: dict[str, int]
+    layout: Layout, database: EntityDatabase, names: Sequence[str], requests: dict[str, int]
 ) -> Iterator[SlotBelief]:
     number = {name: i for i, name in enumerate(names)}
     asked = layout.ontology.system_requestable
@@ -66,7 +66,7 @@ def _slots(
         )
 
 
-def _evenness(database: Database, slot: str, values: int) -> float:
+def _evenness(database: EntityDatabase, slot: str, values: int) -> float:
     """The entropy of a column, in units of the greatest that so many values can have."""
     if values < 2:
         return 0.0

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from dialgym.tasks.bitsets import Found
-from dialgym.tasks.slot_filling.domain.database import Database
+from dialgym.tasks.slot_filling.domain.database import EntityDatabase
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, Ontology
 from dialgym.tasks.slot_filling.tracker import INFORM_COUNTS, Layout
-from dialgym.tasks.slot_filling.types import Accepted, Belief, Best, Summary
+from dialgym.tasks.slot_filling.types import Accepted, SlotFillingBelief, Summary, TopValues
 from dialgym.tasks.slot_filling.understanding import BY_METHOD, DISCOURSE, METHODS
 
 REQUESTED = 0.5
@@ -30,7 +30,7 @@ class Summariser:
         faulty: as the original, in which no method at all is never the most believed.
     """
 
-    def __init__(self, layout: Layout, database: Database, faulty: bool) -> None:
+    def __init__(self, layout: Layout, database: EntityDatabase, faulty: bool) -> None:
         self.layout, self.database, self.faulty = layout, database, faulty
         self._known: dict[tuple[Hashable, tuple[str, ...]], bool] = {}
         self._counted: dict[tuple[tuple[str, str], ...], list[bool]] = {}
@@ -58,12 +58,12 @@ class Summariser:
         return self.layout.slot_of.tolist()
 
     @cached_property
-    def _unknown(self) -> list[Best]:
+    def _unknown(self) -> list[TopValues]:
         """Of each slot, what is best while nothing is believed."""
         lists = [(*values, DONTCARE) for values in self.ontology.informable.values()]
-        return [Best(values[0], 0.0, values[1], 0.0) for values in lists]
+        return [TopValues(values[0], 0.0, values[1], 0.0) for values in lists]
 
-    def summarise(self, belief: Belief) -> Summary:
+    def summarise(self, belief: SlotFillingBelief) -> Summary:
         """The summary of a belief."""
         best, none = self._best(belief.goals)
         accepted = [
@@ -83,7 +83,7 @@ class Summariser:
             tuple([self.ontology.requestable[i] for i in _above(belief.requested, REQUESTED)]),
         )
 
-    def _best(self, goals: np.ndarray) -> tuple[list[Best], list[float]]:
+    def _best(self, goals: np.ndarray) -> tuple[list[TopValues], list[float]]:
         """Of each slot its best values, and the belief in none of them."""
         none = goals[self.layout.nones].tolist()
         best = self._unknown.copy()
@@ -96,9 +96,9 @@ class Summariser:
             slot = slots[place]
             first = best[slot]
             if p > first.p:
-                best[slot] = Best(value, p, first.value, first.p)
+                best[slot] = TopValues(value, p, first.value, first.p)
             elif p > first.second_p:
-                best[slot] = Best(first.value, first.p, value, p)
+                best[slot] = TopValues(first.value, first.p, value, p)
         return [_two(b, u) if b.value == b.second else b for b, u in zip(best, self._unknown)], none
 
     def discourse(self, p: Sequence[float]) -> str:
@@ -120,16 +120,16 @@ class Summariser:
         return "byconstraints"
 
     def found(self, accepted: Sequence[Accepted]) -> Any:
-        """The set of rows that have the accepted values; see `Database`."""
+        """The set of rows that have the accepted values; see `EntityDatabase`."""
         return self.database.match_bits({slot: value for slot, value, _ in accepted})
 
     def discriminable(self, found: Found, accepted: Sequence[Accepted]) -> bool:
-        """Whether asking on could tell the rows `found` apart."""
+        """Return True if asking on could tell the rows `found` apart."""
         free = tuple([slot for slot, value, _ in accepted if value == DONTCARE])
         return self._differ(found, free)
 
     def _differ(self, found: Found, free: tuple[str, ...]) -> bool:
-        """`Database.discriminable`, remembered."""
+        """`EntityDatabase.discriminable`, remembered."""
         key = found if isinstance(found, int) else found.key, free
         known = self._known.get(key)
         if known is None:
@@ -142,7 +142,7 @@ class Summariser:
         """The `count` accepted slots that are believed most."""
         return sorted(summary.accepted, key=lambda accepted: -accepted.p)[:count]
 
-    def vector(self, belief: Belief, summary: Summary) -> np.ndarray:
+    def vector(self, belief: SlotFillingBelief, summary: Summary) -> np.ndarray:
         """(belief_size,) float32: goals, methods, discourse, requests, flags, inform counts.
 
         The last are, for each k from 1 to 5, whether the k most believed accepted slots leave no
@@ -153,7 +153,7 @@ class Summariser:
             (belief.goals, belief.methods, belief.discourse[:-1], belief.requested, flags)
         ).astype(np.float32)
 
-    def flags(self, belief: Belief, summary: Summary) -> list[bool]:
+    def flags(self, belief: SlotFillingBelief, summary: Summary) -> list[bool]:
         """The last 27 entries of the vector, each 0 or 1: two flags, and the inform counts."""
         ranked = tuple([(a.slot, a.value) for a in self.best_supported(summary, INFORM_COUNTS)])
         counts = self._counted.get(ranked)
@@ -179,7 +179,7 @@ class Summariser:
         return counts
 
 
-def _two(best: Best, unknown: Best) -> Best:
+def _two(best: TopValues, unknown: TopValues) -> TopValues:
     """With another second value than the first."""
     other = unknown.second if best.value == unknown.value else unknown.value
     return best._replace(second=other, second_p=0.0)

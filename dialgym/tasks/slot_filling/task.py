@@ -9,8 +9,8 @@ import numpy as np
 
 from dialgym.errors import one_of, whole_number
 from dialgym.io.tables import fingerprint
-from dialgym.language import AnyText, Constraint, Lexicon, Utterance
-from dialgym.language.acts import NULL, Act, Hypotheses, Item
+from dialgym.language import AnyText, Constraint, Utterance, WordTrie
+from dialgym.language.acts import NULL, Act, Hypotheses, SlotValue
 from dialgym.simulators import Speaker
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
@@ -18,7 +18,7 @@ from dialgym.tasks.corpora import BUILT_IN
 from dialgym.tasks.slot_filling import policies
 from dialgym.tasks.slot_filling.acts import SummaryActs
 from dialgym.tasks.slot_filling.domain.domain import domain_files, load_domain
-from dialgym.tasks.slot_filling.domain.goals import Goal, GoalGenerator
+from dialgym.tasks.slot_filling.domain.goals import GoalGenerator, SlotFillingGoal
 from dialgym.tasks.slot_filling.error_channel import (
     FIDELITIES,
     STATISTICS,
@@ -33,13 +33,13 @@ from dialgym.tasks.slot_filling.own_settings import (
     rewards_of,
     yaml_files,
 )
-from dialgym.tasks.slot_filling.party_acts import SystemActs, UserActs
+from dialgym.tasks.slot_filling.party_acts import SlotSystemActs, SlotUserActs
 from dialgym.tasks.slot_filling.rewards import outcome, succeeded
 from dialgym.tasks.slot_filling.settings import fixed_goal, fixed_patience, setting
 from dialgym.tasks.slot_filling.summary import Summariser
 from dialgym.tasks.slot_filling.tracker import FocusTracker
-from dialgym.tasks.slot_filling.types import Belief, SlotFillingState, Summary
-from dialgym.tasks.slot_filling.user import AgendaUser, listen
+from dialgym.tasks.slot_filling.types import SlotFillingBelief, SlotFillingState, Summary
+from dialgym.tasks.slot_filling.user import SlotFillingUser, listen
 
 DOMAIN = "Restaurants"
 GREETING = Act("hello")
@@ -64,8 +64,8 @@ class SlotFilling(Task):
         user: p8 inform food thai p1 request phone
         system: request area
 
-    In act views the system observes its belief and chooses summary acts, `SystemActs`, and the user
-    observes how its goal stands and chooses acts about it, `UserActs`.
+    In act views the system observes its belief and chooses summary acts, `SlotSystemActs`, and the
+    user observes how its goal stands and chooses acts about it, `SlotUserActs`.
 
     Rewards, the same for both: -1 for each utterance of the system and for its answer to the
     user's goodbye; 20 at the end if the row named last meets the user's goal as it is by then, and
@@ -160,15 +160,15 @@ class SlotFilling(Task):
         self.masks = chosen.masks if masks is None else masks
         self.summary_acts = SummaryActs(self.summariser, self.masks)
         self.user = chosen.user if user is None else user
-        self.simulated = AgendaUser(ontology, behaviour_of(self.user))
+        self.simulated = SlotFillingUser(ontology, behaviour_of(self.user))
         self.goals = GoalGenerator(database, *goals_of(goals))
         self.rewards = rewards_of(rewards)
         hypotheses = 1 if self.noise == "single" else HYPOTHESES
         self.language = LANGUAGES[language](self.domain, hypotheses)
         self.tokenizer = self.language.tokenizer  # type: ignore[misc]
         self.acts: Mapping[str, Any] = {
-            SYSTEM: SystemActs(self.summary_acts),
-            USER: UserActs(ontology, self.language, self.masks, turns),
+            SYSTEM: SlotSystemActs(self.summary_acts),
+            USER: SlotUserActs(ontology, self.language, self.masks, turns),
         }
         self.facts = self._facts()
 
@@ -217,8 +217,8 @@ class SlotFilling(Task):
         return state
 
     @cached_property
-    def _unknown(self) -> tuple[Belief, Summary]:
-        """What is believed before anything is said."""
+    def _unknown(self) -> tuple[SlotFillingBelief, Summary]:
+        """The belief before anything is said."""
         belief = self.tracker.begin()
         return belief, self.summariser.summarise(belief)
 
@@ -367,14 +367,14 @@ class SlotFilling(Task):
     def constraint(self, state: SlotFillingState, party: str) -> Constraint:
         return self.static_constraint(party) or self._phrases(self.acts[SYSTEM].mask(state))
 
-    def _phrases(self, mask: np.ndarray) -> Lexicon:
-        return Lexicon(self.summary_acts.phrases[i] for i in np.flatnonzero(mask).tolist())
+    def _phrases(self, mask: np.ndarray) -> WordTrie:
+        return WordTrie(self.summary_acts.phrases[i] for i in np.flatnonzero(mask).tolist())
 
     def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
         """Many dialogues with the simulated user; None for other ones."""
         from dialgym.tasks.slot_filling.batch import SlotFillingBatch
 
-        simulated = learner == SYSTEM and type(simulator) is policies.Agenda
+        simulated = learner == SYSTEM and type(simulator) is policies.SlotAgendaPolicy
         return SlotFillingBatch(self, size) if simulated else None
 
     def words(self) -> Sequence[str]:
@@ -384,8 +384,8 @@ class SlotFilling(Task):
 _QUIET = outcome({})
 
 
-def _goal_acts(goal: Goal) -> tuple[Act, Act]:
+def _goal_acts(goal: SlotFillingGoal) -> tuple[Act, Act]:
     """What the user wants, and what it wants to know."""
-    wants = Act("inform", tuple([Item(*pair) for pair in goal.constraints.items()]))
-    asks = Act("request", tuple([Item(slot) for slot in goal.requests]))
+    wants = Act("inform", tuple([SlotValue(*pair) for pair in goal.constraints.items()]))
+    asks = Act("request", tuple([SlotValue(slot) for slot in goal.requests]))
     return wants, asks

@@ -14,7 +14,7 @@ from dialgym.errors import one_of
 from dialgym.language.acts import Act, Hypotheses
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, Ontology
 from dialgym.tasks.slot_filling.error_channel import FIDELITIES
-from dialgym.tasks.slot_filling.types import Belief
+from dialgym.tasks.slot_filling.types import SlotFillingBelief
 from dialgym.tasks.slot_filling.understanding import (
     BY_DISCOURSE,
     BY_METHOD,
@@ -152,15 +152,15 @@ class FocusTracker:
         self.faulty = fidelity == "pydial"
         self.interpreter = Interpreter(ontology, self.faulty)
 
-    def begin(self) -> Belief:
-        """What is believed before anything is said."""
+    def begin(self) -> SlotFillingBelief:
+        """The belief before anything is said."""
         goals = np.zeros(int(self.layout.sizes.sum()))
         goals[self.layout.nones] = 1.0
         methods, discourse = np.zeros(len(METHODS)), np.zeros(len(DISCOURSE))
         methods[BY_METHOD[NONE]] = discourse[BY_DISCOURSE[NONE]] = 1.0
-        return Belief(goals, methods, discourse, np.zeros(len(self.layout.request)))
+        return SlotFillingBelief(goals, methods, discourse, np.zeros(len(self.layout.request)))
 
-    def update(self, belief: Belief, system: Act, heard: Hypotheses) -> None:
+    def update(self, belief: SlotFillingBelief, system: Act, heard: Hypotheses) -> None:
         """Take in the system's act and what the user may have answered; changes `belief`."""
         evidence = self.gather(belief, system, heard)
         if evidence.slots:
@@ -168,7 +168,7 @@ class FocusTracker:
         belief.methods = self._methods(belief.methods, np.array(evidence.methods))
         belief.discourse = np.array(evidence.discourse)
 
-    def gather(self, belief: Belief, system: Act, heard: Hypotheses) -> Evidence:
+    def gather(self, belief: SlotFillingBelief, system: Act, heard: Hypotheses) -> Evidence:
         """The evidence of this turn; what is no array operation is already done to `belief`."""
         self._remember(belief, system)
         context = self.interpreter.context(system, belief.entity)
@@ -178,7 +178,7 @@ class FocusTracker:
         belief.requested = self._requested(belief.requested, system, evidence.requested)
         return evidence
 
-    def _remember(self, belief: Belief, system: Act) -> None:
+    def _remember(self, belief: SlotFillingBelief, system: Act) -> None:
         """What the system's own act has changed."""
         name = system.value(NAME) if system.type == "inform" else None
         belief.told_none = name == NONE

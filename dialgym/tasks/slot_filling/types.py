@@ -8,12 +8,12 @@ import numpy as np
 
 from dialgym.language import Utterance
 from dialgym.language.acts import Act
-from dialgym.tasks.slot_filling.user import UserState
+from dialgym.tasks.slot_filling.user import SlotFillingUserState
 
 
 @dataclass(slots=True)
-class Belief:
-    """What the system believes and remembers; arrays are replaced, never written into."""
+class SlotFillingBelief:
+    """The system's belief and memory; arrays are replaced, never written into."""
 
     goals: np.ndarray  # (G,) float64: of each informable slot the values, none, dontcare
     methods: np.ndarray  # (6,) float64: how the user looks for a row
@@ -25,9 +25,9 @@ class Belief:
     offered: bool = False  # the system's last act was an offer
     alternatives: bool = False  # another row was asked for, and has not been looked for since
 
-    def copy(self) -> "Belief":
+    def copy(self) -> "SlotFillingBelief":
         """An independent copy; the arrays are shared because nothing writes into them."""
-        return Belief(
+        return SlotFillingBelief(
             self.goals,
             self.methods,
             self.discourse,
@@ -40,7 +40,7 @@ class Belief:
         )
 
 
-class Best(NamedTuple):
+class TopValues(NamedTuple):
     """The two most believed values of a slot; without any, its first values with p = 0."""
 
     value: str
@@ -70,7 +70,7 @@ class Summary(NamedTuple):
         requested: the slots that it asks for.
     """
 
-    best: Mapping[str, Best]
+    best: Mapping[str, TopValues]
     accepted: tuple[Accepted, ...]
     name: str | None
     name_p: float
@@ -83,9 +83,9 @@ class Summary(NamedTuple):
 class SlotFillingState:
     """A dialogue."""
 
-    user_state: UserState
-    planned: tuple[str, UserState]  # the simulated user's next text, its state then
-    belief: Belief
+    user_state: SlotFillingUserState
+    planned: tuple[str, SlotFillingUserState]  # the simulated user's next text, its state then
+    belief: SlotFillingBelief
     summary: Summary  # of the belief; never changed
     system_act: Act  # what the system said last
     simulated: bool = True  # the user has said last what the simulated one would have

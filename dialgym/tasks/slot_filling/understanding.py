@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from dialgym.language.acts import Act, Item
+from dialgym.language.acts import Act, SlotValue
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, Ontology
 
 METHODS = (NONE, "byconstraints", "byname", "finished", "byalternatives", "restart")
@@ -19,7 +19,7 @@ _TELLING = ("inform", "select", "request", "affirm", "negate", "reqalts", "hello
 
 
 class Interpretation(NamedTuple):
-    """What an act means.
+    """The meaning of an act.
 
     Attributes:
         goals: the values that it gives informable slots.
@@ -51,7 +51,7 @@ class Context(NamedTuple):
     this: str | None
     yes: Act | None
     no: Act | None
-    confirmed: Item | None
+    confirmed: SlotValue | None
     offered: bool
 
 
@@ -77,7 +77,7 @@ class Interpreter:
         if kind == "confirm":
             yes = Act("inform", items) if items else None
         elif kind == "request" and slot in self._binary:
-            yes, no = (Act("inform", (Item(str(slot), value),)) for value in (YES, NO))
+            yes, no = (Act("inform", (SlotValue(str(slot), value),)) for value in (YES, NO))
         binding = ("request",) if self.faulty else ("request", "select", "confirm")
         confirmed = items[0] if kind == "confirm" and len(items) == 1 else None
         offered = self.faulty or entity != ""
@@ -85,7 +85,7 @@ class Interpreter:
         return Context(this, yes, no, confirmed, offered)
 
     def interpret(self, act: Act, context: Context) -> Interpretation:
-        """What an act means in its context."""
+        """The meaning of an act in its context."""
         if act.type == "null":
             return _NOTHING
         act = _completed(act, context)
@@ -99,7 +99,7 @@ class Interpreter:
         method = _method(act.type, told, requested, context)
         return Interpretation(goals, requested, method, _discourse(act.type))
 
-    def _told(self, act: Act) -> list[Item]:
+    def _told(self, act: Act) -> list[SlotValue]:
         """The items that give a value to a slot, those without a slot among them."""
         items = [i for i in act.items if i.value is not None and not i.negated]
         if act.type == "deny":
@@ -128,7 +128,7 @@ def _completed(act: Act, context: Context) -> Act:
     return context.no or act if act.type == "negate" else act
 
 
-def _replacements(items: list[Item]) -> list[Item]:
+def _replacements(items: list[SlotValue]) -> list[SlotValue]:
     """What is right after all, in ``deny(food="thai",food="turkish")``.
 
     ``deny(food="thai",food="thai")``, as noise may have it, says of no value that it is right.
@@ -144,7 +144,7 @@ def _replacements(items: list[Item]) -> list[Item]:
     ]
 
 
-def _goals(told: list[Item], context: Context) -> dict[str, str]:
+def _goals(told: list[SlotValue], context: Context) -> dict[str, str]:
     goals: dict[str, str] = {}
     for item in told:
         slot = item.slot or context.this
@@ -153,7 +153,7 @@ def _goals(told: list[Item], context: Context) -> dict[str, str]:
     return goals
 
 
-def _method(kind: str, told: list[Item], requested: tuple[str, ...], context: Context) -> int:
+def _method(kind: str, told: list[SlotValue], requested: tuple[str, ...], context: Context) -> int:
     if kind == "reqalts":
         return BY_METHOD["byalternatives"]
     if kind == "bye":

@@ -32,8 +32,8 @@ class QuestionerActs(PartyActs):
     """
 
     policies = {  # noqa: RUF012
-        "greedy": policies.Greedy,
-        "human-like": policies.HumanLike,
+        "greedy": policies.GreedyQuestioner,
+        "human-like": policies.HumanLikeQuestioner,
         "random": RandomActs,
     }
 
@@ -76,7 +76,7 @@ class AnswererActs(PartyActs):
 
     names = REPLIES
     size = 6
-    policies = {"answerer": policies.Answerer, "random": RandomActs}  # noqa: RUF012
+    policies = {"answerer": policies.TableAnswerer, "random": RandomActs}  # noqa: RUF012
 
     def __init__(self, task: "TwentyQuestions") -> None:
         self.task = task

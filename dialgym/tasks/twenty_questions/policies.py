@@ -24,7 +24,7 @@ Generator = np.random.Generator
 _SAME = 1e-9
 
 
-class Answerer:
+class TableAnswerer:
     """Answers as the task's settings say: truly, or now and then wrongly or vaguely."""
 
     def reply(self, task: "TwentyQuestions", state: TwentyQuestionsState, rng: Generator) -> str:
@@ -55,14 +55,14 @@ class _Chooser:
         return task.said[self.act(task, state, rng)]
 
 
-class Random(_Chooser):
+class RandomQuestioner(_Chooser):
     """Any question or guess, all equally likely."""
 
     def act(self, task: "TwentyQuestions", state: TwentyQuestionsState, rng: Generator) -> int:
         return int(rng.integers(len(task.said)))
 
 
-class Greedy(_Chooser):
+class GreedyQuestioner(_Chooser):
     """What tells most about the hidden thing, in bits; ties are broken at random.
 
     Of guesses and questions that tell as much it takes a guess, and with its last turn it guesses
@@ -90,7 +90,7 @@ class Greedy(_Chooser):
 
 
 def best_code(task: "TwentyQuestions", belief: np.ndarray, turns: int, rng: Generator) -> int:
-    """What `Greedy` says after `turns` utterances, believing in `belief` (K,)."""
+    """What `GreedyQuestioner` says after `turns` utterances, believing in `belief` (K,)."""
     return _best(task, belief, task.beliefs.gains(belief), turns, rng)
 
 
@@ -111,7 +111,7 @@ def _draw(allowed: np.ndarray, rng: Generator) -> int:
     return int(places[rng.integers(len(places))])
 
 
-class Optimal(_Chooser):
+class OptimalQuestioner(_Chooser):
     """The question or guess of the best expected return, by search over all dialogues.
 
     For small tables and answers without noise: see `Search`, which says when it gives up.
@@ -145,14 +145,14 @@ class Optimal(_Chooser):
         return found
 
 
-class HumanLike(_Chooser):
+class HumanLikeQuestioner(_Chooser):
     """Asks as people do: useful questions more often than useless ones, in wordings of all kinds.
 
     A question is drawn with weight exp(bits / temperature), in any of its wordings; where one thing
     is as likely as `sure`, or now and then before, a guess is drawn from what it believes.
 
     Args:
-        temperature: in bits; the lower the more like `Greedy`.
+        temperature: in bits; the lower the more like `GreedyQuestioner`.
         sure: the least probability of the likeliest thing at which it guesses.
         early: the probability of a guess before that.
     """
@@ -184,30 +184,30 @@ class HumanLike(_Chooser):
         return wordings[int(rng.integers(len(wordings)))]
 
 
-class RandomMixture(_Chooser):
-    """With probability `smart` what `Greedy` says, else what `Random` does."""
+class QuestionMixture(_Chooser):
+    """With probability `smart` what `GreedyQuestioner` says, else what `RandomQuestioner` does."""
 
     def __init__(self, smart: float = 0.5) -> None:
         self.smart = share("smart of random-mixture", smart)
-        self.parts = Random(), Greedy()
+        self.parts = RandomQuestioner(), GreedyQuestioner()
 
     def act(self, task: "TwentyQuestions", state: TwentyQuestionsState, rng: Generator) -> int:
         return self.parts[int(rng.random() < self.smart)].act(task, state, rng)
 
 
-class Guesser(_Chooser):
+class GuessingQuestioner(_Chooser):
     """Guesses only, what may still be it: the questioner that never asks."""
 
     def act(self, task: "TwentyQuestions", state: TwentyQuestionsState, rng: Generator) -> int:
         return task.questions + int(rng.choice(task.things, p=task.posterior(state)))
 
 
-ANSWERERS: Mapping[str, Callable[..., Any]] = {"answerer": Answerer, "truthful": Truthful}
+ANSWERERS: Mapping[str, Callable[..., Any]] = {"answerer": TableAnswerer, "truthful": Truthful}
 POLICIES: Mapping[str, Callable[..., Any]] = {
-    "random": Random,
-    "greedy": Greedy,
-    "optimal": Optimal,
-    "human-like": HumanLike,
-    "random-mixture": RandomMixture,
-    "guesser": Guesser,
+    "random": RandomQuestioner,
+    "greedy": GreedyQuestioner,
+    "optimal": OptimalQuestioner,
+    "human-like": HumanLikeQuestioner,
+    "random-mixture": QuestionMixture,
+    "guesser": GuessingQuestioner,
 }

@@ -29,7 +29,7 @@ _AUXILIARIES = {"is": "is it", "can": "can it", "has": "does it have", "does": "
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class AnswerTable:
     """K things, A questions with an answer of yes or no, and what is true.
 
     Attributes:
@@ -47,7 +47,7 @@ class Table:
         """How each thing is guessed: ``is it a cat?``."""
         return [f"is it {names[0]}?" for names in self.names]
 
-    def only(self, items: int | None, questions: int | None, task: str) -> "Table":
+    def only(self, items: int | None, questions: int | None, task: str) -> "AnswerTable":
         """The first things, and the questions that tell most about which one it is.
 
         Questions are taken one by one, each so that all of them together tell most. Without a
@@ -66,7 +66,7 @@ class Table:
             wanted = whole_number("questions", questions, task, 1, most)
             columns = sorted(_most_telling(self.truth[:kept], columns, wanted))
         chosen = tuple(self.questions[column] for column in columns)
-        return Table(self.names[:kept], chosen, self.truth[:kept, columns])
+        return AnswerTable(self.names[:kept], chosen, self.truth[:kept, columns])
 
 
 def _informative(truth: np.ndarray) -> list[int]:
@@ -92,7 +92,7 @@ def _most_telling(truth: np.ndarray, columns: Sequence[int], count: int) -> list
     return chosen
 
 
-def load_table(source: str | PathLike[str], task: str) -> Table:
+def load_table(source: str | PathLike[str], task: str) -> AnswerTable:
     """A built-in table by its name, or that of a file of rows or of the hub's ``hf:NAME``.
 
     A row is a thing, a column a question. The things' names are in the column ``name``, or else in
@@ -108,7 +108,7 @@ def load_table(source: str | PathLike[str], task: str) -> Table:
 
 
 @cache
-def built_in(name: str) -> Table:
+def built_in(name: str) -> AnswerTable:
     """A table of the package, made by ``scripts/build_questions.py``."""
     file = files("dialgym.tasks.twenty_questions") / "tables" / f"{name}.csv"
     return _read(rows_of(ArchiveMember(f"{name}.csv", file.read_bytes)), name)
@@ -121,7 +121,7 @@ def _rows(source: Any, task: str) -> Iterator[tuple[RowLocation, Row]]:
         yield where, row
 
 
-def _read(rows: Iterator[tuple[RowLocation, Row]], source: str) -> Table:
+def _read(rows: Iterator[tuple[RowLocation, Row]], source: str) -> AnswerTable:
     found = list(rows)
     if len(found) < 2 or not found[0][1]:
         raise ValueError(
@@ -133,7 +133,7 @@ def _read(rows: Iterator[tuple[RowLocation, Row]], source: str) -> Table:
     questions = tuple(tuple(_question(text) for text in _wordings(column)) for column in asked)
     names = tuple(_names(where, row.get(key)) for where, row in found)
     truth = np.array([[_cell(where, row, c) for c in asked] for where, row in found], np.int8)
-    table = Table(names, questions, truth)
+    table = AnswerTable(names, questions, truth)
     _check(table, source)
     return table
 
@@ -187,7 +187,7 @@ def normal(text: str) -> str:
     return " ".join(re.findall(r"[a-z0-9']+", text.lower()))
 
 
-def _check(table: Table, source: str) -> None:
+def _check(table: AnswerTable, source: str) -> None:
     """Raise a ValueError where two things or questions could be asked in the same words."""
     if not table.questions:
         raise ValueError(f"table {source!r}: expected columns of questions; got names only.")

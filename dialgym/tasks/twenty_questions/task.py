@@ -9,7 +9,7 @@ import numpy as np
 
 from dialgym.errors import finite_number, one_of, unknown, whole_number
 from dialgym.io.tables import fingerprint, locate
-from dialgym.language import AnyText, Constraint, Lexicon, Utterance
+from dialgym.language import AnyText, Constraint, Utterance, WordTrie
 from dialgym.language.text import CHARSET
 from dialgym.rewards import Cost
 from dialgym.simulators import Speaker
@@ -100,7 +100,10 @@ class TwentyQuestions(Task):
     speakers = {USER: policies.ANSWERERS, SYSTEM: policies.POLICIES}  # noqa: RUF012
     hidden_fields = {SYSTEM: ("item", "opening")}  # noqa: RUF012
     generators = by_skill(
-        policies.Greedy, policies.HumanLike, policies.Random, policies.RandomMixture
+        policies.GreedyQuestioner,
+        policies.HumanLikeQuestioner,
+        policies.RandomQuestioner,
+        policies.QuestionMixture,
     )
 
     def __init__(
@@ -214,7 +217,7 @@ class TwentyQuestions(Task):
         return _OPEN if right else self._asked
 
     def guessed(self, state: TwentyQuestionsState) -> bool:
-        """Whether the last utterance of the questioner was the right guess."""
+        """Return True if the last utterance of the questioner was the right guess."""
         return bool(state.codes) and state.codes[-1] == self.questions + state.item
 
     def _answer(self, state: TwentyQuestionsState, text: str) -> Outcome:
@@ -280,7 +283,7 @@ class TwentyQuestions(Task):
     def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
         from dialgym.tasks.twenty_questions.batch import TwentyQuestionsBatch
 
-        default = learner == SYSTEM and type(simulator) is policies.Answerer
+        default = learner == SYSTEM and type(simulator) is policies.TableAnswerer
         return TwentyQuestionsBatch(self, size) if default else None
 
     def styled(self, utterance: Utterance) -> Sequence[tuple[str, str]]:
@@ -295,9 +298,9 @@ class TwentyQuestions(Task):
         return tuple(dict.fromkeys(word for text in texts for word in text.split()))
 
     @cached_property
-    def lexicon(self) -> Lexicon:
+    def lexicon(self) -> WordTrie:
         """Each question in its first wording, and each guess."""
-        return Lexicon(self.said)
+        return WordTrie(self.said)
 
     @cached_property
     def row(self) -> dict[str, int]:
@@ -320,7 +323,7 @@ def _rate(name: str, value: object, below: float) -> float:
     return rate
 
 
-_REPLIES = Lexicon(REPLIES)
+_REPLIES = WordTrie(REPLIES)
 _OPEN = Outcome.of({SYSTEM: {}, USER: {}})
 _GUESSED = Outcome.of({SYSTEM: {}, USER: {}}, terminated=True, success=True)
 _LOST = Outcome.of({SYSTEM: {}, USER: {}}, terminated=True, success=False)

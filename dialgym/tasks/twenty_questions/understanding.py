@@ -1,10 +1,10 @@
-"""What an utterance asks: by its exact words, as a guess, or by the words that it shares."""
+"""Parsing of questions and guesses."""
 
 import re
 from collections.abc import Mapping
 
 from dialgym.language.text import plain
-from dialgym.tasks.twenty_questions.table import Table, normal
+from dialgym.tasks.twenty_questions.table import AnswerTable, normal
 from dialgym.tasks.twenty_questions.types import NO, NOTHING, UNCLEAR, YES
 
 STOP = frozenset((
@@ -40,7 +40,7 @@ class Understanding:
         table: things and questions; guesses have the codes that follow those of the questions.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: AnswerTable) -> None:
         count = len(table.questions)
         self._exact: dict[str, int] = {}
         self._named: dict[tuple[str, ...], int] = {}
@@ -59,7 +59,7 @@ class Understanding:
         self._known: dict[str, Asked] = {}
 
     def read(self, text: str) -> Asked:
-        """What a text asks."""
+        """The question or guess of a text."""
         found = self._known.get(text)
         if found is None:
             if len(self._known) >= REMEMBERED:

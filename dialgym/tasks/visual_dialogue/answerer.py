@@ -1,4 +1,4 @@
-"""Who answers: the rules that know a generated scene, or others by name."""
+"""Answerers by rules, models or a server."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -78,7 +78,7 @@ def make_answerer(spec: Any, pool: Pool) -> Speaker:
     return made
 
 
-class Answerer:
+class SceneAnswerer:
     """The answerer that the task's setting names."""
 
     def reply(self, task: "VisualDialogue", state: VisualState, rng: Generator) -> str:

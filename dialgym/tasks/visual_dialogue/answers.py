@@ -1,4 +1,4 @@
-"""What the rule answerer may say to a question about each scene, and how likely each answer is.
+"""Answers of the rule-based answerer, with probabilities.
 
 An answer depends on a scene through its *content* alone: how many cups there are, which colours
 they have. For each content there are a few ways to put it, of which some tell more than others

@@ -19,7 +19,7 @@ class Held(NamedTuple):
 
 
 @runtime_checkable
-class Guesser(Protocol):
+class ImageGuesser(Protocol):
     """Ranks the images of its pool by what is said of one of them. It may keep what it has seen
     of a dialogue, but its answer depends on `dialogues` alone.
 
@@ -45,13 +45,13 @@ GUESSERS = {
 followed by a colon and an argument: ``learned:PATH``, ``remote:URL``."""
 
 
-def make_guesser(spec: Any, pool: Pool) -> Guesser:
+def make_guesser(spec: Any, pool: Pool) -> ImageGuesser:
     """The guesser of a setting: a name of `GUESSERS`, or an object.
 
     Raises:
         ValueError: there is no such guesser, or it is not for this pool.
     """
-    if isinstance(spec, Guesser):
+    if isinstance(spec, ImageGuesser):
         return spec
     name, colon, argument = str(spec).partition(":")
     if not isinstance(spec, str) or name not in GUESSERS:
@@ -59,7 +59,7 @@ def make_guesser(spec: Any, pool: Pool) -> Guesser:
                       "VisualDialogue ('exact', 'learned:PATH', 'remote:URL', or an object with "
                       "percentiles(dialogues))")  # fmt: skip
     make = find_object(GUESSERS[name], "guesser")
-    guesser: Guesser = make(pool, argument) if colon else make(pool)
+    guesser: ImageGuesser = make(pool, argument) if colon else make(pool)
     return guesser
 
 

@@ -29,7 +29,7 @@ STOPS = 0.1
 """How often those stop who do not think, where they may."""
 
 
-class Random(EachReplies):
+class RandomSceneQuestioner(EachReplies):
     """Any question of the pool; all are as likely."""
 
     def reply(self, task: "VisualDialogue", state: VisualState, rng: Generator) -> str:
@@ -44,7 +44,7 @@ class Random(EachReplies):
         return questions[int(rng.integers(len(questions)))]
 
 
-class Greedy(EachReplies):
+class GreedySceneQuestioner(EachReplies):
     """The question whose answer tells most about which scene it is, for what it costs.
 
     That is the expected fall of the entropy of what the exact guesser believes, over all ways to
@@ -58,7 +58,7 @@ class Greedy(EachReplies):
     """
 
     def __init__(self, kinds: str = "all", found: float = 0.0) -> None:
-        one_of("kinds", kinds, ("all", "open", "yes-no"), "Greedy")
+        one_of("kinds", kinds, ("all", "open", "yes-no"), "GreedySceneQuestioner")
         self.kinds, self.found = kinds, finite_number("found of Greedy", found)
         self._banks, self._first = PerTask(), PerTask()
 
@@ -175,7 +175,7 @@ IN_DETAIL = 0.1
 """How much less often it asks whether there is something of a kind and a colour."""
 
 
-class HumanLike(EachReplies):
+class HumanLikeSceneQuestioner(EachReplies):
     """Asks as people might: mostly yes/no questions, nothing twice, and what something is like
     when it has come up. It does not work out what it could know by now.
     """
@@ -200,8 +200,8 @@ class HumanLike(EachReplies):
         return book.questions[int(rng.choice(len(weights), p=weights / weights.sum()))]
 
 
-class RandomMixture(EachReplies):
-    """With probability `smart` what `Greedy` says, else what `Random` does.
+class SceneMixture(EachReplies):
+    """A `GreedySceneQuestioner` with probability `smart`, else a `RandomSceneQuestioner`.
 
     Args:
         smart: a number from 0 to 1.
@@ -209,7 +209,7 @@ class RandomMixture(EachReplies):
 
     def __init__(self, smart: float = 0.5) -> None:
         self.smart = share("smart of random-mixture", smart)
-        self.parts = Random(), Greedy()
+        self.parts = RandomSceneQuestioner(), GreedySceneQuestioner()
 
     def reply(self, task: "VisualDialogue", state: VisualState, rng: Generator) -> str:
         return self.parts[int(rng.random() < self.smart)].reply(task, state, rng)
@@ -245,16 +245,16 @@ def _book(task: "VisualDialogue", policy: str) -> SceneBook:
     )
 
 
-def _open() -> Greedy:
-    return Greedy("open")
+def _open() -> GreedySceneQuestioner:
+    return GreedySceneQuestioner("open")
 
 
-def _yes_no() -> Greedy:
-    return Greedy("yes-no")
+def _yes_no() -> GreedySceneQuestioner:
+    return GreedySceneQuestioner("yes-no")
 
 
-def _find() -> Greedy:
-    return Greedy(found=10.0)
+def _find() -> GreedySceneQuestioner:
+    return GreedySceneQuestioner(found=10.0)
 
 
 def _people() -> RetrievalQuestioner:
@@ -262,13 +262,13 @@ def _people() -> RetrievalQuestioner:
 
 
 POLICIES: Mapping[str, Callable[..., Speaker]] = {
-    "greedy": Greedy,
+    "greedy": GreedySceneQuestioner,
     "greedy-open": _open,
     "greedy-yes-no": _yes_no,
     "greedy-find": _find,
-    "human-like": HumanLike,
+    "human-like": HumanLikeSceneQuestioner,
     "people": _people,
-    "random": Random,
-    "random-mixture": RandomMixture,
+    "random": RandomSceneQuestioner,
+    "random-mixture": SceneMixture,
     "retrieval": RetrievalQuestioner,
 }

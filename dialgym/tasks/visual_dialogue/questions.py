@@ -53,7 +53,7 @@ class Description(NamedTuple):
 
     @property
     def only_place(self) -> bool:
-        """Whether a place is all that is said."""
+        """Return True if a place is all that is said."""
         return not any(self[:4]) and any(self[4:])
 
 
@@ -77,7 +77,7 @@ class Question(NamedTuple):
 
     @property
     def yes_no(self) -> bool:
-        """Whether it can be answered by yes and no."""
+        """Return True if it can be answered by yes and no."""
         return self.kind in ("exist", "check", "relation")
 
 

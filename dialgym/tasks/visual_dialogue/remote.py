@@ -88,7 +88,7 @@ class Remote:
         self._start()
 
     def answer(self, held: Held, asked: str, ranked: bool = True) -> str:
-        """What is said to a question.
+        """The answer to a question.
 
         Args:
             held: the dialogue before it.

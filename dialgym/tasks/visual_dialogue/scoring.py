@@ -1,4 +1,4 @@
-"""What answers cost and gain: the rules of ILQL's visual dialogue, and ours."""
+"""Rewards of visual dialogue: ILQL's rules and ours."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ ROUNDING = 1e-9
 
 
 def is_hard(answer: str) -> bool:
-    """Whether an answer is just yes or no; case does not matter, a full stop does."""
+    """Return True if an answer is just yes or no; case does not matter, a full stop does."""
     return answer.lower() in ("yes", "no")
 
 
 def is_soft(answer: str) -> bool:
-    """Whether there is a yes or no anywhere in an answer, in ``snow`` too."""
+    """Return True if there is a yes or no anywhere in an answer, in ``snow`` too."""
     return any(word in answer.lower() for word in ("yes", "no"))
 
 
 def is_conservative(answer: str) -> bool:
-    """Whether there is anything in an answer that people say to yes/no questions."""
+    """Return True if there is anything in an answer that people say to yes/no questions."""
     return any(words in answer.lower() for words in CONSERVATIVE)
 
 
@@ -69,7 +69,7 @@ class Cutoff:
         return cls(*[finite_number("cutoff of VisualDialogue", number) for number in setting])
 
     def reached(self, percentiles: Sequence[float]) -> bool:
-        """Whether the last of the percentile ranks, of which the first is the caption's, is far
+        """True if the last of the percentile ranks, of which the first is the caption's, is far
         enough; if the caption got there, the first answer is."""
         first, last = percentiles[0], percentiles[-1]
         if len(percentiles) == 1:
@@ -114,7 +114,7 @@ class Scoring:
         return cls(mode, reward, penalty, Cutoff.of(cutoff), cost, yes_no, rounds)
 
     def counts(self, answer: str) -> bool:
-        """Whether an answer is punished as one of yes or no."""
+        """Return True if an answer is punished as one of yes or no."""
         found = PENALTIES[self.penalty]
         applies = self.mode == "env_stops" or self.reward == "standard"
         return bool(found and applies and found(answer))

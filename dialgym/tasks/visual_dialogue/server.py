@@ -157,7 +157,7 @@ class Batcher:
         self._thread = ThreadPoolExecutor(1, "dialgym-model")
 
     async def ask(self, ask: Ask) -> Any:
-        """What the model answers."""
+        """The answers of the model."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         try:
             self._queue.put_nowait((ask, answer))
@@ -237,7 +237,7 @@ def make_app(
 
 
 def _is_served(endpoint: Endpoint, bots: Bots) -> bool:
-    """Whether there is somebody for it: a questioner, a guesser that imagines features."""
+    """Return True if there is somebody for it: a questioner, a guesser that imagines features."""
     if endpoint.asks:
         return bots.questioner is not None
     return endpoint.measure != "distance" or bots.tells_distance

@@ -1,4 +1,4 @@
-"""What a server of visual dialogue does with its requests: many at once, by one model."""
+"""Batched answering of requests by one model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -77,7 +77,7 @@ class Bots:
 
     @property
     def tells_distance(self) -> bool:
-        """Whether the guesser imagines features, so that there is a distance."""
+        """Return True if the guesser imagines features, so that there is a distance."""
         return hasattr(self.task.guesser, "imagine")
 
     def image(self, features: np.ndarray) -> int:

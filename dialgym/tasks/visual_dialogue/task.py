@@ -9,7 +9,7 @@ import numpy as np
 
 from dialgym.errors import one_of, whole_number
 from dialgym.io.tables import fingerprint, locate
-from dialgym.language import AnyText, Constraint, Lexicon, Utterance
+from dialgym.language import AnyText, Constraint, Utterance, WordTrie
 from dialgym.language.text import CHARSET
 from dialgym.simulators import Speaker
 from dialgym.tasks.base import Facts, Features, Outcome, Task
@@ -17,7 +17,7 @@ from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.generators import by_skill
 from dialgym.tasks.hidden import reveal
 from dialgym.tasks.visual_dialogue import policies
-from dialgym.tasks.visual_dialogue.answerer import Answerer, make_answerer
+from dialgym.tasks.visual_dialogue.answerer import SceneAnswerer, make_answerer
 from dialgym.tasks.visual_dialogue.exact import ExactGuesser
 from dialgym.tasks.visual_dialogue.guessers import Held, make_guesser
 from dialgym.tasks.visual_dialogue.pool import make_pool
@@ -98,10 +98,13 @@ class VisualDialogue(Task):
         "user": "Answer questions about the picture that you alone are told about.",
     }
     options = ("image",)
-    speakers = {ANSWERER: {"answerer": Answerer}, QUESTIONER: policies.POLICIES}  # noqa: RUF012
+    speakers = {ANSWERER: {"answerer": SceneAnswerer}, QUESTIONER: policies.POLICIES}  # noqa: RUF012
     hidden_fields = {QUESTIONER: ("image", "private", "percentiles")}  # noqa: RUF012
     generators = by_skill(
-        policies.Greedy, policies.HumanLike, policies.Random, policies.RandomMixture
+        policies.GreedySceneQuestioner,
+        policies.HumanLikeSceneQuestioner,
+        policies.RandomSceneQuestioner,
+        policies.SceneMixture,
     )
 
     def __init__(
@@ -137,7 +140,7 @@ class VisualDialogue(Task):
     def _questions(self) -> Constraint:
         stop = [STOP] if self.scoring.mode == "agent_stops" else []
         if self.pool.questions:
-            return Lexicon([*self.pool.questions, *stop])
+            return WordTrie([*self.pool.questions, *stop])
         name = type(self.pool).__name__
         raise ValueError(f"constraint of {self.name}: {name} has no questions. Leave it out.")
 

@@ -35,8 +35,8 @@ CANNOT_TELL = (
 Rounds = tuple[tuple[str, str], ...]
 
 
-class Dialogue(NamedTuple):
-    """What was said about an image.
+class VisDialDialogue(NamedTuple):
+    """A dialogue about an image.
 
     Attributes:
         image_id: of the image, as COCO and Flickr number them.
@@ -88,7 +88,7 @@ class VisDialPool(Pool):
         name, found = dialogues_of(data, split)
         if size is not None:
             found = found[: whole_number("size", size, "VisDialPool", 2, len(found))]
-        self.dialogues: Sequence[Dialogue] = found
+        self.dialogues: Sequence[VisDialDialogue] = found
         self.captions = tuple(dialogue.caption for dialogue in found)
         self.hashing: Hashing | None = None
         if features is None:
@@ -112,7 +112,7 @@ class VisDialPool(Pool):
         return type(self), self._made_with
 
 
-def dialogues_of(data: Any, split: str | None = None) -> tuple[str, Sequence[Dialogue]]:
+def dialogues_of(data: Any, split: str | None = None) -> tuple[str, Sequence[VisDialDialogue]]:
     """The name of a split and its dialogues; see `VisDialPool`."""
     folder = locate(data, "VisDial", built_in=False, patterns=PATTERNS)
     splits = _load(folder, fingerprint(folder))
@@ -125,9 +125,9 @@ def dialogues_of(data: Any, split: str | None = None) -> tuple[str, Sequence[Dia
 
 
 @lru_cache(maxsize=2)
-def _load(place: Path, version: str) -> Mapping[str, Sequence[Dialogue]]:
+def _load(place: Path, version: str) -> Mapping[str, Sequence[VisDialDialogue]]:
     """The dialogues by split, without images that came before."""
-    splits: dict[str, dict[int, Dialogue]] = {}
+    splits: dict[str, dict[int, VisDialDialogue]] = {}
     seen = []
     for part in parts_of(place):
         seen.append(part.name)
@@ -152,7 +152,7 @@ def _content(part: ArchiveMember) -> Mapping[str, Any] | None:
     return content if isinstance(data, Mapping) and "dialogs" in data else None
 
 
-def _dialogues(data: Mapping[str, Any], where: str) -> Iterator[Dialogue]:
+def _dialogues(data: Mapping[str, Any], where: str) -> Iterator[VisDialDialogue]:
     for name in ("questions", "answers", "dialogs"):
         if not isinstance(data.get(name), list):
             raise ValueError(
@@ -181,14 +181,14 @@ class _Texts:
         plain_ones = {_plain(text): number for number, text in enumerate(answers)}
         self._evasions = {plain_ones[text] for text in CANNOT_TELL if text in plain_ones}
 
-    def dialogue(self, row: Mapping[str, Any]) -> Dialogue:
+    def dialogue(self, row: Mapping[str, Any]) -> VisDialDialogue:
         # the last round of the test split has a question alone
         answered = [turn for turn in row["dialog"] if "answer" in turn]
         rounds = tuple(
             (self._question(turn["question"]), self._answer(turn["answer"])) for turn in answered
         )
         evasions = tuple(self._evasion(turn.get("answer_options", ())) for turn in answered)
-        return Dialogue(int(row["image_id"]), _plain(row["caption"]), rounds, evasions)
+        return VisDialDialogue(int(row["image_id"]), _plain(row["caption"]), rounds, evasions)
 
     def _question(self, number: int) -> str:
         if (True, number) not in self._made:

@@ -86,7 +86,7 @@ class WordleBatch:
             self._possible[rows[i]] &= row == patterns[i]
 
     def _look_up(self, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Whether texts are in the list (k,), the rows of those, and all letters (k, 5)."""
+        """Flags of texts in the list (k,), the rows of those, and all letters (k, 5)."""
         letters, legal = _letters(texts)
         codes = letters @ _PLACE
         place = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
@@ -132,7 +132,7 @@ class WordleBatch:
             self._possible[row] = True
 
     def over(self, turns: int, rejected: int, patterns: Sequence[int]) -> bool:
-        """Whether a game of so many turns and rejected guesses has ended."""
+        """True where a game of so many turns and rejected guesses has ended."""
         full = self.task.turns in (turns, rejected)
         return full or (bool(patterns) and patterns[-1] == SOLVED)
 

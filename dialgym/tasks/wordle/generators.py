@@ -15,9 +15,9 @@ import numpy as np
 
 from dialgym.io.cache import PerTask
 from dialgym.io.tables import read_rows
-from dialgym.tasks.generators import Branch, Script, Tree
+from dialgym.tasks.generators import Branch, ScriptedDialogue, Tree
 from dialgym.tasks.wordle.patterns import LENGTH, PATTERNS, SOLVED
-from dialgym.tasks.wordle.policies import Expert, RandomMixture, Repeat, Wrong
+from dialgym.tasks.wordle.policies import Expert, Repeat, WordMixture, Wrong
 
 if TYPE_CHECKING:
     from dialgym.tasks.wordle.task import Wordle
@@ -45,7 +45,7 @@ def adversarial(repeats: int = 5, suboptimal: int = 5, smart: float = 0.5, after
     Args:
         repeats: games for each expert's game of more than `after` guesses.
         suboptimal: games for each expert's game.
-        smart: see `RandomMixture`.
+        smart: see `WordMixture`.
         after: words of the expert before it is repeated. Games that are over by then have no such
             branches: where they are many, as in a list of a few words, those that have seem
             unlucky, and 1 is truer.
@@ -54,7 +54,7 @@ def adversarial(repeats: int = 5, suboptimal: int = 5, smart: float = 0.5, after
         Expert(),
         (
             Branch("repeat", Repeat(first_n=2), repeats, after=after),
-            Branch("suboptimal", RandomMixture(smart), suboptimal, after=0),
+            Branch("suboptimal", WordMixture(smart), suboptimal, after=0),
         ),
     )
 
@@ -78,7 +78,7 @@ class HumanGames:
         self.games = read_tweets(tweets, column)
         self._fitting = PerTask()
 
-    def script(self, task: "Wordle", rng: np.random.Generator) -> Script:
+    def script(self, task: "Wordle", rng: np.random.Generator) -> ScriptedDialogue:
         """One game.
 
         Raises:
@@ -89,7 +89,7 @@ class HumanGames:
         secret = int(rng.choice(np.flatnonzero(possible[list(game)].all(0))))
         words = [np.flatnonzero(task.table[:, secret] == pattern) for pattern in game]
         texts = [task.guesses[int(rng.choice(fits))] for fits in words]
-        return Script({"word": task.answers[secret]}, texts)
+        return ScriptedDialogue({"word": task.answers[secret]}, texts)
 
     def _fit(self, task: "Wordle") -> tuple[np.ndarray, np.ndarray]:
         """Which pattern some word gives for which answer (243, A), and which games fit (n,)."""

@@ -49,7 +49,7 @@ def colour(guesses: np.ndarray, secrets: np.ndarray, rule: str) -> np.ndarray:
 def _spare(
     guesses: np.ndarray, secrets: np.ndarray, green: list[np.ndarray], i: int, rule: str
 ) -> np.ndarray:
-    """Whether the secret has letter i of the guess somewhere, not yet accounted for."""
+    """True where the secret has letter i of the guess somewhere, not yet accounted for."""
     here = [secrets[..., j] == guesses[..., i] for j in range(LENGTH)]
     if rule == "ilql":
         return np.logical_or.reduce(here)

@@ -34,7 +34,7 @@ class Host:
         return task.answers[state.secret]
 
 
-class Random:
+class RandomWord:
     """Any legal guess, uniformly."""
 
     def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
@@ -58,7 +58,7 @@ class StartWords:
         return task.answers[int(rng.choice(openers if len(openers) else possible))]
 
 
-class Optimal:
+class OptimalWordle:
     """The guess of most information about the secret; ties are broken at random.
 
     Args:
@@ -68,7 +68,9 @@ class Optimal:
 
     def __init__(self, guesses: str = "consistent") -> None:
         if guesses not in ("consistent", "all"):
-            raise ValueError(f"Optimal: guesses must be 'consistent' or 'all'; got {guesses!r}.")
+            raise ValueError(
+                f"OptimalWordle: guesses must be 'consistent' or 'all'; got {guesses!r}."
+            )
         self.guesses = guesses
         self._best = PerTask()
 
@@ -95,10 +97,10 @@ class Optimal:
 
 
 class Expert:
-    """Opens with a word of `StartWords`, then plays `Optimal`."""
+    """Opens with a word of `StartWords`, then plays `OptimalWordle`."""
 
     def __init__(self) -> None:
-        self.opening, self.rest = StartWords(), Optimal()
+        self.opening, self.rest = StartWords(), OptimalWordle()
 
     def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
         return (self.rest if state.guesses else self.opening).reply(task, state, rng)
@@ -133,7 +135,7 @@ class Repeat:
     """
 
     def __init__(self, first_n: int = 2, start: Speaker | None = None) -> None:
-        self.first_n, self.start = first_n, start or Random()
+        self.first_n, self.start = first_n, start or RandomWord()
 
     def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
         if not state.guesses:
@@ -141,7 +143,7 @@ class Repeat:
         return str(rng.choice(state.guesses[: self.first_n]))
 
 
-class RandomMixture:
+class WordMixture:
     """With probability `smart` a word that may be the secret, else any legal guess."""
 
     def __init__(self, smart: float = 0.5) -> None:
@@ -199,7 +201,7 @@ class Mixture:
     def __init__(
         self, parts: Sequence[Speaker] | None = None, weights: Sequence[float] | None = None
     ) -> None:
-        self.parts = parts or (Optimal(), Random())
+        self.parts = parts or (OptimalWordle(), RandomWord())
         shares = np.ones(len(self.parts)) if weights is None else np.asarray(weights, float)
         if len(shares) != len(self.parts) or (shares < 0).any() or not shares.sum():
             raise ValueError(
@@ -224,7 +226,7 @@ class MonteCarlo:
         self, samples: int = 10, guesses: int = 10, rollout: Speaker | None = None
     ) -> None:
         self.samples, self.guesses = samples, guesses
-        self.rollout = rollout or RandomMixture(1.0)
+        self.rollout = rollout or WordMixture(1.0)
 
     def reply(self, task: "Wordle", state: WordleState, rng: Generator) -> str:
         candidates = task.candidates(state)
@@ -249,19 +251,19 @@ class MonteCarlo:
             guess = self.rollout.reply(task, game, rng)
 
 
-def _optimal_all() -> Optimal:
-    return Optimal("all")
+def _optimal_all() -> OptimalWordle:
+    return OptimalWordle("all")
 
 
 HOSTS: Mapping[str, Callable[..., Any]] = {"host": Host}
 POLICIES: Mapping[str, Callable[..., Any]] = {
-    "random": Random,
+    "random": RandomWord,
     "start-words": StartWords,
-    "optimal": Optimal,
+    "optimal": OptimalWordle,
     "optimal-all": _optimal_all,
     "expert": Expert,
     "repeat": Repeat,
-    "random-mixture": RandomMixture,
+    "random-mixture": WordMixture,
     "wrong": Wrong,
     "mixture": Mixture,
     "monte-carlo": MonteCarlo,

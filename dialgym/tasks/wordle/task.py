@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import one_of, whole_number
-from dialgym.language import AnyText, Constraint, Letters, Lexicon, Utterance
+from dialgym.language import AnyText, Constraint, Letters, Utterance, WordTrie
 from dialgym.rewards import Cost
 from dialgym.simulators import Speaker
 from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
@@ -266,7 +266,7 @@ class Wordle(Task):
 
     def static_constraint(self, party: str) -> Constraint | None:
         if party == USER:
-            return Lexicon(self.answers)
+            return WordTrie(self.answers)
         if self.mask == "words":
             return None if self.hard_mode else self.guess_lexicon
         return Letters(ALPHABET, LENGTH) if self.mask == "letters" else AnyText()
@@ -274,7 +274,7 @@ class Wordle(Task):
     def constraint(self, state: WordleState, party: str) -> Constraint:
         if party == SYSTEM and self.mask == "words" and self.hard_mode and state.guesses:
             keeps = self.keeps_hints(state, self.guess_letters)
-            return Lexicon(self.guesses[i] for i in np.flatnonzero(keeps))
+            return WordTrie(self.guesses[i] for i in np.flatnonzero(keeps))
         return self.static_constraint(party) or self.guess_lexicon
 
     def batch(self, size: int, learner: str, simulator: Speaker) -> DialogueBatch | None:
@@ -331,8 +331,8 @@ class Wordle(Task):
         return np.array([self.guess_index[word] for word in self.answers])
 
     @cached_property
-    def guess_lexicon(self) -> Lexicon:
-        return Lexicon(self.guesses)
+    def guess_lexicon(self) -> WordTrie:
+        return WordTrie(self.guesses)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the table, which the other process maps from the cache."""

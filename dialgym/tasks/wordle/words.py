@@ -41,7 +41,7 @@ def load_words(source: Words, what: str) -> tuple[str, ...]:
 
 
 def is_word(text: object) -> bool:
-    """Whether a text is five lower-case letters."""
+    """Return True if a text is five lower-case letters."""
     return (
         isinstance(text, str) and len(text) == LENGTH and text.isascii() and text.isalpha()
         and text.islower()

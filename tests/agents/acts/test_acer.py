@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from agents import ACER
-from agents.buffers.dialogues import Dialogues
+from agents.buffers.dialogues import DialogueSample
 from tests.support.act_mdps import five_states, vec_env
 from tests.support.close import assert_close
 
@@ -36,7 +36,7 @@ def batch(seed=0):
         "after": np.zeros((6, 5), np.float32),
         "masks_after_cut": rng.random((6, ACTS)) < 0.5,
     }
-    return Dialogues(**{name: torch.as_tensor(column) for name, column in columns.items()})
+    return DialogueSample(**{name: torch.as_tensor(column) for name, column in columns.items()})
 
 
 @pytest.mark.parametrize("max_weight", [0.5, 2.0, 1e9])
@@ -76,7 +76,7 @@ def test_truncation_and_correction_together_have_no_bias():
         taken = everywhere._replace(actions=torch.full((6,), act))
         inside = taken.masks[:, act]
         gain = model.gain(
-            Dialogues(*(column[inside] for column in taken)),
+            DialogueSample(*(column[inside] for column in taken)),
             log_probs[inside], q_values[inside], q_values[inside, act],
         )  # fmt: skip
         total = total + (everywhere.probs[inside, act] * gain).sum()

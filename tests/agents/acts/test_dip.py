@@ -10,7 +10,7 @@ import torch
 from agents.acts.dip import DIP, JOINT, SLOT, same_features
 from dialgym.tasks.slot_filling import SlotFilling
 from dialgym.tasks.slot_filling.acts import act_names
-from dialgym.tasks.slot_filling.domain.database import Database
+from dialgym.tasks.slot_filling.domain.database import EntityDatabase
 from dialgym.tasks.slot_filling.domain.ontology import Ontology
 from dialgym.tasks.slot_filling.structure import belief_structure
 from tests.support.close import assert_close
@@ -123,7 +123,7 @@ def permuted():
     informable = {slot: tuple(reversed(DATABASE.ontology.values(slot))) for slot in slots}
     asked = tuple(reversed(ASKED))
     ontology = Ontology("Toy", "restaurant", informable, tuple(reversed(REQUESTABLE)), asked)
-    return Database(DATABASE.rows, ontology)
+    return EntityDatabase(DATABASE.rows, ontology)
 
 
 def heard_in(database):

@@ -11,7 +11,7 @@ import dialgym
 from agents import GDPL, Estimation
 from agents.acts.gdpl import (
     RewardEstimator,
-    Turns,
+    TurnTransitions,
     at_the_end,
     clip_weights,
     discriminator_loss,
@@ -40,7 +40,7 @@ def turns(count=6, seed=0):
     seen, after = rng.random((2, count, 3)).astype(np.float32)
     actions = rng.integers(0, 2, (count, 2)).astype(np.float32)
     over = rng.random(count) < 0.5
-    return Turns(*(torch.from_numpy(a) for a in (seen, actions, after, over)))
+    return TurnTransitions(*(torch.from_numpy(a) for a in (seen, actions, after, over)))
 
 
 def test_the_estimate_is_that_of_a_slow_version():
@@ -133,7 +133,7 @@ def test_the_reward_is_f_less_the_log_probability(expert, variant):
     model.num_timesteps = 50  # half of the weight
     log_probs = torch.linspace(-2, 0, 128)
     seen = torch.rand((128, 9))
-    given = Turns(seen, torch.zeros(128, 4), seen, torch.zeros(128, dtype=torch.bool))
+    given = TurnTransitions(seen, torch.zeros(128, 4), seen, torch.zeros(128, dtype=torch.bool))
     model._ends = []
     found = model.rewards(given, log_probs)
     with torch.no_grad():
@@ -153,7 +153,7 @@ def test_the_estimator_comes_to_tell_the_expert_from_a_bad_policy(expert):
         model.expert.terminated,
     )
     buffer = model.rollout_buffer
-    bad = Turns(
+    bad = TurnTransitions(
         torch.as_tensor(buffer.observations), torch.zeros(128, 4),
         torch.as_tensor(buffer.observations), torch.zeros(128, dtype=torch.bool),
     )  # fmt: skip

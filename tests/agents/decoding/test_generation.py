@@ -10,7 +10,7 @@ from agents.decoding.beams import beam_search
 from agents.decoding.generation import draw, read_prompts, sample_utterances
 from agents.models.build import Execution
 from agents.policies.value import ValueGPTPolicy
-from dialgym.language.constraints import AnyText, Lexicon
+from dialgym.language.constraints import AnyText, WordTrie
 from dialgym.language.tokenizers import END, FIRST_TEXT
 from dialgym.views.spaces import TokenBox
 from tests.support.toy_tokens import SYSTEM, TOKENIZER, USER, V, box
@@ -175,7 +175,7 @@ def test_all_that_is_said_is_allowed():
 def test_beams_of_words_of_many_lengths_are_all_words():
     words = {"a", "ab", "abc", "bcd", "cc", "dad"}
     torch.manual_seed(0)
-    space = TokenBox(TOKENIZER, WINDOW, SYSTEM, Lexicon(words))
+    space = TokenBox(TOKENIZER, WINDOW, SYSTEM, WordTrie(words))
     kwargs = {"n_layer": 1, "n_head": 1, "n_embd": 8}
     model = ValueGPTPolicy(space, spaces.Discrete(V), lambda _: 1e-3, **kwargs)
     torch.nn.init.normal_(model.backbone.wte.weight)

@@ -18,7 +18,7 @@ from dialgym.datasets import Dataset
 from dialgym.datasets.schema import Recorder
 from dialgym.experiments import episode_seed
 from dialgym.tasks.wordle import Wordle
-from dialgym.tasks.wordle.policies import Random, RandomMixture
+from dialgym.tasks.wordle.policies import RandomWord, WordMixture
 from tests.support.commands import fail, run, succeed
 from tests.support.players import SMALL
 from tests.support.waiting import end_family, wait_until
@@ -214,7 +214,7 @@ def test_settings_of_env_policy_and_reset():
     assert all(row["turns"][-2]["text"] == word for row in dataset)
     equal = dialgym.collect(
         "Wordle-v0",
-        RandomMixture(1.0),
+        WordMixture(1.0),
         6,
         env_kwargs={"words": 50, "turns": 8},
         options={"word": word},
@@ -232,8 +232,8 @@ def test_settings_of_env_policy_and_reset():
         ({"workers": -1}, "workers must be a whole number from 0; got -1"),
         ({"seed": "x"}, "seed must be a whole number from 0; got 'x'"),
         ({"policy_kwargs": {"smart": 1}}, r"unknown setting .smart. in the policy .random."),
-        ({"policy": RandomMixture(), "policy_kwargs": {"smart": 1}}, "are for registered names"),
-        ({"env_kwargs": {"simulator": RandomMixture()}}, "simulator is stored with the dialogues"),
+        ({"policy": WordMixture(), "policy_kwargs": {"smart": 1}}, "are for registered names"),
+        ({"env_kwargs": {"simulator": WordMixture()}}, "simulator is stored with the dialogues"),
         ({"policy": "human"}, "the policy 'human' needs the setting 'tweets'"),
         ({"options": {"wurd": "about"}}, "unknown option 'wurd'"),
         ({"policy": Repeater(), "id": "Wordle-utterance-v0"}, "plays token and act views"),
@@ -366,7 +366,7 @@ class OneByOne:
         {"secret": "resample"},  # has no vectorised form
     ],
 )
-@pytest.mark.parametrize("policy", [Random(), RandomMixture(0.6), RandomMixture(1.0)])
+@pytest.mark.parametrize("policy", [RandomWord(), WordMixture(0.6), WordMixture(1.0)])
 def test_many_at_once_are_the_dialogues_one_by_one(
     policy: Any, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ):

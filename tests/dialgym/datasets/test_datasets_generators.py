@@ -16,7 +16,7 @@ from dialgym.tasks.generators import Branch, Tree
 from dialgym.tasks.wordle import Wordle
 from dialgym.tasks.wordle.generators import HumanGames, read_squares
 from dialgym.tasks.wordle.patterns import REPLIES
-from dialgym.tasks.wordle.policies import Optimal, Random, Repeat
+from dialgym.tasks.wordle.policies import OptimalWordle, RandomWord, Repeat
 
 SQUARES = {"b": "⬛", "y": "🟨", "g": "🟩"}
 
@@ -78,7 +78,7 @@ def test_adversarial_games_repeat_the_openings():
 
 
 def test_any_number_of_workers_and_any_object():
-    tree = Tree(Optimal(), (Branch("again", Repeat(1), games=2, after=1),), kind="best")
+    tree = Tree(OptimalWordle(), (Branch("again", Repeat(1), games=2, after=1),), kind="best")
     alone = dialgym.collect("Wordle-20-v0", tree, 12, shard_size=4)
     shared = dialgym.collect("Wordle-20-v0", tree, 12, shard_size=4, workers=2)
     assert alone.table.equals(shared.table)
@@ -87,7 +87,7 @@ def test_any_number_of_workers_and_any_object():
 
 
 def test_branches_are_independent_of_each_other():
-    tree = Tree(Random(), (Branch("more", Random(), games=8, after=0),))
+    tree = Tree(RandomWord(), (Branch("more", RandomWord(), games=8, after=0),))
     dataset = dialgym.collect("Wordle-v0", tree, 1)
     assert len({guesses(row)[0] for row in dataset}) == 9
 

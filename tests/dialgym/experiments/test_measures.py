@@ -25,7 +25,7 @@ from dialgym.experiments.row import ExperimentRow
 from dialgym.experiments.row_checks import row_problems
 from dialgym.experiments.row_files import read_row
 from dialgym.io.checksums import ENTRY
-from dialgym.rewards.metrics import Metrics
+from dialgym.rewards.metrics import ReplyMetrics
 from dialgym.rollouts.player import Player
 from tests.support.tiny_language import MEASURES, TINY, VALUES
 from tests.support.tiny_panel import install
@@ -102,7 +102,7 @@ def test_a_row_has_the_measures_of_the_replies_that_it_is_scored_by(rows):
         lines = zip(played.turns.text, played.turns.said)
         said += zip(played.seeds, [text for text, own in lines if own], strict=True)
     replies = [player.task.first_reply(seed, text) for seed, text in said]
-    metrics = Metrics(["meteor", "sacrebleu", "distinct2", "words"])
+    metrics = ReplyMetrics(["meteor", "sacrebleu", "distinct2", "words"])
     for name, value in metrics.values(replies).items():
         assert part["figures"][name] == pytest.approx(value, abs=1e-3), name
     assert part["replies"]["words"] == metrics.per_reply(replies)["words"].tolist()

@@ -17,7 +17,7 @@ from dialgym.io import hub
 from dialgym.language import CharTokenizer
 from dialgym.language.tokenizers import make_tokenizer
 from dialgym.rewards import Reply, make_reward
-from dialgym.tasks.multiwoz.corpus import Corpus
+from dialgym.tasks.multiwoz.corpus import MultiWOZCorpus
 from dialgym.tasks.multiwoz.data import load_world
 from dialgym.tasks.visual_dialogue.visdial import VisDialPool
 
@@ -50,7 +50,7 @@ ENTRIES = {
     ),
     "world": load_world,
     "world of an env": lambda name: gym.make("dialgym/MultiWOZ-v0", world=name),
-    "corpus": Corpus,
+    "corpus": MultiWOZCorpus,
 }
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dialgym.language.acts import (
     Act,
-    Item,
+    SlotValue,
     act,
     parse_act,
     parse_acts,
@@ -16,8 +16,8 @@ from dialgym.language.acts import (
 
 SLOTS = st.from_regex(r"[a-z_][a-z0-9_.-]{0,8}", fullmatch=True)
 ITEMS = st.one_of(
-    st.builds(lambda slot: Item(slot), SLOTS),
-    st.builds(Item, st.one_of(st.just(""), SLOTS), st.text(), st.booleans()),
+    st.builds(lambda slot: SlotValue(slot), SLOTS),
+    st.builds(SlotValue, st.one_of(st.just(""), SLOTS), st.text(), st.booleans()),
 )
 ACTS = st.builds(Act, SLOTS.filter(lambda s: "." not in s), st.lists(ITEMS).map(tuple))
 
@@ -35,7 +35,7 @@ def test_a_printed_act_is_read_as_it_was(said):
         ('inform(food="thai",area=north)', act("inform", food="thai", area="north")),
         (' inform ( food = asian oriental , x="a,b)" ) ', act("inform", food="asian oriental", x="a,b)")),  # noqa: E501
         ('inform(="dontcare")', act("inform", ("", "dontcare"))),
-        ('inform(name!="a \\"b\\"")', Act("inform", (Item("name", 'a "b"', True),))),
+        ('inform(name!="a \\"b\\"")', Act("inform", (SlotValue("name", 'a "b"', True),))),
     ],
 )  # fmt: skip
 def test_acts_are_read(text, said):
@@ -71,7 +71,9 @@ def test_the_order_of_items_does_not_matter_but_what_they_say_does():
 
 
 def test_values_are_found_by_slot():
-    said = Act("inform", (Item("name", "x", True), Item("name", "y"), Item("area", "north")))
+    said = Act(
+        "inform", (SlotValue("name", "x", True), SlotValue("name", "y"), SlotValue("area", "north"))
+    )
     assert (said.value("name"), said.values("name"), said.value("food")) == ("y", ["y"], None)
     assert said.mentions("area")
     assert not said.mentions("food")

@@ -10,8 +10,8 @@ from dialgym.language import (
     AnyText,
     CharTokenizer,
     Letters,
-    Lexicon,
     WordTokenizer,
+    WordTrie,
     compile_constraint,
 )
 from dialgym.language.automata import AutomatonCache
@@ -36,13 +36,13 @@ def sayable(automaton, tokenizer, longest):
 
 @given(WORD_LISTS)
 def test_a_lexicon_allows_its_words_and_nothing_else(words):
-    automaton = compile_constraint(Lexicon(words), CHARS)
+    automaton = compile_constraint(WordTrie(words), CHARS)
     assert sayable(automaton, CHARS, 4) == set(words)
 
 
 @given(WORD_LISTS, st.text("abc", max_size=5))
 def test_a_lexicon_knows_the_beginnings_of_its_words(words, text):
-    lexicon, state = Lexicon(words), Lexicon(words).start
+    lexicon, state = WordTrie(words), WordTrie(words).start
     for char in text:
         assert set(lexicon.choices(state)) == {
             c for c in "abc" if lexicon.advance(state, c) is not None
@@ -60,19 +60,19 @@ def test_letters():
 
 def test_words_with_spaces_between():
     tokenizer = WordTokenizer(["new", "york", "city"])
-    automaton = compile_constraint(Lexicon(["new york", "new city"]), tokenizer)
+    automaton = compile_constraint(WordTrie(["new york", "new city"]), tokenizer)
     assert sayable(automaton, tokenizer, 3) == {"new york", "new city"}
 
 
 def test_beginnings_that_no_token_completes_are_not_allowed():
     tokenizer = WordTokenizer(["b", "brand", "crane"])
-    automaton = compile_constraint(Lexicon(["brand", "crane"]), tokenizer)
+    automaton = compile_constraint(WordTrie(["brand", "crane"]), tokenizer)
     assert np.flatnonzero(automaton.allowed[0]).tolist() == tokenizer.encode("brand crane")
 
 
 def test_a_constraint_that_cannot_be_met_is_one_clear_error():
     with pytest.raises(ValueError, match="no utterance that the tokenizer can write"):
-        compile_constraint(Lexicon(["xyz"]), CHARS)
+        compile_constraint(WordTrie(["xyz"]), CHARS)
 
 
 def test_any_text_rules_out_only_special_tokens():
@@ -81,7 +81,7 @@ def test_any_text_rules_out_only_special_tokens():
 
 
 def test_no_mask_is_empty_even_after_a_forbidden_token():
-    automaton = compile_constraint(Lexicon(["abc"]), CHARS)
+    automaton = compile_constraint(WordTrie(["abc"]), CHARS)
     assert automaton.allowed.any(1).all()
     dead = automaton.walk([CHARS.encode("c")[0]])
     assert np.flatnonzero(automaton.allowed[dead]).tolist() == [END]
@@ -89,28 +89,28 @@ def test_no_mask_is_empty_even_after_a_forbidden_token():
 
 
 def test_equal_constraints_share_an_automaton():
-    first = compile_constraint(Lexicon(["a", "b"]), CHARS)
-    assert compile_constraint(Lexicon(["b", "a"]), CharTokenizer("abc ")) is first
+    first = compile_constraint(WordTrie(["a", "b"]), CHARS)
+    assert compile_constraint(WordTrie(["b", "a"]), CharTokenizer("abc ")) is first
 
 
 def test_an_empty_lexicon_is_refused():
     with pytest.raises(ValueError, match="the list of words is empty"):
-        Lexicon([])
+        WordTrie([])
 
 
 def test_automata_are_remembered_up_to_a_size():
-    lexicons = [Lexicon(["a" * n]) for n in range(1, 5)]
+    lexicons = [WordTrie(["a" * n]) for n in range(1, 5)]
     sizes = [compile_constraint(lexicon, CHARS).nbytes for lexicon in lexicons]
     cache = AutomatonCache(sum(sizes[1:]))
     made = [cache.automaton(lexicon, CHARS) for lexicon in lexicons]
     assert len(cache) == 3
     assert cache.held == sum(sizes[1:])
-    assert cache.automaton(Lexicon(["aaaa"]), CharTokenizer("abc ")) is made[3]
+    assert cache.automaton(WordTrie(["aaaa"]), CharTokenizer("abc ")) is made[3]
     assert cache.automaton(lexicons[0], CHARS) is not made[0]
 
 
 def test_an_automaton_of_any_size_is_remembered():
     cache = AutomatonCache(1)
-    made = cache.automaton(Lexicon(["a"]), CHARS)
-    assert cache.automaton(Lexicon(["a"]), CHARS) is made
+    made = cache.automaton(WordTrie(["a"]), CHARS)
+    assert cache.automaton(WordTrie(["a"]), CHARS) is made
     assert len(cache) == 1

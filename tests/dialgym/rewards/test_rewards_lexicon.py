@@ -8,7 +8,7 @@ import dialgym.rewards
 from dialgym.rewards import Reply
 from dialgym.rewards.judges import NEGATIONS, STRONGER, WEAKER, Sentiment
 from dialgym.rewards.toxicity import Toxicity
-from dialgym.rewards.words import Lexicon, base_forms, read_lexicon, tokens_of
+from dialgym.rewards.words import WeightedLexicon, base_forms, read_lexicon, tokens_of
 
 LISTS = Path(dialgym.rewards.__file__).parent / "lexicons"
 
@@ -32,7 +32,7 @@ def test_short_words_are_left_alone():
 
 
 def test_the_longest_phrase_counts_and_zero_hides_it():
-    lexicon = Lexicon({"kind": 1.0, "kind_of": 0.0, "good_for_nothing": -1.0, "good": 1.0})
+    lexicon = WeightedLexicon({"kind": 1.0, "kind_of": 0.0, "good_for_nothing": -1.0, "good": 1.0})
     found = [hit.value for hit in lexicon.find(tokens_of("Kind of good, good for nothing, kind!"))]
     assert found == [0.0, 1.0, -1.0, 1.0]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dialgym.rewards import Reply, make_reward
-from dialgym.rewards.metrics import NAMES, Metrics, distinct, metrics_of
+from dialgym.rewards.metrics import NAMES, ReplyMetrics, distinct, metrics_of
 from dialgym.rewards.words import words
 from tests.support.reward_pairs import generated, real_turns, shuffled
 
@@ -64,14 +64,14 @@ def test_intent_is_the_share_of_hits():
 
 
 def test_other_rewards_and_settings_may_be_reported():
-    metrics = Metrics(["sentiment", "rouge1"], settings={"rouge1": {"measure": "recall"}})
+    metrics = ReplyMetrics(["sentiment", "rouge1"], settings={"rouge1": {"measure": "recall"}})
     replies = [Reply("good day", references=("good good",)), Reply("bad", references=("x",))]
     assert metrics.values(replies) == {"sentiment": pytest.approx(-1 / 12), "rouge1": 0.25}
     assert metrics.per_reply(replies)["rouge1"].tolist() == [0.5, 0.0]
 
 
 def test_per_reply_values_have_the_reported_mean():
-    metrics = Metrics(WITHOUT_INTENT)
+    metrics = ReplyMetrics(WITHOUT_INTENT)
     found, values = metrics.per_reply(ONE), metrics.values(ONE)
     assert set(found) == set(WITHOUT_INTENT) - {"sacrebleu", "distinct1", "distinct2"}
     for name, column in found.items():
@@ -80,7 +80,10 @@ def test_per_reply_values_have_the_reported_mean():
 
 
 def test_intervals_are_those_of_a_slow_bootstrap():
-    metrics, names = Metrics(["meteor", "sacrebleu", "words"]), ("meteor", "sacrebleu", "words")
+    metrics, names = (
+        ReplyMetrics(["meteor", "sacrebleu", "words"]),
+        ("meteor", "sacrebleu", "words"),
+    )
     replies = ONE[:40]
     found = metrics.intervals(replies, np.random.default_rng(0), resamples=1000)
     rng = np.random.default_rng(1)
@@ -99,14 +102,14 @@ def test_intervals_are_those_of_a_slow_bootstrap():
 
 
 def test_intervals_come_from_the_generator_alone():
-    metrics = Metrics(["words"])
+    metrics = ReplyMetrics(["words"])
     first, again, other = (
         metrics.intervals(ONE, np.random.default_rng(seed)) for seed in (0, 0, 1)
     )
     assert first == again != other
     narrow = metrics.intervals(ONE, np.random.default_rng(0), level=0.5)["words"]
     assert first["words"][0] < narrow[0] < narrow[1] < first["words"][1]
-    assert "distinct1" not in Metrics(["distinct1"]).intervals(ONE, np.random.default_rng(0))
+    assert "distinct1" not in ReplyMetrics(["distinct1"]).intervals(ONE, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +119,7 @@ def test_intervals_come_from_the_generator_alone():
         (lambda: metrics_of([], ["words"]), "metrics need one reply or more; got none"),
         (lambda: metrics_of(ONE, ["rogue1"]), r"unknown reward 'rogue1'\. Did you mean 'rouge1'\?"),
         (lambda: metrics_of([Reply("hi")], ["sacrebleu"]), "'hi' has none"),
-        (lambda: Metrics(["words"], settings={"rouge1": {}}), "unknown measure 'rouge1'"),
+        (lambda: ReplyMetrics(["words"], settings={"rouge1": {}}), "unknown measure 'rouge1'"),
     ],
 )  # fmt: skip
 def test_bad_arguments_are_one_clear_error(run, message):

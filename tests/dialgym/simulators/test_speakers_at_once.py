@@ -15,10 +15,10 @@ from dialgym.simulators import Asynchronous, BatchSpeaker, Concurrent
 from dialgym.tasks.daily_dialog import DailyDialog
 from dialgym.tasks.daily_dialog.policies import Person, Retrieval
 from dialgym.tasks.slot_filling import SlotFilling
-from dialgym.tasks.slot_filling.policies import Agenda
+from dialgym.tasks.slot_filling.policies import SlotAgendaPolicy
 from dialgym.tasks.wordle import Wordle
 from dialgym.tasks.wordle.batch import WordleBatch
-from dialgym.tasks.wordle.policies import Random, RandomMixture, StartWords
+from dialgym.tasks.wordle.policies import RandomWord, StartWords, WordMixture
 from dialgym.views.dialogue import LoopedBatch, make_batch
 from dialgym.views.making import split_kwargs
 from dialgym.views.speakers import find_speaker
@@ -53,7 +53,7 @@ class Counted(Choosy):
         return [self.reply(task, *each) for each in zip(states, rngs)]
 
 
-class Together(Agenda):
+class Together(SlotAgendaPolicy):
     """A user who replies once all rows have been asked."""
 
     def __init__(self):
@@ -114,7 +114,7 @@ def test_a_simulator_can_be_named_with_settings(name):
 def test_settings_alone_are_those_of_the_default():
     other = find_speaker(Wordle(), "user", {"name": "optimal", "guesses": "all"})
     assert other.guesses == "all"
-    assert isinstance(find_speaker(SlotFilling(), "system", {}), Agenda)
+    assert isinstance(find_speaker(SlotFilling(), "system", {}), SlotAgendaPolicy)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_rewards_and_the_partner_are_each_asked_once():
 
 
 def test_arrays_are_asked_as_states_are():
-    """`RandomMixture` reads the arrays of Wordle's batch, and states where there are none."""
+    """`WordMixture` reads the arrays of Wordle's batch, and states where there are none."""
     task = Wordle(words=40)
     batch, rows = WordleBatch(task, 6), np.arange(6)
     rngs = [np.random.default_rng(i) for i in range(6)]
@@ -225,7 +225,7 @@ def test_arrays_are_asked_as_states_are():
     for guess in ("crane", "zzzzz", "aback"):
         batch.say(rows, np.array([guess] * 6), rngs)
         states = batch.states(rows)
-        for speaker in (Random(), RandomMixture(0.5)):
+        for speaker in (RandomWord(), WordMixture(0.5)):
             said = [
                 speaker.reply_many(task, asked, [np.random.default_rng(i) for i in rows])
                 for asked in (states, list(states))
@@ -293,7 +293,7 @@ def openings(simulator):
     "simulator", [Concurrent(Together(), ROWS), Asynchronous(AwaitedTogether())]
 )
 def test_slow_users_are_waited_for_together(simulator):
-    assert openings(simulator) == openings(Agenda())
+    assert openings(simulator) == openings(SlotAgendaPolicy())
 
 
 def test_no_more_are_awaited_than_allowed():
@@ -311,7 +311,7 @@ def test_an_awaited_user_works_where_a_loop_is_running():
 
 
 def test_threads_stay_at_home_when_a_speaker_travels():
-    for speaker in (Concurrent(Agenda(), 4), Asynchronous(Awaited())):
+    for speaker in (Concurrent(SlotAgendaPolicy(), 4), Asynchronous(Awaited())):
         assert isinstance(speaker, BatchSpeaker)
         openings(speaker)
         copy = pickle.loads(pickle.dumps(speaker))

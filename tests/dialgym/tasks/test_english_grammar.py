@@ -10,14 +10,14 @@ from dialgym.language.text import article
 from dialgym.tasks.multiwoz.agenda import NOT_BOOK
 from dialgym.tasks.multiwoz.data import load_world
 from dialgym.tasks.multiwoz.entries import REQUEST, SYSTEM_ENTRIES, Entry
-from dialgym.tasks.multiwoz.languages import English as MultiWOZEnglish
+from dialgym.tasks.multiwoz.languages import MultiWOZEnglish as MultiWOZEnglish
 from dialgym.tasks.multiwoz.languages.sentences import values_of_slots
 from dialgym.tasks.multiwoz.ontology import BOOKING, SLOT_NAMES
 from dialgym.tasks.multiwoz.party_acts import USER_SAID
 from dialgym.tasks.multiwoz.slot_values import slot_values
 from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct
 from dialgym.tasks.slot_filling.domain.domain import load_domain
-from dialgym.tasks.slot_filling.languages import English as SlotEnglish
+from dialgym.tasks.slot_filling.languages import SlotFillingEnglish as SlotEnglish
 from tests.support.slot_acts import BUILT_IN, REAL, system_acts, user_acts
 
 SEEDS = 3

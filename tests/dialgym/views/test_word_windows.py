@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dialgym.language import CharTokenizer, WordTokenizer, compile_constraint
-from dialgym.language.constraints import Lexicon
+from dialgym.language.constraints import WordTrie
 from dialgym.language.tokenizers import FIRST_TEXT
 from dialgym.tasks.wordle import Wordle
 from dialgym.testing import check_batch, check_task, check_views
@@ -63,7 +63,7 @@ def test_tokens_of_a_lexicon_among_many_words():
     words = ["".join(rng.choice(list("ab_"), rng.integers(1, 5))) for _ in range(60)]
     tokenizer = WordTokenizer(dict.fromkeys(words))
     phrases = [" ".join(rng.choice(words, rng.integers(1, 4))) for _ in range(30)]
-    automaton = compile_constraint(Lexicon(phrases), tokenizer)
+    automaton = compile_constraint(WordTrie(phrases), tokenizer)
     for phrase in phrases:
         said = phrase.split()
         for length in range(len(said) + 1):

@@ -1,4 +1,4 @@
-"""What a language does, how long its texts can be, and the notation of acts as a language."""
+"""Interface of MultiWOZ's languages."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -20,7 +20,7 @@ from dialgym.tasks.multiwoz.ontology import (
     SLOT_NAMES,
     act_domain,
 )
-from dialgym.tasks.multiwoz.types import Acts, Belief, DialogueAct, Goal
+from dialgym.tasks.multiwoz.types import Acts, DialogueAct, MultiWOZBelief, MultiWOZGoal
 
 Generator = np.random.Generator
 SYNTAX = '()=," \\'
@@ -48,11 +48,11 @@ class NLG(Protocol):
         ...
 
 
-class Language(NLU, NLG, TextForm, Protocol):
+class MultiWOZLanguage(NLU, NLG, TextForm, Protocol):
     """Understands and speaks."""
 
     def grammar(self, party: str) -> Constraint:
-        """What a party can mean to say."""
+        """The grammar of a party's utterances."""
         ...
 
     def entries(self, text: str) -> tuple[int, ...] | None:
@@ -63,12 +63,14 @@ class Language(NLU, NLG, TextForm, Protocol):
         """What the system says to name acts without values; None where it says values."""
         ...
 
-    def hear(self, text: str, said: Acts, heard: Acts, belief: Belief, rng: Generator) -> str:
+    def hear(
+        self, text: str, said: Acts, heard: Acts, belief: MultiWOZBelief, rng: Generator
+    ) -> str:
         """What the system gets of the user's `text`: what it took it for, and believes now."""
         ...
 
 
-class Notation:
+class MultiWOZNotation:
     """Acts as they are written down: ``Hotel-Inform(Area="north") Train-Request(Day)``."""
 
     tokenizer = "char"
@@ -104,11 +106,13 @@ class Notation:
     def understand(self, text: str, party: str) -> Acts | None:
         return read_acts(text)
 
-    def hear(self, text: str, said: Acts, heard: Acts, belief: Belief, rng: Generator) -> str:
+    def hear(
+        self, text: str, said: Acts, heard: Acts, belief: MultiWOZBelief, rng: Generator
+    ) -> str:
         return text if heard == said else print_acts(heard)
 
 
-def goal_acts(goal: Goal) -> Acts:
+def goal_acts(goal: MultiWOZGoal) -> Acts:
     """What is wanted in each domain, as the user would say it."""
     acts: list[DialogueAct] = []
     for domain, wanted in goal.domains.items():

@@ -21,7 +21,7 @@ from dialgym.tasks.multiwoz.languages.phrases import ANNOUNCED, TOLD, WHOLE
 from dialgym.tasks.multiwoz.languages.sentences import Sentences
 from dialgym.tasks.multiwoz.notation import print_acts, read_acts
 from dialgym.tasks.multiwoz.ontology import BOOKABLE, SHORT_NAMES
-from dialgym.tasks.multiwoz.types import NONE, Acts, Belief, DialogueAct
+from dialgym.tasks.multiwoz.types import NONE, Acts, DialogueAct, MultiWOZBelief
 
 Generator = np.random.Generator
 T = TypeVar("T")
@@ -29,7 +29,7 @@ WIDER = 3
 """How much longer than their notation sentences may be."""
 
 
-class English:
+class MultiWOZEnglish:
     """The sentences of a world.
 
     Args:
@@ -65,7 +65,9 @@ class English:
     def name_entries(self, numbers: Iterable[int]) -> str | None:
         return None
 
-    def hear(self, text: str, said: Acts, heard: Acts, belief: Belief, rng: Generator) -> str:
+    def hear(
+        self, text: str, said: Acts, heard: Acts, belief: MultiWOZBelief, rng: Generator
+    ) -> str:
         return text if heard == said else self.say(heard, USER, rng)
 
     def say(self, acts: Acts, party: str, rng: Generator) -> str:

@@ -1,4 +1,4 @@
-"""What either party can mean to say in words: up to eight acts, kinds and their slots."""
+"""Grammar of up to eight acts an utterance."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What people say in words of their own: domains, slots and values are looked for anywhere in it.
+"""Keyword spotting of domains, slots and values.
 
 An act about a domain that is not to be told from the words alone has none, ``""``; the task takes
 it for the one that is talked about.

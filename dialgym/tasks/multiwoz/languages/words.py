@@ -39,7 +39,7 @@ from dialgym.tasks.multiwoz.ontology import (
     act_domain,
 )
 from dialgym.tasks.multiwoz.slot_values import slot_values
-from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, Belief, DialogueAct
+from dialgym.tasks.multiwoz.types import ASKED, NONE, Acts, DialogueAct, MultiWOZBelief
 from dialgym.tasks.multiwoz.vectors import BINS, TABLES, Vectoriser
 
 Generator = np.random.Generator
@@ -50,7 +50,7 @@ UNNAMED, BELIEVED, BOOKED, SILENT = "told", "=", "booked", "silent"
 MATCHES = tuple(f"matches{place}" for place in range(BINS))
 
 
-class Words:
+class MultiWOZWords:
     """The words of a world.
 
     Args:
@@ -208,7 +208,9 @@ class Words:
             return f"{word[:-1]}:{words[place + 1][:-1]}", place + 2
         return NONE, place + (word == UNNAMED)
 
-    def hear(self, text: str, said: Acts, heard: Acts, belief: Belief, rng: Generator) -> str:
+    def hear(
+        self, text: str, said: Acts, heard: Acts, belief: MultiWOZBelief, rng: Generator
+    ) -> str:
         """The words of what was heard, then what is believed of the domains that it was about."""
         words = self._spell(heard) or [SILENT]
         for domain in dict.fromkeys(act.domain.lower() for act in heard):
@@ -216,7 +218,7 @@ class Words:
                 words += [BELIEVED, domain, *self._matches(domain, belief)]
         return " ".join(words[:HEARD])
 
-    def _matches(self, domain: str, belief: Belief) -> Iterator[str]:
+    def _matches(self, domain: str, belief: MultiWOZBelief) -> Iterator[str]:
         known = belief.constraints.get(domain, {})
         yield MATCHES[self._vectoriser.bin(domain, known)]
         if domain in belief.booked:

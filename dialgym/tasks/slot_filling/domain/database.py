@@ -22,7 +22,7 @@ REMEMBERED = 4096
 """Sets of rows that a large database remembers, by the constraints that they meet."""
 
 
-class Database:
+class EntityDatabase:
     """The rows of a domain, in the table's order. Immutable and shared.
 
     A set of rows is an int, see `bitsets`, or in a large database a `RowSet`.
@@ -46,7 +46,7 @@ class Database:
         self._joined: dict[tuple[tuple[str, str], ...], RowSet] = {}  # by constraints
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Database, ([dict(row) for row in self.rows], self.ontology)
+        return EntityDatabase, ([dict(row) for row in self.rows], self.ontology)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -104,7 +104,7 @@ class Database:
         return np.array(indices(self.match_bits(constraints)), np.int64)
 
     def discriminable(self, found: Found, dontcare: Iterable[str] = ()) -> bool:
-        """Whether a question could tell apart two rows of the set `found`.
+        """Return True if a question could tell apart two rows of the set `found`.
 
         That is, whether they differ on an informable slot that is not in `dontcare`; `name` and
         ``price`` do not count.
@@ -133,7 +133,7 @@ class Database:
         return float(-(p * np.log(p)).sum())
 
 
-def read_database(path: str | PathLike[str], ontology: Ontology) -> Database:
+def read_database(path: str | PathLike[str], ontology: Ontology) -> EntityDatabase:
     """The database of an SQLite file in PyDial's form: one table, named after the domain.
 
     A cell that differs from a value of the ontology only in case is taken for that value, and an
@@ -155,7 +155,7 @@ def read_database(path: str | PathLike[str], ontology: Ontology) -> Database:
         _cells([row[place] for row in cells], spelling.get(slot, {}))
         for place, slot in enumerate(columns)
     ]
-    return Database((dict(zip(columns, row)) for row in zip(*spelt)), ontology)
+    return EntityDatabase((dict(zip(columns, row)) for row in zip(*spelt)), ontology)
 
 
 def _spellings(values: Iterable[str]) -> dict[str, str]:

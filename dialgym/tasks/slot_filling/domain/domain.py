@@ -15,7 +15,7 @@ from typing import Any
 from dialgym.errors import did_you_mean, unknown
 from dialgym.io.files import read_yaml as yaml_of
 from dialgym.tasks.corpora import BUILT_IN
-from dialgym.tasks.slot_filling.domain.database import MISSING, Database, read_database
+from dialgym.tasks.slot_filling.domain.database import MISSING, EntityDatabase, read_database
 from dialgym.tasks.slot_filling.domain.goals import GoalGenerator
 from dialgym.tasks.slot_filling.domain.ontology import (
     NAME,
@@ -45,7 +45,7 @@ PYDIAL = "DIALGYM_PYDIAL"
 
 @dataclass(frozen=True)
 class Domain:
-    """What a dialogue is about.
+    """The subject of dialogues: an ontology and its database.
 
     Attributes:
         ontology: the slots and their values; ``ontology.domain`` is the domain's own name.
@@ -55,7 +55,7 @@ class Domain:
     """
 
     ontology: Ontology
-    database: Database
+    database: EntityDatabase
     source: str
     stands_for: str | None = None
 
@@ -147,7 +147,7 @@ def _elsewhere(path: Path, folder: Path | None) -> str:
 
 
 def is_path(domain: str | PathLike[str]) -> bool:
-    """Whether `domain` is meant as a path: it has a folder or an ending, or the files are here."""
+    """True if `domain` is meant as a path: it has a folder or an ending, or the files are here."""
     text = str(domain)
     if not isinstance(domain, str) or text.endswith((RULES, ROWS)):
         return True
@@ -196,7 +196,7 @@ def read_yaml(path: Path) -> Domain:
                 f"{number}. Put it in quotes."
             )
     slots = dict.fromkeys((*ontology.informable, *ontology.requestable), MISSING)
-    return Domain(ontology, Database(({**slots, **row} for row in rows), ontology), str(path))
+    return Domain(ontology, EntityDatabase(({**slots, **row} for row in rows), ontology), str(path))
 
 
 @cache
@@ -206,7 +206,7 @@ def builtin_domain(name: str) -> Domain:
     content = json.loads(file.read_text("utf-8"))
     ontology = parse_ontology(name, content)
     rows = (dict(zip(content["columns"], cells)) for cells in content["rows"])
-    return Domain(ontology, Database(rows, ontology), BUILT_IN)
+    return Domain(ontology, EntityDatabase(rows, ontology), BUILT_IN)
 
 
 def find_faults(domain: Domain, shared_names: bool = False) -> list[str]:

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dialgym.tasks.slot_filling.domain.database import Database
+from dialgym.tasks.slot_filling.domain.database import EntityDatabase
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME
 
 
-class Goal(NamedTuple):
-    """What a user wants at the start of a dialogue.
+class SlotFillingGoal(NamedTuple):
+    """A user's goal at the start of a dialogue.
 
     Attributes:
         constraints: slot -> value or ``dontcare``, in the order in which the user thinks of them.
@@ -41,7 +41,7 @@ class GoalGenerator:
 
     def __init__(
         self,
-        database: Database,
+        database: EntityDatabase,
         constraints: int = 3,
         extra_requests: int = 2,
         matches: tuple[int, int] = (2, 3),
@@ -61,7 +61,7 @@ class GoalGenerator:
         self._orders = list(permutations(range(self.slots.shape[1])))
         self._requests = _requests(ontology.user_requests, extra_requests)
 
-    def draw(self, rng: np.random.Generator) -> Goal:
+    def draw(self, rng: np.random.Generator) -> SlotFillingGoal:
         """A goal; takes three uniform numbers."""
         which, order, asked = rng.random(3).tolist()
         place = min(int(self._below.searchsorted(which, "right")), len(self._below) - 1)
@@ -72,11 +72,11 @@ class GoalGenerator:
         )
         sized = self._requests[int(asked * len(self._requests))]
         rest = asked * len(self._requests) % 1
-        return Goal(dict(pairs), sized[int(rest * len(sized))])
+        return SlotFillingGoal(dict(pairs), sized[int(rest * len(sized))])
 
 
 def _listed(
-    database: Database, most: int, matches: tuple[int, int]
+    database: EntityDatabase, most: int, matches: tuple[int, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The slots, values and weights of all goals."""
     ontology = database.ontology
@@ -107,7 +107,7 @@ def _spread(
 
 
 def _fitting(
-    database: Database, most: int, matches: tuple[int, int]
+    database: EntityDatabase, most: int, matches: tuple[int, int]
 ) -> dict[tuple[int, ...], np.ndarray]:
     """By set of slots: (n, slots) the values that as many rows as `matches` asks for have."""
     ontology = database.ontology

@@ -3,19 +3,19 @@
 from collections.abc import Callable, Mapping
 
 from dialgym.tasks.slot_filling.domain import Domain
-from dialgym.tasks.slot_filling.languages.english import English
+from dialgym.tasks.slot_filling.languages.english import SlotFillingEnglish
 from dialgym.tasks.slot_filling.languages.notation import (
     HYPOTHESES,
-    Language,
-    Notation,
+    SlotFillingLanguage,
+    SlotFillingNotation,
     read_notation,
 )
-from dialgym.tasks.slot_filling.languages.words import USER_ACTS, Words
+from dialgym.tasks.slot_filling.languages.words import USER_ACTS, SlotFillingWords
 
-LANGUAGES: Mapping[str, Callable[[Domain, int], Language]] = {
-    "acts": Notation,
-    "words": Words,
-    "english": English,
+LANGUAGES: Mapping[str, Callable[[Domain, int], SlotFillingLanguage]] = {
+    "acts": SlotFillingNotation,
+    "words": SlotFillingWords,
+    "english": SlotFillingEnglish,
 }
 """By name; each is made of a domain, and of the number of hypotheses that the system hears."""
 
@@ -23,9 +23,9 @@ __all__ = [
     "HYPOTHESES",
     "LANGUAGES",
     "USER_ACTS",
-    "English",
-    "Language",
-    "Notation",
-    "Words",
+    "SlotFillingEnglish",
+    "SlotFillingLanguage",
+    "SlotFillingNotation",
+    "SlotFillingWords",
     "read_notation",
 ]

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from dialgym.language import AnyText
-from dialgym.language.acts import Act, Hypotheses, Item
+from dialgym.language.acts import Act, Hypotheses, SlotValue
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling.domain.domain import Domain
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, TYPE
@@ -64,7 +64,7 @@ SENTENCE, ITEM = 64, 4
 """Characters of a sentence beside its clauses, and between them."""
 
 
-class English:
+class SlotFillingEnglish:
     """The sentences of a domain.
 
     Args:
@@ -114,7 +114,7 @@ class English:
         if kind == "deny":
             wrong, right = self._thing(items[:1], ONE), self._thing(items[-1:], ONE)
             return _pick(DENY, rng).format(wrong, right)
-        if kind == "inform" and items[0] == Item("", DONTCARE):
+        if kind == "inform" and items[0] == SlotValue("", DONTCARE):
             rest = f", but I want {self._thing(items[1:])}" if items[1:] else ""
             return _pick(("I do not care{}.", "It does not matter{}."), rng).format(rest)
         if kind == "request":
@@ -122,7 +122,7 @@ class English:
         frame = _pick(USER_ITEM_FRAMES.get(kind, USER_ITEM_FRAMES["inform"]), rng)
         return self._filled(frame, kind, items)
 
-    def _filled(self, frame: str, kind: str, items: Sequence[Item]) -> str:
+    def _filled(self, frame: str, kind: str, items: Sequence[SlotValue]) -> str:
         """A frame with a thing, or with what is said of one, as the frame asks for it."""
         typed = any(item.slot == TYPE for item in items)
         if kind == "reqalts":
@@ -138,7 +138,7 @@ class English:
         something = kind in ("inform", "hello") and not begins_alone
         return frame.format(self._thing(items, SOMETHING if something else ONE))
 
-    def _question(self, items: Sequence[Item]) -> str:
+    def _question(self, items: Sequence[SlotValue]) -> str:
         """What is asked for, and of which row, in the order of the items."""
         asked = [item for item in items if item.value is None]
         known = [item for item in items if item.value is not None]
@@ -149,7 +149,7 @@ class English:
             return f"And for {row}, w{self._what(asked)[1:]}?"
         return f"{self._what(asked)} of {row}?"
 
-    def _what(self, asked: Sequence[Item]) -> str:
+    def _what(self, asked: Sequence[SlotValue]) -> str:
         """``What is the address``."""
         if any(item.value is not None or self.phrases.yes_no(item.slot) for item in asked):
             return f"What about {self._list(asked)}"
@@ -164,7 +164,7 @@ class English:
             return f"Do you want {' or '.join(self._thing([item], ONE) for item in items)}?"
         if kind == "request":
             return self._asked(items, rng)
-        if kind == "inform" and items[0] == Item(NAME, NONE):
+        if kind == "inform" and items[0] == SlotValue(NAME, NONE):
             return self._nothing(items[1:])
         if kind == "inform" and items[0].slot == NAME and items[1:]:
             told = [self.phrases.predicate(item) for item in items[1:]]
@@ -172,13 +172,13 @@ class English:
         frames = SYSTEM_ITEM_FRAMES.get(kind, SYSTEM_FRAMES["null"])
         return _pick(frames, rng).format(self._thing(items, ONE))
 
-    def _asked(self, items: Sequence[Item], rng: Generator) -> str:
+    def _asked(self, items: Sequence[SlotValue], rng: Generator) -> str:
         about, which = SYSTEM_ITEM_FRAMES["request"]
         if len(items) > 1 or self.phrases.yes_no(items[0].slot) or rng.random() < 0.5:
             return about.format(self._list(items))
         return which.format(self.phrases.label(items[0].slot))
 
-    def _nothing(self, items: Sequence[Item]) -> str:
+    def _nothing(self, items: Sequence[SlotValue]) -> str:
         """That there is no row, or none besides those named."""
         besides = [self._row([item]) for item in items if item.negated]
         others = [item for item in items if not item.negated]
@@ -187,13 +187,13 @@ class English:
             text += f"{',' if besides else ''} {self._list(others)}"
         return f"{text}."
 
-    def _thing(self, items: Sequence[Item], noun: str = SOMETHING) -> str:
+    def _thing(self, items: Sequence[SlotValue], noun: str = SOMETHING) -> str:
         """A row that is wanted: ``a restaurant in the west``, or ``something in the west``."""
         others = [self.phrases.clause(item) for item in items if item.slot != TYPE]
         head = self.phrases.a_row if len(others) < len(items) else noun
         return f"{head} {_listed(others)}" if others else head
 
-    def _row(self, items: Sequence[Item]) -> str:
+    def _row(self, items: Sequence[SlotValue]) -> str:
         """A row that is known: by its name, if that alone is understood."""
         slot, value, _ = items[0]
         if len(items) == 1 and slot == NAME and self._unmistakable(str(value)):
@@ -203,13 +203,13 @@ class English:
     def _unmistakable(self, name: str) -> bool:
         found = self._plain.get(name)
         if found is None:
-            means = (Item(NAME, name),)
+            means = (SlotValue(NAME, name),)
             heard = [self.understand(name, party) for party in (SYSTEM, USER)]
             found = all(act is not None and act.items == means for act in heard)
             self._plain[name] = found
         return found
 
-    def _list(self, items: Sequence[Item]) -> str:
+    def _list(self, items: Sequence[SlotValue]) -> str:
         return _listed([self.phrases.clause(item) for item in items])
 
     def hear(self, text: str, hypotheses: Hypotheses, rng: Generator) -> str:
@@ -222,9 +222,9 @@ class English:
 
     def note(self, wants: Act, asks: Act) -> str:
         """What is wanted, and what is to be asked."""
-        wanted = self._thing(wants.items or (Item(TYPE, self._domain.ontology.type),))
+        wanted = self._thing(wants.items or (SlotValue(TYPE, self._domain.ontology.type),))
         asked = [
-            f"whether it {self.phrases.predicate(Item(slot, '1'))}"
+            f"whether it {self.phrases.predicate(SlotValue(slot, '1'))}"
             if self.phrases.yes_no(slot)
             else self.phrases.noun(slot)
             for slot, _, _ in asks.items

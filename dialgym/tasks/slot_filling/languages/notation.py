@@ -25,17 +25,17 @@ SAID = 2
 """The longest items that a hypothesis has in ordinary dialogues."""
 
 
-class Language(TextForm, Protocol):
+class SlotFillingLanguage(TextForm, Protocol):
     """Puts acts into text, and text into acts."""
 
     @property
     def summaries(self) -> bool:
-        """Whether scripted systems say which summary act they choose, not what it becomes."""
+        """True if scripted systems say which summary act they choose, not what it becomes."""
         ...
 
     @property
     def grammar(self) -> Constraint:
-        """What the user can mean to say."""
+        """The grammar of the user's utterances."""
         ...
 
     def say(self, act: Act, party: str, rng: Generator) -> str:
@@ -55,7 +55,7 @@ class Language(TextForm, Protocol):
         ...
 
 
-class Notation:
+class SlotFillingNotation:
     """Acts as they are written down: ``inform(food="thai") 0.83 | null() 0.17``."""
 
     tokenizer = "char"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from dialgym.language.acts import Item
+from dialgym.language.acts import SlotValue
 from dialgym.language.text import article
 from dialgym.tasks.slot_filling.domain.database import MISSING
 from dialgym.tasks.slot_filling.domain.domain import Domain
@@ -163,7 +163,7 @@ class Phrases:
         self.ontology: Ontology = domain.ontology
         self._domain = domain
         self.binary = frozenset(self.ontology.binary)
-        self._clauses: dict[Item, str] = {}
+        self._clauses: dict[SlotValue, str] = {}
 
     @property
     def slots(self) -> Iterable[str]:
@@ -171,11 +171,11 @@ class Phrases:
         return dict.fromkeys((*self.ontology.informable, *self.ontology.requestable))
 
     def label(self, slot: str) -> str:
-        """What a slot is called."""
+        """The noun of a slot."""
         return LABELS.get(slot, (slot.replace("_", " "),))[0]
 
     def kind(self) -> str:
-        """What a row of the database is called."""
+        """The noun of a row of the database."""
         return self.label(self.ontology.type)
 
     @property
@@ -191,7 +191,7 @@ class Phrases:
         """Return True if a slot is true or false."""
         return slot in self.binary or slot in YES_NO
 
-    def clause(self, item: Item) -> str:
+    def clause(self, item: SlotValue) -> str:
         """A slot with its value, as it is said behind a noun: ``with thai food``; or it alone."""
         found = self._clauses.get(item)
         if found is None:
@@ -200,7 +200,7 @@ class Phrases:
             found = self._clauses[item] = self._clause(item)
         return found
 
-    def _clause(self, item: Item) -> str:
+    def _clause(self, item: SlotValue) -> str:
         slot, value, _ = item
         if value is None:
             return self.noun(slot)
@@ -222,7 +222,7 @@ class Phrases:
         usual = (f"with {label}", f"without {label}", f"with or without {label}")
         return YES_NO.get(slot, usual)[(*_TRUTHS, DONTCARE).index(value)]
 
-    def predicate(self, item: Item) -> str:
+    def predicate(self, item: SlotValue) -> str:
         """A slot with its value, as it is said of a row: ``serves thai food``."""
         text = self.clause(item)
         if item.slot == "food" and item.value not in (MISSING, NONE, DONTCARE):
@@ -232,7 +232,7 @@ class Phrases:
                 return instead + text[len(before) :]
         return f"is {text}"
 
-    def items(self, told: bool) -> Iterator[tuple[str, Item]]:
+    def items(self, told: bool) -> Iterator[tuple[str, SlotValue]]:
         """Clauses and what they mean; also those of slots that one is only `told` of.
 
         Cells need not have a value that the ontology lists; who is told of it may object to it.
@@ -240,14 +240,14 @@ class Phrases:
         for slot, values in {"": (), **self._values(told)}.items():
             for value in (DONTCARE, *values):
                 for said in (value, *SYNONYMS.get(value, ())):
-                    yield self.clause(Item(slot, said)), Item(slot, value)
+                    yield self.clause(SlotValue(slot, said)), SlotValue(slot, value)
                     if told:
-                        yield self.predicate(Item(slot, said)), Item(slot, value)
+                        yield self.predicate(SlotValue(slot, said)), SlotValue(slot, value)
 
-    def empty(self) -> Iterator[Item]:
+    def empty(self) -> Iterator[SlotValue]:
         """Items of all slots whose clauses are as long as any but for the value."""
         for slot in self.slots:
-            yield from (Item(slot, value) for value in ("", "0", DONTCARE, MISSING))
+            yield from (SlotValue(slot, value) for value in ("", "0", DONTCARE, MISSING))
 
     def _values(self, told: bool) -> Mapping[str, Iterable[str]]:
         values = {slot: dict.fromkeys(own) for slot, own in self.ontology.informable.items()}

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from dialgym.language.acts import Act, Item
+from dialgym.language.acts import Act, SlotValue
 from dialgym.tasks.base import USER
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, TYPE
 from dialgym.tasks.slot_filling.languages.phrases import Phrases
@@ -57,7 +57,7 @@ class Phrase(NamedTuple):
     """A phrase that was found: its kind, and the items that it may mean."""
 
     kind: str
-    items: tuple[Item, ...] = ()
+    items: tuple[SlotValue, ...] = ()
 
 
 class SentenceParser:
@@ -85,7 +85,7 @@ class SentenceParser:
         for clause, item in phrases.items(told=not self._user):
             self._add(clause, Phrase(ITEM, (item,)))
         if self._user:
-            self._add(phrases.kind(), Phrase(ITEM, (Item(TYPE, phrases.ontology.type),)))
+            self._add(phrases.kind(), Phrase(ITEM, (SlotValue(TYPE, phrases.ontology.type),)))
         common = {(word,) for word in PASSED} | {_tokens(cue) for cue in _all_cues()}
         for words, slot, value in phrases.bare():
             key = _tokens(words)
@@ -93,9 +93,9 @@ class SentenceParser:
                 continue
             known = self._known.get(key, Phrase(VALUE))
             if known.kind == VALUE:
-                self._known[key] = Phrase(VALUE, (*known.items, Item(slot, value)))
+                self._known[key] = Phrase(VALUE, (*known.items, SlotValue(slot, value)))
         for words, slot in phrases.labels():
-            self._add(words, Phrase(LABEL, (Item(slot),)))
+            self._add(words, Phrase(LABEL, (SlotValue(slot),)))
 
     def _add(self, text: str, phrase: Phrase) -> None:
         self._known.setdefault(_tokens(text), phrase)
@@ -133,7 +133,7 @@ def _tokens(text: str) -> tuple[str, ...]:
     return tuple([word.rstrip(".") or word for word in words])
 
 
-def _items(found: list[Phrase]) -> Iterator[Item]:
+def _items(found: list[Phrase]) -> Iterator[SlotValue]:
     """What the phrases mean: a value goes with the slot beside it, if it is one of its values."""
     last = len(found) - 1
     taken = -1
@@ -147,13 +147,13 @@ def _items(found: list[Phrase]) -> Iterator[Item]:
             taken = place + 1
         elif kind == ANY:
             about = following.kind == LABEL
-            yield Item(following.items[0].slot if about else "", DONTCARE)
+            yield SlotValue(following.items[0].slot if about else "", DONTCARE)
             taken = place + about
         else:
             yield items[0]
 
 
-def _together(first: Phrase, second: Phrase) -> Item | None:
+def _together(first: Phrase, second: Phrase) -> SlotValue | None:
     """The item of a slot and one of its values, in either order."""
     if {first.kind, second.kind} != {LABEL, VALUE}:
         return None
@@ -162,7 +162,7 @@ def _together(first: Phrase, second: Phrase) -> Item | None:
     return next((item for item in value.items if item.slot == slot), None)
 
 
-def _user_act(cues: Iterable[str], items: list[Item]) -> Act:
+def _user_act(cues: Iterable[str], items: list[SlotValue]) -> Act:
     """The act of a user's sentence: the first of these rules that fits."""
     said = dict.fromkeys(cues)
     for kind in ("bye", "restart", "repeat"):
@@ -185,13 +185,13 @@ def _user_act(cues: Iterable[str], items: list[Item]) -> Act:
     return Act(next((kind for kind in kinds if kind in said), "null"))
 
 
-def _system_act(cues: Iterable[str], found: list[Phrase], items: list[Item]) -> Act:
+def _system_act(cues: Iterable[str], found: list[Phrase], items: list[SlotValue]) -> Act:
     """The act of a system's sentence: the first of these rules that fits."""
     said = dict.fromkeys(cues)
     if "nothing" in said:
         if "besides" in said:
             items = [item._replace(negated=item.slot == NAME) for item in items]
-        return Act("inform", (Item(NAME, NONE), *items))
+        return Act("inform", (SlotValue(NAME, NONE), *items))
     if "confirm" in said and items:
         return Act("confirm", tuple(items))
     if "select" in said and len(items) > 1 and items[0].slot == items[1].slot:

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from dialgym.language import Grammar
-from dialgym.language.acts import Act, Hypotheses, Item
+from dialgym.language.acts import Act, Hypotheses, SlotValue
 from dialgym.tasks.base import SYSTEM, USER
 from dialgym.tasks.slot_filling.domain.database import MISSING
 from dialgym.tasks.slot_filling.domain.domain import Domain
@@ -51,7 +51,7 @@ MOST_WORDS = 300_000
 """Words of a domain. So many take 0.9 GB with action masks, the first of which takes 9 seconds."""
 
 
-class Words:
+class SlotFillingWords:
     """The words of a domain.
 
     Args:
@@ -159,8 +159,8 @@ class Words:
         items = self._items(rest)
         return None if items is None else Act(kind, items)
 
-    def _items(self, words: Sequence[str]) -> tuple[Item, ...] | None:
-        items: list[Item] = []
+    def _items(self, words: Sequence[str]) -> tuple[SlotValue, ...] | None:
+        items: list[SlotValue] = []
         place, end = 0, len(words)
         while place < end:
             slot = words[place] if words[place] in self._slots else ""
@@ -171,7 +171,7 @@ class Words:
             place += value is not None
             if value is None and (negated or not slot):
                 return None
-            items.append(Item(slot, value, negated))
+            items.append(SlotValue(slot, value, negated))
         return tuple(items)
 
     def hear(self, text: str, hypotheses: Hypotheses, rng: Generator) -> str:

@@ -6,9 +6,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from dialgym.language.acts import Act, Item
+from dialgym.language.acts import Act, SlotValue
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, TYPE, Ontology
-from dialgym.tasks.slot_filling.user.state import UserState
+from dialgym.tasks.slot_filling.user.state import SlotFillingUserState
 
 BYE, AFFIRM, NEGATE, REQALTS = Act("bye"), Act("affirm"), Act("negate"), Act("reqalts")
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class Slots:
     @cached_property
     def type(self) -> Act:
         """The user's opening."""
-        return Act("inform", (Item(TYPE, self.ontology.type),))
+        return Act("inform", (SlotValue(TYPE, self.ontology.type),))
 
 
 def choose(options: list[T], rng: np.random.Generator) -> T:
@@ -46,8 +46,8 @@ def choose(options: list[T], rng: np.random.Generator) -> T:
     return options[int(rng.random() * len(options))]
 
 
-def fits(constraint: Item, said: Item) -> bool:
-    """Whether a constraint admits what is said, which must be the more specific of both."""
+def fits(constraint: SlotValue, said: SlotValue) -> bool:
+    """Return True if a constraint admits what is said, which must be the more specific of both."""
     if constraint.slot != said.slot:
         return True
     same = constraint.value == said.value
@@ -58,9 +58,9 @@ def fits(constraint: Item, said: Item) -> bool:
 
 
 def accepts(
-    user: UserState, act: Act, slots: Slots, rng: np.random.Generator, confirming: bool
+    user: SlotFillingUserState, act: Act, slots: Slots, rng: np.random.Generator, confirming: bool
 ) -> bool:
-    """Whether the user has nothing to object; if it has, its answer is on the agenda.
+    """Return True if the user has nothing to object; if it has, its answer is on the agenda.
 
     `confirming` acts are not answered by a question about what they leave out.
     """
@@ -88,7 +88,7 @@ def accepts(
     return not asking
 
 
-def _unsaid(user: UserState, act: Act) -> list[Item]:
+def _unsaid(user: SlotFillingUserState, act: Act) -> list[SlotValue]:
     """The constraints that the act does not repeat."""
     return [
         item
@@ -97,15 +97,17 @@ def _unsaid(user: UserState, act: Act) -> list[Item]:
     ]
 
 
-def _repeated(user: UserState, act: Act, slot: str) -> bool:
-    if Item(slot, user.wanted(slot)) in act.items:
+def _repeated(user: SlotFillingUserState, act: Act, slot: str) -> bool:
+    if SlotValue(slot, user.wanted(slot)) in act.items:
         return True
     unwanted = user.unwanted(slot)
     return bool(unwanted) and act.mentions(slot) and [act.value(slot)] != unwanted
 
 
-def _conflicts(user: UserState, act: Act, item: Item, none: bool, telling: bool) -> bool | None:
-    """Whether an item on a constrained slot is wrong; None where it is not looked at."""
+def _conflicts(
+    user: SlotFillingUserState, act: Act, item: SlotValue, none: bool, telling: bool
+) -> bool | None:
+    """Return True if an item on a constrained slot is wrong; None where it is not looked at."""
     slot, wanted = item.slot, user.wanted(item.slot)
     said = [other for other in act.items if other.slot == slot]
     agrees = all(fits(constraint, other) for constraint in user.constraints for other in said)
@@ -122,7 +124,9 @@ def _conflicts(user: UserState, act: Act, item: Item, none: bool, telling: bool)
     return wrong
 
 
-def _object(user: UserState, item: Item, unsaid: list[Item], rng: np.random.Generator) -> None:
+def _object(
+    user: SlotFillingUserState, item: SlotValue, unsaid: list[SlotValue], rng: np.random.Generator
+) -> None:
     """Hang up, the sooner the less patient; or correct the item; or ask about something else."""
     if rng.random() < (1 - user.patience / user.full_patience) ** 2:
         user.agenda = [BYE]
@@ -134,18 +138,18 @@ def _object(user: UserState, item: Item, unsaid: list[Item], rng: np.random.Gene
     user.forget_answers()
 
 
-def _confirm(unsaid: list[Item], rng: np.random.Generator) -> Act:
+def _confirm(unsaid: list[SlotValue], rng: np.random.Generator) -> Act:
     item = choose(unsaid, rng)
-    return Act("confirm", (Item(item.slot, item.value),))
+    return Act("confirm", (SlotValue(item.slot, item.value),))
 
 
-def _correction(user: UserState, item: Item, rng: np.random.Generator) -> Act:
+def _correction(user: SlotFillingUserState, item: SlotValue, rng: np.random.Generator) -> Act:
     if user.unwanted(item.slot):
         return REQALTS
-    right = Item(item.slot, user.wanted(item.slot) or DONTCARE)
+    right = SlotValue(item.slot, user.wanted(item.slot) or DONTCARE)
     draw = rng.random() - user.probabilities["correct_by_negate"]
     if draw < 0:
         return Act("negate", (right,))
     if draw < user.probabilities["correct_by_deny"]:
-        return Act("deny", (Item(item.slot, item.value), right))
+        return Act("deny", (SlotValue(item.slot, item.value), right))
     return Act("inform", (right,))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
-from dialgym.language.acts import Act, Item
+from dialgym.language.acts import Act, SlotValue
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, TYPE
 from dialgym.tasks.slot_filling.user.grounding import (
     AFFIRM,
@@ -16,33 +16,33 @@ from dialgym.tasks.slot_filling.user.grounding import (
     choose,
     fits,
 )
-from dialgym.tasks.slot_filling.user.state import UserState
+from dialgym.tasks.slot_filling.user.state import SlotFillingUserState
 
 Generator = np.random.Generator
 HELLO = Act("hello")
 
 
-def on_hello(user: UserState, act: Act, slots: Slots, rng: Generator) -> None:
+def on_hello(user: SlotFillingUserState, act: Act, slots: Slots, rng: Generator) -> None:
     if not act.items and rng.random() < user.probabilities["greet"]:
         user.agenda.append(HELLO)
 
 
-def on_bye(user: UserState, act: Act, slots: Slots, rng: Generator) -> None:
+def on_bye(user: SlotFillingUserState, act: Act, slots: Slots, rng: Generator) -> None:
     user.agenda = [BYE]
 
 
-def on_null(user: UserState, act: Act, slots: Slots, rng: Generator) -> None:
+def on_null(user: SlotFillingUserState, act: Act, slots: Slots, rng: Generator) -> None:
     user.agenda.append(user.repeatable)
 
 
-def on_request(user: UserState, act: Act, slots: Slots, rng: Generator) -> None:
+def on_request(user: SlotFillingUserState, act: Act, slots: Slots, rng: Generator) -> None:
     """Ask back, answer from the agenda or the goal, or take it that there is no preference."""
     if not act.items:
         return
     slot = act.items[0].slot
     name, missing = user.requests.get(NAME), user.open_requests()
     if name is not None and missing:
-        user.agenda.append(Act("request", (Item(NAME, name), Item(missing[0]))))
+        user.agenda.append(Act("request", (SlotValue(NAME, name), SlotValue(missing[0]))))
     elif slot == TYPE:
         user.agenda.append(slots.type)
     elif slot in slots.only_user:
@@ -55,26 +55,26 @@ def on_request(user: UserState, act: Act, slots: Slots, rng: Generator) -> None:
         _answer_anything(user, slot, rng)
 
 
-def _answer_anything(user: UserState, slot: str, rng: Generator) -> None:
+def _answer_anything(user: SlotFillingUserState, slot: str, rng: Generator) -> None:
     draw = rng.random() - user.probabilities["repeat_constraint"]
     if draw < 0 and user.constraints:
         item = choose(user.constraints, rng)
-        user.agenda.append(Act("inform", (Item(item.slot, item.value),)))
+        user.agenda.append(Act("inform", (SlotValue(item.slot, item.value),)))
     elif draw < user.probabilities["no_preference"]:
-        user.agenda.append(Act("inform", (Item("", DONTCARE),)))
+        user.agenda.append(Act("inform", (SlotValue("", DONTCARE),)))
     else:
-        user.constraints.append(Item(slot, DONTCARE))
+        user.constraints.append(SlotValue(slot, DONTCARE))
         user.used[slot] = user.used.get(slot, frozenset()) | {DONTCARE}
-        user.agenda.append(Act("inform", (Item(slot, DONTCARE),)))
+        user.agenda.append(Act("inform", (SlotValue(slot, DONTCARE),)))
 
 
-def on_confirm(user: UserState, act: Act, slots: Slots, rng: Generator) -> None:
+def on_confirm(user: SlotFillingUserState, act: Act, slots: Slots, rng: Generator) -> None:
     """Correct what is wrong, say that a slot does not matter, or affirm."""
     if not accepts(user, act, slots, rng, confirming=True):
         return
     for item in act.items:
         if item.slot != TYPE and item.value != DONTCARE and not user.constrains(item.slot):
-            user.agenda.append(Act("negate", (Item(item.slot, DONTCARE),)))
+            user.agenda.append(Act("negate", (SlotValue(item.slot, DONTCARE),)))
             return
     affirm = AFFIRM
     if (
@@ -86,24 +86,24 @@ def on_confirm(user: UserState, act: Act, slots: Slots, rng: Generator) -> None:
     user.agenda.append(affirm)
 
 
-def on_select(user: UserState, act: Act, slots: Slots, rng: Generator) -> None:
+def on_select(user: SlotFillingUserState, act: Act, slots: Slots, rng: Generator) -> None:
     """Say which value is right, or that it does not matter."""
     if not act.items:
         return
     slot = act.items[0].slot
     if not user.constrains(slot):
-        user.constraints.append(Item(slot, DONTCARE))
-    user.agenda.append(Act("inform", (Item(slot, user.wanted(slot) or DONTCARE),)))
+        user.constraints.append(SlotValue(slot, DONTCARE))
+    user.agenda.append(Act("inform", (SlotValue(slot, user.wanted(slot) or DONTCARE),)))
 
 
-def on_reqmore(user: UserState, act: Act, slots: Slots, rng: Generator) -> None:
+def on_reqmore(user: SlotFillingUserState, act: Act, slots: Slots, rng: Generator) -> None:
     if len(user.agenda) > 1:
         _go_on(user, slots, rng)
     elif not user.open_requests():
         done = rng.random() < user.probabilities["no_more"]
         user.agenda = [*user.agenda, NEGATE] if done else [BYE]
     elif user.requests.get(NAME) is not None:
-        user.agenda += [Act("request", (Item(slot),)) for slot in user.open_requests()]
+        user.agenda += [Act("request", (SlotValue(slot),)) for slot in user.open_requests()]
     elif rng.random() < user.probabilities["yes_more"]:
         user.agenda.append(AFFIRM)
     else:
@@ -111,7 +111,7 @@ def on_reqmore(user: UserState, act: Act, slots: Slots, rng: Generator) -> None:
         user.agenda.append(Act("inform", (*slots.type.items, *known)))
 
 
-def _go_on(user: UserState, slots: Slots, rng: Generator) -> None:
+def _go_on(user: SlotFillingUserState, slots: Slots, rng: Generator) -> None:
     """What is on the agenda comes first, perhaps with a yes."""
     following = user.agenda[-1]
     if following == slots.type or rng.random() >= user.probabilities["affirm_with_agenda"]:
@@ -120,7 +120,7 @@ def _go_on(user: UserState, slots: Slots, rng: Generator) -> None:
         user.agenda[-1] = Act("affirm", following.items)
 
 
-def on_inform(user: UserState, act: Act, slots: Slots, rng: Generator) -> None:
+def on_inform(user: SlotFillingUserState, act: Act, slots: Slots, rng: Generator) -> None:
     """Object, look for another row, relax the goal, or take the answers and ask on."""
     names = [item for item in act.items if item.slot == NAME]
     excepted = [item.value for item in names if item.negated]
@@ -147,8 +147,10 @@ def on_inform(user: UserState, act: Act, slots: Slots, rng: Generator) -> None:
     _ask_on(user, chosen, rng)
 
 
-def _looks_on(user: UserState, act: Act, name: str | None, slots: Slots, rng: Generator) -> bool:
-    """Whether the user asks for another row, which it does at most once, at the first offer."""
+def _looks_on(
+    user: SlotFillingUserState, act: Act, name: str | None, slots: Slots, rng: Generator
+) -> bool:
+    """True if the user asks for another row, which it does at most once, at the first offer."""
     draw = 1.0 if user.offered else rng.random() - user.probabilities["alternative"]
     user.offered = True
     if draw < 0:
@@ -161,22 +163,24 @@ def _looks_on(user: UserState, act: Act, name: str | None, slots: Slots, rng: Ge
     return False
 
 
-def _exclude(user: UserState, name: str | None) -> None:
+def _exclude(user: SlotFillingUserState, name: str | None) -> None:
     if name not in (None, NONE):
-        user.constraints.append(Item(NAME, name, True))
+        user.constraints.append(SlotValue(NAME, name, True))
 
 
-def _settle_on(user: UserState, name: str | None) -> None:
+def _settle_on(user: SlotFillingUserState, name: str | None) -> None:
     if name not in (None, NONE):
         _replace(user, NAME, str(name))
 
 
-def _replace(user: UserState, slot: str, value: str) -> None:
+def _replace(user: SlotFillingUserState, slot: str, value: str) -> None:
     kept = [item for item in user.constraints if item.slot != slot or item.negated]
-    user.constraints = [*kept, Item(slot, value)]
+    user.constraints = [*kept, SlotValue(slot, value)]
 
 
-def _change_goal(user: UserState, act: Act, nothing: bool, slots: Slots, rng: Generator) -> bool:
+def _change_goal(
+    user: SlotFillingUserState, act: Act, nothing: bool, slots: Slots, rng: Generator
+) -> bool:
     """Relax one constraint that the system spoke of, or any; False if there is none."""
     if not user.constraints:
         return False
@@ -191,7 +195,7 @@ def _change_goal(user: UserState, act: Act, nothing: bool, slots: Slots, rng: Ge
     value = _another_value(user, slot, slots, rng)
     _replace(user, slot, value)
     if nothing or rng.random() < user.probabilities["tell_change"]:
-        user.agenda.append(Act("reqalts", (Item(slot, value),)))
+        user.agenda.append(Act("reqalts", (SlotValue(slot, value),)))
         return True
     user.agenda.append(REQALTS)
     if value == DONTCARE:
@@ -201,7 +205,7 @@ def _change_goal(user: UserState, act: Act, nothing: bool, slots: Slots, rng: Ge
     return True
 
 
-def _another_value(user: UserState, slot: str, slots: Slots, rng: Generator) -> str:
+def _another_value(user: SlotFillingUserState, slot: str, slots: Slots, rng: Generator) -> str:
     if rng.random() < user.probabilities["relax"] or slot not in user.used:
         value = DONTCARE
     else:
@@ -212,11 +216,13 @@ def _another_value(user: UserState, slot: str, slots: Slots, rng: Generator) -> 
     return value
 
 
-def _pick(user: UserState, act: Act, names: list[str | None], rng: Generator) -> str | None:
+def _pick(
+    user: SlotFillingUserState, act: Act, names: list[str | None], rng: Generator
+) -> str | None:
     """One of the rows that the system has listed; the goal is relaxed to what it spoke of."""
 
     def possible() -> list[str | None]:
-        return [n for n in names if all(fits(c, Item(NAME, n)) for c in user.constraints)]
+        return [n for n in names if all(fits(c, SlotValue(NAME, n)) for c in user.constraints)]
 
     if not possible():
         user.constraints = [item for item in user.constraints if item.slot != NAME]
@@ -228,7 +234,7 @@ def _pick(user: UserState, act: Act, names: list[str | None], rng: Generator) ->
     return chosen
 
 
-def forget(user: UserState, slot: str) -> None:
+def forget(user: SlotFillingUserState, slot: str) -> None:
     """Take what tells of a slot from the agenda."""
     user.agenda = [
         act
@@ -237,7 +243,7 @@ def forget(user: UserState, slot: str) -> None:
     ]
 
 
-def listen(user: UserState, act: Act) -> None:
+def listen(user: SlotFillingUserState, act: Act) -> None:
     """What any user takes from an act, whatever it says then: the answers to its requests."""
     name = act.value(NAME)
     if act.type == "inform" and name != NONE:
@@ -247,7 +253,7 @@ def listen(user: UserState, act: Act) -> None:
 
 
 def _note_answers(
-    user: UserState, act: Act, chosen: str | None, asked: Collection[str] = ()
+    user: SlotFillingUserState, act: Act, chosen: str | None, asked: Collection[str] = ()
 ) -> None:
     """Take the answers of an act; `asked` are the slots that the system asks for.
 
@@ -261,7 +267,7 @@ def _note_answers(
     user.take_answers({slot: told[slot] for slot in user.requests if slot in told}, restated)
 
 
-def _ask_on(user: UserState, chosen: str | None, rng: Generator) -> None:
+def _ask_on(user: SlotFillingUserState, chosen: str | None, rng: Generator) -> None:
     """Thank, go on with the agenda, or ask for what is missing."""
     if rng.random() < user.probabilities["confirm_informs"]:
         user.agenda = [_as_confirm(act) for act in user.agenda]
@@ -274,12 +280,12 @@ def _ask_on(user: UserState, chosen: str | None, rng: Generator) -> None:
     missing = user.open_requests()
     if not missing:
         return
-    items = [] if chosen is None else [Item(NAME, chosen)]
-    items.append(Item(missing[0]))
+    items = [] if chosen is None else [SlotValue(NAME, chosen)]
+    items.append(SlotValue(missing[0]))
     for slot in missing[1:]:
         if rng.random() >= user.probabilities["request_more"]:
             break
-        items.append(Item(slot))
+        items.append(SlotValue(slot))
     user.agenda.append(Act("request", tuple(items)))
 
 
@@ -288,7 +294,7 @@ def _as_confirm(act: Act) -> Act:
     return Act("confirm", act.items) if plain else act
 
 
-REACTIONS: Mapping[str, Callable[[UserState, Act, Slots, Generator], None]] = {
+REACTIONS: Mapping[str, Callable[[SlotFillingUserState, Act, Slots, Generator], None]] = {
     "hello": on_hello,
     "bye": on_bye,
     "null": on_null,

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from dialgym.language.acts import NULL, Act, Item
+from dialgym.language.acts import NULL, Act, SlotValue
 from dialgym.tasks.slot_filling.domain.ontology import NAME, NONE
 
 Range = tuple[float, float]
@@ -59,8 +59,8 @@ USERS: Mapping[str, Mapping[str, Range]] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Behaviour:
-    """What is drawn about a user at the beginning of a dialogue.
+class SlotUserBehaviour:
+    """Distribution of a user's traits, drawn as a dialogue begins.
 
     Attributes:
         ranges: lowest and highest probability of each choice.
@@ -85,10 +85,10 @@ class Behaviour:
 
 
 @dataclass(slots=True)
-class UserState:
+class SlotFillingUserState:
     """The goal, the agenda and the memory of one user."""
 
-    constraints: list[Item]  # what the row must be like; on `name` there may be several
+    constraints: list[SlotValue]  # what the row must be like; on `name` there may be several
     requests: dict[str, str | None]  # slot -> what the system has told of it
     agenda: list[Act]  # a stack; the last is said next
     probabilities: Mapping[str, float]  # of each choice, see `behaviour`; never changed
@@ -103,9 +103,9 @@ class UserState:
     told_none: bool = False  # the system knew what it wanted, and had nothing
     row_of: dict[str, str | None] = field(default_factory=dict)  # slot -> row it was told of
 
-    def copy(self) -> "UserState":
+    def copy(self) -> "SlotFillingUserState":
         """An independent copy."""
-        return UserState(
+        return SlotFillingUserState(
             self.constraints.copy(),
             self.requests.copy(),
             self.agenda.copy(),
@@ -134,7 +134,7 @@ class UserState:
         return [item.value for item in self.constraints if item.slot == slot and item.negated]
 
     def constrains(self, slot: str) -> bool:
-        """Whether anything is asked of a slot."""
+        """Return True if anything is asked of a slot."""
         return any(item.slot == slot for item in self.constraints)
 
     def open_requests(self) -> list[str]:

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from dialgym.language.acts import Act, Item
-from dialgym.tasks.slot_filling.domain.goals import Goal
+from dialgym.language.acts import Act, SlotValue
+from dialgym.tasks.slot_filling.domain.goals import SlotFillingGoal
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, Ontology
 from dialgym.tasks.slot_filling.user.grounding import BYE, REQALTS, Slots
 from dialgym.tasks.slot_filling.user.reactions import REACTIONS, forget, on_null
-from dialgym.tasks.slot_filling.user.state import Behaviour, UserState
+from dialgym.tasks.slot_filling.user.state import SlotFillingUserState, SlotUserBehaviour
 
 Generator = np.random.Generator
 _PLAIN = ("thankyou", "silence", "repeat", "ack", "deny", "confirm")
@@ -16,29 +16,29 @@ LEAVE = 0.85
 """How likely the user leaves once it has all it wants and nothing is on its agenda."""
 
 
-class AgendaUser:
-    """Plays the user; a `UserState` is all that changes.
+class SlotFillingUser:
+    """Plays the user; a `SlotFillingUserState` is all that changes.
 
     Args:
         ontology: the domain's slots.
         behaviour: how it behaves.
     """
 
-    def __init__(self, ontology: Ontology, behaviour: Behaviour) -> None:
+    def __init__(self, ontology: Ontology, behaviour: SlotUserBehaviour) -> None:
         self.slots, self.behaviour = Slots(ontology), behaviour
 
-    def begin(self, goal: Goal, rng: Generator) -> UserState:
+    def begin(self, goal: SlotFillingGoal, rng: Generator) -> SlotFillingUserState:
         """A user with a goal: it wants to tell the type and each constraint, and to leave."""
         probabilities, patience = self.behaviour.draw(rng)
-        items = [Item(slot, value) for slot, value in goal.constraints.items()]
+        items = [SlotValue(slot, value) for slot, value in goal.constraints.items()]
         informs = [Act("inform", (item,)) for item in reversed(items)]
         used = {slot: frozenset((value,)) for slot, value in goal.constraints.items()}
         agenda = [BYE, *informs, self.slots.type]
-        return UserState(
+        return SlotFillingUserState(
             items, dict.fromkeys(goal.requests), agenda, probabilities, patience, patience, used
         )
 
-    def hear(self, user: UserState, act: Act, rng: Generator) -> None:
+    def hear(self, user: SlotFillingUserState, act: Act, rng: Generator) -> None:
         """Take in an act of the system; changes `user`."""
         if act.type == "null" or (user.said is not None and act.same(user.heard)):
             user.patience -= 1
@@ -51,8 +51,8 @@ class AgendaUser:
             return
         REACTIONS.get(act.type, on_null)(user, act, self.slots, rng)
 
-    def answer(self, user: UserState, rng: Generator) -> Act:
-        """What the user says next; changes `user`."""
+    def answer(self, user: SlotFillingUserState, rng: Generator) -> Act:
+        """The user's next act; changes `user`."""
         act = user.agenda.pop() if user.agenda else BYE
         if any(item.negated for item in act.items):
             act = REQALTS
@@ -65,32 +65,32 @@ class AgendaUser:
         return act
 
 
-def _content(user: UserState) -> bool:
+def _content(user: SlotFillingUserState) -> bool:
     known = user.requests.get(NAME) is not None and not user.open_requests()
     return not user.constraints or user.told_none or known
 
 
-def _drop_said(user: UserState, act: Act) -> None:
+def _drop_said(user: SlotFillingUserState, act: Act) -> None:
     """Nothing is told twice."""
     if act.type in ("inform", "confirm", "affirm", "negate"):
         for item in act.items:
             forget(user, item.slot)
 
 
-def _shorten(user: UserState, act: Act, rng: Generator) -> Act:
+def _shorten(user: SlotFillingUserState, act: Act, rng: Generator) -> Act:
     """Leave out the slot that was asked for, or name the row that is asked about."""
     asked = user.heard is not None and user.heard.type in ("request", "select")
     if act.type == "inform" and asked and act.items and act.items[0].value == DONTCARE:
         if rng.random() < user.probabilities["omit_slot"]:
-            return Act("inform", (Item("", DONTCARE), *act.items[1:]))
+            return Act("inform", (SlotValue("", DONTCARE), *act.items[1:]))
     elif act.type == "request" and len(act.items) == 1:
         name = user.requests.get(NAME)
         if name is not None and rng.random() < user.probabilities["name_in_request"]:
-            return Act("request", (*act.items, Item(NAME, name)))
+            return Act("request", (*act.items, SlotValue(NAME, name)))
     return act
 
 
-def _join(user: UserState, act: Act, rng: Generator) -> Act:
+def _join(user: SlotFillingUserState, act: Act, rng: Generator) -> Act:
     """Say what comes next on the agenda in the same breath."""
     joins = ("inform", "request") if act.type == "hello" else ("inform",)
     if act.type not in _OPEN:
@@ -104,6 +104,6 @@ def _join(user: UserState, act: Act, rng: Generator) -> Act:
 
 def _plain(act: Act) -> Act:
     """Without a request for the name: who does not know it can only go on telling."""
-    if act.type != "request" or Item(NAME) not in act.items:
+    if act.type != "request" or SlotValue(NAME) not in act.items:
         return act
-    return Act("inform", tuple([item for item in act.items if item != Item(NAME)]))
+    return Act("inform", tuple([item for item in act.items if item != SlotValue(NAME)]))

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from dialgym.tasks.multiwoz.agenda import BYE, Item, complete
+from dialgym.tasks.multiwoz.agenda import BYE, AgendaItem, complete
 from dialgym.tasks.multiwoz.data import load_world
 from dialgym.tasks.multiwoz.dialogue import Rules, Settings
 from dialgym.tasks.multiwoz.notation import print_acts, read_acts
-from dialgym.tasks.multiwoz.types import DomainGoal, Goal
-from dialgym.tasks.multiwoz.user import BEHAVIOURS, AgendaUser, Behaviour
+from dialgym.tasks.multiwoz.types import DomainGoal, MultiWOZGoal
+from dialgym.tasks.multiwoz.user import BEHAVIOURS, MultiWOZUser, MultiWOZUserBehaviour
 from tests.support import small_city
 
 HOTEL = DomainGoal(
@@ -43,10 +43,12 @@ def rules(city):
 class Talk:
     """A dialogue in which the user speaks from its agenda, and the system says what it is told."""
 
-    def __init__(self, rules: Rules, user: str | Behaviour = "agenda", seed=0, **goal) -> None:
+    def __init__(
+        self, rules: Rules, user: str | MultiWOZUserBehaviour = "agenda", seed=0, **goal
+    ) -> None:
         self.rules, self.rng = rules, np.random.default_rng(seed)
-        self.state = rules.begin(Goal(goal), self.rng)
-        self.speaker = AgendaUser(rules.agenda, user)
+        self.state = rules.begin(MultiWOZGoal(goal), self.rng)
+        self.speaker = MultiWOZUser(rules.agenda, user)
 
     def user(self) -> str:
         """What the user says next."""
@@ -77,11 +79,11 @@ def test_agenda_of_a_goal(rules):
     stack = Talk(rules["correct"], hotel=HOTEL, attraction=PARK).state.user.stack
     assert stack[0] == BYE
     assert stack[1:3] == [
-        Item("attraction", "inform", "type", "park"),
-        Item("attraction", "inform", "none", "none"),
+        AgendaItem("attraction", "inform", "type", "park"),
+        AgendaItem("attraction", "inform", "none", "none"),
     ]
     assert {item[2:] for item in stack[3:5]} == {("area", "south"), ("stars", "3")}
-    assert stack[5] == Item("hotel", "inform", "none", "none")
+    assert stack[5] == AgendaItem("hotel", "inform", "none", "none")
 
 
 def test_constraints_come_in_any_order(rules):
@@ -415,10 +417,10 @@ def test_unfriendly_says_less_and_leaves_sooner(rules):
 
 
 def test_behaviour_of_ones_own(rules):
-    said = Talk(rules["correct"], Behaviour(initiative=2), train=TRAIN).user()
+    said = Talk(rules["correct"], MultiWOZUserBehaviour(initiative=2), train=TRAIN).user()
     assert len(read_acts(said)) == 2
 
 
 def test_behaviour_unknown(rules):
     with pytest.raises(ValueError, match="quiet"):
-        AgendaUser(rules["correct"].agenda, "quiet")
+        MultiWOZUser(rules["correct"].agenda, "quiet")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dialgym
-from dialgym.tasks.multiwoz.corpus import Corpus, goal_of, with_references
+from dialgym.tasks.multiwoz.corpus import MultiWOZCorpus, goal_of, with_references
 from dialgym.tasks.multiwoz.entries import SYSTEM_NAMES
 from dialgym.tasks.multiwoz.task import MultiWOZ
 from dialgym.tasks.multiwoz.types import DialogueAct
@@ -70,8 +70,8 @@ def test_a_dialogue_of_convlab2_is_held_again(tmp_path):
 def test_what_is_observed_is_what_the_words_lead_to(tmp_path):
     task = MultiWOZ(world="built-in")
     file = written(tmp_path, convlab2())
-    (row,) = dialgym.collect(ID, Corpus(file), 1, env_kwargs={"world": "built-in"})
-    log = Corpus(file).log(task, 0)
+    (row,) = dialgym.collect(ID, MultiWOZCorpus(file), 1, env_kwargs={"world": "built-in"})
+    log = MultiWOZCorpus(file).log(task, 0)
     rng = np.random.default_rng(0)
     state = task.initial(rng, log.options)
     seen = []
@@ -85,7 +85,7 @@ def test_what_is_observed_is_what_the_words_lead_to(tmp_path):
 
 def test_the_unified_format_is_brought_to_the_same_acts(tmp_path):
     file = written(tmp_path, [unified(), unified("test")], "dialogues.json")
-    corpus = Corpus(file, split="train")
+    corpus = MultiWOZCorpus(file, split="train")
     assert len(corpus) == 1
     log = corpus.log(MultiWOZ(), 0)
     assert log.options["goal"]["restaurant"] == {
@@ -103,7 +103,7 @@ def test_the_unified_format_is_brought_to_the_same_acts(tmp_path):
 def test_the_user_can_be_learned_from_a_corpus_too(tmp_path):
     file = written(tmp_path, convlab2())
     kwargs = {"learner": "user"}
-    (row,) = dialgym.collect(ID, Corpus(file), 1, env_kwargs=kwargs)
+    (row,) = dialgym.collect(ID, MultiWOZCorpus(file), 1, env_kwargs=kwargs)
     assert [sum(action) for action in row["actions"]] == [1, 2, 1]
 
 
@@ -122,7 +122,7 @@ def test_references_are_those_of_the_rows_named_last():
 def test_a_goal_that_nothing_meets_becomes_what_the_user_said(tmp_path):
     content = convlab2()
     content["PMUL1.json"]["goal"]["hotel"]["info"]["stars"] = "77"
-    corpus = Corpus(written(tmp_path, content))
+    corpus = MultiWOZCorpus(written(tmp_path, content))
     goal = goal_of(corpus.dialogues[0], MultiWOZ().world)
     assert goal.domains["hotel"].info == {"area": "north"}
     assert goal.domains["hotel"].requests == ("phone",)
@@ -142,21 +142,21 @@ def test_a_goal_that_nothing_meets_becomes_what_the_user_said(tmp_path):
 )
 def test_what_is_no_corpus_is_one_clear_error(content, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        Corpus(written(tmp_path, content))
+        MultiWOZCorpus(written(tmp_path, content))
 
 
 def test_bad_arguments_are_one_clear_error(tmp_path):
     file = written(tmp_path, convlab2())
     with pytest.raises(ValueError, match=r"there is no file or folder .*Check the path\.$"):
-        Corpus(tmp_path / "nothing.json")
+        MultiWOZCorpus(tmp_path / "nothing.json")
     with pytest.raises(ValueError, match="expected dialogues of the split 'test'; got validation"):
-        Corpus(file, split="test")
+        MultiWOZCorpus(file, split="test")
     with pytest.raises(ValueError, match="split of the corpus must be one of"):
-        Corpus(file, split="dev")
+        MultiWOZCorpus(file, split="dev")
     with pytest.raises(ValueError, match="at most 1 episodes"):
-        dialgym.collect(ID, Corpus(file), 2)
-    with pytest.raises(ValueError, match="the dialogues of 'Corpus' bring their own"):
-        dialgym.collect(ID, Corpus(file), 1, options={"number": 0})
+        dialgym.collect(ID, MultiWOZCorpus(file), 2)
+    with pytest.raises(ValueError, match="the dialogues of 'MultiWOZCorpus' bring their own"):
+        dialgym.collect(ID, MultiWOZCorpus(file), 1, options={"number": 0})
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_real_corpora_load_whole(name, count):
     path = DATA / name
     if not path.exists():
         pytest.skip(f"no {name}")
-    corpus = Corpus(path)
+    corpus = MultiWOZCorpus(path)
     assert len(corpus) == count
     assert not corpus.left_out
     real = {"world": str(DATA / "convlab2")}

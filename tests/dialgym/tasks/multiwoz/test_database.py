@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dialgym.tasks.bitsets import indices
 from dialgym.tasks.multiwoz.data import load_world
-from dialgym.tasks.multiwoz.database import Database, Taxis, clock
+from dialgym.tasks.multiwoz.database import CityDatabase, Taxis, clock
 from dialgym.tasks.multiwoz.ontology import UNCONSTRAINED
 
 ROWS = [
@@ -30,8 +30,8 @@ TRAINS = [
 TAXIS = Taxis(("red", "blue"), ("cab", "van"))
 
 
-def database(**tables) -> Database:
-    return Database({"restaurant": ROWS, "train": TRAINS, **tables}, TAXIS)
+def database(**tables) -> CityDatabase:
+    return CityDatabase({"restaurant": ROWS, "train": TRAINS, **tables}, TAXIS)
 
 
 def scan(rows, constraints) -> list[int]:

@@ -9,7 +9,7 @@ from dialgym.tasks.multiwoz.data import builtin_world
 from dialgym.tasks.multiwoz.dialogue import MultiWOZState, Rules, Settings
 from dialgym.tasks.multiwoz.notation import read_acts
 from dialgym.tasks.multiwoz.rewards import COMPONENTS, REWARDS, bounds
-from dialgym.tasks.multiwoz.types import Acts, DomainGoal, Goal
+from dialgym.tasks.multiwoz.types import Acts, DomainGoal, MultiWOZGoal
 from tests.support.city_talk import acts_of_anyone
 
 WORLD = builtin_world()
@@ -109,7 +109,7 @@ def test_default_reward():
 
 def test_reward_of_the_original_pays_again_and_again():
     """A domain that is finished pays +5 at each turn that is spent in it, success +40."""
-    goal = Goal(
+    goal = MultiWOZGoal(
         {"police": DomainGoal(requests=("phone",)), "hospital": DomainGoal(requests=("phone",))}
     )
     rules = RULES["convlab2", "convlab2"]

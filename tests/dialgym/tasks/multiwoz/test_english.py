@@ -1,4 +1,4 @@
-"""English of multi-domain dialogues: templates both ways, and people's own words."""
+"""MultiWOZEnglish of multi-domain dialogues: templates both ways, and people's own words."""
 
 import numpy as np
 import pytest
@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from dialgym.tasks.multiwoz import MultiWOZ
 from dialgym.tasks.multiwoz.data import load_world
 from dialgym.tasks.multiwoz.entries import REQUEST, SYSTEM_ENTRIES
-from dialgym.tasks.multiwoz.languages import English
+from dialgym.tasks.multiwoz.languages import MultiWOZEnglish
 from dialgym.tasks.multiwoz.languages.sentences import values_of_slots
 from dialgym.tasks.multiwoz.notation import print_acts, read_acts
 from dialgym.tasks.multiwoz.party_acts import USER_SAID
 from dialgym.tasks.multiwoz.types import ASKED, NONE, DialogueAct
 
-ENGLISH = English(load_world("built-in"))
+ENGLISH = MultiWOZEnglish(load_world("built-in"))
 KNOWN = values_of_slots(ENGLISH.world)
 ENTRIES = {"system": SYSTEM_ENTRIES, "user": USER_SAID}
 ODD = ("dontcare", NONE, ASKED, "any", 'a "b" c', "one, and more. ", "back\\slash")

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dialgym.tasks.multiwoz.agenda import UserState
+from dialgym.tasks.multiwoz.agenda import MultiWOZUserState
 from dialgym.tasks.multiwoz.data import builtin_world, load_world
 from dialgym.tasks.multiwoz.dialogue import MultiWOZState, Rules, Settings
 from dialgym.tasks.multiwoz.evaluator import Counts, Evaluator, Record
 from dialgym.tasks.multiwoz.fidelity import Fidelity
 from dialgym.tasks.multiwoz.notation import read_acts
-from dialgym.tasks.multiwoz.types import Belief, DomainGoal, Goal
+from dialgym.tasks.multiwoz.types import DomainGoal, MultiWOZBelief, MultiWOZGoal
 from tests.support import small_city
 from tests.support.city_talk import acts_of_anyone
 
@@ -38,8 +38,8 @@ class Judged:
 
     def __init__(self, world, fidelity: str, **domains: DomainGoal) -> None:
         self.evaluator = Evaluator(world, Fidelity.named(fidelity))
-        self.goal, self.record, self.user = Goal(domains), Record(), UserState([])
-        self.belief = Belief()
+        self.goal, self.record, self.user = MultiWOZGoal(domains), Record(), MultiWOZUserState([])
+        self.belief = MultiWOZBelief()
 
     def says(self, text: str, **answers: str) -> "Judged":
         """The system says something; the user takes answers, by slot, in the first domain."""

@@ -12,7 +12,7 @@ import pytest
 
 from dialgym.tasks.multiwoz.dialogue import Rules, Settings
 from dialgym.tasks.multiwoz.entries import SYSTEM_ENTRIES
-from dialgym.tasks.multiwoz.types import Acts, Belief
+from dialgym.tasks.multiwoz.types import Acts, MultiWOZBelief
 from dialgym.tasks.multiwoz.vectors import Vectoriser
 from tests.support import convlab2
 
@@ -109,7 +109,7 @@ class RandomSystem:
     def __init__(self, rules: Rules) -> None:
         self.vectoriser = Vectoriser(rules.world.database, rules.fidelity)
 
-    def acts(self, belief: Belief, rng: np.random.Generator) -> Acts:
+    def acts(self, belief: MultiWOZBelief, rng: np.random.Generator) -> Acts:
         number = int(rng.integers(2, 4))
         chosen = sorted(rng.choice(len(SYSTEM_ENTRIES), number, replace=False).tolist())
         return self.vectoriser.lexicalise(chosen, belief, rng)

@@ -7,7 +7,7 @@ from dialgym.tasks.multiwoz.data import load_world
 from dialgym.tasks.multiwoz.dialogue import Rules, Settings
 from dialgym.tasks.multiwoz.fidelity import FAULTS, Fidelity
 from dialgym.tasks.multiwoz.notation import print_acts, read_acts
-from dialgym.tasks.multiwoz.types import Belief
+from dialgym.tasks.multiwoz.types import MultiWOZBelief
 from tests.support import convlab2, small_city
 
 RNG = np.random.default_rng(0)
@@ -26,7 +26,7 @@ def answer(request, rules):
 
 def reply(rules: Rules, *texts: str) -> str:
     """What the system says in the end; utterances after ``S:`` were its own."""
-    belief = Belief()
+    belief = MultiWOZBelief()
     for text in texts:
         if text.startswith("S:"):
             rules.tracker.heard(belief, read_acts(text[2:]))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from dialgym.tasks.multiwoz.data import load_world
 from dialgym.tasks.multiwoz.dialogue import Rules, Settings
 from dialgym.tasks.multiwoz.notation import read_acts
-from dialgym.tasks.multiwoz.types import Belief
+from dialgym.tasks.multiwoz.types import MultiWOZBelief
 from dialgym.tasks.multiwoz.values import Vocabulary, partial_ratio
 from tests.support import convlab2, small_city
 from tests.support.city_talk import acts_of_anyone
@@ -28,9 +28,9 @@ def tracker(request, trackers):
     return trackers[request.param]
 
 
-def understood(tracker, *texts: str) -> Belief:
+def understood(tracker, *texts: str) -> MultiWOZBelief:
     """The belief after some utterances of the user; those after ``S:`` are the system's."""
-    belief = Belief()
+    belief = MultiWOZBelief()
     for text in texts:
         if text.startswith("S:"):
             tracker.heard(belief, read_acts(text[2:]))
@@ -98,7 +98,7 @@ def test_rows_that_are_offered(tracker):
 
 @given(st.lists(acts_of_anyone(), max_size=6), st.sampled_from(["correct", "convlab2"]))
 def test_any_acts_can_be_tracked(trackers, utterances, name):
-    belief = Belief()
+    belief = MultiWOZBelief()
     for acts in utterances:
         trackers[name].update(belief, acts)
         before = belief.copy()

@@ -9,8 +9,8 @@ from dialgym.language.acts import parse_act
 from dialgym.tasks.slot_filling.domain.goals import GoalGenerator
 from dialgym.tasks.slot_filling.user.grounding import fits
 from dialgym.tasks.slot_filling.user.reactions import REACTIONS
-from dialgym.tasks.slot_filling.user.state import STANDARD, UNFRIENDLY, Behaviour
-from dialgym.tasks.slot_filling.user.user import AgendaUser
+from dialgym.tasks.slot_filling.user.state import STANDARD, UNFRIENDLY, SlotUserBehaviour
+from dialgym.tasks.slot_filling.user.user import SlotFillingUser
 from tests.support.slot_talk import DATABASE, NEVER, Talk
 
 OFFER = 'inform(name="venue 0",food="thai",area="north")'
@@ -288,7 +288,7 @@ def test_it_leaves_rather_than_answer_once_it_has_all_and_nothing_to_say():
 def test_every_chance_is_drawn_from_its_range():
     rng = np.random.default_rng(0)
     for ranges in (STANDARD, UNFRIENDLY):
-        drawn = [Behaviour(ranges).draw(rng) for _ in range(300)]
+        drawn = [SlotUserBehaviour(ranges).draw(rng) for _ in range(300)]
         for name, (low, high) in ranges.items():
             values = [chances[name] for chances, _ in drawn]
             assert low <= min(values) < low + 0.1 * (high - low) + 1e-9
@@ -313,7 +313,7 @@ ACTS = st.sampled_from(
 @settings(max_examples=100)
 def test_whatever_the_system_says_it_has_an_answer_and_a_sound_mind(said, seed):
     rng = np.random.default_rng(seed)
-    user = AgendaUser(DATABASE.ontology, Behaviour(STANDARD))
+    user = SlotFillingUser(DATABASE.ontology, SlotUserBehaviour(STANDARD))
     me = user.begin(GoalGenerator(DATABASE).draw(rng), rng)
     for text in said:
         before = me.copy()

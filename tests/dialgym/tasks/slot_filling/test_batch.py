@@ -9,7 +9,11 @@ import dialgym
 from dialgym.simulators import Speaker
 from dialgym.tasks.slot_filling import SlotFilling, batch
 from dialgym.tasks.slot_filling.batch import SlotFillingBatch
-from dialgym.tasks.slot_filling.policies import Agenda, HandcraftedSystem, RandomSystem
+from dialgym.tasks.slot_filling.policies import (
+    HandcraftedSystem,
+    RandomSlotSystem,
+    SlotAgendaPolicy,
+)
 from dialgym.views.act_vector_env import ActVectorEnv, LoopedActs
 from dialgym.views.dialogue import LoopedBatch, make_batch
 
@@ -39,7 +43,7 @@ def same(first, second):
     return first == second
 
 
-class OtherUser(Agenda):
+class OtherUser(SlotAgendaPolicy):
     """Says the same, but is not the user that the vectorised form is made for."""
 
 
@@ -79,7 +83,7 @@ def test_any_texts_and_any_rows_give_the_same_outcomes(settings):
     rngs = [[np_random(seed)[0] for seed in range(6)] for _ in batches]
     everyone = np.arange(6)
     assert same(*(b.reset(everyone, own, {}) for b, own in zip(batches, rngs)))
-    over, random, ended = np.zeros(6, bool), RandomSystem(), 0
+    over, random, ended = np.zeros(6, bool), RandomSlotSystem(), 0
     for _ in range(80):
         if over.any() and rng.random() < 0.5:
             rows = np.flatnonzero(over)

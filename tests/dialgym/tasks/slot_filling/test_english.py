@@ -9,12 +9,12 @@ from dialgym.language.acts import parse_act
 from dialgym.tasks.slot_filling import SlotFilling
 from dialgym.tasks.slot_filling.domain.domain import load_domain
 from dialgym.tasks.slot_filling.domain.ontology import NAME
-from dialgym.tasks.slot_filling.languages.english import English
+from dialgym.tasks.slot_filling.languages.english import SlotFillingEnglish
 from dialgym.tasks.slot_filling.policies import Handcrafted
 from tests.support.commands import succeed
 from tests.support.slot_acts import BUILT_IN, REAL, system_acts, user_acts
 
-ENGLISH = English(load_domain("Restaurants"), 6)
+ENGLISH = SlotFillingEnglish(load_domain("Restaurants"), 6)
 SEEDS = 3
 
 
@@ -30,7 +30,7 @@ def test_all_acts_of_a_real_domain_come_back_from_their_sentences(name, data):
 
 def check_round_trip(domain):
     """The same act, in whatever order: a sentence speaks of the type first."""
-    language, rng = English(domain, 6), np.random.default_rng(0)
+    language, rng = SlotFillingEnglish(domain, 6), np.random.default_rng(0)
     for party, acts in (("user", user_acts(domain)), ("system", system_acts(domain))):
         for act in acts:
             for text in {language.say(act, party, rng) for _ in range(SEEDS)}:
@@ -211,6 +211,6 @@ def test_a_name_goes_before_what_it_is_told_of():
 
 def test_a_name_that_says_nothing_by_itself_is_called_one(data):
     """``ask`` is a restaurant of Cambridge."""
-    language = English(load_domain(data / "pydial" / "CamRestaurants"), 1)
+    language = SlotFillingEnglish(load_domain(data / "pydial" / "CamRestaurants"), 1)
     text = language.say(parse_act('inform(name="ask",area=centre)'), "system", None)
     assert text == "The one called ask is in the centre."

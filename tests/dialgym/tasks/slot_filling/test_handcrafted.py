@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dialgym.language.acts import print_act
-from dialgym.tasks.slot_filling.domain.database import Database
+from dialgym.tasks.slot_filling.domain.database import EntityDatabase
 from dialgym.tasks.slot_filling.policies import Handcrafted
 from tests.support.slot_domains import database_of, five_slots
 from tests.support.slot_talk import Ear
@@ -141,6 +141,6 @@ def test_with_all_slots_known_it_offers_what_still_differs():
     """Rows that differ in a slot that the system cannot ask for."""
     toy = database_of({"area": "north"}, {"area": "south"})
     ontology = replace(toy.ontology, system_requestable=("food",))
-    ear = Ear(Database(toy.rows, ontology)).hear("hello()", 'inform(type="restaurant")')
+    ear = Ear(EntityDatabase(toy.rows, ontology)).hear("hello()", 'inform(type="restaurant")')
     assert choice(ear)[0] == "request_food"
     assert choice(ear.hear("request(food)", 'inform(food="thai")'))[0] == "inform"

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from dialgym.language import WordTokenizer
-from dialgym.language.acts import Act, Item, parse_act
+from dialgym.language.acts import Act, SlotValue, parse_act
 from dialgym.rollouts.random_text import allowed_text
 from dialgym.simulators.human import allows
 from dialgym.tasks.slot_filling import SlotFilling
 from dialgym.tasks.slot_filling.domain.domain import Domain, load_domain
 from dialgym.tasks.slot_filling.error_channel import SET1, ListChannel
-from dialgym.tasks.slot_filling.languages.words import LIST, SINGLE, Words
+from dialgym.tasks.slot_filling.languages.words import LIST, SINGLE, SlotFillingWords
 from tests.support.slot_acts import BUILT_IN, REAL, system_acts, user_acts
 from tests.support.slot_domains import database_of
 
@@ -20,12 +20,12 @@ RNG = np.random.default_rng(0)  # words draw nothing
 
 
 def words(domain="Restaurants", hypotheses=6):
-    return Words(load_domain(domain), hypotheses)
+    return SlotFillingWords(load_domain(domain), hypotheses)
 
 
 def toy(*names):
     database = database_of(*({"name": name} for name in names))
-    return Words(Domain(database.ontology, database, "test"), 1)
+    return SlotFillingWords(Domain(database.ontology, database, "test"), 1)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,10 @@ def test_all_acts_of_a_real_domain_come_back_from_their_words(name, data):
 
 
 def check_round_trip(domain):
-    language, tokenizer = Words(domain, 6), WordTokenizer(Words(domain, 6).vocabulary)
+    language, tokenizer = (
+        SlotFillingWords(domain, 6),
+        WordTokenizer(SlotFillingWords(domain, 6).vocabulary),
+    )
     for party, acts in (("user", user_acts(domain)), ("system", system_acts(domain))):
         for act in acts:
             text = language.say(act, party, RNG)
@@ -81,10 +84,10 @@ def test_values_that_look_like_other_words_stay_apart():
     names = ("food", "a b", "a_b", "not", "p3", "inform", "a  b")
     language = toy(*names)
     assert len(set(language.vocabulary)) == len(language.vocabulary)
-    texts = {language.say(Act("inform", (Item("name", n),)), "user", RNG) for n in names}
+    texts = {language.say(Act("inform", (SlotValue("name", n),)), "user", RNG) for n in names}
     assert len(texts) == len(names)
     for name in names:
-        act = Act("inform", (Item("name", name),))
+        act = Act("inform", (SlotValue("name", name),))
         assert language.understand(language.say(act, "user", RNG), "user") == act
 
 
@@ -115,7 +118,7 @@ def test_what_does_not_fit_is_left_out_whole_and_least_believed_first():
 
 def test_lists_in_noise_are_seldom_cut():
     domain = load_domain("Restaurants")
-    language, channel = Words(domain, 6), ListChannel(domain.ontology, 0.15, SET1)
+    language, channel = SlotFillingWords(domain, 6), ListChannel(domain.ontology, 0.15, SET1)
     rng, cut, n = np.random.default_rng(0), 0, 0
     for act in user_acts(domain):
         if len(act.items) > 2:

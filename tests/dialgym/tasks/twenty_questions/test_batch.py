@@ -9,7 +9,7 @@ import pytest
 import dialgym
 from dialgym.tasks.twenty_questions import TwentyQuestions
 from dialgym.tasks.twenty_questions.batch import TwentyQuestionsBatch
-from dialgym.tasks.twenty_questions.policies import Answerer, Greedy, Truthful
+from dialgym.tasks.twenty_questions.policies import GreedyQuestioner, TableAnswerer, Truthful
 from dialgym.testing import check_batch, check_task, check_views
 from dialgym.testing.acts import check_acts
 from tests.support.question_games import begun, say
@@ -31,7 +31,7 @@ def test_all_views_and_batches_are_the_rules(kwargs: dict[str, Any]) -> None:
 
 def held(task: TwentyQuestions, size: int, turns: int) -> tuple[TwentyQuestionsBatch, list[Any]]:
     """A batch in which all sorts of things were said, and the same dialogues one by one."""
-    batch = task.batch(size, "system", Answerer())
+    batch = task.batch(size, "system", TableAnswerer())
     assert isinstance(batch, TwentyQuestionsBatch)
     rngs, alone = ([np.random.default_rng(i) for i in range(size)] for _ in range(2))
     rows, words = np.arange(size), np.random.default_rng(0)
@@ -43,7 +43,7 @@ def held(task: TwentyQuestions, size: int, turns: int) -> tuple[TwentyQuestionsB
         outcome = batch.say(rows, texts, rngs)
         for row, text in zip(rows.tolist(), texts.tolist()):
             task.speak(states[row], text, alone[row])
-            reply = Answerer().reply(task, states[row], alone[row])
+            reply = TableAnswerer().reply(task, states[row], alone[row])
             task.speak(states[row], reply, alone[row])
         rows = rows[~outcome.terminated]
     return batch, states
@@ -80,15 +80,15 @@ def test_greedy_says_the_same_in_a_batch() -> None:
     task = TwentyQuestions(table="cities", noise=0.1, vague=0.1)
     batch, states = held(task, 20, 6)
     rngs = [[np.random.default_rng(i) for i in range(20)] for _ in range(3)]
-    alone = [Greedy().reply(task, state, rng) for state, rng in zip(states, rngs[0])]
-    assert list(Greedy().reply_many(task, batch.states(np.arange(20)), rngs[1])) == alone
-    assert list(Greedy().reply_many(task, states, rngs[2])) == alone
+    alone = [GreedyQuestioner().reply(task, state, rng) for state, rng in zip(states, rngs[0])]
+    assert list(GreedyQuestioner().reply_many(task, batch.states(np.arange(20)), rngs[1])) == alone
+    assert list(GreedyQuestioner().reply_many(task, states, rngs[2])) == alone
 
 
 def test_other_answerers_have_no_batch() -> None:
     task = TwentyQuestions()
     assert task.batch(4, "system", Truthful()) is None
-    assert task.batch(4, "user", Answerer()) is None
+    assert task.batch(4, "user", TableAnswerer()) is None
 
 
 def test_acts_that_tell_nothing_are_masked() -> None:

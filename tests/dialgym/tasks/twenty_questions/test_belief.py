@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from dialgym.tasks import entropy, information_gain
 from dialgym.tasks.twenty_questions import TwentyQuestions
 from dialgym.tasks.twenty_questions.belief import Beliefs, normalised
-from dialgym.tasks.twenty_questions.policies import Answerer, HumanLike
+from dialgym.tasks.twenty_questions.policies import HumanLikeQuestioner, TableAnswerer
 from dialgym.tasks.twenty_questions.types import NO, NOTHING, UNCLEAR, YES
 from tests.support.question_games import begun, play, say
 
@@ -112,7 +112,7 @@ def test_answers_that_contradict_each_other_leave_a_belief() -> None:
 def test_the_posterior_is_calibrated_under_noise() -> None:
     """The truth gets on average what the belief gives to a thing drawn from itself."""
     task = TwentyQuestions(table="animals", noise=0.15, vague=0.1, turns=8)
-    rng, policy, answerer = np.random.default_rng(0), HumanLike(), Answerer()
+    rng, policy, answerer = np.random.default_rng(0), HumanLikeQuestioner(), TableAnswerer()
     gaps = []
     for _ in range(400):
         state = task.initial(rng)
@@ -141,4 +141,4 @@ def test_a_won_dialogue_leaves_no_doubt() -> None:
     assert state.over
     assert task.posterior(state)[3] == 1.0
     assert task.metrics(state)["information"] == 1.0
-    assert len(play(task, HumanLike())) <= 20
+    assert len(play(task, HumanLikeQuestioner())) <= 20

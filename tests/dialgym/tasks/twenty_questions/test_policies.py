@@ -16,12 +16,12 @@ import dialgym
 from dialgym.tasks.twenty_questions import TwentyQuestions
 from dialgym.tasks.twenty_questions.policies import (
     POLICIES,
-    Greedy,
-    Guesser,
-    HumanLike,
-    Optimal,
-    Random,
-    RandomMixture,
+    GreedyQuestioner,
+    GuessingQuestioner,
+    HumanLikeQuestioner,
+    OptimalQuestioner,
+    QuestionMixture,
+    RandomQuestioner,
 )
 from dialgym.tasks.twenty_questions.search import Search, perfect
 from tests.support.question_games import begun, play, say, table_file
@@ -73,7 +73,7 @@ def test_no_table_allows_more_than_perfect_questions(truth: np.ndarray, turns: i
 
 
 def greedy_value(task: TwentyQuestions) -> float:
-    """The exact expected return of `Greedy`, over its ties too."""
+    """The exact expected return of `GreedyQuestioner`, over its ties too."""
 
     @cache
     def value(left: frozenset[int], turns: int) -> float:
@@ -95,7 +95,7 @@ def greedy_value(task: TwentyQuestions) -> float:
 
 
 def tied(task: TwentyQuestions, belief: np.ndarray, turns: int) -> Sequence[int]:
-    """What `Greedy` draws from: most information, guesses before questions."""
+    """What `GreedyQuestioner` draws from: most information, guesses before questions."""
     if turns == task.turns - 1:
         return (task.questions + np.flatnonzero(belief == belief.max())).tolist()
     gains = task.beliefs.gains(belief)
@@ -109,7 +109,7 @@ def tied(task: TwentyQuestions, belief: np.ndarray, turns: int) -> Sequence[int]
 @pytest.mark.parametrize("kwargs", SMALL, ids=str)
 def test_greedy_is_within_five_percent_of_the_optimum(kwargs: dict[str, Any]) -> None:
     task = TwentyQuestions(**kwargs)
-    best = Optimal().search(task).value(range(task.things), task.turns)
+    best = OptimalQuestioner().search(task).value(range(task.things), task.turns)
     greedy = greedy_value(task)
     assert 1.05 * best <= greedy <= best + 1e-9
 
@@ -117,13 +117,15 @@ def test_greedy_is_within_five_percent_of_the_optimum(kwargs: dict[str, Any]) ->
 def test_greedy_plays_what_its_exact_value_says() -> None:
     task = TwentyQuestions(items=8, questions=8)
     names = [names[0] for names in task.table.names]
-    returns = [sum(play(task, Greedy(), {"item": n}, s)) for s in range(60) for n in names]
+    returns = [
+        sum(play(task, GreedyQuestioner(), {"item": n}, s)) for s in range(60) for n in names
+    ]
     assert abs(np.mean(returns) - greedy_value(task)) < 0.15
 
 
 @pytest.mark.parametrize("kwargs", SMALL[:2], ids=str)
 def test_optimal_plays_what_the_search_promises(kwargs: dict[str, Any]) -> None:
-    task, policy = TwentyQuestions(**kwargs), Optimal()
+    task, policy = TwentyQuestions(**kwargs), OptimalQuestioner()
     returns = [sum(play(task, policy, {"item": names[0]})) for names in task.table.names]
     assert np.mean(returns) == pytest.approx(policy.search(task).value(range(task.things), 20))
 
@@ -131,19 +133,19 @@ def test_optimal_plays_what_the_search_promises(kwargs: dict[str, Any]) -> None:
 def test_optimal_needs_true_answers() -> None:
     task = TwentyQuestions(items=8, questions=8, noise=0.1)
     with pytest.raises(ValueError, match=r"optimal: expected a TwentyQuestions with noise=0"):
-        play(task, Optimal())
+        play(task, OptimalQuestioner())
 
 
 def test_a_search_that_would_be_too_long() -> None:
     task = TwentyQuestions(items=24, questions=16)
     with pytest.raises(ValueError, match=r"more than 10 sets of things.*fewer items or questions"):
-        play(task, Optimal(sets=10))
+        play(task, OptimalQuestioner(sets=10))
 
 
 def test_things_that_no_question_tells_apart_are_guessed_in_turn(tmp_path: Path) -> None:
     truth = np.array([[0], [0], [0], [1]], np.int8)
     task = TwentyQuestions(table=table_file(tmp_path, truth))
-    for policy in (Greedy(), Optimal()):
+    for policy in (GreedyQuestioner(), OptimalQuestioner()):
         returns = [sum(play(task, policy, {"item": names[0]})) for names in task.table.names]
         assert np.mean(returns) == pytest.approx(exhaustive(truth, 20))
 
@@ -151,7 +153,7 @@ def test_things_that_no_question_tells_apart_are_guessed_in_turn(tmp_path: Path)
 def test_greedy_guesses_with_its_last_turn() -> None:
     task = TwentyQuestions(turns=1)
     state = begun(task, "guitar")
-    assert Greedy().act(task, state, np.random.default_rng(0)) >= task.questions
+    assert GreedyQuestioner().act(task, state, np.random.default_rng(0)) >= task.questions
 
 
 def mean(policy: Any, task: TwentyQuestions, episodes: int = 200) -> float:
@@ -160,12 +162,15 @@ def mean(policy: Any, task: TwentyQuestions, episodes: int = 200) -> float:
 
 def test_skill_is_graded() -> None:
     task = TwentyQuestions(table="cities")
-    order = [Random(), RandomMixture(), HumanLike(), Greedy()]
+    order = [RandomQuestioner(), QuestionMixture(), HumanLikeQuestioner(), GreedyQuestioner()]
     returns = [mean(policy, task) for policy in order]
     assert all(worse + 1.0 < better for worse, better in pairwise(returns))
-    cooler, warmer = HumanLike(temperature=0.02, early=0.0), HumanLike(temperature=1.0)
+    cooler, warmer = (
+        HumanLikeQuestioner(temperature=0.02, early=0.0),
+        HumanLikeQuestioner(temperature=1.0),
+    )
     assert mean(cooler, task) > mean(warmer, task) + 1.0
-    assert mean(Guesser(), task) < mean(RandomMixture(), task)
+    assert mean(GuessingQuestioner(), task) < mean(QuestionMixture(), task)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -182,7 +187,7 @@ def test_questioners_do_not_look_at_the_thing(name: str) -> None:
 
 
 def test_human_wordings_vary_and_are_understood() -> None:
-    task, policy = TwentyQuestions(), HumanLike()
+    task, policy = TwentyQuestions(), HumanLikeQuestioner()
     state, said = begun(task, "guitar"), set()
     for seed in range(300):
         text = policy.reply(task, state, np.random.default_rng(seed))
@@ -195,7 +200,7 @@ def test_human_wordings_vary_and_are_understood() -> None:
 
 def test_a_bad_temperature() -> None:
     with pytest.raises(ValueError, match="temperature of human-like must be above 0; got 0"):
-        HumanLike(temperature=0)
+        HumanLikeQuestioner(temperature=0)
 
 
 def test_graded_data_has_all_skills_about_the_same_things() -> None:

@@ -8,7 +8,7 @@ import pytest
 import dialgym
 from dialgym.tasks import ExactPosterior
 from dialgym.tasks.twenty_questions import TwentyQuestions
-from dialgym.tasks.twenty_questions.policies import Random
+from dialgym.tasks.twenty_questions.policies import RandomQuestioner
 from dialgym.tasks.twenty_questions.types import NO, UNCLEAR, YES
 from tests.support.question_games import begun, play, say
 
@@ -168,7 +168,7 @@ def test_it_is_a_task_with_an_exact_posterior() -> None:
 def test_returns_are_those_of_the_registry() -> None:
     rows = {row: dialgym.registry.entry_of(f"{row}-v0").row for row in ("TwentyQuestions-16",)}
     task = TwentyQuestions(**rows["TwentyQuestions-16"].settings)
-    returns = [sum(play(task, Random(), seed=seed)) for seed in range(600)]
+    returns = [sum(play(task, RandomQuestioner(), seed=seed)) for seed in range(600)]
     error = float(np.std(returns)) / len(returns) ** 0.5
     assert abs(np.mean(returns) - rows["TwentyQuestions-16"].scores["random"]) < 5 * error
 

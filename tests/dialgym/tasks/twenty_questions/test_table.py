@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 
 from dialgym.tasks.twenty_questions import TwentyQuestions
-from dialgym.tasks.twenty_questions.policies import Greedy
-from dialgym.tasks.twenty_questions.table import BUILT_IN, Table, built_in, load_table, with_article
+from dialgym.tasks.twenty_questions.policies import GreedyQuestioner
+from dialgym.tasks.twenty_questions.table import (
+    BUILT_IN,
+    AnswerTable,
+    built_in,
+    load_table,
+    with_article,
+)
 from dialgym.tasks.twenty_questions.types import NO, UNCLEAR, YES
 from tests.support.question_games import play
 
@@ -132,7 +138,7 @@ def test_articles(name: str, said: str) -> None:
 def test_questions_are_kept_that_tell_most() -> None:
     names = tuple((str(i),) for i in range(4))
     truth = np.array([[1, 0, 0, 1, 0], [0, 0, 0, 1, 0], [0, 1, 1, 0, 0], [0, 1, 0, 0, 0]], np.int8)
-    table = Table(names, tuple((f"q{i}?",) for i in range(5)), truth)
+    table = AnswerTable(names, tuple((f"q{i}?",) for i in range(5)), truth)
     # the second splits in halves as the fourth, its opposite, does; the last tells nothing
     assert table.only(None, None, "test") is table
     assert table.only(4, None, "test").questions == (("q0?",), ("q1?",), ("q2?",), ("q3?",))
@@ -152,6 +158,8 @@ def test_the_zoo_is_a_table_too() -> None:
     assert (task.things, task.questions) == (100, 28)
     asked = task.understanding.read("does it have feathers?")
     assert task.said[asked[0]] == "Does the animal have feathers?"
-    returns = [sum(play(task, Greedy(), {"item": names[0]})) for names in task.table.names]
+    returns = [
+        sum(play(task, GreedyQuestioner(), {"item": names[0]})) for names in task.table.names
+    ]
     # 100 things of 59 kinds that questions tell apart
     assert -8.0 < float(np.mean(returns)) < -6.0

@@ -7,7 +7,7 @@ import dialgym
 from dialgym.tasks.posterior import information_gain
 from dialgym.tasks.visual_dialogue import Pool, VisualDialogue
 from dialgym.tasks.visual_dialogue.guessers import Held
-from dialgym.tasks.visual_dialogue.policies import Bank, Greedy
+from dialgym.tasks.visual_dialogue.policies import Bank, GreedySceneQuestioner
 from dialgym.tasks.visual_dialogue.questions import all_questions, text
 from dialgym.tasks.visual_dialogue.understanding import parse
 
@@ -50,9 +50,9 @@ def test_greedy_asks_for_the_most_information_that_is_not_punished():
         rng = np.random.default_rng(seed)
         state = task.initial(rng)
         gain, _ = Bank.of(task.pool.answers).information(task.posterior(state))
-        asked = QUESTIONS.index(parse(Greedy().reply(plain, state, rng)))
+        asked = QUESTIONS.index(parse(GreedySceneQuestioner().reply(plain, state, rng)))
         assert gain[asked] >= gain.max() - 1e-9
-        assert not parse(Greedy().reply(task, state, rng)).yes_no
+        assert not parse(GreedySceneQuestioner().reply(task, state, rng)).yes_no
 
 
 def test_the_chance_to_find_is_that_of_all_scenes_and_answers_tried_out():
@@ -80,8 +80,10 @@ def test_kinds_of_questions():
     for name, allowed in (("greedy-open", {False}), ("greedy-yes-no", {True})):
         _, asked = play(task, name, 0)
         assert {parse(each).yes_no for each in asked} == allowed
-    with pytest.raises(ValueError, match="kinds of Greedy must be one of 'all', 'open', 'yes-no'"):
-        Greedy("closed")
+    with pytest.raises(
+        ValueError, match="kinds of GreedySceneQuestioner must be one of 'all', 'open', 'yes-no'"
+    ):
+        GreedySceneQuestioner("closed")
 
 
 def test_human_like_asks_mostly_yes_no_questions_and_none_twice():

@@ -86,7 +86,7 @@ def test_random_mixture_goes_from_random_to_consistent(task):
     games = 200
     lengths = {}
     for smart in (0.0, 1.0):
-        policy = policies.RandomMixture(smart)
+        policy = policies.WordMixture(smart)
         states = [finish(task, policy, None, seed) for seed in range(games)]
         lengths[smart] = np.mean([-sum(p != 242 for p in s.patterns) for s in states])
     assert lengths[1.0] > lengths[0.0] + 2
@@ -104,7 +104,7 @@ def test_policies_are_ordered_by_skill(task):
 
 def test_bad_arguments_are_one_clear_error(task):
     with pytest.raises(ValueError, match="guesses must be 'consistent' or 'all'; got 'some'"):
-        policies.Optimal("some")
+        policies.OptimalWordle("some")
     with pytest.raises(ValueError, match="expected 2 weights >= 0"):
         policies.Mixture(weights=[1.0])
     with pytest.raises(ValueError, match=r"unknown speaker for the system 'optimum'.*'optimal'"):

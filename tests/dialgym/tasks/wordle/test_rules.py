@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialgym.language import Lexicon, Utterance
+from dialgym.language import Utterance, WordTrie
 from dialgym.tasks.wordle import Wordle
 from dialgym.tasks.wordle.patterns import REPLIES
 
@@ -77,7 +77,7 @@ def test_hard_mode_holds_to_the_hints():
     state, _ = play(task, ["trace", "slate", "prate"], "crane")
     assert replies(state) == ["b g g y g", "invalid", "invalid"]  # both leave the yellow c out
     words = task.constraint(state, "system")
-    assert isinstance(words, Lexicon)
+    assert isinstance(words, WordTrie)
     assert "crane" in words.words
     assert "slate" not in words.words
     keeps = task.keeps_hints(state, task.guess_letters)
