@@ -63,17 +63,20 @@ class SampleDialogue(NamedTuple):
 def distinct_jobs(
     entry: RegistryEntry, seed: int, episodes: int, count: int, kwargs: Mapping[str, Any]
 ) -> list[Job]:
-    """The first `count` of a seed's episodes that differ in what is hidden from the learner."""
+    """The first `count` of a seed's episodes that differ in what is hidden from the learner.
+
+    Where fewer differ, the first of the others too.
+    """
     dialogue = make_dialogue(entry, kwargs)
     names = dialogue.task.hidden_fields.get(dialogue.learner, ())
-    found: dict[Any, Job] = {}
-    for episode in range(episodes if count else 0):
+    distinct: dict[Any, int] = {}
+    for episode in range(episodes if names else 0):
         state = dialogue.task.initial(np_random(episode_seed(seed, episode))[0], None)
-        key = pickle.dumps([getattr(state, name) for name in names]) if names else episode
-        found.setdefault(key, (seed, episode))
-        if len(found) >= count:
+        distinct.setdefault(pickle.dumps([getattr(state, name) for name in names]), episode)
+        if len(distinct) >= count:
             break
-    return list(found.values())
+    shown = dict.fromkeys([*distinct.values(), *range(count)])
+    return [(seed, episode) for episode in sorted([*shown][:count])]
 
 
 def play_samples(
