@@ -109,7 +109,9 @@ def test_a_model_comes_back(algorithm, tmp_path):
     algorithm.load(tmp_path / "model.zip", env).learn(300, reset_num_timesteps=False)
 
 
-@pytest.mark.parametrize("name", ["a2c", "enac", "acer", "tracer"])
+@pytest.mark.parametrize(
+    "name", ["enac", "acer", *[pytest.param(n, marks=pytest.mark.slow) for n in ("a2c", "tracer")]]
+)
 def test_a_run_that_goes_on_equals_one_that_was_not_cut(name, tmp_path):
     explored = {"exploration_initial_eps": 0.05, "exploration_final_eps": 0.05}
     small = {"policy_kwargs": {"net_arch": [16]}, "buffer_size": 600, **explored}

@@ -204,7 +204,13 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize("variant", RUNS)
+@pytest.mark.parametrize(
+    "variant",
+    [
+        "n-step",
+        *[pytest.param(name, marks=pytest.mark.slow) for name in ("bootstrap", "curious")],
+    ],
+)
 def test_a_run_that_goes_on_equals_one_that_was_not_cut(variant, tmp_path):
     settings = {"learning_starts": 200, "batch_size": 32, "buffer_size": 1000, **RUNS[variant]}
     settings |= {"exploration_fraction": 0.01, "learning_rate": 1e-3, "gradient_steps": 1}

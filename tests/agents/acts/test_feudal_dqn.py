@@ -118,7 +118,13 @@ def saved(model):
     return agents.load(file, device="cpu")
 
 
-@pytest.mark.parametrize("name", ["feudal-dqn", "feudal-gain", "feudal-acer"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "feudal-dqn",
+        *[pytest.param(name, marks=pytest.mark.slow) for name in ("feudal-gain", "feudal-acer")],
+    ],
+)
 def test_a_killed_run_goes_on_exactly(name, tmp_path):
     small = {"learning_starts": 50, "policy_kwargs": {"net_arch": [16]}, "learning_rate": 1e-3}
     small |= {"exploration_initial_eps": 0.1, "exploration_final_eps": 0.1}  # whatever the budget

@@ -126,7 +126,7 @@ def test_other_settings_are_refused(tmp_path):
         run_grid(PPO, tmp_path, protocol=((10, 20), 11))
 
 
-@pytest.mark.parametrize("algorithm", ["maskable-ppo", "dqn"])
+@pytest.mark.parametrize("algorithm", [pytest.param("maskable-ppo", marks=pytest.mark.slow), "dqn"])
 def test_a_cell_that_is_cut_off_goes_on_exactly(tmp_path, monkeypatch, algorithm):
     """The learner is stopped soon after the checkpoint of the first thousand timesteps."""
     monkeypatch.setattr(training_job, "CHECKPOINT_EVERY", 1)

@@ -113,7 +113,7 @@ def test_benchmark_writes_tables_pictures_and_games(run, tmp_path):
     assert [r.policy for r in again] == ["random", "fixed"]
     assert (again[1][SMALL].returns == found.results[1][SMALL].returns).all()
     text = files[2].read_text()
-    assert f"{SMALL}, seed 0, episode 2" in text
+    assert all(f"{SMALL}, seed 0, episode {game.job[1]}\n" in text for game in found.games)
     assert f"    system: {WORD}" in text
 
 
