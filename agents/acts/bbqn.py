@@ -67,7 +67,7 @@ class BBQN(DQN):
         super().__init__(policy, env, *args, **kwargs)
 
     def estimates(self, observations: Tensor) -> Tensor:
-        """(n_samples, n, A): Q by weights that are drawn, for each observation anew."""
+        """(n_samples, n, A): Q by weights that are drawn, for each observation again."""
         return self.policy.q_net.q_values(observations, self.n_samples)
 
     def misfit(self, errors: Tensor, heads: Tensor) -> Tensor:

@@ -315,7 +315,7 @@ class GDPL(ActLearner, MaskablePPO):  # type: ignore[misc]
         return at_the_end(rewards, ends)
 
     def use_rewards(self, rewards: np.ndarray, turns: TurnTransitions, cut: Tensor) -> None:
-        """Put rewards (T, N) into the buffer, and compute advantages and returns anew."""
+        """Put rewards (T, N) into the buffer, and compute advantages and returns again."""
         buffer = self.rollout_buffer
         with torch.no_grad():
             following = self.policy.predict_values(turns.seen_after)[:, 0] * cut  # bootstrap

@@ -192,7 +192,7 @@ def _fitted(features: Any, labels: Sequence[int], fit: Fit) -> tuple[np.ndarray,
 def trained_classifier(examples: Sequence[Example], fit: Fit | None = None) -> TextClassifier:
     """The classifier of these examples: from the cache, or trained and kept there.
 
-    A file that cannot be read is made anew; a cache that cannot be written is not an error.
+    A file that cannot be read is made again; a cache that cannot be written is not an error.
     """
     fit = fit or Fit()
     path = cache_dir() / "classifiers" / f"{digest(examples, fit)}.npz"

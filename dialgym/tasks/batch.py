@@ -32,7 +32,7 @@ class DialogueBatch(Protocol):
     def reset(
         self, rows: np.ndarray, rngs: Sequence[np.random.Generator], options: Mapping[str, Any]
     ) -> BatchOutcome:
-        """Begin `rows` anew; `rngs` is the list of all rows' generators. Rewards are 0."""
+        """Begin `rows` again; `rngs` is the list of all rows' generators. Rewards are 0."""
         ...
 
     def say(

@@ -31,7 +31,7 @@ class ReturnWatch:
         self.total = np.zeros(size)
 
     def begin(self, rows: np.ndarray) -> None:
-        """Dialogues begin anew."""
+        """Dialogues begin again."""
         self.total[rows] = 0.0
 
     def unset(self, rows: np.ndarray) -> None:

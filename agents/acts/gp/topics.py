@@ -34,7 +34,7 @@ class TopicManager:
         self.greeted, self.asked = False, 0
 
     def found(self) -> None:
-        """A topic is known: questions are counted anew when it is lost."""
+        """A topic is known: questions are counted again when it is lost."""
         self.greeted, self.asked = True, 0
 
     def act(self) -> TopicAct:

@@ -1,4 +1,4 @@
-"""Logged: dialogues of one's own, imported from any format."""
+"""Logged: your own dialogues, imported from any format."""
 
 from dialgym.tasks.logged.task import Logged
 

@@ -76,7 +76,7 @@ class Sizes:
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"{str(file)!r}: expected the sizes of imported dialogues ({error!r}). Import them "
-                "anew."
+                "again."
             ) from error
         return sizes
 
@@ -184,12 +184,12 @@ def _to_arrays(
         if SYSTEM not in parties or any(a == b for a, b in pairwise(parties)):
             raise ValueError(
                 f"data {str(folder)!r}: expected dialogues of the parties in turns, in which the "
-                f"system speaks; dialogue {len(sizes)} has {', '.join(parties)}. Import it anew."
+                f"system speaks; dialogue {len(sizes)} has {', '.join(parties)}. Import it again."
             )
         own += [party == SYSTEM for party in parties]
         sizes.append(len(turns))
     if not sizes:
-        raise ValueError(f"data {str(folder)!r} has no dialogues. Import them anew.")
+        raise ValueError(f"data {str(folder)!r} has no dialogues. Import them again.")
     return {
         "texts": to_bytes(texts),
         "own": np.array(own, bool),

@@ -22,7 +22,7 @@ CONTEXT = 5
 
 
 class Logged(ReplyTask):
-    """Talk as in dialogues of one's own, which `dialgym import` has read.
+    """Talk as in your own dialogues, which `dialgym import` has read.
 
     The dialogues are there to be learned from: they are stored with the rewards that they came
     with, and every algorithm that learns from stored dialogues takes them. Where one is played, a

@@ -90,7 +90,7 @@ class Rules:
     Args:
         world: database, values and goals.
         settings: see `Settings`.
-        tracker: one of one's own; None for the rule tracker.
+        tracker: your own; None for the rule tracker.
 
     Attributes:
         fidelity: the faults that are kept.

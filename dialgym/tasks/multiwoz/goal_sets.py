@@ -92,7 +92,7 @@ def goal_set(world: "World", name: str) -> GoalSet:
             f"{VERSION} with the hash {known or 'of ' + world.hash}; got {drawn}. The database, "
             "the goal model, or what draws goals and random numbers has changed: scores are not "
             "comparable. Install the version of dialgym that the scores were made with; who "
-            "changed goals on purpose counts VERSION on and freezes them anew."
+            "changed goals on purpose counts VERSION on and freezes them again."
         )
     return GoalSet(world, name, goals, VERSION, drawn, known is not None)
 

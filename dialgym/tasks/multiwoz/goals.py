@@ -22,7 +22,7 @@ FORCED = {
 }
 """What a booking must say."""
 CHANGES, DRAWS = 100, 1000
-"""How often a goal that no row meets is changed, and how often a goal is drawn anew."""
+"""How often a goal that no row meets is changed, and how often a goal is drawn again."""
 Uniforms = Iterator[float]
 
 

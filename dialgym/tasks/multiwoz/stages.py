@@ -1,4 +1,4 @@
-"""Stages of the pipeline that are one's own: NLU, tracker and NLG.
+"""Your own stages of the pipeline: NLU, tracker and NLG.
 
 A dialogue goes through understanding (NLU), tracking, a policy, and wording (NLG). The policy is
 whoever plays a party: the learner, ``simulator=``, or a speaker by name. The others are given to

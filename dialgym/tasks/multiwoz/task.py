@@ -100,10 +100,10 @@ class MultiWOZ(Task):
             combinations.
         masks: whether acts that the database rules out are masked.
         language: ``"acts"``, ``"words"`` or ``"english"``.
-        nlu: understanding of one's own, an object or the ``module:Class`` of one, see `stages`;
+        nlu: your own understanding, an object or the ``module:Class`` of one, see `stages`;
             None for that of the language.
-        tracker: one of one's own, likewise; None for the rule tracker.
-        nlg: wording of one's own, likewise; None for that of the language.
+        tracker: your own, likewise; None for the rule tracker.
+        nlg: your own wording, likewise; None for that of the language.
 
     Options of reset: ``goal``, in ConvLab's form, ``{"hotel": {"info": {"area": "north"}, "reqt":
     ["phone"]}}``; ``domains``, those that a drawn goal is to be about, in order; ``number``, of a

@@ -1,4 +1,4 @@
-"""Users, goals and rewards of one's own, as mappings or as YAML files that hold them."""
+"""Your own users, goals and rewards, as mappings or as YAML files that hold them."""
 
 from collections.abc import Mapping
 from dataclasses import fields

@@ -130,7 +130,7 @@ class TwentyQuestionsBatch:
         return Dialogues(self, rows)
 
     def state(self, row: int) -> TwentyQuestionsState:
-        """The dialogue of a row, made anew."""
+        """The dialogue of a row, made again."""
         turns, item = int(self.turns[row]), int(self.item[row])
         state = TwentyQuestionsState(
             item,

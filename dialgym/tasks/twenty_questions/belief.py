@@ -17,7 +17,7 @@ class Beliefs:
 
     The answerer of the rules does not know what the table does not know; else it says that it
     cannot tell with probability `vague`, and else says the opposite with probability `noise`, each
-    time anew. A wrong guess rules its thing out.
+    time again. A wrong guess rules its thing out.
 
     Args:
         truth: (K, A) int8 of NO, YES, UNCLEAR.

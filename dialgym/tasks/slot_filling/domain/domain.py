@@ -69,7 +69,7 @@ class Domain:
 def load_domain(domain: str | PathLike[str]) -> Domain:
     """The domain of a name or a path.
 
-    A path is ``path/to/CamRestaurants``, either of its two files, or a YAML file of one's own with
+    A path is ``path/to/CamRestaurants``, either of its two files, or your own YAML file with
     the keys of the first and ``rows``, mappings of slots to texts. A name of PyDial's is looked
     for in the folder that ``$DIALGYM_PYDIAL`` names; where it is not there, or there is no such
     variable, the built-in domain of the same size takes its place, as its `source` and its

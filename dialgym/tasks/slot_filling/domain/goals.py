@@ -27,7 +27,7 @@ class GoalGenerator:
     """Draws goals as PyDial does, without its trials.
 
     PyDial draws `constraints` system-requestable slots, a value or ``dontcare`` for each, 0 to
-    `extra_requests` requests beside `name`, and begins anew until the number of matching rows is
+    `extra_requests` requests beside `name`, and begins again until the number of matching rows is
     within `matches`. Here all goals that would pass are listed once, each with its probability.
 
     Attributes:

@@ -151,5 +151,5 @@ class SlotFillingUserState:
         self.row_of.update({slot: NONE if slot in restated else row for slot in told})
 
     def forget_answers(self) -> None:
-        """Begin the requests anew, because another row is talked about."""
+        """Begin the requests again, because another row is talked about."""
         self.requests = dict.fromkeys(self.requests)
