@@ -1,6 +1,6 @@
 """Linear layers with uncertain weights: NoisyNet, dropout, concrete dropout, Bayes by backprop.
 
-All are alike in use. In training mode a layer draws its weights, again for each row of its input and
+All are used alike. In training mode a layer draws its weights again for each row of its input and
 at each call; in evaluation mode it takes their mean. To draw several times is to give the input
 several times. Those that are variational have `divergence`, of their weights from a prior.
 """
