@@ -6,10 +6,11 @@ import numpy as np
 import dialgym  # noqa: F401
 
 env = gym.make("dialgym/Wordle-utterance-v0")
-task, dialogue = env.unwrapped.task, env.unwrapped.dialogue
+task = env.unwrapped.task
 policy, rng = task.speaker_named("system", "optimal"), np.random.default_rng(0)
 
 env.reset(seed=0, options={"word": "abide"})
+dialogue = env.unwrapped.dialogue
 over = False
 while not over:
     guess = policy.reply(task, dialogue.state, rng)

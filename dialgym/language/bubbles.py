@@ -103,7 +103,7 @@ def wrapped(draw: ImageDraw.ImageDraw, text: str, font: Any, width: float) -> It
 
 
 def _most(draw: ImageDraw.ImageDraw, text: str, font: Any, width: float) -> int:
-    """How many letters of a text fit, found by halving."""
+    """Number of letters of a text that fit, found by halving."""
     return bisect(range(2, len(text)), 0, key=lambda n: not _fits(draw, text[:n], font, width)) + 1
 
 

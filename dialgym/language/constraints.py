@@ -109,7 +109,7 @@ class WordTrie:
 
 
 class GrammarState(NamedTuple):
-    """Where an utterance stands: words `lo..hi` of a node share the `depth` letters said so far.
+    """Position of an utterance: words `lo..hi` of a node share the `depth` letters said so far.
 
     After a word that cannot go on `depth` is -1, and the node is the one that follows.
     """

@@ -35,7 +35,7 @@ Ids = np.ndarray
 
 
 def recorded(tokens: Ids) -> Ids:
-    """What stands in a transcript for the tokens (...) that a learner says, in the same shape.
+    """Tokens of a transcript for the tokens (...) that a learner says, in the same shape.
 
     Special tokens other than ``<end>`` are no part of an utterance and become ``<unk>``: PAD would
     not be seen, and a speaker's tag would forge a turn.
@@ -225,7 +225,7 @@ class BPETokenizer(_Loops):
         self._unknown = bpe.token_to_id("<unk>")
 
     def to_json(self) -> str:
-        """What its ``tokenizer.json`` has."""
+        """Contents of its ``tokenizer.json``."""
         return str(self._bpe.to_str())
 
     @property
@@ -298,7 +298,7 @@ def _decode_runs(ids: Iterable[int], text_of: Callable[[list[int]], str]) -> str
 
 
 def _piece(tokenizer: Tokenizer, token: int, first: bool) -> str:
-    """What a token adds to an utterance, read off what the library decodes."""
+    """Text that a token adds to an utterance, read off what the library decodes."""
     anchor = [] if first else tokenizer.encode("a")
     return tokenizer.decode([*anchor, token])[len(tokenizer.decode(anchor)) :]
 

@@ -147,7 +147,7 @@ def _alternatives(listed: Iterable[str]) -> str:
 
 
 def _expression(tree: dict[str, Any]) -> str:
-    """What matches any path through a tree of characters; an empty one ends a word."""
+    """Pattern of any path through a tree of characters; an empty one ends a word."""
     longer = [re.escape(char) + _expression(rest) for char, rest in tree.items() if char]
     if not longer:
         return ""

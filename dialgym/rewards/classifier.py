@@ -92,7 +92,7 @@ class Fit:
 
     @property
     def blocks(self) -> Blocks:
-        """What the classifier reads."""
+        """Text that the classifier reads."""
         return ABUSE_BLOCKS if self.reads_abuse else BLOCKS
 
 
@@ -120,7 +120,7 @@ class TextClassifier:
 
     @property
     def blocks(self) -> Blocks:
-        """What the classifier reads: its weights are as many."""
+        """Features that the classifier reads, one for each weight."""
         return ABUSE_BLOCKS if len(self.weights) == len(ABUSE_BLOCKS) * COLUMNS else BLOCKS
 
     def probabilities(self, replies: Sequence[Reply]) -> np.ndarray:
@@ -209,7 +209,7 @@ def trained_classifier(examples: Sequence[Example], fit: Fit | None = None) -> T
 
 
 def digest(examples: Sequence[Example], fit: Fit) -> str:
-    """What tells data and settings from others, as a short hexadecimal name."""
+    """Fingerprint of data and settings, a short hexadecimal name."""
     blocks = [(read.__name__, scale) for read, scale in fit.blocks]
     found = hashlib.blake2b(repr((VERSION, blocks, COLUMNS, astuple(fit))).encode(), digest_size=16)
     for reply, label in examples:

@@ -127,7 +127,7 @@ class Composite:
 
 
 def _key(reply: Reply) -> Hashable:
-    """What tells a reply from others; labels that cannot be hashed are told by how they print."""
+    """Key of a reply; labels that cannot be hashed are told by how they print."""
     text, context, references, labels = reply
     known = tuple(sorted(labels.items()))
     try:

@@ -96,7 +96,7 @@ class ReplyMetrics:
         return {name: (float(low), float(high)) for name, (low, high) in found.items()}
 
     def _tables(self, replies: Sequence[Reply]) -> dict[str, np.ndarray]:
-        """What is summed over replies for each measure, (k, S) float64."""
+        """Terms summed over replies for each measure, (k, S) float64."""
         if not replies:
             raise ValueError("metrics need one reply or more; got none.")
         tables = self._rewards.score(replies)
@@ -137,7 +137,7 @@ def distinct(replies: Sequence[Reply], n: int) -> float:
 
 
 def _resampled(k: int, resamples: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """How often each of k replies is drawn, in parts of (B, k) int64."""
+    """Counts by which each of k replies is drawn, in parts of (B, k) int64."""
     chunk = max(1, CELLS // k)
     for start in range(0, resamples, chunk):
         yield rng.multinomial(k, np.full(k, 1 / k), min(chunk, resamples - start))

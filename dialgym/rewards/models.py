@@ -20,7 +20,7 @@ EMBEDDINGS_KEPT = 2**14
 
 
 def pair_of(reply: Reply, turns: int | None = None) -> tuple[str, str]:
-    """What a model reads: the last `turns` utterances before the reply (all by default), joined by
+    """Text that a model reads: the last `turns` utterances before the reply, or all, joined by
     line breaks, and the reply."""
     context = reply.context if turns is None else reply.context[len(reply.context) - turns :]
     return "\n".join(context), reply.text

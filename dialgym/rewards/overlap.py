@@ -139,7 +139,7 @@ def _stemmer() -> Any:
 
 
 def _wordnet(wanted: bool) -> Any:
-    """What nltk asks for the `synsets` of a word; it knows none unless `wanted`."""
+    """Stand-in that nltk asks for the `synsets` of a word; it knows none unless `wanted`."""
     if not wanted:
         return SimpleNamespace(synsets=lambda word: ())
     wordnet = require("nltk.corpus", EXTRA, "reward 'meteor'").wordnet

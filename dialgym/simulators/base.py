@@ -49,7 +49,7 @@ def is_oracle(policy: Any) -> bool:
 
 
 def shown_to(policy: Any, task: Any, state: Any) -> Any:
-    """What a scripted policy of the party whose turn it is gets to see of a dialogue.
+    """View of a dialogue for a scripted policy of the party whose turn it is.
 
     That is what the party may know (`Task.observed`); for an oracle it is the state itself.
     """
@@ -89,7 +89,7 @@ class ReplyError(RuntimeError):
 def ask_all(
     speaker: Speaker, task: Any, states: Sequence[Any], rngs: Generators, rows: Sequence[int]
 ) -> Sequence[str]:
-    """What the speaker says in each of the dialogues, in one call where it knows `reply_many`.
+    """Utterances of the speaker in each of the dialogues, in one call where it knows `reply_many`.
 
     Args:
         speaker: of the party whose turn it is in all `states`.

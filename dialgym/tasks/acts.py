@@ -67,7 +67,7 @@ class SlotBelief:
 
 @dataclass(frozen=True)
 class BeliefStructure:
-    """What the entries of an observation mean, and what the acts are about, in any domain.
+    """Meaning of an observation's entries and of the acts, in any domain.
 
     Policies that do not depend on a domain read beliefs through it. It holds plain values only, so
     that a saved policy can have that of its domain.
@@ -126,7 +126,7 @@ class PartyActs(ABC):
 
     @abstractmethod
     def text(self, state: Any, action: Any, rng: np.random.Generator) -> str:
-        """What the party says by an `Action`; each of the action space is legal."""
+        """Utterance of the party by an `Action`; each of the action space is legal."""
 
     def say(self, state: Any, action: Any, rng: np.random.Generator) -> str:
         """The same, of an action that is chosen to be said now: the state takes note of it."""
@@ -145,7 +145,7 @@ class PartyActs(ABC):
         return np.ones(len(self.names), bool)
 
     def own_reward(self, state: Any, action: Any) -> float:
-        """What the party alone earns, or is to blame for, by choosing `action` in this state.
+        """Reward of the party alone for choosing `action` in this state.
 
         It is no part of the dialogue's rewards; learners that teach both parties at once may add
         it (`agents.MADPL`).

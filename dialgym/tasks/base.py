@@ -210,7 +210,7 @@ class Task(ABC):
 
     @classmethod
     def surroundings(cls, settings: Mapping[str, Any]) -> Hashable:
-        """What beside its settings decides what a new task is like: the state of files, say."""
+        """Surroundings of a new task beside its settings, such as the state of files."""
         return None
 
     @abstractmethod
@@ -234,11 +234,11 @@ class Task(ABC):
         """Let the party whose turn it is say `text`; changes `state`. Any text is legal."""
 
     def static_constraint(self, party: str) -> Constraint | None:
-        """What `party` may ever say, where that is the same in every state; else None."""
+        """Constraint of `party`, where that is the same in every state; else None."""
         return AnyText()
 
     def constraint(self, state: Any, party: str) -> Constraint:
-        """What `party` may say in this state: the source of every action mask."""
+        """Constraint of `party` in this state: the source of every action mask."""
         return self.static_constraint(party) or AnyText()
 
     def observed(self, state: Any, party: str) -> Any:
@@ -253,7 +253,7 @@ class Task(ABC):
         return hide(state, names, self.name, party)
 
     def features(self, state: Any, party: str) -> np.ndarray | None:
-        """What `party` is given beside its transcript, a new array in the form of `Facts.features`.
+        """Features of `party` beside its transcript, a new array in the form of `Facts.features`.
 
         It changes only by an utterance. None for a party that is given nothing.
         """
@@ -267,7 +267,7 @@ class Task(ABC):
         return {}
 
     def situation(self, state: Any, party: str) -> Any:
-        """What `party` knows, alike in dialogues that are alike to it: the source of `anchor`.
+        """Knowledge of `party`, equal in dialogues that are alike to it: the source of `anchor`.
 
         Of strings, numbers, arrays, sets, sequences and mappings with names as keys; by default
         what is in its transcript. A task in which the order does not matter gives a set.
@@ -335,7 +335,7 @@ class Task(ABC):
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no form for: arrays and numbers of NumPy, and sets in an order of their own."""
+    """Convert what JSON lacks: arrays and numbers of NumPy, and sets in an order of their own."""
     if isinstance(value, set | frozenset):
         return sorted(value)
     if isinstance(value, np.ndarray | np.generic):

@@ -46,7 +46,7 @@ class DialogueBatch(Protocol):
         ...
 
     def constraint(self, row: int) -> Constraint:
-        """What the learner of a row may say next."""
+        """Constraint of the learner of a row."""
         ...
 
     def states(self, rows: np.ndarray) -> Sequence[Any]:
@@ -63,7 +63,7 @@ class DialogueBatch(Protocol):
 
 
 class Exchange(NamedTuple):
-    """What one utterance of the learner led to, up to its next turn.
+    """Outcome of one utterance of the learner, up to its next turn.
 
     Reward and components are the learner's, summed over the utterances of both parties.
     """

@@ -62,7 +62,7 @@ class RowSet:
         return _Without(self)
 
     def bit_count(self) -> int:
-        """How many rows it has."""
+        """Number of rows."""
         return len(self.rows)
 
     def __bool__(self) -> bool:

@@ -107,7 +107,7 @@ class Logs(Protocol):
     """Dialogues of a corpus, to be held again under the rules of a task."""
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Number of dialogues."""
         ...
 
     def log(self, task: Any, number: int) -> Log:

@@ -5,7 +5,7 @@ from typing import Any, NoReturn, Self
 
 
 class HiddenStateError(RuntimeError):
-    """Who plays a party has asked for what that party is not told."""
+    """Error of a player that reads what its party is not told."""
 
 
 class Hidden:
@@ -65,5 +65,5 @@ def hide(state: Any, names: Iterable[str], task: str, party: str) -> Any:
 
 
 def reveal(value: Any) -> Any:
-    """What is hidden, for rules that tell a party no more of it than it may know."""
+    """Hidden part of a state, for rules that tell a party no more of it than it may know."""
     return value._value if type(value) is Hidden else value

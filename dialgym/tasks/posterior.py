@@ -13,7 +13,7 @@ class ExactPosterior(Protocol):
     """
 
     def hypotheses(self, state: Any) -> int:
-        """How many things may be hidden (k); the same in every state of a dialogue."""
+        """Number of things that may be hidden (k); the same in every state of a dialogue."""
         ...
 
     def posterior(self, state: Any) -> np.ndarray:

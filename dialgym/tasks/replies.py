@@ -39,7 +39,7 @@ class ReplyTask(Task):
         """Take down what the system says; what the rewards are to look at."""
 
     def first_reply(self, seed: int, text: str, options: Mapping[str, Any] | None = None) -> Reply:
-        """What the rewards saw of `text`, the first utterance in the dialogue of that seed."""
+        """Input of the rewards for `text`, the first utterance in the dialogue of that seed."""
         return self.take(self.initial(np_random(seed)[0], options), text)
 
     def judge(self) -> Reward:
@@ -52,7 +52,7 @@ class ReplyTask(Task):
 
     @abstractmethod
     def conclude(self, state: Any, scores: Components, rng: np.random.Generator) -> Outcome:
-        """What the utterance that was taken down last leads to."""
+        """Outcome of the utterance that was taken down last."""
 
     def listen(self, state: Any, text: str) -> Outcome:
         """Let the user say `text`, in tasks where it ever does."""

@@ -19,7 +19,7 @@ Actions = Sequence[Any]
 
 
 class ActsPlayed(NamedTuple):
-    """What came of a script of actions, and what the learner observed."""
+    """Result of a script of actions, and the learner's observations."""
 
     total: float
     terminated: bool

@@ -15,7 +15,7 @@ REMEDY = (
 
 
 def start_remark(task: Task, episodes: int = 50, seed: int = 0) -> str | None:
-    """What to say of how an agent that begins at random would fare; None where it could learn.
+    """Remark on how an agent that begins at random would fare; None where it could learn.
 
     The first party plays, says whatever it may, and should earn more at one time than at another.
     """

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import compare
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 def test_ratios_are_of_turns_and_above_one_where_faster(monkeypatch):

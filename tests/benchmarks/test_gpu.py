@@ -25,6 +25,7 @@ PLAN = Plan(
 )
 
 
+@pytest.mark.slow
 def test_every_measurement_has_figures(tmp_path, monkeypatch):
     monkeypatch.setattr(Plan, "of_this_machine", classmethod(lambda cls: PLAN))
     monkeypatch.setattr(Plan, "name", "NVIDIA H100 80GB HBM3")

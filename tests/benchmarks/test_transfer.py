@@ -68,6 +68,7 @@ def performed(axis, done, out):
     return found
 
 
+@pytest.mark.slow
 def test_the_point_of_training_is_the_leaderboards_row(done, out):
     found = performed("errors", done, out)
     assert len(found) == 2 * 2 * 8

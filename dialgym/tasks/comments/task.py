@@ -158,7 +158,7 @@ class Comments(ReplyTask):
 
     @property
     def _component(self) -> str:
-        """What the reward is logged by."""
+        """Name by which the reward is logged."""
         return "toxicity" if self.reward.endswith("toxicity") else "score"
 
     def _facts(self) -> Facts:
@@ -209,7 +209,7 @@ class Comments(ReplyTask):
         return self.reply(state, text)
 
     def reply(self, state: CommentsState, text: str) -> Reply:
-        """What the rewards would look at if `text` were the comment."""
+        """Input of the rewards if `text` were the comment."""
         score = self.corpus.scores[state.index]
         labels = {} if np.isnan(score) else {LOGGED: float(transformed(score, self.transform))}
         return Reply(text, (self.corpus.parents[state.index],), (self.logged(state),), labels)

@@ -53,7 +53,7 @@ class DailyDialogCorpus(Consecutive):
     offsets: np.ndarray
 
     def length(self, dialogue: int) -> int:
-        """How many utterances a dialogue has."""
+        """Number of utterances of a dialogue."""
         return self.starts[dialogue + 1] - self.starts[dialogue]
 
     def text(self, dialogue: int, turn: int) -> str:
@@ -66,7 +66,7 @@ class DailyDialogCorpus(Consecutive):
         return tuple(self.texts[start + max(turn - most, 0) : start + turn])
 
     def labels(self, dialogue: int, turn: int) -> dict[str, str]:
-        """What is known of an utterance: its `act` and `emotion`."""
+        """Labels of an utterance: its `act` and `emotion`."""
         place = self.starts[dialogue] + turn
         found = {
             "act": self.act_names[self.acts[place]],

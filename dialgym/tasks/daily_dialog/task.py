@@ -240,7 +240,7 @@ class DailyDialog(ReplyTask):
         return state.lines
 
     def human(self, state: DailyDialogState) -> str:
-        """What the person said whose place the next speaker has."""
+        """Utterance of the person whose place the next speaker has."""
         return self.corpus.text(state.dialogue, state.turn)
 
     def take(self, state: DailyDialogState, text: str) -> Reply:

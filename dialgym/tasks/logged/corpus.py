@@ -31,7 +31,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a folder of imported dialogues says of them.
+    """Description that a folder of imported dialogues has of them.
 
     Attributes:
         charset: the characters that they are made of.
@@ -51,12 +51,12 @@ class Sizes:
     tokenizer: str = "bpe"
 
     def to_json(self) -> dict[str, Any]:
-        """What the card has of it."""
+        """Fields of the card."""
         return {"form": FORM, **vars(self)}
 
     @classmethod
     def read(cls, folder: Path) -> "Sizes":
-        """What the card of a folder says.
+        """Card of a folder.
 
         Raises:
             ValueError: there is no card, or it is not one.
@@ -109,16 +109,16 @@ class LoggedCorpus(Consecutive):
 
     @cached_property
     def said(self) -> list[int]:
-        """Where in `texts` the system's utterances are."""
+        """Indices of the system's utterances in `texts`."""
         found: list[int] = np.flatnonzero(self.own).tolist()
         return found
 
     def turns(self, dialogue: int) -> range:
-        """Where in `texts` the utterances of a dialogue are."""
+        """Indices of a dialogue's utterances in `texts`."""
         return range(self.starts[dialogue], self.starts[dialogue + 1])
 
     def first(self, dialogue: int) -> int:
-        """Where in `texts` the system speaks for the first time in a dialogue."""
+        """Index in `texts` of the system's first utterance in a dialogue."""
         return next(turn for turn in self.turns(dialogue) if self.own[turn])
 
     def goes_on(self, dialogue: int, turn: int) -> bool:

@@ -107,7 +107,7 @@ class Logged(ReplyTask):
         return LoggedState(dialogue, first, lines=lines)
 
     def _fitting(self, turn: int) -> str:
-        """What was said at a turn of the corpus, as far as the limits allow."""
+        """Utterance at a turn of the corpus, as far as the limits allow."""
         party = SYSTEM if self.corpus.own[turn] else USER
         return self.corpus.texts[turn][: self.facts.longest[party]]
 
@@ -119,7 +119,7 @@ class Logged(ReplyTask):
         return state.lines
 
     def logged(self, state: LoggedState) -> str:
-        """What the log has in the place of the next utterance."""
+        """Utterance of the log in the place of the next one."""
         return self._fitting(state.turn)
 
     def take(self, state: LoggedState, text: str) -> Reply:

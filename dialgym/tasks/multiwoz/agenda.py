@@ -126,7 +126,7 @@ class AgendaRules:
         user.pushed = 0
 
     def _drop_unsayable(self, user: MultiWOZUserState, said: set[tuple[str, str, str]]) -> None:
-        """What there is no act for goes along with what is said, if that is from the top."""
+        """Take along what there is no act for, if that is from the top."""
         batch, below = self.batch(user), 0
         while below < len(user.stack) and not any(item.sayable for item in batch):
             below += len(batch)

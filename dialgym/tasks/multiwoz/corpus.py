@@ -184,7 +184,7 @@ ASKED_FOR = {domain: REQUESTABLE[domain][:1] for domain in DOMAINS}
 
 
 def _said_goal(turns: Iterable[tuple[str, Acts]]) -> MultiWOZGoal:
-    """What the user asks for: last values of each slot, and all requests."""
+    """Wishes of the user: last values of each slot, and all requests."""
     values: dict[str, dict[str, str]] = {}
     asked: dict[str, list[str]] = {}
     for party, acts in turns:

@@ -41,7 +41,7 @@ Values = Mapping[str, Mapping[str, tuple[str, ...]]]
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """What dialogues are about. Immutable and shared; a pickle says only where it is from.
+    """World that dialogues are about. Immutable and shared; a pickle says only where it is from.
 
     Attributes:
         database: the rows of all domains.
@@ -65,7 +65,7 @@ class World:
 
     @cached_property
     def hash(self) -> str:
-        """What tells its rows and goal model from any others': 16 digits."""
+        """Fingerprint of its rows and goal model: 16 digits."""
         rows = {d: [dict(sorted(row.items())) for row in self.database.rows(d)] for d in DOMAINS}
         content = [rows, self.database.taxis, self.goal_model.content]  # its order counts
         return sha256(json.dumps(content).encode()).hexdigest()[:16]
@@ -101,7 +101,7 @@ def load_world(source: str | PathLike[str] | None = None) -> World:
 
 
 def _named() -> str:
-    """What the environment names, or the city that is built in."""
+    """World that the environment names, or the city that is built in."""
     named = os.environ.get(MULTIWOZ)
     if named and not named.startswith(PREFIX) and not Path(named).expanduser().exists():
         raise ValueError(

@@ -25,7 +25,7 @@ Row = Mapping[str, str]
 
 
 class Taxis(NamedTuple):
-    """What a taxi can be."""
+    """Colours and types of taxis."""
 
     colors: tuple[str, ...]
     types: tuple[str, ...]
@@ -214,7 +214,7 @@ class CityDatabase:
         return self.table(domain).rows
 
     def count(self, domain: str, constraints: Mapping[str, str]) -> int:
-        """How many rows meet all `constraints`."""
+        """Number of rows that meet all `constraints`."""
         return self.find(domain, constraints).bit_count()
 
     def first(self, domain: str, constraints: Mapping[str, str]) -> Row | None:

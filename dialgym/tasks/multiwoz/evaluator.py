@@ -110,7 +110,7 @@ class DialogueMetrics(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """What one act of the system is to the evaluator."""
+    """Reading of one act of the system by the evaluator."""
 
     domain: str  # if it is one of the seven
     told: tuple[str, str] | None  # (domain, slot) whose value it tells
@@ -158,7 +158,7 @@ class Evaluator:
             record.informed = record.informed.union(told)
 
     def _reading(self, act: DialogueAct) -> "_Reading":
-        """What an act is to the evaluator, whatever the dialogue."""
+        """Reading of an act by the evaluator, in any dialogue."""
         intent, domain = act.intent.lower(), act.domain.lower()
         slot = TOLD.get(domain, EMPTY).get(act.slot)
         told, right = None, True

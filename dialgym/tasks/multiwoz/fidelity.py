@@ -17,7 +17,7 @@ FIDELITIES = ("correct", "convlab2")
 
 
 class Fault(NamedTuple):
-    """What the original does, and what is done by default."""
+    """Behaviour of the original, and the default."""
 
     original: str
     default: str

@@ -66,7 +66,7 @@ class DomainModel:
     bookings: tuple[tuple[str, float, Weighted], ...]
 
     def share(self, slot: str, other: str) -> float:
-        """How often the first of two slots is constrained, rather than the other."""
+        """Share in which the first of two slots is constrained, rather than the other."""
         chance = self.probability[slot]
         return chance / (chance + self.probability[other])
 
@@ -218,7 +218,7 @@ class _Part:
         return weighted(wanted)
 
     def bad(self, expected: str, got: str) -> ValueError:
-        """What is wrong with this part."""
+        """Faults of this part."""
         file, *path = self.path
         place = f", {' > '.join(path)}" if path else ""
         got = got.rstrip(".")

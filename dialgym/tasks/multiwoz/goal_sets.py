@@ -98,6 +98,6 @@ def goal_set(world: "World", name: str) -> GoalSet:
 
 
 def hash_of(goals: Iterable[MultiWOZGoal]) -> str:
-    """What tells these goals, in this order, from any others."""
+    """Fingerprint of these goals in this order."""
     text = json.dumps([goal_as_json(goal) for goal in goals], separators=(",", ":"))
     return sha256(text.encode()).hexdigest()[:16]

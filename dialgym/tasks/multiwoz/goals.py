@@ -152,7 +152,7 @@ def _set_ends(info: dict[str, str], model: DomainModel, uniforms: Uniforms) -> N
 
 
 def _draw_booking(domain: str, model: DomainModel, uniforms: Uniforms) -> dict[str, str]:
-    """How to book: each slot by its probability, and those that a booking must say."""
+    """Draw a booking: each slot by its probability, and those that a booking must say."""
     values = {slot: known for slot, _, known in model.bookings}
     wanted = [slot for slot, chance, _ in model.bookings if next(uniforms) < chance]
     wanted += [slot for slot in FORCED[domain] if slot not in wanted]

@@ -30,7 +30,7 @@ MANY = 500
 
 
 class NoisyChannel:
-    """What the system hears of the user's acts.
+    """Channel through which the system hears the user's acts.
 
     A goodbye is always understood, so that a dialogue ends for both or for none.
 

@@ -249,7 +249,7 @@ class MultiWOZUserActs(PartyActs):
         return self._wanted(state, domain.lower()).get(slot, DONTCARE)
 
     def _wanted(self, state: "MultiWOZDialogue", domain: str) -> Mapping[str, str]:
-        """What the user asks for in a domain at present, and how it wants to book."""
+        """Requests of the user in a domain at present, and its wishes for a booking."""
         goal, user = state.dialogue.goal.domains.get(domain), state.dialogue.user
         if goal is None:
             return {}

@@ -31,7 +31,7 @@ class MultiWOZAgendaPolicy(EachReplies):
         self.behaviour = behaviour
 
     def acts(self, task: "MultiWOZ", state: "MultiWOZDialogue", rng: Generator) -> Acts:
-        """What it says next."""
+        """Choose the next acts."""
         user = MultiWOZUser(task.rules.agenda, self.behaviour or task.user)
         return user.acts(state.dialogue, rng)
 

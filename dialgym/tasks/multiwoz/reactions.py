@@ -83,7 +83,7 @@ class _Wants(NamedTuple):
 
 
 class _Reactions(NamedTuple):
-    """What an utterance changes of a user."""
+    """Fields of a user that an utterance changes."""
 
     agenda: AgendaRules
     user: MultiWOZUserState
@@ -214,7 +214,7 @@ class _Reactions(NamedTuple):
 
 
 def _timed(domain: str, slot: str, value: str) -> Pair | None:
-    """What ``Booking`` calls a time is one of restaurants, or how long a train takes."""
+    """Slot of ``Booking``'s time: one of restaurants, or how long a train takes."""
     if slot != "time" or domain == "restaurant":
         return slot, value
     return ("duration", value) if domain == "train" else None

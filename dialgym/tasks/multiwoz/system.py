@@ -51,7 +51,7 @@ class RuleSystem:
         self.world, self.database, self.fidelity = world, world.database, fidelity
 
     def acts(self, belief: MultiWOZBelief, rng: Generator) -> Acts:
-        """What it says to `belief.user_acts`; leaves `belief` as it is."""
+        """Answer `belief.user_acts`; leaves `belief` as it is."""
         groups: dict[tuple[str, str], list[DialogueAct]] = {}
         for act in belief.user_acts:
             groups.setdefault((act.domain, act.intent), []).append(act)
@@ -126,7 +126,7 @@ class RuleSystem:
         return acts or [DialogueAct("NoOffer", name)]
 
     def _answers(self, row: Row, domain: str, acts: Sequence[DialogueAct]) -> list[DialogueAct]:
-        """What a row has for the slots that are asked for."""
+        """Values of a row for the slots that are asked for."""
         name, names = act_domain(domain), SLOT_NAMES[act_domain(domain)]
         told = []
         for act in acts:
@@ -149,7 +149,7 @@ class RuleSystem:
         ]
 
     def _recommend(self, domain: str, found: int, rng: Generator) -> list[DialogueAct]:
-        """How many there are, one of them, and up to two things about it."""
+        """Number of rows, one of them, and up to two things about it."""
         name, faulty = act_domain(domain), self.fidelity.any_property
         sayable = (_ANY_SAYABLE if faulty else _SAYABLE)[domain]
         rows = indices(found)

@@ -73,7 +73,7 @@ class MultiWOZUser:
         self.agenda, self.behaviour = agenda, behaviour
 
     def acts(self, state: "MultiWOZState", rng: np.random.Generator) -> Acts:
-        """What it says next; leaves `state` as it is."""
+        """Choose the next acts; leaves `state` as it is."""
         if state.turns >= self.behaviour.patience or not state.user.stack:
             return (_act(BYE),)
         items = self._from_the_top(state.user)
@@ -84,7 +84,7 @@ class MultiWOZUser:
         return tuple([_act(item) for item in items])
 
     def _from_the_top(self, user: MultiWOZUserState) -> list[AgendaItem]:
-        """What lies on top and can be said; a domain is named along with what is said of it."""
+        """Acts on top of the agenda that can be said; a domain is named with what is said of it."""
         how, below = self.behaviour, 0
         while below < len(user.stack):
             limits = how.initiative, how.answers, how.bookings

@@ -75,7 +75,7 @@ class Vocabulary:
         return found
 
     def heard(self, act: DialogueAct) -> Heard | None:
-        """What the user understands of an act of the system; None for nothing."""
+        """Understanding by the user of an act of the system; None for nothing."""
         found = self._heard.get(act, ...)
         if found is ...:
             if len(self._heard) >= REMEMBERED:
@@ -185,7 +185,7 @@ def _edits(first: str, second: str) -> int:
 
 @lru_cache(maxsize=REMEMBERED)
 def partial_ratio(first: str, second: str) -> int:
-    """How much of the shorter text is found in one place of the longer one, in per cent.
+    """Share of the shorter text that is found in one place of the longer one, in per cent.
 
     The measure of fuzzywuzzy, with the matching blocks of difflib.
     """

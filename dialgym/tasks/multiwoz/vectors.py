@@ -190,7 +190,7 @@ class Vectoriser:
     def _cell(
         self, domain: str, slot: str, found: int, place: int, known: Mapping[str, str]
     ) -> str:
-        """What the `place`-th of the rows found has in a slot."""
+        """Value of the `place`-th of the rows found in a slot."""
         if slot == "choice":
             return str(found.bit_count())
         for _ in range(place - 1):
@@ -203,7 +203,7 @@ class Vectoriser:
         return cell
 
     def _missing(self, cell: str | None, domain: str, slot: str, known: Mapping[str, str]) -> str:
-        """What is said of a cell that is not there: what is believed, or that it is not known."""
+        """Value said of a missing cell: what is believed, or that it is not known."""
         if cell is None and (self.fidelity.rows_alone or slot in known):
             return self._believed(known, slot)
         if self.fidelity.null_answers or slot in BOOKABLE[domain]:

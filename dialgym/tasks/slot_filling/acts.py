@@ -58,7 +58,7 @@ class SummaryActs:
 
     @cached_property
     def phrases(self) -> tuple[str, ...]:
-        """What they are called by the system that says one: ``request area``, ``inform``."""
+        """Names of summary acts with their slot: ``request area``, ``inform``."""
         asks = [f"{ask} {slot}" for slot in self.summariser.asked for ask in ASKS]
         return (*asks, *OTHERS)
 
@@ -132,7 +132,7 @@ class SummaryActs:
         return self._offers.offer(self._offers.pick(again or found, rng), accepted, rng)
 
     def _by_name(self, belief: SlotFillingBelief, summary: Summary, rng: Generator) -> Act:
-        """What is asked about the row that the user names, or the one offered last, or any."""
+        """Answer about the row that the user names, or the one offered last, or any."""
         name = summary.name or belief.entity or DONTCARE
         act = self._offers.details(name, summary.requested, rng)
         return act or Act("inform", (SlotValue(NAME, NONE), SlotValue(NAME, name)))

@@ -242,7 +242,7 @@ class SlotFillingBatch:
         return gather(exchanges, self.task.parties)
 
     def _users_say(self, rows: list[int], rngs: Generators) -> dict[int, Outcome]:
-        """What the answers lead to, by row."""
+        """Outcomes of the answers, by row."""
         task, states = self.task, [self._states[row] for row in rows]
         pairs = zip(rows, states)
         told = [task.user_says(state, state.planned[0], rngs[row]) for row, state in pairs]

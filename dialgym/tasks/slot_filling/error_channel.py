@@ -205,7 +205,7 @@ class SingleChannel:
         self._confusions = RandomConfusions(ontology)
 
     def hear(self, act: Act, rng: np.random.Generator) -> Hypotheses:
-        """What `act` may have been."""
+        """Hypotheses of `act`."""
         if self.rate and rng.random() < self.rate:
             return ((self._confusions.confuse(act, rng) or act, 1.0),)
         return ((act, 1.0),)
@@ -236,7 +236,7 @@ class ListChannel:
         self._wrong = _scores(statistics.wrong_means, statistics.wrong_variances)
 
     def hear(self, act: Act, rng: np.random.Generator) -> Hypotheses:
-        """What `act` may have been, the best first but for ``null()``, which takes the rest."""
+        """Hypotheses of `act`, the best first but for ``null()``, which takes the rest."""
         wrong = rng.random() < self.rate
         place = bisect_right(self._truth, rng.random()) if wrong else 0
         length = 1 + _place(self._wrong_lengths if wrong else self._right_lengths, rng)

@@ -274,14 +274,14 @@ class MultiDomain(Task):
 
 
 def domain_name(task: SlotFilling) -> str:
-    """What the domain of a task is called: by its name in PyDial, where it stands for that."""
+    """Name of a task's domain: by its name in PyDial, where it stands for that."""
     return task.domain.stands_for or task.domain.ontology.domain
 
 
 def _credit(
     state: MultiDomainState, name: str, outcome: Outcome, parts: dict[str, Components]
 ) -> None:
-    """What a domain has gained, and whether it is over."""
+    """Reward of a domain, and True if it is over."""
     parts[name] = add(parts.get(name, {}), outcome.parts(SYSTEM))
     if outcome.terminated:
         state.success[name] = bool(outcome.success)
@@ -318,7 +318,7 @@ def _most(lengths: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 class TopicActs(PartyActs):
-    """What `topics` can say, and what it observes; see `MultiDomain`."""
+    """Acts and observations of `topics`; see `MultiDomain`."""
 
     names = (HELLO, ASK, BYE)
 

@@ -58,7 +58,7 @@ def behaviour_of(user: Given) -> SlotUserBehaviour:
 
 
 def goals_of(goals: Given) -> GoalSettings:
-    """How goals are drawn, of a mapping with any of `constraints`, `requests`, `matches`.
+    """Read how goals are drawn, from a mapping with any of `constraints`, `requests`, `matches`.
 
     Raises:
         ValueError: another key, or a number that is none of these.

@@ -110,7 +110,7 @@ class SlotUserActs(PartyActs):
         return {name: i for i, name in enumerate(self.names)}
 
     def text(self, state: SlotFillingState, action: Any, rng: Generator) -> str:
-        """What the simulated user is about to say, if that is of this kind; else the act alone."""
+        """Act that the simulated user is about to say, if of this kind; else the act alone."""
         if self.planned(state) == action:
             return state.planned[0]
         return self.language.say(self.act(state, action), USER, rng)

@@ -56,7 +56,7 @@ class Handcrafted:
     def _answer(
         self, belief: SlotFillingBelief, summary: Summary, rng: Generator
     ) -> tuple[str, Act] | None:
-        """What the user's own act calls for."""
+        """Answer that the user's own act calls for."""
         accepted = summary.accepted
         if summary.method == "byconstraints" and len(accepted) >= ENOUGH:
             found = self.summariser.found(accepted)

@@ -34,7 +34,7 @@ def belief_structure(summariser: Summariser, names: Sequence[str]) -> BeliefStru
 
 
 def _blocks(layout: Layout) -> Iterator[tuple[str, tuple[int, int]]]:
-    """What follows the slots."""
+    """Entries that follow the slots."""
     sizes = {
         "methods": len(METHODS),
         "discourse": len(DISCOURSE) - 1,

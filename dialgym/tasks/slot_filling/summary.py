@@ -102,12 +102,12 @@ class Summariser:
         return [_two(b, u) if b.value == b.second else b for b, u in zip(best, self._unknown)], none
 
     def discourse(self, p: Sequence[float]) -> str:
-        """What else the user does, by the belief in each of `DISCOURSE`."""
+        """Discourse acts of the user, by the belief in each of `DISCOURSE`."""
         top = max(range(len(p)), key=p.__getitem__)
         return DISCOURSE[top] if p[top] > SURE else NONE
 
     def method(self, p: list[float]) -> str:
-        """How the user looks for a row, by the belief in each of `METHODS`."""
+        """Search method of the user, by the belief in each of `METHODS`."""
         if self.faulty:
             p = p.copy()
             p[BY_METHOD[NONE]] = 1.0 - sum(p)

@@ -319,7 +319,7 @@ class SlotFilling(Task):
     def user_says(
         self, state: SlotFillingState, text: str, rng: np.random.Generator
     ) -> tuple[Act, Hypotheses]:
-        """What the user has said, and what the system hears of it; it has yet to believe that."""
+        """Utterance of the user, and what the system hears of it; it has yet to believe that."""
         state.user_speaks = False
         act = self.language.understand(text, USER) or read_notation(text) or NULL
         act = act if act.type in USER_ACTS else NULL
@@ -333,7 +333,7 @@ class SlotFilling(Task):
         return act, heard
 
     def conclude(self, state: SlotFillingState, act: Act) -> Outcome:
-        """What the user's act has led to, once the system believes what it has heard."""
+        """Outcome of the user's act, once the system believes what it has heard."""
         summary = state.summary
         if summary.method == "byalternatives" and summary.discourse not in ("thankyou", "ack"):
             state.belief.alternatives = True
@@ -385,7 +385,7 @@ _QUIET = outcome({})
 
 
 def _goal_acts(goal: SlotFillingGoal) -> tuple[Act, Act]:
-    """What the user wants, and what it wants to know."""
+    """Constraints and requests of the user."""
     wants = Act("inform", tuple([SlotValue(*pair) for pair in goal.constraints.items()]))
     asks = Act("request", tuple([SlotValue(slot) for slot in goal.requests]))
     return wants, asks

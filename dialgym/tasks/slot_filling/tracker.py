@@ -30,7 +30,7 @@ INFORM_COUNTS = 5
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the belief in each value is: slot after slot, its values, none, dontcare.
+    """Positions of the belief in each value: slot after slot, its values, none, dontcare.
 
     Attributes:
         ontology: the domain's slots.
@@ -179,7 +179,7 @@ class FocusTracker:
         return evidence
 
     def _remember(self, belief: SlotFillingBelief, system: Act) -> None:
-        """What the system's own act has changed."""
+        """Update the belief by the system's own act."""
         name = system.value(NAME) if system.type == "inform" else None
         belief.told_none = name == NONE
         belief.offered = name is not None and name != NONE

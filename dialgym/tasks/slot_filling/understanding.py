@@ -38,7 +38,7 @@ _NOTHING = Interpretation({}, (), BY_METHOD[NONE], BY_DISCOURSE[NONE])
 
 
 class Context(NamedTuple):
-    """What of the system's act matters for the answer.
+    """Part of the system's act that matters for the answer.
 
     Attributes:
         this: the slot that an answer without one is about.
@@ -129,7 +129,7 @@ def _completed(act: Act, context: Context) -> Act:
 
 
 def _replacements(items: list[SlotValue]) -> list[SlotValue]:
-    """What is right after all, in ``deny(food="thai",food="turkish")``.
+    """Corrected value, in ``deny(food="thai",food="turkish")``.
 
     ``deny(food="thai",food="thai")``, as noise may have it, says of no value that it is right.
     """

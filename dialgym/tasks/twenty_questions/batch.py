@@ -93,7 +93,7 @@ class TwentyQuestionsBatch:
         return true
 
     def answers(self, rows: np.ndarray, turn: slice | np.ndarray) -> np.ndarray:
-        """What `TwentyQuestionsState.answers` has at turns: (k,) int64, (k, turns) of a slice."""
+        """Values of `TwentyQuestionsState.answers` at turns: (k,) int64, (k, turns) of a slice."""
         replies = self.replies[rows, turn].astype(np.int64)
         turned = self.negated[rows, turn] & (replies != UNCLEAR)
         return np.where(turned, 1 - replies, replies)

@@ -41,7 +41,7 @@ class Beliefs:
         self._is = np.concatenate([truth == value for value in (NO, YES, UNCLEAR)], 1).astype(float)
 
     def told(self, true: int, rng: np.random.Generator) -> int:
-        """What the answerer says to a question of the table whose truthful answer is `true`."""
+        """Answer to a question of the table whose truthful answer is `true`."""
         if not (self.noise or self.vague) or true == UNCLEAR:
             return true
         drawn = rng.random()

@@ -63,7 +63,7 @@ class RandomQuestioner(_Chooser):
 
 
 class GreedyQuestioner(_Chooser):
-    """What tells most about the hidden thing, in bits; ties are broken at random.
+    """Questioner that asks for the most bits about the hidden thing; ties are broken at random.
 
     Of guesses and questions that tell as much it takes a guess, and with its last turn it guesses
     what is likeliest.
@@ -90,7 +90,7 @@ class GreedyQuestioner(_Chooser):
 
 
 def best_code(task: "TwentyQuestions", belief: np.ndarray, turns: int, rng: Generator) -> int:
-    """What `GreedyQuestioner` says after `turns` utterances, believing in `belief` (K,)."""
+    """Question of `GreedyQuestioner` after `turns` utterances, believing in `belief` (K,)."""
     return _best(task, belief, task.beliefs.gains(belief), turns, rng)
 
 

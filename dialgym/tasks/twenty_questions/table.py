@@ -44,7 +44,7 @@ class AnswerTable:
 
     @property
     def guesses(self) -> list[str]:
-        """How each thing is guessed: ``is it a cat?``."""
+        """Guess of each thing: ``is it a cat?``."""
         return [f"is it {names[0]}?" for names in self.names]
 
     def only(self, items: int | None, questions: int | None, task: str) -> "AnswerTable":

@@ -165,7 +165,7 @@ class TwentyQuestions(Task):
         )
 
     def knowledge(self, item: int) -> str:
-        """What the answerer is told at the beginning."""
+        """Brief of the answerer at the beginning."""
         return f"it is {self.table.names[item][0]}"
 
     def initial(
@@ -185,7 +185,7 @@ class TwentyQuestions(Task):
         return found
 
     def opening(self, item: int) -> list[Utterance]:
-        """What the answerer alone has heard at the beginning."""
+        """Private utterances of the answerer at the beginning."""
         return [Utterance(USER, self.knowledge(item), private=True)]
 
     def speaker(self, state: TwentyQuestionsState) -> str:
@@ -195,7 +195,7 @@ class TwentyQuestions(Task):
         return state.lines if party == SYSTEM else state.opening + state.lines
 
     def situation(self, state: TwentyQuestionsState, party: str) -> Any:
-        """What was asked and answered, in whatever order, noisy answers as often as they came; for
+        """Questions and answers, in whatever order, noisy answers as often as they came; for
         the answerer the thing, and what waits for its answer."""
         answered = sorted((c, a) for c, a in zip(state.codes, state.answers) if c != NOTHING)
         heard = answered if self.noise or self.vague else sorted(set(answered))

@@ -137,7 +137,7 @@ def contents(scenes: Scenes, question: Question) -> np.ndarray:
 
 
 def _values(scenes: Scenes, found: np.ndarray, attribute: str) -> np.ndarray:
-    """How many things are found; from the fourth bit a bit for each value (or cell) of theirs."""
+    """Number of things found; from the fourth bit a bit for each value (or cell) of theirs."""
     value = np.arange(len(CELLS)) if attribute == "place" else getattr(scenes, attribute)
     bits = np.where(found, 8 << np.maximum(value, 0).astype(np.int64), 0)
     return np.bitwise_or.reduce(bits, axis=1) | found.sum(1)

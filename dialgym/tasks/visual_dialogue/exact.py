@@ -86,7 +86,7 @@ class ExactGuesser:
 
 
 def _ranks(p: np.ndarray) -> np.ndarray:
-    """What `percentile_ranks` says of each image in turn."""
+    """Percentile rank of each image in turn, by `percentile_ranks`."""
     ascending = np.sort(p)
     below = np.searchsorted(ascending, p * (1 - ALIKE), side="left")
     up_to = np.searchsorted(ascending, p * (1 + ALIKE), side="right")

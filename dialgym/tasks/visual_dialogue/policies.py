@@ -224,7 +224,7 @@ def _come_up(state: VisualState) -> list[str]:
 
 
 def _topics(question: Question) -> tuple[str, str]:
-    """What has to have come up before one asks what it is like; empty for nothing."""
+    """Topic that has to have come up before one asks what it is like; empty for nothing."""
     if question.kind in ("exist", "count"):
         return "", ""
     first, second = question.about, question.other

@@ -49,7 +49,7 @@ class Pool:
         return len(self.captions)
 
     def description(self, image: int) -> Sequence[str]:
-        """What the answerer is told of an image in private, an utterance each."""
+        """Private brief of the answerer about an image, an utterance each."""
         return ()
 
     def picture(self, image: int) -> np.ndarray | None:
@@ -109,7 +109,7 @@ class SceneBook(Pool):
 
     @cached_property
     def answers(self) -> AnswerBook:
-        """What the rule answerer may say to any question about the scenes."""
+        """Answers of the rule answerer to any question about the scenes."""
         return AnswerBook(self.scenes, self.vague)
 
     @cached_property

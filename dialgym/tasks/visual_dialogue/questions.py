@@ -24,7 +24,7 @@ from dialgym.tasks.visual_dialogue.scenes import (
 
 
 class Description(NamedTuple):
-    """What a thing is to have to be meant; None where it does not matter."""
+    """Properties of a thing that is meant; None where it does not matter."""
 
     size: str | None = None
     colour: str | None = None
@@ -35,14 +35,14 @@ class Description(NamedTuple):
 
     @property
     def noun(self) -> str:
-        """What the things are called: ``red ball``, ``thing``."""
+        """Name of the things: ``red ball``, ``thing``."""
         made = self.material and ADJECTIVES[self.material]
         words = (self.size, self.colour, made, self.category or "thing")
         return " ".join(word for word in words if word)
 
     @property
     def place(self) -> str:
-        """Where they are to be: `` on the left``, or nothing."""
+        """Position that they are to have: `` on the left``, or nothing."""
         if self.row and self.column:
             return f" at the {self.row} {self.column}"
         if self.row:

@@ -168,7 +168,7 @@ class Remote:
         )
 
     def many(self, ask: Callable[[Given], Found], given: Sequence[Given]) -> list[Found]:
-        """What `ask` finds for each, several at a time; the first error, once all have ended."""
+        """Results of `ask` for each, several at a time; the first error, once all have ended."""
         if len(given) < 2:
             return [ask(each) for each in given]
         if self._threads is None:

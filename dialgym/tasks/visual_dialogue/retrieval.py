@@ -73,7 +73,7 @@ class RetrievalAnswerer(EachReplies):
         return self.answer(state.image, state.asked)
 
     def answer(self, image: int, question: str) -> str:
-        """What is said to a question about an image, by its place in the pool."""
+        """Answer to a question about an image, by its place in the pool."""
         dialogue = self.pool.dialogues[image]
         if not dialogue.rounds:
             return CANNOT_TELL[0]

@@ -23,7 +23,7 @@ class BadRequest(ValueError):
 
 
 class Endpoint(NamedTuple):
-    """What a path of the protocol gives.
+    """Answer of a path of the protocol.
 
     Attributes:
         answers: an answer, to the question that the history ends with.
@@ -104,7 +104,7 @@ class Bots:
         return nearest
 
     def serve(self, asks: Sequence[Ask]) -> list[Any]:
-        """What the protocol answers to each request, as JSON has it."""
+        """Answers of the protocol to each request, as JSON has it."""
         said: list[str | None] = [None] * len(asks)
         for place, ask in enumerate(asks):
             if ask.endpoint.answers:
@@ -129,7 +129,7 @@ class Bots:
         return speaker.reply(self.task, state, np.random.default_rng(seed))
 
     def _changes(self, asks: Sequence[Ask], said: Sequence[str | None]) -> list[float | None]:
-        """What the last turn of each brought; at the start, where the image stands."""
+        """Reward of the last turn of each; at the start, the rank of the image."""
         changes: list[float | None] = [None] * len(asks)
         for measure in {ask.endpoint.measure for ask in asks} - {""}:
             own = [i for i, ask in enumerate(asks) if ask.endpoint.measure == measure]

@@ -191,7 +191,7 @@ class VisualDialogue(Task):
         return VisualState(image, self._told(image), [Utterance(ANSWERER, caption)], [])
 
     def _told(self, image: int) -> tuple[Utterance, ...]:
-        """What the answerer alone hears of an image."""
+        """Private utterances about an image for the answerer."""
         told = self.pool.description(image)
         return tuple(Utterance(ANSWERER, text, private=True) for text in told)
 
@@ -234,7 +234,7 @@ class VisualDialogue(Task):
         state.asked = None
 
     def conclude(self, state: VisualState) -> Outcome:
-        """What the answer that was taken down last has led to."""
+        """Outcome of the answer that was taken down last."""
         reached = self.scoring.cutoff.reached(state.percentiles)
         stops = reached and self.scoring.mode == "env_stops"
         state.over = stops or len(state.history) == self.rounds

@@ -104,7 +104,7 @@ class VisDialPool(Pool):
         self.longest = max(map(len, [*texts, *self.captions]))
 
     def description(self, image: int) -> Sequence[str]:
-        """What people asked and answered about an image, a line for each round."""
+        """Questions and answers of people about an image, a line for each round."""
         return [f"{question} {answer}" for question, answer in self.dialogues[image].rounds]
 
     def __reduce__(self) -> tuple[type["VisDialPool"], tuple[Any, ...]]:

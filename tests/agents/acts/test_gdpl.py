@@ -161,7 +161,10 @@ def test_the_estimator_comes_to_tell_the_expert_from_a_bad_policy(expert):
         assert model.estimator(good).mean() > model.estimator(bad).mean() + 0.5
 
 
-@pytest.mark.parametrize("variant", ["turns", "session", "discriminator"])
+@pytest.mark.parametrize(
+    "variant",
+    ["turns", *[pytest.param(v, marks=pytest.mark.slow) for v in ("session", "discriminator")]],
+)
 def test_it_learns_what_the_expert_does_without_the_envs_rewards(expert, variant):
     model = made(expert, n_steps=32, batch_size=128, learning_rate=3e-3, ent_coef=0.0,
                  estimation={"variant": variant, "batch_size": 64, "passes": 2})  # fmt: skip

@@ -147,6 +147,7 @@ def test_the_common_value_reads_both_and_the_own_one_belief_alone():
         assert all(g.abs().sum() > 0 for g in torch.autograd.grad(common.sum(), both))
 
 
+@pytest.mark.slow
 def test_both_learn(tmp_path):
     """From nothing: the system to ask, the user to tell, better than with the random other."""
     model = made(64, learning_rate=5e-3, n_epochs=2, ent_coef=0.0)

@@ -107,6 +107,7 @@ def test_installed_distributions_add_rows(monkeypatch):
     assert find("theirs").config == "stock-a2c.yml"
 
 
+@pytest.mark.slow
 def test_a_module_of_the_current_folder_trains_at_the_command_line(tmp_path):
     (tmp_path / "mine.py").write_text(OWN)
     small = "policy_kwargs={n_layer: 1, n_head: 1, n_embd: 8}"

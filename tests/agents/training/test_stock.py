@@ -109,9 +109,14 @@ def test_sigterm_leaves_a_checkpoint_as_ctrl_c_does(tmp_path):
     same_models(whole, ended)
 
 
-@pytest.mark.parametrize(
-    ("algo", "id"), [*((algo, ACTS) for algo in ALGORITHMS), ("stock-dqn", WORDS)]
-)
+QUICK = ("stock-dqn", "maskable-ppo")
+
+
+def of_stock(algo: str):
+    return pytest.param(algo, ACTS, marks=() if algo in QUICK else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("algo", "id"), [*map(of_stock, ALGORITHMS), ("stock-dqn", WORDS)])
 def test_a_run_that_goes_on_equals_one_that_was_not_cut(algo, id, tmp_path):
     arguments = {"n_envs": 4, "seed": 1, "hyperparameters": ALGORITHMS[algo], "progress_bar": False}
     arguments |= {"checkpoint_every": 1, "algorithm": algo, "env_id": id}

@@ -143,6 +143,7 @@ def test_a_lexicon_judges_where_there_are_no_labels(tmp_path):
     assert reward_of(task, "You idiot.").rewards["system"] < 0
 
 
+@pytest.mark.slow
 def test_toxicity_learned_from_labelled_texts(path, data, tmp_path):
     """From 1,500 posts; of those themselves it misses few, as the rules do."""
     with (data / "hate_offensive" / "labeled_data.csv").open(encoding="utf-8") as lines:

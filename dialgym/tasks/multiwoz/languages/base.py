@@ -60,13 +60,13 @@ class MultiWOZLanguage(NLU, NLG, TextForm, Protocol):
         ...
 
     def name_entries(self, numbers: Iterable[int]) -> str | None:
-        """What the system says to name acts without values; None where it says values."""
+        """Utterance of the system that names acts without values; None where it says values."""
         ...
 
     def hear(
         self, text: str, said: Acts, heard: Acts, belief: MultiWOZBelief, rng: Generator
     ) -> str:
-        """What the system gets of the user's `text`: what it took it for, and believes now."""
+        """Reading of the user's `text` by the system: what it took it for, and believes now."""
         ...
 
 
@@ -113,7 +113,7 @@ class MultiWOZNotation:
 
 
 def goal_acts(goal: MultiWOZGoal) -> Acts:
-    """What is wanted in each domain, as the user would say it."""
+    """Wishes in each domain, as the user would say it."""
     acts: list[DialogueAct] = []
     for domain, wanted in goal.domains.items():
         name, short = act_domain(domain), SHORT_NAMES[domain]

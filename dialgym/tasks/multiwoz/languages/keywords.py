@@ -214,7 +214,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _time_slot(before: Sequence[str]) -> str:
-    """What a time is: of arrival, of a table, or of leaving."""
+    """Kind of a time: of arrival, of a table, or of leaving."""
     near = set(before[-4:])
     if near & {"by", "arrive", "arrives", "arriving", "before"}:
         return "Arrive"

@@ -159,7 +159,7 @@ def read_database(path: str | PathLike[str], ontology: Ontology) -> EntityDataba
 
 
 def _spellings(values: Iterable[str]) -> dict[str, str]:
-    """What stands for each value: itself before what differs from another only in case."""
+    """Representative of each value: itself before what differs from another only in case."""
     return {**{value.lower(): value for value in values}, **{value: value for value in values}}
 
 
@@ -175,7 +175,7 @@ def _cells(cells: Sequence[Any], spelling: Mapping[str, str]) -> list[str]:
 
 
 class _Spelt(dict[str, str]):
-    """How each text is spelt in the ontology, itself where that does not list it."""
+    """Spelling of each text in the ontology, itself where that does not list it."""
 
     def __init__(self, known: Mapping[str, str]) -> None:
         super().__init__({"": MISSING})

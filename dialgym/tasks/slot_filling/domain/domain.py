@@ -61,7 +61,7 @@ class Domain:
 
     @property
     def played(self) -> str:
-        """What `load_domain` knows this very domain by: a path, or the name of a built-in one."""
+        """Name by which `load_domain` knows this domain: a path, or that of a built-in one."""
         built_in = self.source == BUILT_IN
         return self.ontology.domain if built_in else str(Path(self.source).absolute())
 
@@ -96,7 +96,7 @@ def load_domain(domain: str | PathLike[str]) -> Domain:
 
 
 def domain_files(domain: str | PathLike[str]) -> tuple[Path, ...]:
-    """Where `load_domain` reads a domain from, absolute; nothing for a built-in one."""
+    """Files that `load_domain` reads a domain from, absolute; nothing for a built-in one."""
     path = _path_of(domain, pydial_folder())
     if path is None:
         return ()
@@ -226,7 +226,7 @@ def find_faults(domain: Domain, shared_names: bool = False) -> list[str]:
 
 
 def sizes(domain: Domain) -> dict[str, str]:
-    """What there is in a domain, by a name for each figure."""
+    """Size of a domain, by a name for each figure."""
     ontology, database = domain.ontology, domain.database
     counts = {slot: len(values) for slot, values in ontology.informable.items()}
     asked = ontology.system_requestable

@@ -139,7 +139,7 @@ class SlotFillingEnglish:
         return frame.format(self._thing(items, SOMETHING if something else ONE))
 
     def _question(self, items: Sequence[SlotValue]) -> str:
-        """What is asked for, and of which row, in the order of the items."""
+        """Requested slots, and of which row, in the order of the items."""
         asked = [item for item in items if item.value is None]
         known = [item for item in items if item.value is not None]
         if not known or not asked:
@@ -221,7 +221,7 @@ class SlotFillingEnglish:
         return " | ".join(f"{one} {p:.2f}" for one, (_, p) in zip(texts, hypotheses))
 
     def note(self, wants: Act, asks: Act) -> str:
-        """What is wanted, and what is to be asked."""
+        """Wishes and requests of a goal in English."""
         wanted = self._thing(wants.items or (SlotValue(TYPE, self._domain.ontology.type),))
         asked = [
             f"whether it {self.phrases.predicate(SlotValue(slot, '1'))}"

@@ -47,7 +47,7 @@ class SlotFillingLanguage(TextForm, Protocol):
         ...
 
     def hear(self, text: str, hypotheses: Hypotheses, rng: Generator) -> str:
-        """What the system hears of a text: what it may have been, and how likely."""
+        """Reading of a text by the system: what it may have been, and how likely."""
         ...
 
     def note(self, wants: Act, asks: Act) -> str:

@@ -134,7 +134,7 @@ def _tokens(text: str) -> tuple[str, ...]:
 
 
 def _items(found: list[Phrase]) -> Iterator[SlotValue]:
-    """What the phrases mean: a value goes with the slot beside it, if it is one of its values."""
+    """Meaning of the phrases: a value goes with the slot beside it, if it is one of its values."""
     last = len(found) - 1
     taken = -1
     for place, (kind, items) in enumerate(found):

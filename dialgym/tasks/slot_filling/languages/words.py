@@ -101,7 +101,7 @@ class SlotFillingWords:
 
     @cached_property
     def grammar(self) -> Grammar:
-        """What the user can mean to say: acts of up to six items.
+        """Grammar of the user: acts of up to six items.
 
         A slot that is told has one of its values; one that is asked for has none, but for the name.
         """
@@ -116,7 +116,7 @@ class SlotFillingWords:
         )
 
     def _told(self, count: int) -> dict[str, dict[str, str]]:
-        """What may follow when `count` items are told: a slot, and then its value."""
+        """Continuation after `count` items are told: a slot, and then its value."""
         ontology, word = self._domain.ontology, self._word
         slots = {TYPE: (ontology.type,), **ontology.informable}
         after = f"told {count + 1}"
@@ -128,7 +128,7 @@ class SlotFillingWords:
         return nodes
 
     def _asked(self, count: int) -> dict[str, dict[str, str]]:
-        """What may follow when `count` slots are asked for: another, or a name after its slot."""
+        """Continuation after `count` slots are asked for: another, or a name after its slot."""
         ontology, after = self._domain.ontology, f"asked {count + 1}"
         slots = {**dict.fromkeys(ontology.requestable, after), NAME: f"{after} name"}
         names = (self._word[name] for name in ontology.informable[NAME])

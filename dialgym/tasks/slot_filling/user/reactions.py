@@ -112,7 +112,7 @@ def on_reqmore(user: SlotFillingUserState, act: Act, slots: Slots, rng: Generato
 
 
 def _go_on(user: SlotFillingUserState, slots: Slots, rng: Generator) -> None:
-    """What is on the agenda comes first, perhaps with a yes."""
+    """Say what is on the agenda first, perhaps with a yes."""
     following = user.agenda[-1]
     if following == slots.type or rng.random() >= user.probabilities["affirm_with_agenda"]:
         return
@@ -244,7 +244,7 @@ def forget(user: SlotFillingUserState, slot: str) -> None:
 
 
 def listen(user: SlotFillingUserState, act: Act) -> None:
-    """What any user takes from an act, whatever it says then: the answers to its requests."""
+    """Record what any user takes from an act: the answers to its requests."""
     name = act.value(NAME)
     if act.type == "inform" and name != NONE:
         if name not in (None, user.requests.get(NAME)):
