@@ -180,8 +180,8 @@ def check_domain(
     The exit code is 1 where something is wrong with it.
     """
 
-    from dialgym.tasks.slot_filling.acts import act_names
     from dialgym.tasks.slot_filling.domain.domain import find_faults, load_domain, sizes
+    from dialgym.tasks.slot_filling.summary_acts import act_names
     from dialgym.tasks.slot_filling.tracker import Layout
 
     try:

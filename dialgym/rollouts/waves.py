@@ -16,7 +16,7 @@ from dialgym.rollouts.episodes import Job, Report, episode_seed, policy_rng, see
 from dialgym.rollouts.policies import Predictor, check_fit, observation_adapter, takes_masks
 from dialgym.simulators import BatchSpeaker, all_shown_to, ask_all
 from dialgym.tasks import BatchOutcome, DialogueBatch, Task
-from dialgym.tasks.returns import watch_returns
+from dialgym.tasks.return_checker import watch_returns
 from dialgym.views.dialogue import LoopedBatch
 from dialgym.views.info import group_of
 from dialgym.views.spaces import maskable

@@ -3,7 +3,7 @@
 from dialgym.testing.batches import check_batch
 from dialgym.testing.learnable import start_remark
 from dialgym.testing.references import check_references
-from dialgym.testing.returns import check_returns
+from dialgym.testing.scripted_returns import check_returns
 from dialgym.testing.tasks import check_task
 from dialgym.testing.views import check_views
 

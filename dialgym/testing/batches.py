@@ -7,7 +7,7 @@ import numpy as np
 
 from dialgym.language.tokenizers import END
 from dialgym.tasks import Task
-from dialgym.testing.acts import random_action
+from dialgym.testing.act_checks import random_action
 from dialgym.testing.scripts import require
 from dialgym.views.act_env import ActEnv
 from dialgym.views.act_vector_env import ActVectorEnv

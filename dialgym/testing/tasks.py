@@ -15,7 +15,7 @@ from dialgym.io.typed_json import from_json, to_json
 from dialgym.language import Utterance
 from dialgym.language.text import UNKNOWN
 from dialgym.tasks import Outcome, Task
-from dialgym.testing.acts import check_acts
+from dialgym.testing.act_checks import check_acts
 from dialgym.testing.observed import check_observed
 from dialgym.testing.scripts import random_utterance, require
 from dialgym.views.saved import state_type

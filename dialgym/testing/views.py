@@ -7,7 +7,7 @@ import numpy as np
 
 from dialgym.language.tokenizers import END
 from dialgym.tasks import Task
-from dialgym.testing.acts import check_act_views
+from dialgym.testing.act_checks import check_act_views
 from dialgym.testing.scripts import random_utterance, require
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.spaces import token_limit

@@ -11,7 +11,7 @@ from dialgym.simulators import Speaker, ask_all
 from dialgym.simulators.base import check_text
 from dialgym.tasks import BatchOutcome, DialogueBatch, Outcome, Task
 from dialgym.tasks.batch import Exchange, add, gather
-from dialgym.tasks.returns import watch_returns
+from dialgym.tasks.return_checker import watch_returns
 from dialgym.views.speakers import SimulatorLike, find_speaker, other_party
 
 Generators = Sequence[np.random.Generator]

@@ -19,7 +19,7 @@ from dialgym.errors import one_of
 from dialgym.language import Utterance, render_transcript
 from dialgym.tasks import Outcome, Task
 from dialgym.tasks.batch import Exchange
-from dialgym.tasks.returns import watch_returns
+from dialgym.tasks.return_checker import watch_returns
 from dialgym.views.act_env import act_spaces, acts_of, check_act
 from dialgym.views.arguments import check_options, check_seed
 from dialgym.views.dialogue import check_room

@@ -19,7 +19,7 @@ from dialgym.errors import one_of
 from dialgym.io.typed_json import Json
 from dialgym.language import render_transcript
 from dialgym.tasks import BatchOutcome, Task
-from dialgym.tasks.returns import watch_returns
+from dialgym.tasks.return_checker import watch_returns
 from dialgym.views.arguments import (
     Options,
     after_the_end,

@@ -10,9 +10,9 @@ from dialgym.language import Constraint, Utterance
 from dialgym.language.acts import Act, Hypotheses
 from dialgym.tasks.base import SYSTEM, Outcome
 from dialgym.tasks.batch import BatchOutcome, Exchange, add, gather
-from dialgym.tasks.slot_filling.acts import SummaryActs
 from dialgym.tasks.slot_filling.domain.ontology import NAME, NONE
 from dialgym.tasks.slot_filling.summary import REQUESTED, Summariser
+from dialgym.tasks.slot_filling.summary_acts import SummaryActs
 from dialgym.tasks.slot_filling.tracker import Evidence, FocusTracker, Layout
 from dialgym.tasks.slot_filling.types import (
     Accepted,

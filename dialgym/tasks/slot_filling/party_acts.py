@@ -8,11 +8,11 @@ import numpy as np
 from dialgym.language.acts import NULL, Act, SlotValue, print_act
 from dialgym.tasks.acts import PartyActs, RandomActs
 from dialgym.tasks.base import USER
-from dialgym.tasks.slot_filling.acts import SummaryActs
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE, NAME, NONE, TYPE, Ontology
 from dialgym.tasks.slot_filling.languages import SlotFillingLanguage
 from dialgym.tasks.slot_filling.policies import HandcraftedSystem, SlotAgendaPolicy
 from dialgym.tasks.slot_filling.structure import belief_structure
+from dialgym.tasks.slot_filling.summary_acts import SummaryActs
 from dialgym.tasks.slot_filling.types import SlotFillingState
 from dialgym.tasks.slot_filling.user import SlotFillingUserState, listen
 

@@ -11,9 +11,9 @@ from dialgym.language.acts import Act, SlotValue
 from dialgym.simulators import EachReplies
 from dialgym.tasks.acts import ActSpeaker, RandomActs
 from dialgym.tasks.base import SYSTEM, USER
-from dialgym.tasks.slot_filling.acts import ENOUGH, Offers
 from dialgym.tasks.slot_filling.domain.ontology import DONTCARE
 from dialgym.tasks.slot_filling.summary import Summariser
+from dialgym.tasks.slot_filling.summary_acts import ENOUGH, Offers
 from dialgym.tasks.slot_filling.types import SlotFillingBelief, SlotFillingState, Summary
 
 if TYPE_CHECKING:

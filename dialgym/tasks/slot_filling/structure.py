@@ -6,9 +6,9 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from dialgym.tasks.acts import BeliefStructure, SlotBelief
-from dialgym.tasks.slot_filling.acts import ASKS
 from dialgym.tasks.slot_filling.domain.database import EntityDatabase
 from dialgym.tasks.slot_filling.summary import Summariser
+from dialgym.tasks.slot_filling.summary_acts import ASKS
 from dialgym.tasks.slot_filling.tracker import INFORM_COUNTS, Layout
 from dialgym.tasks.slot_filling.understanding import DISCOURSE, METHODS
 

@@ -16,7 +16,6 @@ from dialgym.tasks.base import SYSTEM, USER, Facts, Outcome, Task
 from dialgym.tasks.batch import DialogueBatch
 from dialgym.tasks.corpora import BUILT_IN
 from dialgym.tasks.slot_filling import policies
-from dialgym.tasks.slot_filling.acts import SummaryActs
 from dialgym.tasks.slot_filling.domain.domain import domain_files, load_domain
 from dialgym.tasks.slot_filling.domain.goals import GoalGenerator, SlotFillingGoal
 from dialgym.tasks.slot_filling.error_channel import (
@@ -37,6 +36,7 @@ from dialgym.tasks.slot_filling.party_acts import SlotSystemActs, SlotUserActs
 from dialgym.tasks.slot_filling.rewards import outcome, succeeded
 from dialgym.tasks.slot_filling.settings import fixed_goal, fixed_patience, setting
 from dialgym.tasks.slot_filling.summary import Summariser
+from dialgym.tasks.slot_filling.summary_acts import SummaryActs
 from dialgym.tasks.slot_filling.tracker import FocusTracker
 from dialgym.tasks.slot_filling.types import SlotFillingBelief, SlotFillingState, Summary
 from dialgym.tasks.slot_filling.user import SlotFillingUser, listen

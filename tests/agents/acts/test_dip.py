@@ -9,10 +9,10 @@ import torch
 
 from agents.acts.dip import DIP, JOINT, SLOT, same_features
 from dialgym.tasks.slot_filling import SlotFilling
-from dialgym.tasks.slot_filling.acts import act_names
 from dialgym.tasks.slot_filling.domain.database import EntityDatabase
 from dialgym.tasks.slot_filling.domain.ontology import Ontology
 from dialgym.tasks.slot_filling.structure import belief_structure
+from dialgym.tasks.slot_filling.summary_acts import act_names
 from tests.support.close import assert_close
 from tests.support.slot_domains import ASKED, REQUESTABLE
 from tests.support.slot_talk import DATABASE, Ear

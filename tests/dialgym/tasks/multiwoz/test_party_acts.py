@@ -9,7 +9,7 @@ from dialgym.tasks.multiwoz import MultiWOZ
 from dialgym.tasks.multiwoz.entries import SYSTEM_NAMES, system_numbers
 from dialgym.tasks.multiwoz.notation import read_acts
 from dialgym.tasks.multiwoz.party_acts import COMPOSITES, composite_names
-from dialgym.testing.acts import check_act_views
+from dialgym.testing.act_checks import check_act_views
 from tests.dialgym.tasks.multiwoz.test_task import play
 
 GOAL = {"hotel": {"info": {"area": "north", "stars": "4"}, "reqt": ["phone"],

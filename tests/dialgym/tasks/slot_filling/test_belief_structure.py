@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dialgym.tasks.slot_filling import SlotFilling
-from dialgym.tasks.slot_filling.acts import act_names
 from dialgym.tasks.slot_filling.domain.ontology import NAME
 from dialgym.tasks.slot_filling.structure import belief_structure
+from dialgym.tasks.slot_filling.summary_acts import act_names
 from dialgym.views.act_env import ActEnv
 from dialgym.views.sb3 import sb3_vec_env
 from tests.support.slot_talk import DATABASE, Ear

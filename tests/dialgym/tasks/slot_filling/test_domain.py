@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import yaml
 
-from dialgym.tasks.slot_filling.acts import act_names
 from dialgym.tasks.slot_filling.domain.database import MISSING
 from dialgym.tasks.slot_filling.domain.domain import COUNTERPARTS, domain_files, load_domain
 from dialgym.tasks.slot_filling.domain.goals import GoalGenerator
+from dialgym.tasks.slot_filling.summary_acts import act_names
 from dialgym.tasks.slot_filling.tracker import Layout
 from tests.support.slot_domains import VALUES, row_of, rules_of, write_domain
 

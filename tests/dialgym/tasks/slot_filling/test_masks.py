@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dialgym.language.acts import parse_act, print_act
-from dialgym.tasks.slot_filling.acts import SummaryActs
 from dialgym.tasks.slot_filling.domain.database import MISSING
 from dialgym.tasks.slot_filling.domain.domain import load_domain
+from dialgym.tasks.slot_filling.summary_acts import SummaryActs
 from tests.support.slot_domains import database_of, five_slots
 from tests.support.slot_talk import DATABASE, Ear
 

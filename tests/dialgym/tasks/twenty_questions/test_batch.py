@@ -11,7 +11,7 @@ from dialgym.tasks.twenty_questions import TwentyQuestions
 from dialgym.tasks.twenty_questions.batch import TwentyQuestionsBatch
 from dialgym.tasks.twenty_questions.policies import GreedyQuestioner, TableAnswerer, Truthful
 from dialgym.testing import check_batch, check_task, check_views
-from dialgym.testing.acts import check_acts
+from dialgym.testing.act_checks import check_acts
 from tests.support.question_games import begun, say
 
 KINDS: list[dict[str, Any]] = [
