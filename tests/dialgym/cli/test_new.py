@@ -70,7 +70,7 @@ def test_what_is_written_is_checked_played_and_tested(here):
         ("agents", "Python has a module 'agents' already"),
         ("utterance", "its class would be called 'Utterance', which the files of a task use"),
         ("state", "would be called 'State'"),
-        ("Lexicon", "would be called 'Lexicon'"),
+        ("WordTrie", "would be called 'WordTrie'"),
         ("task", "would be called 'Task'"),
         ("bisect-", "expected a name of letters"),
         ("Host", "would be called 'Host'"),
