@@ -16,8 +16,9 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, parse_env_id
 
 from dialgym.errors import one_of, unexpected, unknown
-from dialgym.io.registry_file import load, read_registry
+from dialgym.io.files import read_registry
 from dialgym.kinds import KINDS, ViewKind
+from dialgym.optional import load
 from dialgym.trust import allow, distrusted, is_allowed
 
 if TYPE_CHECKING:

@@ -9,15 +9,20 @@ import shutil
 import socket
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 import yaml
 
-from dialgym.io.bounds import DEEPEST, MOST_ALIASED
+DEEPEST = 100
+"""Values within one another that JSON and YAML may have: what reads them may recurse."""
+MOST_ALIASED = 100_000
+"""Values that the aliases of a text of YAML may repeat, in all."""
 
 REMEDIES = {
     errno.ENOSPC: "the disk is full; make room, or choose a folder on another disk",
@@ -325,3 +330,12 @@ def _check_size(events: Iterable[Any]) -> None:
             raise ValueError(f"its aliases repeat more than {MOST_ALIASED:,} values")
         if len(open_nodes) > DEEPEST:
             raise ValueError(_TOO_DEEP)
+
+
+@cache
+def read_registry() -> Mapping[str, Any]:
+    """Read envs_registry.yaml of the installed package, else of the source tree."""
+    inside = files("dialgym") / "envs_registry.yaml"
+    path = inside if inside.is_file() else Path(__file__).parents[2] / "envs_registry.yaml"
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load(path.read_text("utf-8"), Loader=loader)
