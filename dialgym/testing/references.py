@@ -13,8 +13,6 @@ LEVEL = 0.999
 """Confidence with which the check calls a score false."""
 LEAST = 50
 """Dialogues of each policy, at least: of fewer the interval would not hold its level."""
-RANDOM, EXPERT = "random", "optimal"
-"""The policies of the scores, where they do not name another expert."""
 
 
 def check_references(target: Environment, episodes: int = LEAST, seed: int = 0) -> None:
@@ -73,7 +71,7 @@ def _first_view(entry: RegistryEntry) -> RegistryEntry:
 def _scores(entry: RegistryEntry) -> Iterator[tuple[str, str, float]]:
     """Whose score, the policy, and the score."""
     scores = entry.row.references(entry.stand_in)
-    named = {"random": RANDOM, "expert": scores.get("expert_policy", EXPERT)}
+    named = {"random": "random", "expert": scores.get("expert_policy", entry.row.expert_name)}
     for what, policy in named.items():
         if scores.get(what) is not None:
             yield f"the {what}", policy, float(scores[what])
