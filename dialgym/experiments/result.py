@@ -199,10 +199,6 @@ class Result:
         """A table with a row for each environment and, if there are several, one for all."""
         return results_as_markdown([self])
 
-    def to_table(self) -> "Table":
-        """The same for `rich.print`."""
-        return results_as_table([self])
-
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain lists and numbers; what is no such thing in `env_kwargs` as text."""
         return {
