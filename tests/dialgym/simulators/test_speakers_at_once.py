@@ -221,7 +221,7 @@ def test_arrays_are_asked_as_states_are():
     task = Wordle(words=40)
     batch, rows = WordleBatch(task, 6), np.arange(6)
     rngs = [np.random.default_rng(i) for i in range(6)]
-    batch.reset(rows, rngs, {})
+    batch.begin(rows, batch.draw(rows, rngs, {}), rngs)
     for guess in ("crane", "zzzzz", "aback"):
         batch.say(rows, np.array([guess] * 6), rngs)
         states = batch.states(rows)
