@@ -207,7 +207,8 @@ def test_rewards_and_the_partner_are_each_asked_once():
     batch = make_batch(task, ROWS, "system", partner)
     assert not isinstance(batch, LoopedBatch)
     rngs = [np.random.default_rng(i) for i in range(ROWS)]
-    over = batch.reset(np.arange(ROWS), rngs, {}).terminated
+    rows = np.arange(ROWS)
+    over = batch.begin(rows, batch.draw(rows, rngs, {}), rngs).terminated
     while (rows := np.flatnonzero(~over)).size:
         before = partner.calls
         outcome = batch.say(rows, np.array(["yes"] * len(rows)), rngs)

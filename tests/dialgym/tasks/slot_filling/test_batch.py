@@ -113,14 +113,14 @@ def same_belief(first, second):
 def test_options_reach_the_dialogues():
     task = SlotFilling(env=1)
     batch, options = SlotFillingBatch(task, 2), {"constraints": {"area": "dontcare"}}
-    batch.reset(np.array([1]), [np_random(seed)[0] for seed in range(2)], options)
+    begun(batch, np.array([1]), [np_random(seed)[0] for seed in range(2)], options)
     assert [item[:2] for item in batch.state(1).user_state.constraints] == [("area", "dontcare")]
     assert batch.state(0) is None
 
 
 def test_a_row_may_say_what_its_state_allows():
     batch = SlotFillingBatch(SlotFilling(**WORDS), 2)
-    batch.reset(np.arange(2), [np_random(seed)[0] for seed in range(2)], {})
+    begun(batch, np.arange(2), [np_random(seed)[0] for seed in range(2)])
     allowed = batch.constraint(0).words
     assert allowed == batch.task.constraint(batch.state(0), "system").words
     assert "request area" in allowed
@@ -171,7 +171,7 @@ def test_observations_are_copies():
 def test_a_row_keeps_no_other_row_alive():
     """A view into the goals of all rows would hold on to each step's array."""
     batch = SlotFillingBatch(SlotFilling(env=6), 5)
-    batch.reset(np.arange(5), [np_random(seed)[0] for seed in range(5)], {})
+    begun(batch, np.arange(5), [np_random(seed)[0] for seed in range(5)])
     assert all(state.belief.goals.base is None for state in batch.states(np.arange(5)))
 
 
@@ -235,5 +235,5 @@ def test_collection_is_the_same_in_arrays(monkeypatch):
     assert arrayed == collected()
 
 
-def begun(batch, rows, rngs):
-    return batch.begin(rows, batch.draw(rows, rngs, {}), rngs)
+def begun(batch, rows, rngs, options=()):
+    return batch.begin(rows, batch.draw(rows, rngs, dict(options)), rngs)
