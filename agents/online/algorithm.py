@@ -74,7 +74,7 @@ class OnlineAlgorithm(UpdatedLearner, OnPolicyAlgorithm):  # type: ignore[misc]
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"GPTPolicy": GPTPolicy}
     policy: GPTActorCritic  # type: ignore[assignment]
-    target_kl: float | None = None
+    target_kl: float | None
     process_state: ClassVar[tuple[str, ...]] = (
         "rng",
         "_last_obs",
