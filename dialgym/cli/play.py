@@ -24,9 +24,6 @@ from dialgym.tasks import Task
 from dialgym.views.dialogue import Dialogue
 from dialgym.views.speakers import other_party
 
-EXPERT = "optimal"
-"""Expert if the registry names none."""
-
 
 def play(
     id: EnvId,
@@ -102,7 +99,7 @@ def play_dialogue(
 
     kwargs = {**kwargs, "learner": party, "simulator": None}
     dialogue = make_dialogue(entry, kwargs)
-    expert = entry.row.expert_policy or EXPERT
+    expert = entry.row.expert_name
     opponent: Any = against or _opponent(dialogue, expert)
     kwargs["simulator"] = {"name": against, "trust": True} if against and trust else opponent
     number = secrets.randbelow(2**31) if seed is None else seed
