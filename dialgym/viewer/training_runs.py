@@ -79,11 +79,10 @@ class RunFolder:
 
     def env_id(self) -> str | None:
         """The environment of its `config.yml`, if its id is known here."""
-        config = self.config()
-        name = next(iter(config), None)
+        name = str(self.config().get("env_id"))
         try:
-            check_id(str(name), str(self.folder))
-            return entry_of(str(name)).id
+            check_id(name, str(self.folder))
+            return entry_of(name).id
         except ValueError:
             return None
 

@@ -96,8 +96,8 @@ def test_offline_recipes_train_every_method_on_the_seeds_games(name, tmp_path):
     assert {job.method.actions for job in jobs if "BC" in job.method.name} == {"drawn"}
     first, second = (dialgym.load_dataset(tmp_path / f"seed{seed}/data-games") for seed in (0, 1))
     assert first["seed"].tolist() != second["seed"].tolist()
-    trained = yaml.safe_load((jobs[-1].folder / "config.yml").read_text())
-    assert trained[jobs[-1].method.environment]["expectile"] == 0.9
+    trained = yaml.safe_load((jobs[-1].folder / "config.yml").read_text())["hyperparameters"]
+    assert trained["expectile"] == 0.9
     assert report(recipe, table).count("\n| dialgym/") == len(table)
 
 

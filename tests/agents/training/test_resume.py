@@ -180,6 +180,18 @@ def test_a_run_cut_after_a_checkpoint_goes_on_exactly(algorithm, tmp_path, monke
     models_are_equal(whole, cut)
 
 
+def test_a_finished_run_goes_on_as_one_that_was_longer(tmp_path):
+    arguments = {"algorithm": "ppo", "env_id": "Wordle-20-v0", "n_envs": 8, "progress_bar": False}
+    arguments |= {"hyperparameters": {**NARROW, "learning_rate": 0.001}}
+    agents.train(total_timesteps=900, log_dir=tmp_path / "whole", **arguments)
+    agents.train(total_timesteps=500, log_dir=tmp_path / "longer", **arguments)
+    agents.train(total_timesteps=900, log_dir=tmp_path / "longer", resume=True, **arguments)
+    assert curve(tmp_path / "longer") == curve(tmp_path / "whole")
+    models = [agents.load(tmp_path / name / "model.zip") for name in ("whole", "longer")]
+    first, second = (model.policy.state_dict().values() for model in models)
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
 def test_a_resumed_run_may_evaluate_and_keep_models_at_other_times(tmp_path):
     arguments = {"algorithm": "ppo", "env_id": "Wordle-20-v0", "n_envs": 8, "log_dir": tmp_path}
     arguments |= {"hyperparameters": SMALL, "progress_bar": False, "checkpoint_every": 1}
@@ -190,7 +202,7 @@ def test_a_resumed_run_may_evaluate_and_keep_models_at_other_times(tmp_path):
     agents.train(total_timesteps=1300, save_freq=400, resume=True, **arguments)
     assert evaluations(tmp_path) == before
     kept = {path.name for path in (tmp_path / "checkpoints").iterdir()}
-    assert kept == {"model_800_steps.zip", "model_1200_steps.zip"}
+    assert kept == {"model_1200_steps.zip"}
 
 
 def test_resuming_with_other_hyperparameters_is_one_clear_error(tmp_path):

@@ -5,13 +5,14 @@ import csv
 import numpy as np
 import pytest
 import torch
+from stable_baselines3.common.logger import Logger
 
 import agents
 import dialgym
-from agents import BC, GRPO, GPTPolicy, SequencePPO, SingleStepRL, train
+from agents import BC, GRPO, GPTPolicy, SequencePPO, SingleStepRL, TrainConfig, train
 from agents.registry import ALGORITHMS
 from agents.training.hyperparameters import constructor_arguments, read_hyperparameters
-from agents.training.run import torch_threads
+from agents.training.run import run_training, torch_threads
 from agents.training.session import build
 from tests.support.close import assert_close
 from tests.support.commands import fail, succeed
@@ -122,6 +123,25 @@ def test_training_leaves_a_model_a_curve_and_logs(algo, algorithm, more, tmp_pat
     obs = dialgym.sb3_vec_env(ID, 5, seed=1).reset()
     again = algorithm.load(tmp_path / "model.zip").predict(obs, deterministic=True)[0]
     assert again.tolist() == model.predict(obs, deterministic=True)[0].tolist()
+
+
+def test_the_file_of_a_run_repeats_it(tmp_path):
+    model = train("Wordle-20-v0", log_dir=tmp_path / "first", log_interval=2, **ARGUMENTS)
+    file = tmp_path / "first" / "config.yml"
+    config = TrainConfig.from_yaml(file, log_dir=tmp_path / "second", progress_bar=False)
+    again = run_training(config)
+    assert config.log_interval == 2
+    assert (tmp_path / "second" / "config.yml").read_bytes() == file.read_bytes()
+    first, second = (one.policy.state_dict().values() for one in (model, again))
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize(("interval", "lines"), [(None, 3), (2, 1)])
+def test_the_log_has_a_line_every_so_many_rollouts(interval, lines, tmp_path, monkeypatch):
+    dumped = []
+    monkeypatch.setattr(Logger, "dump", lambda self, step=0: dumped.append(step))
+    train("Wordle-20-v0", log_dir=tmp_path, log_interval=interval, **ARGUMENTS)
+    assert len(dumped) == lines
 
 
 def test_a_seed_gives_one_curve_and_workers_change_nothing(tmp_path):

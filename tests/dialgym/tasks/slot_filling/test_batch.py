@@ -138,17 +138,6 @@ def test_only_the_agenda_user_is_simulated_in_arrays():
     assert isinstance(make_batch(task, 2, "system", OtherUser()), LoopedBatch)
 
 
-def test_a_batch_goes_on_from_where_it_was():
-    env, other = (gym.make_vec("dialgym/CamRestaurants-Env3-act-v0", 4) for _ in range(2))
-    env.reset(seed=0)
-    other.reset(seed=9)
-    for action in (0, 3, 6):
-        env.step(np.full(4, action))
-    other.unwrapped.set_state(env.unwrapped.get_state())
-    for action in (9, 0, 3):
-        assert same(env.step(np.full(4, action)), other.step(np.full(4, action)))
-
-
 def test_what_is_remembered_of_a_domain_is_not_stored():
     env = gym.make_vec("dialgym/SFRestaurants-Env6-act-v0", 2).unwrapped
     env.reset(seed=0)
@@ -211,14 +200,6 @@ def test_evaluation_is_the_same_however_many_dialogues_are_held_at_once(policy, 
         for name in ("returns", "solved", "lengths"):
             first, other = (getattr(r.overall, name) for r in (found[0], result))
             assert same(first, other), name
-
-
-def test_evaluation_counts_what_has_ended():
-    counts = []
-    dialgym.evaluate(
-        "handcrafted", "SlotFilling-act-v0", 5, (0, 1), report=counts.append, num_envs=4
-    )
-    assert sum(counts) == 10
 
 
 def test_collection_is_the_same_in_arrays(monkeypatch):
