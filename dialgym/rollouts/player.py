@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import with_settings
-from dialgym.io.registry_file import load
 from dialgym.kinds import numeric_kinds
+from dialgym.optional import load
 from dialgym.registry import Environment, RegistryEntry, check_id, entry_of
 from dialgym.rollouts.episode_batch import EpisodeBatch
 from dialgym.rollouts.episodes import Job, Report

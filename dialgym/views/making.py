@@ -7,8 +7,8 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
-from dialgym.io.registry_file import load
 from dialgym.kinds import numeric_kinds
+from dialgym.optional import load
 from dialgym.registry import (
     MAKE_VIEW,
     Environment,
@@ -16,8 +16,8 @@ from dialgym.registry import (
     entry_of,
     make_task,
     path_of,
-    spec_fields,
 )
+from dialgym.views.registration import spec_fields
 
 
 def spec_of(target: Environment) -> EnvSpec:

@@ -201,6 +201,8 @@ TOKENS, BELIEFS = "dialgym/Wordle-20-v0", "dialgym/SlotFilling-act-v0"
         (lambda: agents.ILQL("GPTPolicy", gym.make(TOKENS), expectil=0.7), "'expectile'"),
         (lambda: agents.GDPL("MlpPolicy", gym.make(BELIEFS), clip_rnge=0.1), "'clip_range'"),
         (lambda: agents.GPSarsa("GPPolicy", gym.make(BELIEFS), gama=0.9), "'gamma'"),
+        (lambda: agents.DQN("MlpPolicy", gym.make(BELIEFS), n_stps=2), "'n_steps'"),
+        (lambda: agents.TRACER("MlpPolicy", gym.make(BELIEFS), bach_size=2), "'batch_size'"),
         (
             lambda: agents.SequencePPO("GPTPolicy", gym.make(TOKENS), policy_kwargs={"n_layr": 1}),
             "'n_layer'",

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dialgym.rewards import Reply, make_rewards
+from dialgym.rewards.compose import reward_rows
 from dialgym.rewards.degenerate import is_degenerate
-from dialgym.rewards.table import reward_rows
 from tests.support.reward_pairs import real_turns
 
 PARENT = "Would you like to come to the cinema with us tonight?"

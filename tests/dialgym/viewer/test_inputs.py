@@ -96,9 +96,9 @@ def test_a_run_that_was_killed_is_not_live(tmp_path):
     ended.wait()
     lock = tmp_path / "one" / ".lock"
     lock.write_text(f"process {ended.pid} on {socket.gethostname()}", "utf-8")
-    assert not run.is_live()
+    assert not run.about()["live"]
     lock.write_text(f"process {ended.pid} on another.machine", "utf-8")
-    assert run.is_live()
+    assert run.about()["live"]
 
 
 def test_a_run_that_has_only_begun_is_shown(tmp_path):

@@ -35,7 +35,7 @@ def held(task: TwentyQuestions, size: int, turns: int) -> tuple[TwentyQuestionsB
     assert isinstance(batch, TwentyQuestionsBatch)
     rngs, alone = ([np.random.default_rng(i) for i in range(size)] for _ in range(2))
     rows, words = np.arange(size), np.random.default_rng(0)
-    batch.reset(rows, rngs, {})
+    batch.begin(rows, batch.draw(rows, rngs, {}), rngs)
     states = [task.initial(rng) for rng in alone]
     said = [*task.said, "can it not fly?", "blah", "does it never swim?"]
     for _ in range(turns):
