@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from agents.experiments.job import read_curve_rows
+from benchmarks.recipes.plots import draw_heat_map
 from benchmarks.recipes.tables import Line, markdown
-from dialgym.experiments.plots import draw_heat_map, new_figure, save_figure
+from dialgym.experiments.plots import new_figure, save_figure
 from dialgym.experiments.statistics import t_interval
 
 USERS = ("agenda", "agenda-unfriendly", "agenda-terse", "agenda-verbose", "learned", "madpl")
