@@ -56,18 +56,6 @@ class ActLearner(Learner):
     """A learner whose policy chooses acts within masks."""
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": BeliefPolicy}
-    policy_kinds: ClassVar[tuple[type, ...]] = ()
-    """The policies that it takes; those of `policy_aliases` where nothing is said."""
-
-    def _check_settings(self) -> None:
-        """Raise an error for a policy of another kind too."""
-        super()._check_settings()
-        kinds = self.policy_kinds or tuple(self.policy_aliases.values())
-        if not issubclass(self.policy_class, kinds):
-            raise ValueError(
-                f"{type(self).__name__}: expected agents.{kinds[0].__name__}, got "
-                f"{self.policy_class.__name__}"
-            )
 
     def _predicted(self, observation: Any, deterministic: bool, masks: Any) -> np.ndarray:
         acts: np.ndarray = self.policy.predict(observation, None, None, deterministic, masks)[0]
