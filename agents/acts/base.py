@@ -8,7 +8,8 @@ they are; see `gdpl`, which is one of them with rewards of its own.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 
 import numpy as np
@@ -23,6 +24,7 @@ from torch import Tensor
 
 from agents.learner import Learner, LearnerOptions, SetupOptions
 from agents.policies.belief import BeliefPolicy
+from agents.storage.models import read_model
 
 
 class RolloutOptions(LearnerOptions, total=False):
@@ -60,6 +62,27 @@ class ActLearner(Learner):
     def _predicted(self, observation: Any, deterministic: bool, masks: Any) -> np.ndarray:
         acts: np.ndarray = self.policy.predict(observation, None, None, deterministic, masks)[0]
         return acts
+
+
+def copied_to(model: Any, env: VecEnv, left_out: Sequence[str], changes: Mapping[str, Any]) -> Any:
+    """A copy of a model that acts, and can learn on, in an env of another domain.
+
+    Args:
+        model: as `save` writes it.
+        env: wrapped as the model wants it.
+        left_out: attributes that belong to the env which it was in.
+        changes: of other attributes.
+    """
+    file = io.BytesIO()
+    model.save(file, exclude=left_out)
+    file.seek(0)
+    here = {
+        "observation_space": env.observation_space,
+        "action_space": env.action_space,
+        "num_timesteps": 0,
+        "_episode_num": 0,
+    }
+    return read_model(type(model), file, env, model.device, {**here, **changes})
 
 
 def minibatches(count: int, size: int | None) -> Iterator[Tensor]:
