@@ -12,7 +12,7 @@ import numpy as np
 
 from dialgym.datasets.schema import arrow, fingerprint
 from dialgym.io.cache import cached_array
-from dialgym.io.registry_file import load
+from dialgym.io.objects import load
 from dialgym.kinds import KINDS
 from dialgym.language.tokenizers import END, TAGS
 from dialgym.registry import Environment, entry_of

@@ -6,6 +6,6 @@
 | `archives`, `tables`, `bounds` | files in zips; rows of JSONL, CSV, Parquet; bounds of size |
 | `strict_reader`, `typed_json`, `json_leaves` | plain values, read strictly or by type hints |
 | `hub`, `finite_weights` | the Hugging Face hub; checks of the weights of models |
-| `registry_file` | envs_registry.yaml |
+| `registry_file`, `objects` | envs_registry.yaml; objects by ``module:name`` |
 | `http_server`, `sigterm`, `html_tables` | servers and signals of the command line; HTML |
 """

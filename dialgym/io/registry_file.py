@@ -1,8 +1,7 @@
-"""envs_registry.yaml as plain values, and the objects that it names."""
+"""envs_registry.yaml as plain values."""
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,3 @@ def read_registry() -> Mapping[str, Any]:
     path = inside if inside.is_file() else Path(__file__).parents[2] / "envs_registry.yaml"
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return yaml.load(path.read_text("utf-8"), Loader=loader)
-
-
-def load(path: str) -> Any:
-    """Import the object at ``module:name``."""
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name)

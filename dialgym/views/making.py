@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
-from dialgym.io.registry_file import load
+from dialgym.io.objects import load
 from dialgym.kinds import numeric_kinds
 from dialgym.registry import (
     MAKE_VIEW,

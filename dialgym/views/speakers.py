@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from dialgym.errors import one_of, with_settings
+from dialgym.io.objects import find_object
 from dialgym.simulators import Speaker
 from dialgym.tasks import ActPolicy, ActSpeaker, Task
-from dialgym.tasks.lookup import find_object
 
 
 class MissingSpeaker:

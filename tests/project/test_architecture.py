@@ -130,16 +130,9 @@ def test_tasks_do_not_import_each_other():
 
 
 def imports_of(path: Path, files: Collection[str]) -> set[str]:
-    """Those of the files that one imports anywhere, in functions too; but not for types alone."""
+    """Those of the files that one imports anywhere: in functions, and for types alone, too."""
     names: set[str] = set()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    typing_only = {
-        inner for node in ast.walk(tree) if isinstance(node, ast.stmt) and is_type_checking(node)
-        for statement in node.body for inner in ast.walk(statement)
-    }  # fmt: skip
-    for node in ast.walk(tree):
-        if node in typing_only:
-            continue
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

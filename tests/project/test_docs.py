@@ -14,7 +14,7 @@ import pytest
 
 import dialgym
 from agents.registry import ALGORITHMS
-from dialgym.io.registry_file import load
+from dialgym.io.objects import load
 from dialgym.language.bubbles import COLOURS
 from tests.support.checkers import checker
 
